@@ -1,0 +1,58 @@
+# The project's recipes; `make` lists them.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?=
+FONDS_HOME ?= fonds-data
+export FONDS_HOME
+
+help: ## list the recipes
+	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) (once, a minute or so)"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/run.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+	@echo "Adding the tools of the tests to $(VENV)"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
+	@touch $@
+
+run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..."
+	@$(BIN)/python scripts/run.py $(DATA)
+
+test: $(VENV)/.dev ## every test that needs no server
+	@sh scripts/browser.sh
+	$(BIN)/pytest -m "not corpus"
+
+check: $(VENV)/.dev ## format, lint, types, import rules, fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -m "not slow and not browser and not corpus"
+
+format: $(VENV)/.dev ## mend what the formatter and the linter can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+corpus: $(VENV)/.dev ## the whole of ../shared/corpus, with counts and rates
+	$(BIN)/pytest -s -m corpus tests/corpus
+
+bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one run
+	$(BIN)/python scripts/bench.py
+
+lock: ## renew the locked dependencies (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in -o requirements/run.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
+
+clean: ## remove what the recipes made (not fonds-data)
+	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
+
+.PHONY: help run test check format corpus bench lock clean

@@ -1,0 +1,1 @@
+"""Bytes to values and back: WARC, CDX, SURT, envelopes; no sockets, no file names."""

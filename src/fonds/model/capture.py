@@ -1,0 +1,79 @@
+"""A capture: one place and time a file was seen; and the place its bytes lie in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+
+class PlaceKind(StrEnum):
+    """What has to be opened to get at the bytes."""
+
+    FILE = "file"  # the whole file is the body
+    WARC = "warc"  # a WARC or ARC record at an offset of the file, plain, gzip or zstd
+    ZIP = "zip"  # a member of a ZIP
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a body's bytes lie, exactly enough to read them again.
+
+    `path` is absolute, an http(s) URL, or relative to the home (our own archive and inbox).
+    `offset` and `size_bytes` are those of the record on disk (compressed); `size_bytes` None means
+    unknown. `member` is the name inside a ZIP.
+    """
+
+    kind: PlaceKind
+    path: str
+    offset: int = 0
+    size_bytes: int | None = None
+    member: str | None = None
+
+    def __str__(self) -> str:
+        if self.kind is PlaceKind.WARC:
+            return f"{self.path}:{self.offset}"
+        if self.kind is PlaceKind.ZIP:
+            return f"{self.path}#{self.member}"
+        return self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """One body as a source found it; the message every road begins with.
+
+    `id` is the same whenever the same place is read again: it identifies the message from the source
+    to the end. `input_id` names the input (one WARC, one ZIP, one file). `captured_at` is aware UTC.
+    `record_type` is the WARC record's (`response`, `resource`, `revisit`, `conversion`) or `file`.
+    `status` is the HTTP status where there is one, `mime` the declared type, `digest` the declared
+    SHA-1 in base32. `damage` is set when the source already saw that the place is damaged.
+    """
+
+    id: str
+    input_id: str
+    place: Place
+    url: str
+    captured_at: datetime
+    record_type: str
+    collection: str = "default"
+    mime: str | None = None
+    status: int | None = None
+    digest: str | None = None
+    damage: str | None = None
+
+    @property
+    def datetime14(self) -> str:
+        """The capture's time as CDX files write it: YYYYMMDDhhmmss in UTC."""
+        return to_datetime14(self.captured_at)
+
+
+def to_datetime14(moment: datetime) -> str:
+    """YYYYMMDDhhmmss in UTC of an aware time."""
+    return moment.astimezone(UTC).strftime("%Y%m%d%H%M%S")
+
+
+def from_datetime14(text: str) -> datetime:
+    """The aware UTC time of 14 digits. Raises ValueError for anything else."""
+    if len(text) != 14 or not text.isascii() or not text.isdigit():
+        raise ValueError(f"not a 14-digit time: {text!r}")
+    return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)

@@ -1,0 +1,131 @@
+"""How one message ended at one step, and the closed list of reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """The four ways a message can end at a step."""
+
+    DONE = "done"
+    DROPPED = "dropped"
+    RETRIED = "retried"
+    QUARANTINED = "quarantined"
+
+
+class Weight(StrEnum):
+    """How a reason counts on the overview: received = kept + set aside + refused + failed + in flight."""
+
+    SET_ASIDE = "set aside"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+class Reason(StrEnum):
+    """Why a message was dropped, retried or quarantined; this list is closed and is also the dashboard."""
+
+    weight: Weight
+    explanation: str
+
+    def __new__(cls, value: str, weight: Weight, explanation: str) -> Reason:
+        """Attach to the reason's name its weight and a sentence for people."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.weight = weight
+        member.explanation = explanation
+        return member
+
+    # Set aside: nothing is wrong, and nothing is missing.
+    DUPLICATE = (
+        "duplicate",
+        Weight.SET_ASIDE,
+        "the same bytes were already here; the capture was noted",
+    )
+    REVISIT = (
+        "revisit",
+        Weight.SET_ASIDE,
+        "the record says the page had not changed and holds no body",
+    )
+    NOT_A_CAPTURE = (
+        "not-a-capture",
+        Weight.SET_ASIDE,
+        "a request, metadata or warcinfo record: it describes a capture and holds none",
+    )
+
+    # Refused: the input is whole, but not something Fonds keeps.
+    HTTP_STATUS = (
+        "http-status",
+        Weight.REFUSED,
+        "the server did not answer with a page (not status 200)",
+    )
+    UNSUPPORTED_TYPE = "unsupported-type", Weight.REFUSED, "neither a PDF nor a web page"
+    EMPTY_BODY = "empty-body", Weight.REFUSED, "no bytes at all"
+    TOO_LARGE = "too-large", Weight.REFUSED, "larger than the limit for its kind"
+    NO_TEXT = "no-text", Weight.REFUSED, "a page without any text worth keeping"
+    IS_FEED = "is-feed", Weight.REFUSED, "a feed or sitemap served as a page"
+
+    # Failed: somebody may want to look.
+    DAMAGED_RECORD = (
+        "damaged-record",
+        Weight.FAILED,
+        "the WARC, ARC or ZIP is damaged at this place",
+    )
+    TRUNCATED_RECORD = (
+        "truncated-record",
+        Weight.FAILED,
+        "the record ends before its declared length",
+    )
+    BOMB = "bomb", Weight.FAILED, "it unpacks to far more than its size allows"
+    BAD_ENCODING = "bad-encoding", Weight.FAILED, "the declared compression does not fit the bytes"
+    MISSING_SOURCE = (
+        "missing-source",
+        Weight.FAILED,
+        "the file or WARC it came from cannot be found",
+    )
+    UNREADABLE_SOURCE = "unreadable-source", Weight.FAILED, "the file cannot be opened or read"
+    BAD_INDEX_LINE = "bad-index-line", Weight.FAILED, "a CDX line that cannot be understood"
+    BROKEN_PDF = "broken-pdf", Weight.FAILED, "the PDF cannot be opened, not even after repair"
+    ENCRYPTED_PDF = "encrypted-pdf", Weight.FAILED, "the PDF cannot be opened without its password"
+    BROKEN_PAGE = "broken-page", Weight.FAILED, "the page cannot be parsed"
+    TIMEOUT = "timeout", Weight.FAILED, "reading it took longer than the limit and was stopped"
+    OUT_OF_MEMORY = "out-of-memory", Weight.FAILED, "reading it took more memory than the limit"
+    CRASHED_READER = "crashed-reader", Weight.FAILED, "the isolated reader died on it"
+    STORE_UNAVAILABLE = (
+        "store-unavailable",
+        Weight.FAILED,
+        "a store did not answer, again and again",
+    )
+    INTERNAL_ERROR = "internal-error", Weight.FAILED, "a fault in Fonds itself; please report it"
+
+
+@dataclass(frozen=True, slots=True)
+class Disposition:
+    """How one message ended at one step; exactly one each.
+
+    `detail` is a sentence about this very message, `after_s` the delay in seconds of a retry.
+    """
+
+    verdict: Verdict
+    reason: Reason | None = None
+    detail: str = ""
+    after_s: float = 0.0
+
+
+DONE = Disposition(Verdict.DONE)
+
+
+def dropped(reason: Reason, detail: str = "") -> Disposition:
+    """The message ends here for a reason that is nobody's fault."""
+    return Disposition(Verdict.DROPPED, reason, detail)
+
+
+def quarantined(reason: Reason, detail: str = "") -> Disposition:
+    """The message is set apart, whole, for somebody to look at."""
+    return Disposition(Verdict.QUARANTINED, reason, detail)
+
+
+def retried(reason: Reason, detail: str, after_s: float) -> Disposition:
+    """The message is to be tried again after `after_s` seconds."""
+    return Disposition(Verdict.RETRIED, reason, detail, after_s)

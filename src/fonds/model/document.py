@@ -1,0 +1,89 @@
+"""What the full-text index holds and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from fonds.model.file import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDocument:
+    """One file in the index, known by `sha1hex`.
+
+    The first seven text fields have the names of the Elasticsearch mapping in seed 004, so that
+    existing clients work: `url canonical_domain publication_date language article_title text_content
+    indexed_date`. `publication_date` None means undated.
+    """
+
+    sha1hex: str
+    kind: Kind
+    url: str
+    canonical_domain: str
+    publication_date: date | None
+    language: str | None
+    article_title: str | None
+    text_content: str
+    indexed_date: datetime
+    collection: str = "default"
+    story_id: str | None = None
+    page_count: int | None = None
+    word_count: int | None = None
+    has_thumbnail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """What to look for. `text` in the query syntax of people: words, "phrases", -excluded, OR, field:value.
+
+    Empty `text` matches everything. Filters of one field are alternatives; of several, all must hold.
+    `date_from` and `date_to` are inclusive; `undated` True asks for documents without a date only.
+    `offset` + `count_max` at most 10,000. `sort` is `score`, `newest` or `oldest`.
+    """
+
+    text: str = ""
+    kinds: Sequence[Kind] = ()
+    languages: Sequence[str] = ()
+    domains: Sequence[str] = ()
+    collections: Sequence[str] = ()
+    date_from: date | None = None
+    date_to: date | None = None
+    undated: bool = False
+    sort: str = "score"
+    offset: int = 0
+    count_max: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A passage of the text; `marks` are (start, end) character offsets of the matched words in `text`."""
+
+    text: str
+    marks: Sequence[tuple[int, int]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One found document, without its text."""
+
+    document: IndexDocument
+    score: float
+    snippet: Snippet
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """What a search found.
+
+    `facets` maps `kind`, `language`, `canonical_domain` and `collection` to (value, count) pairs, the
+    largest first, at most 20 each. `dates` counts documents by `YYYY-MM` in order; `undated` those
+    without a date. `total` counts all matches.
+    """
+
+    total: int
+    hits: Sequence[Hit]
+    facets: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
+    dates: Sequence[tuple[str, int]] = ()
+    undated: int = 0

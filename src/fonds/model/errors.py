@@ -1,0 +1,57 @@
+"""Every error Fonds raises on purpose.
+
+    FondsError
+    ├── TransientError          try again later: the message is retried
+    │   └── StoreUnavailableError   a backend does not answer
+    ├── PermanentError          no retry helps: the message is quarantined with a reason
+    │   ├── DamagedInputError       the bytes are not what their container says
+    │   ├── LimitError              the input is larger than a limit allows
+    │   └── ChildError              the isolated process was killed or died
+    └── ConfigurationError      a person must change something first: do not start, or stop
+        └── StorageFullError        a disk or a quota is full
+
+Anything else that propagates is a bug: the unsettled message comes back.
+"""
+
+from fonds.model.disposition import Reason
+
+
+class FondsError(Exception):
+    """What happened, to which file or URL, and what to do next."""
+
+
+class TransientError(FondsError):
+    """A fault that may be gone later; the runtime retries the message."""
+
+
+class StoreUnavailableError(TransientError):
+    """A backend does not answer or refuses for now."""
+
+
+class PermanentError(FondsError):
+    """A fault that no retry mends; the runtime quarantines the message with `reason`."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+class DamagedInputError(PermanentError):
+    """The bytes are not what their container says they are."""
+
+
+class LimitError(PermanentError):
+    """The input is larger, deeper or denser than a limit allows."""
+
+
+class ChildError(PermanentError):
+    """An isolated process was killed for exceeding a limit, or died by itself."""
+
+
+class ConfigurationError(FondsError):
+    """Fonds cannot work until a person changes a setting, a file or the machine."""
+
+
+class StorageFullError(ConfigurationError):
+    """A disk or a quota is full; nothing was lost, and the same command goes on once there is room."""

@@ -1,0 +1,69 @@
+"""A file: bytes known by their SHA-1, and what `identify` learns of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fonds.model.capture import Capture
+
+
+class Kind(StrEnum):
+    """What a body is to Fonds; the value is the word of the command line and the index."""
+
+    PDF = "pdf"
+    STORY = "story"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class FileMeta:
+    """The seven fields of `file:meta`; hashes in lower-case hex, size in bytes.
+
+    Source: seed 000, `file:meta`. `mime` is normalised, `magic` says in words what the bytes are,
+    `magic_mime` is the type by the bytes alone.
+    """
+
+    size: int
+    mime: str
+    magic: str
+    magic_mime: str
+    sha1: str
+    md5: str
+    sha256: str
+
+    @property
+    def kind(self) -> Kind:
+        """Which road the file takes."""
+        if self.mime == "application/pdf":
+            return Kind.PDF
+        if self.mime in ("text/html", "application/xhtml+xml"):
+            return Kind.STORY
+        return Kind.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """A capture whose bytes were read and hashed; not yet known whether they are new."""
+
+    capture: Capture
+    file: FileMeta
+    charset: str | None = None
+    """The charset of the HTTP Content-Type, when the server sent one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unextracted:
+    """A PDF nobody has extracted yet: the message of the work topic `unextracted`."""
+
+    capture: Capture
+    file: FileMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsed:
+    """A page nobody has parsed yet: the message of the work topic `unparsed`."""
+
+    capture: Capture
+    file: FileMeta
+    charset: str | None = None

@@ -1,0 +1,50 @@
+"""Keys: the SHA-1 of a file in its three spellings, and the two-level folder of a blob."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+_HEX = re.compile(r"[0-9a-f]{40}")
+_BASE32 = re.compile(r"[A-Z2-7]{32}")
+
+
+def sha1_from_text(text: str) -> bytes | None:
+    """The 20 raw bytes of a SHA-1 written as 40 hex characters or 32 of base32, either case.
+
+    A leading `sha1:` is allowed. None when the text is neither.
+    """
+    bare = text.strip().removeprefix("sha1:").removeprefix("SHA1:")
+    if _HEX.fullmatch(bare.lower()):
+        return binascii.unhexlify(bare)
+    if _BASE32.fullmatch(bare.upper()):
+        return base64.b32decode(bare.upper())
+    return None
+
+
+def sha1_base32(raw: bytes) -> str:
+    """The 32 base32 characters of 20 raw bytes, as CDX files and WARC digests write them."""
+    return base64.b32encode(raw).decode("ascii")
+
+
+def blob_key(folder: str, sha1hex: str, extension: str) -> str:
+    """`<folder>/<sha1[0:2]>/<sha1[2:4]>/<sha1><ext>`; the hash is that of the source file.
+
+    Source: seed 003 and DESIGN, blob layout.
+    """
+    return f"{folder}/{sha1hex[0:2]}/{sha1hex[2:4]}/{sha1hex}{extension}"
+
+
+TEXT_FOLDER, TEXT_EXTENSION = "text", ".txt"
+THUMBNAIL_FOLDER, THUMBNAIL_EXTENSION = "thumbnail/pdf", ".180px.jpg"
+
+
+def text_blob_key(sha1hex: str) -> str:
+    """Where the text of a file lies: `text/….txt`."""
+    return blob_key(TEXT_FOLDER, sha1hex, TEXT_EXTENSION)
+
+
+def thumbnail_blob_key(sha1hex: str) -> str:
+    """Where the page-0 thumbnail of a PDF lies: `thumbnail/pdf/….180px.jpg`."""
+    return blob_key(THUMBNAIL_FOLDER, sha1hex, THUMBNAIL_EXTENSION)

@@ -1,0 +1,75 @@
+"""Messages, the topics they travel on, and the subscriptions that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What travels: `id` is unique within a topic and keeps its value from the source to the end.
+
+    `key` orders and partitions (the SHA-1 in hex once it is known), `body` is at most the broker's
+    limit, `headers` are text. `attempt` counts earlier failures of this message at this subscription.
+    """
+
+    id: str
+    body: bytes
+    key: str = ""
+    attempt: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """The readers of one topic that share its messages between them; named after their step.
+
+    Its three addresses are `NAME-in`, fed by the topic, `NAME-delay` and `NAME-quar`.
+    """
+
+    name: str
+    topic: str
+
+    @property
+    def incoming(self) -> str:
+        """The address its readers receive from."""
+        return f"{self.name}-in"
+
+    @property
+    def delay(self) -> str:
+        """The address messages wait in until they return to `incoming`."""
+        return f"{self.name}-delay"
+
+    @property
+    def quarantine(self) -> str:
+        """The address of messages set apart; nothing reads it but people's tools."""
+        return f"{self.name}-quar"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A message in hand, not yet settled; `receipt` is the backend's own handle.
+
+    `redelivered` counts how often it was handed out before without being settled.
+    """
+
+    message: Message
+    address: str
+    receipt: object
+    redelivered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How many messages a subscription holds: ready, in somebody's hand, delayed, quarantined."""
+
+    ready: int
+    in_hand: int
+    delayed: int
+    quarantined: int
+
+    @property
+    def pending(self) -> int:
+        """All that are still to be worked on."""
+        return self.ready + self.in_hand + self.delayed

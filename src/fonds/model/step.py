@@ -1,0 +1,51 @@
+"""What a step returns, and how a pipeline strings steps together: data, no logic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fonds.model.disposition import DONE, Disposition
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a step made of one item: things for other steps, and how the item ended here.
+
+    Items are payload values; the runtime sends each to the topic that carries its type. A failed or
+    dropped item may still hand on what could be had of it.
+    """
+
+    disposition: Disposition = DONE
+    items: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A named stream of messages of one payload type."""
+
+    name: str
+    payload: type
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step in a pipeline: the topic it reads and those it may write.
+
+    `workers` None means one for each core; `batch_max` is how many messages are taken at once.
+    """
+
+    step: str
+    reads: Topic
+    writes: tuple[Topic, ...] = ()
+    workers: int | None = 1
+    batch_max: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A flavour: the topic its sources write and its stages."""
+
+    name: str
+    entry: Topic
+    stages: Sequence[Stage]

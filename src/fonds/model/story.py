@@ -1,0 +1,104 @@
+"""A story: a news page with its four sub-objects. Field names and types of seed 004."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fonds.model.capture import Capture
+from fonds.model.file import FileMeta
+
+
+@dataclass(frozen=True, slots=True)
+class RssEntry:
+    """Where the story was found; forensic but for `link` and `pub_date` (RFC 2822)."""
+
+    link: str | None = None
+    title: str | None = None
+    domain: str | None = None
+    pub_date: str | None = None
+    fetch_date: str | None = None
+    source_url: str | None = None
+    source_feed_id: int | None = None
+    source_source_id: int | None = None
+    via: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RawHtml:
+    """The page's bytes, decoded from transfer and content codings, and the charset they are in.
+
+    On the wire `html` stays empty: the bytes are read again from the capture's place.
+    """
+
+    html: bytes | None = None
+    encoding: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpMetadata:
+    """The exchange: `fetch_timestamp` is Unix seconds UTC with a fraction."""
+
+    response_code: int | None = None
+    fetch_timestamp: float | None = None
+    final_url: str | None = None
+    encoding: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContentMetadata:
+    """What was learned from the page.
+
+    `publication_date` is YYYY-MM-DD, `language` a lower-case ISO 639-1 code, `full_language` a BCP 47
+    tag, `parsed_date` an ISO 8601 date-time in UTC.
+    """
+
+    original_url: str | None = None
+    url: str | None = None
+    normalized_url: str | None = None
+    canonical_domain: str | None = None
+    publication_date: str | None = None
+    language: str | None = None
+    full_language: str | None = None
+    text_extraction_method: str | None = None
+    article_title: str | None = None
+    normalized_article_title: str | None = None
+    text_content: str | None = None
+    is_homepage: bool | None = None
+    is_shortened: bool | None = None
+    parsed_date: str | None = None
+    canonical_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The four sub-objects. `unknown` keeps what a newer writer added, by sub-object and field name."""
+
+    rss_entry: RssEntry = field(default_factory=RssEntry)
+    raw_html: RawHtml = field(default_factory=RawHtml)
+    http_metadata: HttpMetadata = field(default_factory=HttpMetadata)
+    content_metadata: ContentMetadata = field(default_factory=ContentMetadata)
+    unknown: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A parsed page: the message of the result topic `stories`. `story_id` is the id of its URL."""
+
+    capture: Capture
+    file: FileMeta
+    story: Story
+    story_id: str
+    extractor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unarchived:
+    """A body that lies in no WARC yet, or whose copy was asked for: the message of `unarchived`.
+
+    `story` is set for pages that were parsed: a metadata record is written beside their body.
+    """
+
+    capture: Capture
+    file: FileMeta
+    story: Story | None = None

@@ -1,0 +1,1 @@
+"""Flavours: which step reads and writes which topic; data, no logic."""

@@ -1,0 +1,220 @@
+"""The system in one file: what the stores, the queue, the sources and the steps promise each other.
+
+Every backend of a port passes the same contract suite (`tests/contract`). Batches everywhere; nothing
+here may be a promise that RabbitMQ, Kafka, PostgreSQL, S3, Elasticsearch or HBase could not keep.
+All methods may raise StoreUnavailableError (try again) and StorageFullError (stop); other errors are
+named where they belong. A port is safe to use from several threads of one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from fonds.model.archive import Archived, ArchiveEntry, Payload
+from fonds.model.capture import Capture, Place
+from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.model.message import Delivery, Depth, Message, Subscription
+from fonds.model.rows import InputRow, Row
+from fonds.model.step import Result
+
+R = TypeVar("R", bound=Row)
+ItemT = TypeVar("ItemT", contravariant=True)
+ValueT = TypeVar("ValueT")
+
+
+class Queue(Protocol):
+    """Streams of messages. At least once: a message is handed out until it is settled.
+
+    Order: roughly first in, first out within a key; no priorities. An address is a topic (every
+    subscription of it receives a copy), or one of a subscription's own (`incoming`, `delay`,
+    `quarantine`). Putting a message whose id already waits at an address may replace it or add a
+    second copy: readers are idempotent by id.
+    """
+
+    def declare(self, subscriptions: Iterable[Subscription]) -> None:
+        """Make topics and addresses exist; again is harmless. Messages put to an undeclared topic raise."""
+
+    def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
+        """Durable when it returns: all of `messages` or, on an error, possibly some of them.
+
+        `delay_s` > 0 is allowed for a subscription's `incoming` only: the messages wait in its `delay`.
+        Raises ConfigurationError for an address that was never declared.
+        """
+
+    def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
+        """Up to `count_max` messages, waiting at most `wait_s` seconds for the first; [] when none came.
+
+        What is received and never settled comes back: at once when the process ends, else after the
+        backend's lease.
+        """
+
+    def settle(self, deliveries: Sequence[Delivery]) -> None:
+        """The messages are finished here and never come again. Settle in the order received."""
+
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """Give messages back unfinished; they are ready again, `redelivered` one higher."""
+
+    def depth(self, subscription: Subscription) -> Depth:
+        """How many messages wait; exact on one machine, an estimate on brokers."""
+
+
+class Table(Protocol):
+    """Wide rows by binary key, in key order (the HBase layout). One version of each cell.
+
+    Columns are `family:qualifier`; families are declared with the table. Writes are upserts by cell.
+    """
+
+    def declare(self, table: str, families: Sequence[str]) -> None:
+        """Make the table exist; again is harmless. Raises ConfigurationError if its families differ."""
+
+    def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
+        """Write cells, replacing those of the same row and column; other cells stay. Durable.
+
+        Raises ConfigurationError for an undeclared table or family.
+        """
+
+    def get(self, table: str, keys: Sequence[bytes]) -> dict[bytes, dict[str, bytes]]:
+        """The rows that exist, by key; absent rows are absent."""
+
+    def scan(
+        self, table: str, prefix: bytes = b"", *, after: bytes | None = None, count_max: int = 1000
+    ) -> list[tuple[bytes, dict[str, bytes]]]:
+        """Up to `count_max` rows in byte order of keys, with `prefix` and greater than `after`."""
+
+    def delete(self, table: str, keys: Sequence[bytes]) -> None:
+        """Remove whole rows; absent ones are no error."""
+
+
+class Records(Protocol):
+    """SQL rows that people query and join; one frozen value per row (`model/rows.py`)."""
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Upsert by primary key, all rows in one transaction; rows of several tables may be mixed.
+
+        The last of several rows with one key wins. NUL and lone surrogates in texts are removed here.
+        """
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """As `put`, but rows whose key exists stay as they were; of several with one key the first wins."""
+
+    def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
+        """The rows with these keys (a value, or a tuple for a composed key), in no order."""
+
+    def find(
+        self,
+        kind: type[R],
+        where: Mapping[str, object] | None = None,
+        *,
+        order: Sequence[str] = (),
+        offset: int = 0,
+        count_max: int | None = None,
+    ) -> Iterator[R]:
+        """Rows whose columns equal `where` (a list means any of), streamed, any size.
+
+        A value ending in `*` matches by prefix. `order` names columns, `-name` for descending; the
+        default is the primary key.
+        """
+
+    def count(
+        self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None
+    ) -> dict[tuple[Any, ...], int]:
+        """How many rows there are for each combination of the columns `by`; {(): n} for `by` empty."""
+
+    def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
+        """Remove rows by key; absent ones are no error."""
+
+
+class Blobs(Protocol):
+    """Bytes by key. No rename, no listing on hot paths; a put replaces the whole blob, atomically."""
+
+    def put(self, key: str, data: bytes, content_type: str) -> None:
+        """Durable when it returns. Raises ConfigurationError for a key with `..`, an empty part or a NUL."""
+
+    def get(self, key: str) -> bytes | None:
+        """The blob, or None when there is none."""
+
+    def exists(self, keys: Sequence[str]) -> set[str]:
+        """Those of `keys` that exist."""
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Remove blobs; absent ones are no error."""
+
+
+class Index(Protocol):
+    """Full text. A document replaces the one with its `sha1hex`."""
+
+    def put(self, documents: Sequence[IndexDocument]) -> None:
+        """Durable when it returns; searchable at once or after the backend's refresh."""
+
+    def delete(self, sha1hexes: Sequence[str]) -> None:
+        """Remove documents; absent ones are no error."""
+
+    def get(self, sha1hexes: Sequence[str]) -> dict[str, IndexDocument]:
+        """The documents that exist, whole, by `sha1hex`; without waiting for a refresh."""
+
+    def search(self, query: SearchQuery) -> SearchResults:
+        """Raises ValueError with a sentence for people when `query.text` cannot be understood."""
+
+    def count(self) -> int:
+        """How many documents there are."""
+
+
+class Archive(Protocol):
+    """Bodies in WARC files: read from any place, written to files of our own."""
+
+    def read(self, place: Place) -> Payload:
+        """The body at `place`, codings undone. Raises DamagedInputError, LimitError, and PermanentError
+        (`missing-source`, `unreadable-source`) with the path in the message."""
+
+    def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
+        """Append records and make them durable (one fsync a batch); places in the order of `entries`.
+
+        The same `capture_id` written again before a crash was noticed may lie there twice; the caller
+        asks `recover` first.
+        """
+
+    def recover(self, known: Callable[[str], int | None]) -> None:
+        """Cut from files left open by a killed process what nobody refers to.
+
+        `known(path)` gives the end in bytes of the last record of that file that was settled, or None.
+        """
+
+    def finish(self) -> None:
+        """Close the open file: complete, with its CDXJ index beside it. Again is harmless."""
+
+
+class Source(Protocol):
+    """Where work comes from: finds inputs, and reads captures out of each."""
+
+    def inputs(self) -> Iterator[InputRow]:
+        """Every input, `position` 0; streamed, in a stable order."""
+
+    def captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+        """What lies in one input from `row.position` on: captures; tallies of what is counted and not
+        emitted; and positions (int) from which reading can go on later."""
+
+
+class Isolate(Protocol):
+    """Runs a pure function in a disposable child process with limits."""
+
+    def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
+        """The function's value. Raises ChildError with `timeout`, `out-of-memory` or `crashed-reader`.
+
+        The function is importable by name; arguments and value are plain data. What the function
+        raises is raised here.
+        """
+
+
+class Step(Protocol[ItemT]):
+    """One item in, any number of items and a disposition out."""
+
+    def __call__(self, item: ItemT, /) -> Result:
+        """Raises TransientError to be retried, PermanentError to be quarantined."""
+
+
+class Sink(Protocol[ItemT]):
+    """A batch in, a result for each out, in order; idempotent by the items' keys."""
+
+    def __call__(self, items: Sequence[ItemT], /) -> Sequence[Result]:
+        """Raises as a Step does; the runtime then tries the items one by one to find the culprit."""

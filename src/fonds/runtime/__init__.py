@@ -1,0 +1,1 @@
+"""The one loop, retry, quarantine, isolated child processes, accounting."""

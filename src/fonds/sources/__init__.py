@@ -1,0 +1,1 @@
+"""Where work comes from: paths, archives, indexes."""

@@ -1,0 +1,1 @@
+"""Backends of the stores: table, records, blobs, index, archive."""
