@@ -9,6 +9,7 @@ named where they belong. A port is safe to use from several threads of one proce
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from fonds.model.archive import Archived, ArchiveEntry, Payload
@@ -218,3 +219,16 @@ class Sink(Protocol[ItemT]):
 
     def __call__(self, items: Sequence[ItemT], /) -> Sequence[Result]:
         """Raises as a Step does; the runtime then tries the items one by one to find the culprit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The six stores of one home, opened. `journal` is the name of the journal-extract table."""
+
+    queue: Queue
+    table: Table
+    records: Records
+    blobs: Blobs
+    index: Index
+    archive: Archive
+    journal: str

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from fonds.model.disposition import Reason
+
 
 class PlaceKind(StrEnum):
     """What has to be opened to get at the bytes."""
@@ -46,7 +48,8 @@ class Capture:
     to the end. `input_id` names the input (one WARC, one ZIP, one file). `captured_at` is aware UTC.
     `record_type` is the WARC record's (`response`, `resource`, `revisit`, `conversion`) or `file`.
     `status` is the HTTP status where there is one, `mime` the declared type, `digest` the declared
-    SHA-1 in base32. `damage` is set when the source already saw that the place is damaged.
+    SHA-1 in base32. `damage` and
+    `damage_reason` are set when the source already saw that nothing can be read there.
     """
 
     id: str
@@ -60,6 +63,7 @@ class Capture:
     status: int | None = None
     digest: str | None = None
     damage: str | None = None
+    damage_reason: Reason | None = None
 
     @property
     def datetime14(self) -> str:
@@ -69,7 +73,9 @@ class Capture:
 
 def to_datetime14(moment: datetime) -> str:
     """YYYYMMDDhhmmss in UTC of an aware time."""
-    return moment.astimezone(UTC).strftime("%Y%m%d%H%M%S")
+    utc = moment.astimezone(UTC)
+    # strftime writes the years before 1000 with fewer digits.
+    return f"{utc.year:04d}{utc:%m%d%H%M%S}"
 
 
 def from_datetime14(text: str) -> datetime:

@@ -29,8 +29,8 @@ class Reason(StrEnum):
     weight: Weight
     explanation: str
 
-    def __new__(cls, value: str, weight: Weight, explanation: str) -> Reason:
-        """Attach to the reason's name its weight and a sentence for people."""
+    def __new__(cls, value: str, weight: Weight = Weight.FAILED, explanation: str = "") -> Reason:
+        """Attach to the reason's name its weight and a sentence for people; `Reason(name)` finds it."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.weight = weight
@@ -88,7 +88,6 @@ class Reason(StrEnum):
     BAD_INDEX_LINE = "bad-index-line", Weight.FAILED, "a CDX line that cannot be understood"
     BROKEN_PDF = "broken-pdf", Weight.FAILED, "the PDF cannot be opened, not even after repair"
     ENCRYPTED_PDF = "encrypted-pdf", Weight.FAILED, "the PDF cannot be opened without its password"
-    BROKEN_PAGE = "broken-page", Weight.FAILED, "the page cannot be parsed"
     TIMEOUT = "timeout", Weight.FAILED, "reading it took longer than the limit and was stopped"
     OUT_OF_MEMORY = "out-of-memory", Weight.FAILED, "reading it took more memory than the limit"
     CRASHED_READER = "crashed-reader", Weight.FAILED, "the isolated reader died on it"

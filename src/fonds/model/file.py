@@ -44,12 +44,15 @@ class FileMeta:
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """A capture whose bytes were read and hashed; not yet known whether they are new."""
+    """A capture whose bytes were read and hashed; not yet known whether they are new.
+
+    `file` is None for a revisit, which holds no bytes. `charset` is that of the HTTP Content-Type,
+    when the server sent one.
+    """
 
     capture: Capture
-    file: FileMeta
+    file: FileMeta | None
     charset: str | None = None
-    """The charset of the HTTP Content-Type, when the server sent one."""
 
 
 @dataclass(frozen=True, slots=True)

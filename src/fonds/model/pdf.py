@@ -17,7 +17,7 @@ class PdfStatus(StrEnum):
 
     reason: Reason | None
 
-    def __new__(cls, value: str, reason: Reason | None) -> PdfStatus:
+    def __new__(cls, value: str, reason: Reason | None = None) -> PdfStatus:
         """Attach the reason a message with this status is quarantined for."""
         member = str.__new__(cls, value)
         member._value_ = value

@@ -6,9 +6,9 @@ without NUL and lone surrogates; all times aware UTC.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
 
@@ -31,15 +31,18 @@ class FileMetaRow:
     size_bytes: int
     mimetype: str
     capture_id: str
-    row_created: datetime
+    row_created: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
 class CdxRow:
-    """`cdx`: one capture whose bytes lie in a WARC; `surt_sha1hex` finds long URLs."""
+    """`cdx`: one capture whose bytes lie in a WARC, known by that place; `surt_sha1hex` finds long URLs.
+
+    `mimetype` is `warc/revisit` for a record that holds no body. `capture_id` is indexed.
+    """
 
     TABLE: ClassVar[str] = "cdx"
-    KEY: ClassVar[tuple[str, ...]] = ("capture_id",)
+    KEY: ClassVar[tuple[str, ...]] = ("warc_path", "warc_offset")
     capture_id: str
     sha1hex: str
     url: str
@@ -50,7 +53,7 @@ class CdxRow:
     warc_path: str
     warc_csize: int | None
     warc_offset: int
-    row_created: datetime
+    row_created: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class PdfMetaRow:
     TABLE: ClassVar[str] = "pdf_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
     sha1hex: str
-    updated: datetime
+    updated: dt.datetime
     status: str
     has_page0_thumbnail: bool
     page_count: int | None
@@ -68,7 +71,7 @@ class PdfMetaRow:
     page0_height: float | None
     page0_width: float | None
     permanent_id: str | None
-    pdf_created: datetime | None
+    pdf_created: dt.datetime | None
     pdf_version: str | None
     metadata: Mapping[str, Any] | None
     extractor: str
@@ -83,7 +86,7 @@ class StoryMetaRow:
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
     sha1hex: str
     story_id: str
-    updated: datetime
+    updated: dt.datetime
     status: str
     url: str
     canonical_domain: str
@@ -115,7 +118,7 @@ class InputRow:
     tally: Mapping[str, int]
     finished: bool
     error: str | None
-    updated: datetime
+    updated: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class CaptureRow:
     url: str
     datetime: str
     place: str
-    entered_at: datetime
+    entered_at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +154,15 @@ class DispositionRow:
     emitted: tuple[str, ...]
     emitted_count: int
     attempt: int
-    settled_at: datetime
+    settled_at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
 class FateRow:
     """View `fates`: what became of one capture over all its steps; read-only.
 
+    Quarantined if any step's disposition is; else pending while a step is to try again or has not
+    settled what another emitted for it; else dropped if any dropped it; else done.
     `fate` is `done`, `dropped`, `quarantined` or `pending`; `reason` and `step` belong to the
     disposition that decided it.
     """
@@ -174,4 +179,4 @@ class FateRow:
     reason: str | None
     step: str | None
     detail: str | None
-    settled_at: datetime | None
+    settled_at: dt.datetime | None

@@ -97,8 +97,10 @@ class Unarchived:
     """A body that lies in no WARC yet, or whose copy was asked for: the message of `unarchived`.
 
     `story` is set for pages that were parsed: a metadata record is written beside their body.
+    `repeat_of` is the id of the capture that brought the same bytes first: a revisit record is written.
     """
 
     capture: Capture
     file: FileMeta
     story: Story | None = None
+    repeat_of: str | None = None

@@ -1,0 +1,299 @@
+"""Undoing Transfer-Encoding and Content-Encoding of a body as archives hold it, within limits.
+
+Source: RFC 9112, section 7.1 (chunked); RFC 9110, section 8.4 (content codings); RFC 7932 (br);
+RFC 8878 (zstd).
+
+What is not what its header says is common in archives, since many crawlers undo a coding and keep
+the header. The rules: bytes that do not begin like the coding are kept as they are; a coded body
+that ends too early keeps what could be decoded, as a browser would show it; one that is corrupt in
+the middle is refused (BAD_ENCODING), since nobody can tell what is missing.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, cast
+
+import brotli
+import zstandard
+
+from fonds.model.archive import HttpHead
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError, LimitError
+
+Pieces = Iterator[bytes]
+
+RATIO_MAX = 200
+RATIO_ALLOWANCE_BYTES = 1024 * 1024
+CODINGS_MAX = 8
+
+_OUTPUT_BYTES = 256 * 1024
+_STEP_BYTES = 1024
+_WINDOW_BYTES_MAX = 8 * 1024 * 1024
+_CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
+_LINE_BYTES_MAX = 4096
+_PLAIN_START = re.compile(rb"\s{0,200}(?:<[!?A-Za-z]|[{\[]|%PDF-)")
+_MISNOMERS = {"x-gzip": "gzip", "x-deflate": "deflate", "x-br": "br", "brotli": "br"}
+_MAGICS = {"gzip": b"\x1f\x8b\x08", "zstd": b"\x28\xb5\x2f\xfd"}
+_CODED = frozenset({"gzip", "deflate", "br", "zstd"})
+
+
+class _CutError(Exception):
+    """The coded bytes end before the coding does."""
+
+
+class _NotCodedError(Exception):
+    """The bytes do not begin like the coding their header names."""
+
+    def __init__(self, layer: int) -> None:
+        super().__init__(layer)
+        self.layer = layer
+
+
+def codings_of(http: HttpHead) -> list[str]:
+    """The codings to undo in order, outermost first: `chunked`, `gzip`, `deflate`, `br`, `zstd`.
+
+    Names nobody knows (`identity`, `utf-8`, ...) are passed over: servers write all sorts of things.
+    """
+    named: list[str] = []
+    for header in ("transfer-encoding", "content-encoding"):
+        values = [value for name, value in http.headers if name.lower() == header]
+        names = [part.strip().lower() for value in values for part in value.split(",")]
+        known = [_MISNOMERS.get(name, name) for name in names]
+        allowed = _CODED | {"chunked"} if header == "transfer-encoding" else _CODED
+        named += [name for name in reversed(known) if name in allowed]
+    return named
+
+
+def decode_body(
+    open_pieces: Callable[[], Pieces], codings: Sequence[str], *, body_max_bytes: int
+) -> bytes:
+    """The body with `codings` undone, outermost first.
+
+    `open_pieces` gives the coded body in pieces, anew at each call: it is asked again when a coding
+    turns out not to be there. Raises LimitError (TOO_LARGE, BOMB) and DamagedInputError (BAD_ENCODING).
+    """
+    layers = list(codings)
+    if len(layers) > CODINGS_MAX:
+        raise LimitError(
+            Reason.BOMB, f"the body is coded {len(layers)} times; {CODINGS_MAX} are undone at most"
+        )
+    while True:
+        try:
+            return _collect(_stack(open_pieces(), layers), body_max_bytes)
+        except _NotCodedError as wrong:
+            del layers[wrong.layer]
+
+
+def _stack(pieces: Pieces, layers: Sequence[str]) -> Pieces:
+    for number, name in enumerate(layers):
+        pieces = _unchunk(pieces, number) if name == "chunked" else _unpack(pieces, name, number)
+    return pieces
+
+
+def _collect(pieces: Pieces, body_max_bytes: int) -> bytes:
+    body = io.BytesIO()
+    for piece in pieces:
+        if body.tell() + len(piece) > body_max_bytes:
+            raise LimitError(Reason.TOO_LARGE, f"the body is larger than {body_max_bytes} bytes")
+        body.write(piece)
+    return body.getvalue()
+
+
+class _Feed:
+    """Pieces read by lines and by lengths."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._buffer = b""
+        self._at = 0
+
+    def line(self) -> bytes:
+        """The next bytes to a line end, at most 4 KiB; without line end only there or at the end."""
+        while (end := self._buffer.find(b"\n", self._at)) < 0 and self._ready() < _LINE_BYTES_MAX:
+            if not (piece := next(self._pieces, b"")):
+                break
+            self._buffer, self._at = self._buffer[self._at :] + piece, 0
+        stop = len(self._buffer) if end < 0 else end + 1
+        return self._pass(min(stop - self._at, _LINE_BYTES_MAX))
+
+    def some(self, size_max: int) -> bytes:
+        """Between 1 and `size_max` bytes; b"" at the end."""
+        if not self._ready():
+            self._buffer, self._at = next(self._pieces, b""), 0
+        return self._pass(min(size_max, self._ready()))
+
+    def _ready(self) -> int:
+        return len(self._buffer) - self._at
+
+    def _pass(self, size_bytes: int) -> bytes:
+        self._at += size_bytes
+        return self._buffer[self._at - size_bytes : self._at]
+
+
+def _unchunk(pieces: Pieces, layer: int) -> Pieces:
+    """Undo `chunked`. A body that does not begin with a chunk is none; a missing end is no fault."""
+    feed = _Feed(pieces)
+    first = True
+    while line := feed.line():
+        size = _CHUNK_SIZE.fullmatch(line)
+        if size is None:
+            if first:
+                raise _NotCodedError(layer)
+            if line in (b"\r\n", b"\n"):
+                continue
+            if not line.endswith(b"\n") and len(line) < _LINE_BYTES_MAX:
+                return
+            raise DamagedInputError(
+                Reason.BAD_ENCODING, f"a chunk of the body has no size but {line[:20]!r}"
+            )
+        first = False
+        left = int(size.group(1), 16)
+        if left == 0:
+            return
+        while left > 0:
+            if not (data := feed.some(left)):
+                return
+            left -= len(data)
+            yield data
+
+
+class _Counted:
+    """Pieces, how many bytes of them were taken, and their first 64 bytes."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self.taken_bytes = 0
+        self.start = b""
+
+    def __iter__(self) -> _Counted:
+        return self
+
+    def __next__(self) -> bytes:
+        piece = next(self._pieces)
+        self.taken_bytes += len(piece)
+        if len(self.start) < 64:
+            self.start = (self.start + piece)[:64]
+        return piece
+
+
+def _unpack(pieces: Pieces, name: str, layer: int) -> Pieces:
+    """Undo one compression, at most 200:1 beyond the first MiB."""
+    counted = _Counted(pieces)
+    made_bytes = 0
+    try:
+        for piece in _UNPACKERS[name](counted):
+            made_bytes += len(piece)
+            if made_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * counted.taken_bytes:
+                raise LimitError(
+                    Reason.BOMB,
+                    f"{counted.taken_bytes} bytes of {name} unpack to more than {made_bytes}",
+                )
+            if piece:
+                yield piece
+    except _CutError as cut:
+        if made_bytes == 0 and counted.taken_bytes > 0:
+            raise _fault_at(
+                counted, name, layer, made_bytes, "it ends before its first byte"
+            ) from cut
+    except (zlib.error, brotli.error, zstandard.ZstdError) as fault:
+        raise _fault_at(counted, name, layer, made_bytes, str(fault)) from fault
+
+
+def _fault_at(counted: _Counted, name: str, layer: int, made_bytes: int, what: str) -> Exception:
+    """What a fault means: the coding was never there, or it is corrupt."""
+    magic = _MAGICS.get(name)
+    if magic is None:
+        is_coded = made_bytes > 0 and not _PLAIN_START.match(counted.start)
+    else:
+        is_coded = counted.start.startswith(magic)
+    if not is_coded:
+        return _NotCodedError(layer)
+    return DamagedInputError(Reason.BAD_ENCODING, f"the body's {name} coding is corrupt: {what}")
+
+
+def _gunzip(pieces: Pieces) -> Pieces:
+    """One gzip member after the other; what follows the last is passed over, as browsers do."""
+    return _inflate(pieces, 31)
+
+
+def _undeflate(pieces: Pieces) -> Pieces:
+    """Both meanings of `deflate`: zlib as the standard says, raw as some servers send it."""
+    head = b""
+    while len(head) < 2 and (piece := next(pieces, b"")):
+        head += piece
+    is_zlib = len(head) >= 2 and head[0] & 15 == 8 and (head[0] << 8 | head[1]) % 31 == 0
+    return _inflate(itertools.chain([head], pieces), 15 if is_zlib else -15)
+
+
+def _inflate(pieces: Pieces, wbits: int) -> Pieces:
+    inflate = zlib.decompressobj(wbits)
+    for piece in pieces:
+        data = piece
+        while data:
+            if inflate.eof:
+                if wbits != 31 or not data.startswith(_MAGICS["gzip"]):
+                    return
+                inflate = zlib.decompressobj(wbits)
+            # Short steps, so that what comes before damage is not lost with it.
+            yield inflate.decompress(data[:_STEP_BYTES], _OUTPUT_BYTES)
+            rest = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
+            data = rest + data[_STEP_BYTES:]
+    if not inflate.eof:
+        yield inflate.flush()
+        raise _CutError
+
+
+def _unbrotli(pieces: Pieces) -> Pieces:
+    unpacker = brotli.Decompressor()
+    for piece in pieces:
+        yield unpacker.process(piece, output_buffer_limit=_OUTPUT_BYTES)
+        while not unpacker.is_finished() and not unpacker.can_accept_more_data():
+            yield unpacker.process(b"", output_buffer_limit=_OUTPUT_BYTES)
+        if unpacker.is_finished():
+            return
+    raise _CutError
+
+
+class _Readable:
+    """Pieces as the stream that zstandard wants to read."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._feed = _Feed(pieces)
+        self.start = b""
+
+    def read(self, size: int) -> bytes:
+        piece = self._feed.some(size)
+        if len(self.start) < 64:
+            self.start = (self.start + piece)[:64]
+        return piece
+
+
+def _unzstd(pieces: Pieces) -> Pieces:
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES_MAX)
+    readable = _Readable(pieces)
+    reader = unpacker.stream_reader(cast(IO[bytes], readable), read_across_frames=True)
+    made = False
+    while piece := reader.read(_OUTPUT_BYTES):
+        made = True
+        yield piece
+    if not made and not _is_empty_frame(readable.start):
+        raise _CutError
+
+
+def _is_empty_frame(data: bytes) -> bool:
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES_MAX).decompressobj()
+    unpacker.decompress(data)
+    return unpacker.eof
+
+
+_UNPACKERS: dict[str, Callable[[Pieces], Pieces]] = {
+    "gzip": _gunzip,
+    "deflate": _undeflate,
+    "br": _unbrotli,
+    "zstd": _unzstd,
+}

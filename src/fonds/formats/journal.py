@@ -1,0 +1,275 @@
+"""The row of the journal-extract table: captures and files into cells and back, without any store.
+
+Source: seed 000, "PDF Table".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC
+from typing import Any
+
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.errors import ConfigurationError
+from fonds.model.file import FileMeta
+from fonds.model.keys import sha1_from_text
+
+FAMILIES = ("f", "file", "grobid0", "match0")
+
+F_C = "f:c"
+FILE_SIZE = "file:size"
+FILE_MIME = "file:mime"
+FILE_CDX = "file:cdx"
+FILE_META = "file:meta"
+GROBID_STATUS_CODE = "grobid0:status_code"
+GROBID_QUALITY = "grobid0:quality"
+GROBID_STATUS = "grobid0:status"
+GROBID_TEI_XML = "grobid0:tei_xml"
+GROBID_TEI_JSON = "grobid0:tei_json"
+GROBID_METADATA = "grobid0:metadata"
+MATCH_STATUS = "match0:mstatus"
+MATCH_DOI = "match0:doi"
+MATCH_INFO = "match0:minfo"
+
+COLUMNS = (
+    *(F_C, FILE_SIZE, FILE_MIME, FILE_CDX, FILE_META),
+    *(GROBID_STATUS_CODE, GROBID_QUALITY, GROBID_STATUS),
+    *(GROBID_TEI_XML, GROBID_TEI_JSON, GROBID_METADATA),
+    *(MATCH_STATUS, MATCH_DOI, MATCH_INFO),
+)
+
+_SHA1_BYTES = 20
+_INTEGER = struct.Struct(">q")
+_UNKNOWN = "-"
+_DIGITS_MAX = 19
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NAME_PART = re.compile(r"[A-Za-z0-9_.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """What `file:cdx` says: where and when a file was captured. `size_bytes` None means unknown.
+
+    `datetime14` is YYYYMMDDhhmmss in UTC; `warc` the path of the WARC as it was written.
+    """
+
+    surt: str
+    url: str
+    datetime14: str
+    warc: str
+    offset: int
+    size_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSeen:
+    """What `f:c` says, the crawler's own note. `date` is ISO 8601; absent recommended fields are None."""
+
+    url: str
+    date: str
+    warc: str | None
+    offset: int | None
+    count: int | None
+    record_id: str | None
+
+
+def journal_table(group: str, version: int, env: str) -> str:
+    """`{group}-journal-extract-{version}-{env}`. Raises ConfigurationError for parts HBase refuses."""
+    if version < 0 or not _NAME_PART.fullmatch(group) or not _NAME_PART.fullmatch(env):
+        raise ConfigurationError(
+            f"group {group!r}, version {version} and environment {env!r} make no table name:"
+            " use letters, digits, dots and underscores, and a version from 0."
+        )
+    return f"{group}-journal-extract-{version}-{env}"
+
+
+def check_columns(columns: Iterable[str]) -> None:
+    """Raises ConfigurationError when a column's name occurs in two families.
+
+    Tools that flatten rows to plain names would mix the two up.
+    """
+    family_of: dict[str, str] = {}
+    for column in columns:
+        family, colon, name = column.partition(":")
+        if not colon or not family or not name:
+            raise ConfigurationError(f"a column is `family:name`, not {column!r}")
+        if family_of.setdefault(name, family) != family:
+            raise ConfigurationError(
+                f"the column {name!r} is in the families {family_of[name]!r} and {family!r};"
+                " rename one."
+            )
+
+
+def row_key(sha1hex: str) -> bytes:
+    """The 20 raw bytes of a file's SHA-1. Raises ValueError for what is no SHA-1."""
+    raw = sha1_from_text(sha1hex)
+    if raw is None:
+        raise ValueError(f"not a SHA-1: {sha1hex!r}")
+    return raw
+
+
+def alternate_key(sha1hex: str, capture_id: str) -> bytes:
+    """The key of a later capture of a file: the file's own, a zero byte, and the capture's id.
+
+    One scan by `row_key` finds a file and all places it was seen at.
+    """
+    if not capture_id:
+        raise ValueError(f"a later capture of {sha1hex} needs an id")
+    return row_key(sha1hex) + b"\x00" + capture_id.encode()
+
+
+def split_key(key: bytes) -> tuple[str, str | None]:
+    """SHA-1 in hex and id of the later capture, None in the row of the file itself.
+
+    Keys of older tables, `sha1:` and 32 base32 characters, are understood too. Raises ValueError.
+    """
+    if len(key) == _SHA1_BYTES:
+        return key.hex(), None
+    # An older key is 37 ASCII characters, none of them zero.
+    if len(key) > _SHA1_BYTES + 1 and key[_SHA1_BYTES] == 0:
+        return key[:_SHA1_BYTES].hex(), key[_SHA1_BYTES + 1 :].decode()
+    raw = sha1_from_text(key.decode("ascii")) if key.startswith(b"sha1:") else None
+    if raw is None:
+        raise ValueError(f"not a key of a journal-extract table: {key!r}")
+    return raw.hex(), None
+
+
+def file_cells(file: FileMeta) -> dict[str, bytes]:
+    """`file:size`, `file:mime` and `file:meta`, with all seven fields."""
+    return {
+        FILE_SIZE: encode_integer(file.size),
+        FILE_MIME: _clean(file.mime).encode(),
+        FILE_META: _json(asdict(file)),
+    }
+
+
+def cdx_cell(capture: Capture, place: Place, surt: str) -> dict[str, bytes]:
+    """`file:cdx` of a capture whose bytes lie at `place`, a WARC; every value a string, `-` unknown.
+
+    Raises ValueError when the place is no WARC: there is nothing to point to yet.
+    """
+    if place.kind is not PlaceKind.WARC:
+        raise ValueError(f"{place} is not in a WARC")
+    values = {
+        "surt": surt,
+        "url": capture.url,
+        "dt": capture.datetime14,
+        "warc": place.path,
+        "offset": str(place.offset),
+        "c_size": _UNKNOWN if place.size_bytes is None else str(place.size_bytes),
+    }
+    return {FILE_CDX: _json(values)}
+
+
+def first_seen_cell(
+    capture: Capture, place: Place, *, count: int = 1, record_id: str | None = None
+) -> dict[str, bytes]:
+    """`f:c` as the crawler Heritrix writes it: numbers as numbers, what is unknown left out."""
+    values: dict[str, object] = {
+        "u": capture.url,
+        "d": capture.captured_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "c": count,
+    }
+    if place.kind is PlaceKind.WARC:
+        values |= {"f": place.path.rpartition("/")[2], "o": place.offset}
+    if record_id is not None:
+        values["i"] = record_id
+    return {F_C: _json(values)}
+
+
+def read_location(cells: Mapping[str, bytes]) -> Location | None:
+    """`file:cdx` decoded, None when the row has none. Numbers may be JSON numbers, as older writers
+    left them. Raises ValueError for a cell that cannot be understood."""
+    values = _object(cells, FILE_CDX)
+    if values is None:
+        return None
+    unknown_size = values.get("c_size") == _UNKNOWN
+    return Location(
+        surt=_text(values, "surt", FILE_CDX),
+        url=_text(values, "url", FILE_CDX),
+        datetime14=_text(values, "dt", FILE_CDX),
+        warc=_text(values, "warc", FILE_CDX),
+        offset=_number(values, "offset", FILE_CDX),
+        size_bytes=None if unknown_size else _number(values, "c_size", FILE_CDX),
+    )
+
+
+def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
+    """`f:c` decoded, None when the row has none. Raises ValueError for a cell without URL or date."""
+    values = _object(cells, F_C)
+    if values is None:
+        return None
+    return FirstSeen(
+        url=_text(values, "u", F_C),
+        date=_text(values, "d", F_C),
+        warc=_text(values, "f", F_C) if "f" in values else None,
+        offset=_number(values, "o", F_C) if "o" in values else None,
+        count=_number(values, "c", F_C) if "c" in values else None,
+        record_id=_text(values, "i", F_C) if "i" in values else None,
+    )
+
+
+def read_file(cells: Mapping[str, bytes]) -> FileMeta | None:
+    """`file:meta` decoded, None when the row has none. Raises ValueError when a field is missing."""
+    values = _object(cells, FILE_META)
+    if values is None:
+        return None
+    texts = ("mime", "magic", "magic_mime", "sha1", "md5", "sha256")
+    return FileMeta(
+        size=_number(values, "size", FILE_META),
+        **{name: _text(values, name, FILE_META) for name in texts},
+    )
+
+
+def encode_integer(value: int) -> bytes:
+    """8 bytes, big-endian."""
+    return _INTEGER.pack(value)
+
+
+def decode_integer(cell: bytes) -> int:
+    """The integer in 8 big-endian bytes. Raises ValueError for any other length."""
+    if len(cell) != _INTEGER.size:
+        raise ValueError(f"an integer has {_INTEGER.size} bytes, not {len(cell)}")
+    (value,) = _INTEGER.unpack(cell)
+    return int(value)
+
+
+def _clean(text: str) -> str:
+    return _SURROGATE.sub("", text)
+
+
+def _json(values: Mapping[str, object]) -> bytes:
+    """Without lone surrogates, which no reader of JSON takes."""
+    clean = {key: _clean(one) if isinstance(one, str) else one for key, one in values.items()}
+    return json.dumps(clean, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _object(cells: Mapping[str, bytes], column: str) -> dict[str, Any] | None:
+    cell = cells.get(column)
+    if cell is None:
+        return None
+    try:
+        values = json.loads(cell)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{column} is not JSON: {cell[:80]!r}") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{column} is not a JSON object: {cell[:80]!r}")
+    return values
+
+
+def _text(values: Mapping[str, Any], name: str, column: str) -> str:
+    value = values.get(name)
+    if not isinstance(value, str):
+        raise ValueError(f"{column} has no text in {name!r}: {value!r:.80}")
+    return value
+
+
+def _number(values: Mapping[str, Any], name: str, column: str) -> int:
+    text = str(values.get(name))
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX:
+        raise ValueError(f"{column} has no number in {name!r}: {text[:80]!r}")
+    return int(text)

@@ -1,0 +1,6 @@
+"""Framing of a WARC or ARC file: plain stretches, gzip members and zstd frames, told apart by content."""
+
+from fonds.formats.members.raw import MemberError, RawFile
+from fonds.formats.members.tape import Tape
+
+__all__ = ["MemberError", "RawFile", "Tape"]

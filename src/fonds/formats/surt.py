@@ -1,0 +1,151 @@
+"""SURT keys: a URL turned round so that sorting brings together what belongs together.
+
+Source: the sort key of the Wayback Machine's CDX files (field N); Heritrix' SURT form; RFC 3986.
+What is done to a URL is what the writers of such indexes do, so that our keys are found among theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+NONE = "-"
+"""The key of no URL at all, as CDX files write it."""
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_AS_THEY_ARE = frozenset(
+    {
+        "filedesc",
+        "warcinfo",
+        "dns",
+        "urn",
+        "mailto",
+        "data",
+        "about",
+        "javascript",
+        "cid",
+        "blob",
+        "whois",
+    }
+)
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
+_WWW = re.compile(r"www[0-9]*\.")
+_PORT = re.compile(r"(.*?)(?::([0-9]*))?", re.DOTALL)
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
+_TO_ESCAPE = re.compile(rb"[\x00-\x20\x7f-\xff#%]")
+_UNESCAPE_PASSES_MAX = 10
+
+_PATH_SESSIONS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r";jsessionid=[0-9a-z]{32}(?![0-9a-z])",
+        r"(?<=/)\((?:[a-z]\([0-9a-z]{24}\))+\)/(?=[^?]{1,500}\.aspx)",
+        r"(?<=/)\([0-9a-z]{24}\)/(?=[^?]{1,500}\.aspx)",
+    )
+)
+_QUERY_SESSIONS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:jsessionid|phpsessid|sid)=[0-9a-z]{32}(?:&|$)",
+        r"aspsessionid[a-z]{8}=[a-z]{24}(?:&|$)",
+        r"cfid=[^&]{1,200}&cftoken=[^&]{1,200}(?:&|$)",
+    )
+)
+
+
+def surt(url: str) -> str:
+    """The key of a URL: `org,example)/path?query`, lower case, without scheme.
+
+    `www`, default ports, user names, session ids, trailing slashes and fragments are dropped, query
+    parameters sorted, escapes normalised. IPv4 addresses are turned round as names are, because other
+    tools' indexes have them so. A URL without scheme is taken for HTTP; `dns:`, `urn:` and others
+    without an authority (also `file:///…`) stay as they are. "-" for an empty URL. Never raises.
+    """
+    bare = re.sub(r"[\r\n\t]", "", url.strip())
+    if not bare:
+        return NONE
+    scheme_match = _SCHEME.match(bare)
+    scheme = scheme_match.group(1).lower() if scheme_match else "http"
+    if scheme in _AS_THEY_ARE or bare[:8].lower() == "file:///":
+        return bare
+    if scheme_match and _is_host_and_port(bare, scheme_match.end()):
+        scheme, rest = "http", bare
+    else:
+        rest = bare[scheme_match.end() :] if scheme_match else bare
+    rest = rest.lstrip("/").partition("#")[0]
+    authority = re.split(r"[/?]", rest, maxsplit=1)[0]
+    path, _, query = rest[len(authority) :].partition("?")
+    return f"{_host(authority, scheme)}){_path(path)}{_query(query)}"
+
+
+def _is_host_and_port(url: str, colon_end: int) -> bool:
+    """Whether what looks like a scheme is a host before its port: `example.org:8080/`."""
+    return bool(re.match(r"[0-9]{1,5}(?:[/?#]|$)", url[colon_end:])) and "." in url[:colon_end]
+
+
+def _host(authority: str, scheme: str) -> str:
+    host, port = _split_port(authority.rpartition("@")[2])
+    host = _ascii_host(_unescape(host.encode("utf-8", "replace")).decode("utf-8", "replace"))
+    host = re.sub(r"\.{2,}", ".", host).strip(".")
+    host = _WWW.sub("", host, count=1) if _WWW.match(host) else host
+    tail = f":{port}" if port and port != _DEFAULT_PORTS.get(scheme) else ""
+    if host.startswith("["):
+        return host.strip("[]") + tail
+    return ",".join(reversed(host.split("."))) + tail
+
+
+def _split_port(authority: str) -> tuple[str, str]:
+    if authority.startswith("["):
+        host, bracket, rest = authority.partition("]")
+        return host + bracket, rest.removeprefix(":")
+    match = _PORT.fullmatch(authority)
+    return (match.group(1), match.group(2) or "") if match else (authority, "")
+
+
+def _ascii_host(host: str) -> str:
+    ascii_host = host.lower().encode("utf-8", "replace")
+    if not ascii_host.isascii():
+        with contextlib.suppress(UnicodeError):
+            ascii_host = host.encode("idna")
+    return _escape(ascii_host).decode("ascii").lower()
+
+
+def _path(path: str) -> str:
+    # Session ids go before escapes are undone: indexes keep those that were escaped.
+    for session in _PATH_SESSIONS:
+        path = session.sub("", path)
+    raw = _unescape(path.encode("utf-8", "replace"))
+    parts: list[bytes] = []
+    for part in raw.split(b"/"):
+        if part == b"..":
+            del parts[-1:]
+        elif part not in (b"", b"."):
+            parts.append(part)
+    trailing = b"/" if parts and raw.endswith((b"/", b"/.", b"/..")) else b""
+    escaped = _escape(b"/" + b"/".join(parts) + trailing).decode("ascii").lower()
+    return escaped[:-1] if len(escaped) > 1 and escaped.endswith("/") else escaped
+
+
+def _query(query: str) -> str:
+    for session in _QUERY_SESSIONS:
+        query = session.sub("", query)
+    escaped = _escape(_unescape(query.encode("utf-8", "replace"))).decode("ascii").lower()
+    if not escaped:
+        return ""
+    # An empty parameter sorts first: `a=1&` gives `?&a=1`, as it does in the indexes out there.
+    return "?" + "&".join(sorted(escaped.split("&"), key=lambda item: item.split("=", 1)))
+
+
+def _unescape(data: bytes) -> bytes:
+    """Undo percent-escapes until none is left, at most ten times over."""
+    for _ in range(_UNESCAPE_PASSES_MAX):
+        plain = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 16)]), data)
+        if plain == data:
+            break
+        data = plain
+    return data
+
+
+def _escape(data: bytes) -> bytes:
+    """Escape what cannot stand in a key: controls, blanks, `#`, `%` and everything beyond ASCII."""
+    return _TO_ESCAPE.sub(lambda match: b"%%%02x" % match.group()[0], data)

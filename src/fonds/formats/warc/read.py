@@ -1,0 +1,135 @@
+"""One record's payload, read by its offset: HTTP head apart, codings undone, within limits.
+
+Source: WARC/1.0 and 1.1, section 6 (record types); RFC 9112 (the message inside).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from fonds.formats.coding import codings_of, decode_body
+from fonds.formats.members import MemberError, Tape
+from fonds.formats.members.tape import split_offset
+from fonds.formats.warc.fields import NotARecordError, read_fields
+from fonds.formats.warc.scan import LengthError, close_record, peek_http, scan_record
+from fonds.model.archive import Payload
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError, LimitError, PermanentError
+
+_PIECE_BYTES = 64 * 1024
+
+
+def read_record(stream: BinaryIO, offset: int, *, body_max_bytes: int) -> Payload:
+    """The payload of the record at `offset` of a seekable file, transfer and content codings undone.
+
+    A revisit has an empty body and its `warc_headers`; names in these are spelled as in the standard,
+    of several equal ones the first counts. An ARC record has the headers it would have as WARC.
+    `size_bytes` is the record's length on disk, None when it shares its member with others.
+
+    Raises DamagedInputError (DAMAGED_RECORD, TRUNCATED_RECORD, BAD_ENCODING) and LimitError (BOMB,
+    TOO_LARGE); messages name no file.
+    """
+    return RecordReader(stream).read(offset, body_max_bytes=body_max_bytes)
+
+
+class RecordReader:
+    """Reads records of one seekable file, on from where it stands when it can.
+
+    That matters where many records share one gzip member or zstd frame: read in their order, the
+    member is unpacked once and not once for each. For one thread at a time.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._tape: Tape | None = None
+        self.offset = -1
+        """The offset of the record read last."""
+
+    def can_go_on_to(self, offset: int) -> bool:
+        """Whether `offset` lies further on in the shared member this reader stands in."""
+        same = split_offset(offset)[0] == split_offset(self.offset)[0]
+        return self._tape is not None and same and offset > self.offset
+
+    def read(self, offset: int, *, body_max_bytes: int) -> Payload:
+        """As `read_record`."""
+        tape = self._tape if self.can_go_on_to(offset) else None
+        self._tape = None
+        try:
+            block = _Block(self._stream, offset, tape)
+            body = _read_body(block, body_max_bytes)
+            payload = Payload(
+                body=body,
+                http=block.http,
+                size_bytes=block.close(),
+                warc_headers=block.fields.fields,
+            )
+        except (NotARecordError, MemberError, LengthError) as fault:
+            kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
+            raise kind(fault.reason, f"at offset {offset}: {fault.detail}") from fault
+        except PermanentError as fault:
+            raise type(fault)(fault.reason, f"at offset {offset}: {fault.detail}") from fault
+        if payload.size_bytes is None:
+            self._tape, self.offset = block.tape, offset
+        return payload
+
+
+def _read_body(block: _Block, body_max_bytes: int) -> bytes:
+    if block.fields.type == "revisit":
+        return b""
+    codings = codings_of(block.http) if block.http else []
+    if not codings and block.body_bytes > body_max_bytes:
+        raise LimitError(
+            Reason.TOO_LARGE,
+            f"the body has {block.body_bytes} bytes; at most {body_max_bytes} are read",
+        )
+    return decode_body(block.pieces, codings, body_max_bytes=body_max_bytes)
+
+
+class _Block:
+    """A record's block while it is read: the HTTP head apart, the rest in pieces, again if need be."""
+
+    def __init__(self, stream: BinaryIO, offset: int, tape: Tape | None) -> None:
+        self._stream = stream
+        self._offset = offset
+        self._begin(tape)
+        self.http, self._http_bytes = peek_http(self.tape, self.fields)
+        self.body_bytes = self.fields.length_bytes - self._http_bytes
+
+    def _begin(self, tape: Tape | None) -> None:
+        member_offset = split_offset(self._offset)[0]
+        self.tape = _go_to(tape or Tape(self._stream, member_offset), self._offset)
+        self.fields = read_fields(self.tape)
+        self._start = self.tape.position
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes behind the HTTP head; asked for again, they are read from the file again."""
+        if self.tape.position > self._start:
+            self._begin(None)
+        left = self.body_bytes
+        self.tape.skip(self._http_bytes)
+        while left > 0 and (piece := self.tape.read(min(left, _PIECE_BYTES))):
+            left -= len(piece)
+            yield piece
+
+    def close(self) -> int | None:
+        """Pass over what was not read; the record's size on disk. Raises LengthError, MemberError."""
+        passed = self.tape.position - self._start
+        passed += self.tape.skip(self.fields.length_bytes - passed)
+        return close_record(self.tape, self.fields, self._start, passed)
+
+
+def _go_to(tape: Tape, offset: int) -> Tape:
+    """Bring a tape to the thing at `offset`, over others in the same member. Raises NotARecordError."""
+    member_offset, number = split_offset(offset)
+    there = tape.begin()
+    while there and number > 0 and tape.offset < offset:
+        if split_offset(tape.offset)[0] != member_offset:
+            break
+        scan_record(tape)
+        there = tape.begin()
+    if not there or (number > 0 and tape.offset != offset):
+        raise NotARecordError(
+            Reason.DAMAGED_RECORD, f"no record is there; the file has {tape.file_bytes} bytes"
+        )
+    return tape

@@ -1,0 +1,182 @@
+"""A scan over all records of a WARC or ARC file: one head or one damage for each, whatever happens.
+
+Source: WARC/1.0 and 1.1, section 4; annex D (compression).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import BinaryIO
+
+from fonds.formats.members import MemberError, Tape
+from fonds.formats.members.tape import FILE_BYTES_MAX, split_offset
+from fonds.formats.warc.fields import UNDATED, NotARecordError, RecordFields, read_fields
+from fonds.formats.warc.http_head import HEAD_BYTES_MAX, head_length, media_type, parse_head
+from fonds.model.archive import HttpHead
+from fonds.model.disposition import Reason
+
+__all__ = ["UNDATED", "Damage", "RecordHead", "read_heads"]
+
+_WINDOW_BYTES = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RecordHead:
+    """One record as a scan finds it.
+
+    `offset` finds it again; `size_bytes` is its length on disk, None when it shares its gzip member or
+    zstd frame with others or is cut. `type` is the WARC type, `warcinfo` or `response` for ARC. `url`
+    is "" where there is none. `captured_at` is aware UTC, UNDATED when unreadable. `status` is the
+    HTTP status or None; `mime` the HTTP Content-Type without parameters, else the record's; `digest`
+    the declared SHA-1 of the payload in base32. `truncated` says that the record ends before its
+    declared length. `payload_bytes` is the length of the payload as stored, codings not undone.
+    """
+
+    offset: int
+    size_bytes: int | None
+    type: str
+    url: str
+    captured_at: datetime
+    status: int | None
+    mime: str | None
+    digest: str | None
+    truncated: bool
+    payload_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A place of the file that cannot be read as a record.
+
+    `detail` is a sentence for people, `record` what a record said of itself before it turned out
+    damaged, None when not even its header could be read.
+    """
+
+    offset: int
+    detail: str
+    reason: Reason
+    record: RecordHead | None = None
+
+
+class LengthError(Exception):
+    """A record's declared length is wrong; the tape already stands at the next record."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def read_heads(stream: BinaryIO, start_offset: int = 0) -> Iterator[RecordHead | Damage]:
+    """Every record of a seekable file from `start_offset` on, in the order of the file.
+
+    `start_offset` is 0 or any offset given before; the scan goes on with the record there. Bodies are
+    passed over, not kept. Content never raises; what `stream` raises does.
+    """
+    tape = Tape(stream, split_offset(start_offset)[0])
+    while tape.begin():
+        thing = scan_record(tape)
+        if thing.offset >= start_offset or not _same_member(thing.offset, start_offset):
+            yield thing
+    if tape.file_bytes > FILE_BYTES_MAX:
+        yield Damage(
+            FILE_BYTES_MAX, "what lies beyond 1 TiB of a file is not read", Reason.TOO_LARGE
+        )
+
+
+def _same_member(offset: int, other: int) -> bool:
+    return split_offset(offset)[0] == split_offset(other)[0]
+
+
+def scan_record(tape: Tape) -> RecordHead | Damage:
+    """The thing the tape has begun; afterwards the tape stands behind it."""
+    offset = tape.offset
+    try:
+        fields = read_fields(tape)
+    except (NotARecordError, MemberError) as fault:
+        tape.resync()
+        return Damage(offset, fault.detail, fault.reason)
+    body_start = tape.position
+    http, http_bytes = peek_http(tape, fields)
+    size_bytes: int | None = None
+    fault_found: MemberError | LengthError | None = None
+    try:
+        passed = tape.skip(fields.length_bytes)
+        size_bytes = close_record(tape, fields, body_start, passed)
+    except LengthError as fault:
+        fault_found = fault
+    except MemberError as fault:
+        fault_found = fault
+        tape.resync()
+    head = _describe(offset, size_bytes, fields, http, http_bytes, fault_found)
+    if fault_found is None or head.truncated:
+        return head
+    return Damage(offset, fault_found.detail, fault_found.reason, head)
+
+
+def _describe(
+    offset: int,
+    size_bytes: int | None,
+    fields: RecordFields,
+    http: HttpHead | None,
+    http_bytes: int,
+    fault: MemberError | LengthError | None,
+) -> RecordHead:
+    content_type = http.get("content-type") if http else fields.fields.get("Content-Type")
+    return RecordHead(
+        offset=offset,
+        size_bytes=size_bytes,
+        type=fields.type,
+        url=fields.url,
+        captured_at=fields.captured_at,
+        status=http.status or None if http else None,
+        mime=media_type(content_type),
+        digest=fields.digest,
+        truncated=fault is not None and fault.reason is Reason.TRUNCATED_RECORD,
+        payload_bytes=fields.length_bytes - http_bytes,
+    )
+
+
+def peek_http(tape: Tape, fields: RecordFields) -> tuple[HttpHead | None, int]:
+    """The HTTP head the block begins with and its length in bytes; (None, 0) without one."""
+    if not fields.may_hold_http or fields.length_bytes == 0:
+        return None, 0
+    window = tape.peek(min(fields.length_bytes, _WINDOW_BYTES), joining=True)
+    if head_length(window) is None or window.startswith((b"HTTP/1.1 1", b"HTTP/1.0 1")):
+        window = tape.peek(min(fields.length_bytes, HEAD_BYTES_MAX), joining=True)
+    return parse_head(window) or (None, 0)
+
+
+def close_record(
+    tape: Tape, fields: RecordFields, body_start: int, passed_bytes: int
+) -> int | None:
+    """The record's size on disk after its block was passed.
+
+    Raises LengthError when the block is shorter than declared, and MemberError when the packing turns
+    out damaged behind it. A member that is cut behind the whole block is no fault.
+    """
+    declared = fields.length_bytes
+    if passed_bytes < declared:
+        if tape.step_back(body_start):
+            raise LengthError(
+                Reason.DAMAGED_RECORD,
+                f"the declared length, {declared}, reaches over other records",
+            )
+        raise LengthError(
+            Reason.TRUNCATED_RECORD,
+            f"the record has {passed_bytes} of {declared} declared bytes",
+        )
+    try:
+        size_bytes = tape.finish()
+    except MemberError as fault:
+        if fault.reason is not Reason.TRUNCATED_RECORD:
+            raise
+        tape.resync()
+        return None
+    if tape.is_plain and tape.is_at_junk() and tape.step_back(body_start):
+        raise LengthError(
+            Reason.DAMAGED_RECORD, f"the declared length, {declared}, ends inside another record"
+        )
+    return size_bytes

@@ -1,0 +1,177 @@
+"""Bodies as WARC records: warcinfo, response or resource, metadata beside them, revisits for repeats.
+
+Source: WARC/1.1, sections 5 and 6 (WARC/1.0 on request), annex D (one gzip member per record).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import zlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
+from typing import BinaryIO
+
+from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
+from warcio.warcwriter import WARCWriter
+
+from fonds.model.archive import ArchiveEntry, HttpHead
+from fonds.model.keys import sha1_base32
+
+VERSIONS = ("WARC/1.0", "WARC/1.1")
+METADATA_TYPE = "application/x.mediacloud-indexer+json"
+
+_GZIP_LEVEL = 6
+_SPECIFICATION = "https://iipc.github.io/warc-specifications/specifications/warc-format/"
+_PROFILE = "http://netpreserve.org/{version}/revisit/identical-payload-digest"
+_UNDONE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
+_NOT_IN_URI = re.compile(r"[\x00-\x20\x7f]")
+
+
+class RecordWriter:
+    """Appends records to a binary file, one gzip member each. Not safe for several threads at once."""
+
+    def __init__(self, out: BinaryIO, *, version: str = "WARC/1.1") -> None:
+        if version not in VERSIONS:
+            raise ValueError(f"not a version of WARC that can be written: {version!r}")
+        self._out = out
+        self._version = version
+        self._records = WARCWriter(None, gzip=False, warc_version=version)
+        self._warcinfo_id = StatusAndHeadersParser.make_warc_id()
+
+    def write_warcinfo(
+        self, filename: str, created_at: datetime, hostname: str | None = None
+    ) -> None:
+        """The record a file begins with: who wrote it, when, and in which format."""
+        number = self._version.removeprefix("WARC/")
+        fields = {
+            "software": f"Fonds/{installed_version('fonds')}",
+            "hostname": hostname,
+            "format": f"WARC File Format {number}",
+            "conformsTo": f"{_SPECIFICATION}warc-{number}/",
+        }
+        lines = [f"{name}: {_one_line(value)}\r\n" for name, value in fields.items() if value]
+        headers = {
+            "WARC-Record-ID": self._warcinfo_id,
+            "WARC-Date": self._date(created_at),
+            "WARC-Filename": _one_line(filename),
+        }
+        self._write("warcinfo", "", headers, "application/warc-fields", "".join(lines).encode())
+
+    def write_entry(self, entry: ArchiveEntry) -> int:
+        """The entry's records; the length in bytes of the first, which holds the body or the revisit.
+
+        A body with an HTTP head becomes a `response`, its codings being undone: `Content-Encoding` and
+        the like are renamed to `X-Archive-Orig-*`, `Content-Length` is that of the body.
+        """
+        start = self._out.tell()
+        record_id = StatusAndHeadersParser.make_warc_id()
+        shared = {
+            "WARC-Date": self._date(entry.captured_at),
+            "WARC-Warcinfo-ID": self._warcinfo_id,
+        }
+        own = {"WARC-Record-ID": record_id, **shared}
+        head = _http_head(entry.http, len(entry.body)) if entry.http else None
+        kind = "response" if head else "resource"
+        content_type = "application/http; msgtype=response" if head else entry.mime
+        if entry.revisit_of is not None:
+            kind = "revisit"
+            own |= self._revisit_fields(entry.revisit_of, entry.body)
+        body = b"" if kind == "revisit" else entry.body
+        self._write(kind, entry.url, own, content_type, body, head)
+        size_bytes = self._out.tell() - start
+        if entry.metadata_json is not None:
+            about = {**shared, "WARC-Refers-To": record_id}
+            self._write("metadata", entry.url, about, METADATA_TYPE, entry.metadata_json)
+        return size_bytes
+
+    def _revisit_fields(self, original: tuple[str, datetime], body: bytes) -> dict[str, str]:
+        return {
+            "WARC-Profile": _PROFILE.format(version=self._version.lower()),
+            "WARC-Refers-To-Target-URI": _uri(original[0]),
+            "WARC-Refers-To-Date": self._date(original[1]),
+            "WARC-Payload-Digest": f"sha1:{sha1_base32(hashlib.sha1(body).digest())}",  # noqa: S324
+        }
+
+    def _write(
+        self,
+        kind: str,
+        url: str,
+        headers: Mapping[str, str],
+        content_type: str,
+        body: bytes,
+        http: StatusAndHeaders | None = None,
+    ) -> None:
+        record = self._records.create_warc_record(
+            _uri(url),
+            kind,
+            payload=io.BytesIO(body),
+            length=len(body),
+            warc_content_type=_one_line(content_type),
+            warc_headers_dict=dict(headers),
+            http_headers=http,
+        )
+        member = _GzipMember(self._out)
+        self._records.out = member
+        self._records.write_record(record)
+        member.close()
+
+    def _date(self, moment: datetime) -> str:
+        """ISO 8601 in UTC: with microseconds, whole seconds in WARC/1.0."""
+        timespec = "seconds" if self._version == "WARC/1.0" else "microseconds"
+        local = moment.astimezone(UTC).replace(tzinfo=None)
+        return local.isoformat(timespec=timespec) + "Z"
+
+
+class _GzipMember:
+    """What the record writer takes for its file: everything written becomes one gzip member."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)
+
+    def write(self, data: bytes) -> None:
+        """Pack and pass on."""
+        self._out.write(self._packer.compress(data))
+
+    def flush(self) -> None:
+        """Nothing: the record writer flushes before the member is complete."""
+
+    def close(self) -> None:
+        """Complete the member; the file stays open."""
+        self._out.write(self._packer.flush())
+
+
+def _http_head(http: HttpHead, body_bytes: int) -> StatusAndHeaders:
+    headers: list[tuple[str, str]] = []
+    for name, value in http.headers:
+        kept = f"X-Archive-Orig-{name}" if name.lower() in _UNDONE else name
+        headers.append((_one_line(kept).replace(":", ""), _one_line(value)))
+    headers.append(("Content-Length", str(body_bytes)))
+    protocol, statusline = _status_line(http)
+    head = StatusAndHeaders(statusline, headers, protocol=protocol)
+    # The record writer would turn non-ASCII values into percent-escapes; as UTF-8 they come back equal.
+    head.to_ascii_bytes = head.to_bytes
+    return head
+
+
+def _status_line(http: HttpHead) -> tuple[str, str]:
+    """Protocol and the rest of the status line; made up from the code when there is none."""
+    protocol, _, rest = _one_line(http.status_line).partition(" ")
+    if not protocol.upper().startswith(("HTTP", "ICY")):
+        return "HTTP/1.1", f"{http.status:03d}"
+    return protocol, rest.strip()
+
+
+def _one_line(text: str) -> str:
+    """Text that cannot break out of its header line: controls become blanks, lone surrogates `?`."""
+    return _CONTROLS.sub(" ", text).encode("utf-8", "replace").decode("utf-8").strip()
+
+
+def _uri(url: str) -> str:
+    """A URL as a header value: blanks and controls escaped."""
+    clean = url.strip().encode("utf-8", "replace").decode("utf-8")
+    return _NOT_IN_URI.sub(lambda match: f"%{ord(match.group()):02X}", clean)

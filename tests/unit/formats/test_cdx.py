@@ -1,0 +1,207 @@
+"""CDX and CDXJ lines: every trap real indexes set."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.formats.cdx import CdxLine, IndexReader, Rejected, cdxj_line, sorted_cdxj
+
+DIGEST = "MQHD36X5MNZPWFNMD5LFOYZSFGCHUN3V"
+FIELDS = {
+    "surt": "org,example)/a.pdf",
+    "dt": "20170706005950",
+    "url": "http://example.org/A.pdf",
+    "mime": "application/pdf",
+    "status": "200",
+    "digest": DIGEST,
+    "redirect": "-",
+    "meta": "-",
+    "size": "361006",
+    "offset": "17120058",
+    "name": "item/a.warc.gz",
+}
+WHOLE = CdxLine(
+    surt="org,example)/a.pdf",
+    datetime14="20170706005950",
+    url="http://example.org/A.pdf",
+    mime="application/pdf",
+    status=200,
+    digest=DIGEST,
+    size_bytes=361006,
+    offset=17120058,
+    filename="item/a.warc.gz",
+)
+
+
+def line(**changed: str) -> str:
+    return " ".join({**FIELDS, **changed}.values())
+
+
+def parse(text: str) -> CdxLine | Rejected | None:
+    return IndexReader().parse(text)
+
+
+def refused(text: str) -> str:
+    parsed = parse(text)
+    assert isinstance(parsed, Rejected)
+    return parsed.detail
+
+
+def test_a_line_of_eleven_fields_is_read() -> None:
+    assert parse(line()) == WHOLE
+    assert parse(line() + "\n") == WHOLE
+    assert parse(line().replace(" ", "\t")) == WHOLE
+
+
+def test_lines_of_nine_and_ten_fields_are_read() -> None:
+    nine = [v for k, v in FIELDS.items() if k not in ("meta", "size")]
+    ten = [v for k, v in FIELDS.items() if k != "size"]
+    for values in (nine, ten):
+        parsed = parse(" ".join(values))
+        assert isinstance(parsed, CdxLine)
+        assert (parsed.offset, parsed.size_bytes) == (17120058, None)
+
+
+def test_the_header_line_decides_the_order() -> None:
+    reader = IndexReader()
+    assert reader.parse(" CDX b N a g V k s m S") is None
+    values = [FIELDS[k] for k in ("dt", "surt", "url", "name", "offset", "digest", "status")]
+    assert reader.parse(" ".join([*values, FIELDS["mime"], FIELDS["size"]])) == WHOLE
+
+
+def test_fields_beyond_the_eleventh_are_passed_over() -> None:
+    assert parse(line() + " more and more") == WHOLE
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "  ", "\n", "# a comment", "#" + line(), "!meta {}", "filedesc:a.arc 20170706005950"],
+)
+def test_blank_lines_comments_and_arc_headers_are_no_lines(text: str) -> None:
+    assert parse(text) is None
+
+
+@pytest.mark.parametrize("mime", ["warc/revisit", "unk", "application/octet-stream"])
+def test_revisits_and_ftp_rows_without_status_are_kept(mime: str) -> None:
+    parsed = parse(line(mime=mime, status="-", size="-"))
+    assert isinstance(parsed, CdxLine)
+    assert (parsed.status, parsed.size_bytes, parsed.mime) == (None, None, mime)
+
+
+def test_a_missing_key_is_made() -> None:
+    parsed = parse(line(surt="-"))
+    assert isinstance(parsed, CdxLine)
+    assert parsed.surt == "org,example)/a.pdf"
+
+
+@pytest.mark.parametrize(
+    ("digest", "expected"),
+    [
+        (DIGEST.lower(), DIGEST),
+        ("sha1:" + DIGEST, DIGEST),
+        ("da39a3ee5e6b4b0d3255bfef95601890afd80709", "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
+        ("-", None),
+        ("sha-256:0e9739d9f476", None),
+        ("md5:0e9739d9f476", None),
+    ],
+)
+def test_digests_are_given_as_base32_or_not_at_all(digest: str, expected: str | None) -> None:
+    parsed = parse(line(digest=digest))
+    assert isinstance(parsed, CdxLine)
+    assert parsed.digest == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"dt": "2017"}, "14 digits"),
+        ({"dt": "20171306005950"}, "14 digits"),
+        ({"dt": "20170706005950123"}, "14 digits"),
+        ({"dt": "-"}, "timestamp"),
+        ({"url": "-"}, "url"),
+        ({"status": "abc"}, "status"),
+        ({"status": "20000"}, "status"),
+        ({"status": "٢٠٠"}, "status"),
+        ({"digest": "1" * 32}, "digest"),
+        ({"digest": "error"}, "digest"),
+        ({"digest": "sha1:short"}, "digest"),
+        ({"size": "-5"}, "length"),
+        ({"offset": "-"}, "offset"),
+        ({"offset": "0x10"}, "offset"),
+        ({"offset": "9" * 15}, "offset"),
+        ({"name": "-"}, "filename"),
+    ],
+)
+def test_a_line_is_refused_with_a_sentence(changed: dict[str, str], word: str) -> None:
+    assert word in refused(line(**changed))
+
+
+def test_too_few_fields_are_refused() -> None:
+    assert (
+        refused("org,example)/ 20170706005950 http://example.org/")
+        == "it has 3 fields instead of 11"
+    )
+
+
+def test_cdxj_is_read_as_pywb_and_common_crawl_write_it() -> None:
+    inner = (
+        '{"url": "http://example.org/A.pdf", "mime": "application/pdf", "status": "200", "digest": '
+        f'"sha1:{DIGEST}", "length": "361006", "offset": 17120058, "filename": "item/a.warc.gz"}}'
+    )
+    assert parse(f"org,example)/a.pdf 20170706005950 {inner}") == WHOLE
+    outer = '{"urlkey": "org,example)/a.pdf", "timestamp": "20170706005950", ' + inner[1:]
+    assert parse(outer) == WHOLE
+
+
+@pytest.mark.parametrize(
+    "json",
+    ["{", "{]", '{"url": 5}', '{"url": null}', "{" * 50_000, '{"a":' * 9_000 + "1" + "}" * 9_000],
+)
+def test_bad_json_is_refused(json: str) -> None:
+    assert refused(f"org,example)/ 20170706005950 {json}")
+
+
+def test_a_written_line_comes_back() -> None:
+    assert parse(cdxj_line(WHOLE).decode()) == WHOLE
+
+
+def test_written_lines_stand_in_the_order_of_their_bytes() -> None:
+    lines = [
+        WHOLE,
+        CdxLine("org,example)/a", "20200101000000", "u", "m", None, None, None, 5, "f"),
+        CdxLine("org,example)/a", "20190101000000", "u", "m", None, None, None, 5, "f"),
+    ]
+    written = sorted_cdxj(lines)
+    assert written == sorted(written)
+    assert written[0].startswith(b"org,example)/a 20190101000000 {")
+
+
+texts = st.text(
+    st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=30
+)
+
+
+@given(
+    st.builds(
+        CdxLine,
+        surt=texts.filter(lambda text: text[0] not in "#!{-" and not text.startswith("filedesc")),
+        datetime14=st.datetimes().map(lambda moment: f"{moment:%Y%m%d%H%M%S}".rjust(14, "0")),
+        url=texts.filter(lambda text: text != "-"),
+        mime=texts,
+        status=st.none() | st.integers(0, 999),
+        digest=st.none() | st.just(DIGEST),
+        size_bytes=st.none() | st.integers(0, 10**12),
+        offset=st.integers(0, 10**12),
+        filename=texts.filter(lambda text: text != "-"),
+    )
+)
+def test_every_line_written_is_read_back(value: CdxLine) -> None:
+    assert parse(cdxj_line(value).decode()) == value
+
+
+@given(st.text(max_size=300))
+def test_no_line_raises(text: str) -> None:
+    parsed = parse(text)
+    assert parsed is None or isinstance(parsed, CdxLine) or parsed.detail

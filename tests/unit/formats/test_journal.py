@@ -1,0 +1,253 @@
+"""The row of the journal-extract table, as seed document and older writers have it."""
+
+from __future__ import annotations
+
+import json
+import struct
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.formats import journal
+from fonds.formats.journal import FirstSeen, Location
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.errors import ConfigurationError
+from fonds.model.file import FileMeta
+
+SHA1HEX = "90ffd2359008d82298821d16b21778c5c39aec36"
+FILE = FileMeta(
+    13_264, "application/pdf", "PDF document, version 1.4", "application/pdf", SHA1HEX, "c" * 32, "d" * 64
+)  # fmt: skip
+PLACE = Place(PlaceKind.WARC, "ITEM-2017/ITEM-2017-00001.warc.gz", 2**33, 1234)
+CAPTURE = Capture(
+    "capture-1", "input-1", PLACE, "http://example.org/a b?ü", datetime(2017, 3, 4, 5, 6, 7, 890, UTC),
+    "response",
+)  # fmt: skip
+
+
+def test_the_rows_key_is_the_raw_sha1() -> None:
+    assert journal.row_key(SHA1HEX) == bytes.fromhex(SHA1HEX)
+    assert journal.split_key(bytes.fromhex(SHA1HEX)) == (SHA1HEX, None)
+
+
+def test_a_later_captures_key_begins_with_its_files() -> None:
+    key = journal.alternate_key(SHA1HEX, "capture-2")
+    assert key == bytes.fromhex(SHA1HEX) + b"\x00capture-2"
+    assert journal.split_key(key) == (SHA1HEX, "capture-2")
+
+
+def test_keys_of_older_tables_are_understood() -> None:
+    assert journal.split_key(b"sha1:SD75ENMQBDMCFGECDULLEF3YYXBZV3BW") == (SHA1HEX, None)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [b"", b"short", b"x" * 21, b"x" * 20 + b"\x00", b"sha1:NOTBASE32", b"sha1:\xff", b"y" * 37],
+)
+def test_other_keys_are_refused(key: bytes) -> None:
+    with pytest.raises(ValueError, match=r"key|codec"):
+        journal.split_key(key)
+
+
+def test_what_is_no_sha1_makes_no_key() -> None:
+    with pytest.raises(ValueError, match="not a SHA-1"):
+        journal.row_key("a" * 39)
+    with pytest.raises(ValueError, match="id"):
+        journal.alternate_key(SHA1HEX, "")
+
+
+@given(
+    st.binary(min_size=20, max_size=20),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+)
+def test_keys_come_apart_as_they_were_put_together(raw: bytes, capture_id: str) -> None:
+    assert journal.split_key(journal.row_key(raw.hex())) == (raw.hex(), None)
+    key = journal.alternate_key(raw.hex(), capture_id)
+    assert journal.split_key(key) == (raw.hex(), capture_id)
+    assert key.startswith(journal.row_key(raw.hex()))
+
+
+def test_the_cells_of_a_file_are_those_of_the_document() -> None:
+    cells = journal.file_cells(FILE)
+    assert cells["file:size"] == struct.pack(">Q", 13_264)
+    assert cells["file:mime"] == b"application/pdf"
+    assert json.loads(cells["file:meta"]) == {
+        "size": 13_264,
+        "mime": "application/pdf",
+        "magic": "PDF document, version 1.4",
+        "magic_mime": "application/pdf",
+        "sha1": SHA1HEX,
+        "md5": "c" * 32,
+        "sha256": "d" * 64,
+    }
+
+
+def test_a_capture_is_noted_with_all_values_as_strings() -> None:
+    cells = journal.cdx_cell(CAPTURE, PLACE, "org,example)/a b?ü")
+    assert json.loads(cells["file:cdx"]) == {
+        "surt": "org,example)/a b?ü",
+        "url": "http://example.org/a b?ü",
+        "dt": "20170304050607",
+        "warc": "ITEM-2017/ITEM-2017-00001.warc.gz",
+        "offset": "8589934592",
+        "c_size": "1234",
+    }
+
+
+def test_the_crawlers_note_has_numbers_as_numbers_and_the_name_of_the_warc() -> None:
+    cells = journal.first_seen_cell(CAPTURE, PLACE, record_id="<urn:uuid:1>")
+    assert json.loads(cells["f:c"]) == {
+        "u": "http://example.org/a b?ü",
+        "d": "2017-03-04T05:06:07Z",
+        "f": "ITEM-2017-00001.warc.gz",
+        "o": 8589934592,
+        "c": 1,
+        "i": "<urn:uuid:1>",
+    }
+
+
+def test_what_is_unknown_is_left_out_or_marked() -> None:
+    unsized = Place(PlaceKind.WARC, "a.warc", 0, None)
+    location = journal.read_location(journal.cdx_cell(CAPTURE, unsized, "org,example)/"))
+    assert location is not None
+    assert location.size_bytes is None
+    loose = Place(PlaceKind.FILE, "/inbox/a.pdf")
+    assert set(json.loads(journal.first_seen_cell(CAPTURE, loose)["f:c"])) == {"u", "d", "c"}
+    with pytest.raises(ValueError, match="not in a WARC"):
+        journal.cdx_cell(CAPTURE, loose, "org,example)/")
+
+
+def test_a_row_is_read_back() -> None:
+    cells = journal.file_cells(FILE)
+    cells |= journal.cdx_cell(CAPTURE, PLACE, "org,example)/a")
+    cells |= journal.first_seen_cell(CAPTURE, PLACE)
+    assert journal.read_file(cells) == FILE
+    assert journal.decode_integer(cells[journal.FILE_SIZE]) == FILE.size
+    assert journal.read_location(cells) == Location(
+        "org,example)/a", CAPTURE.url, "20170304050607", PLACE.path, 2**33, 1234
+    )
+    assert journal.read_first_seen(cells) == FirstSeen(
+        CAPTURE.url, "2017-03-04T05:06:07Z", "ITEM-2017-00001.warc.gz", 2**33, 1, None
+    )
+
+
+def test_absent_cells_are_none() -> None:
+    assert journal.read_file({}) is None
+    assert journal.read_location({}) is None
+    assert journal.read_first_seen({}) is None
+
+
+def test_numbers_of_older_writers_are_understood() -> None:
+    cells = {
+        "file:cdx": b'{"surt":"s","url":"u","dt":"20170304050607","warc":"w","offset":12,"c_size":34}',
+        "f:c": b'{"u":"u","d":"2017-03-04T05:06:07","f":"w","o":12,"c":1}',
+    }
+    location, first = journal.read_location(cells), journal.read_first_seen(cells)
+    assert location is not None
+    assert first is not None
+    assert (location.offset, location.size_bytes) == (12, 34)
+    assert (first.offset, first.count, first.record_id) == (12, 1, None)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        b"{}",
+        b'{"surt":"s","url":null,"dt":"d","warc":"w","offset":"1","c_size":"2"}',
+        b'{"surt":"s","url":"u","dt":"d","warc":"w","offset":"-1","c_size":"2"}',
+        b'{"surt":"s","url":"u","dt":"d","warc":"w","offset":true,"c_size":"2"}',
+        b'{"surt":"s","url":"u","dt":"d","warc":"w","offset":1e9,"c_size":"2"}',
+        b'{"surt":"s","url":"u","dt":"d","warc":"w","offset":"%s","c_size":"2"}' % (b"9" * 5000),
+        '{"surt":"s","url":"u","dt":"d","warc":"w","offset":"\u0661","c_size":"2"}'.encode(),
+    ],
+)
+def test_cells_that_cannot_be_understood_are_refused_by_name(cell: bytes) -> None:
+    with pytest.raises(ValueError, match="file:cdx"):
+        journal.read_location({"file:cdx": cell})
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+MOMENTS = st.datetimes(timezones=st.just(UTC)).filter(lambda moment: moment.year >= 1000)
+
+
+@given(
+    size=st.integers(0, 2**63 - 1),
+    texts=st.lists(TEXT, min_size=6, max_size=6),
+)
+def test_any_file_comes_back_as_it_was(size: int, texts: list[str]) -> None:
+    file = FileMeta(size, *texts)
+    cells = journal.file_cells(file)
+    assert journal.read_file(cells) == file
+    assert cells[journal.FILE_MIME].decode() == file.mime
+    assert journal.decode_integer(cells[journal.FILE_SIZE]) == size
+
+
+@given(
+    url=st.text(),
+    surt=st.text(),
+    path=st.text(),
+    offset=st.integers(0, 2**63 - 1),
+    size=st.none() | st.integers(0, 2**63 - 1),
+    moment=MOMENTS,
+)
+def test_any_capture_comes_back_without_lone_surrogates(
+    url: str, surt: str, path: str, offset: int, size: int | None, moment: datetime
+) -> None:
+    def clean(text: str) -> str:
+        return text.encode("utf-8", "ignore").decode()
+
+    place = Place(PlaceKind.WARC, path, offset, size)
+    capture = Capture("id", "input", place, url, moment, "response")
+    cells = journal.cdx_cell(capture, place, surt) | journal.first_seen_cell(capture, place)
+    assert journal.read_location(cells) == Location(
+        clean(surt), clean(url), capture.datetime14, clean(path), offset, size
+    )
+    first = journal.read_first_seen(cells)
+    assert first is not None
+    assert (first.url, first.offset) == (clean(url), offset)
+    assert first.date == moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_integers_are_eight_bytes_big_endian(value: int) -> None:
+    cell = journal.encode_integer(value)
+    assert cell == value.to_bytes(8, "big", signed=True)
+    assert journal.decode_integer(cell) == value
+
+
+def test_an_integer_of_another_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="8 bytes"):
+        journal.decode_integer(b"12")
+
+
+def test_the_tables_name_says_group_version_and_environment() -> None:
+    assert journal.journal_table("wbgrp", 0, "prod") == "wbgrp-journal-extract-0-prod"
+
+
+@pytest.mark.parametrize(
+    ("group", "version", "env"),
+    [("", 0, "prod"), ("a b", 0, "prod"), ("a", -1, "prod"), ("a", 0, "x:y"), ("a\n", 0, "qa")],
+)
+def test_names_no_table_can_have_are_refused(group: str, version: int, env: str) -> None:
+    with pytest.raises(ConfigurationError, match="table name"):
+        journal.journal_table(group, version, env)
+
+
+def test_a_columns_name_is_unique_across_families() -> None:
+    journal.check_columns(journal.COLUMNS)
+    assert {column.partition(":")[0] for column in journal.COLUMNS} == set(journal.FAMILIES)
+    with pytest.raises(ConfigurationError, match="'status' is in the families"):
+        journal.check_columns([*journal.COLUMNS, "match0:status"])
+
+
+@pytest.mark.parametrize("column", ["status", ":status", "f:", ""])
+def test_what_is_no_column_is_refused(column: str) -> None:
+    with pytest.raises(ConfigurationError, match="family:name"):
+        journal.check_columns([column])

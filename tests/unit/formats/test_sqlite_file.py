@@ -1,0 +1,250 @@
+"""Opening an SQLite file for many threads and processes, and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fonds.formats import sqlite_file
+from fonds.formats.sqlite_file import Layout, SqliteFile
+from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+
+LAYOUT = Layout("shelf", 0x1234, 2, "CREATE TABLE things (name TEXT, body BLOB)")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "shelf.sqlite"
+
+
+@pytest.fixture
+def shelf(path: Path) -> Iterator[SqliteFile]:
+    file = SqliteFile(path, LAYOUT)
+    yield file
+    file.close()
+
+
+def add(file: SqliteFile, name: str, size_bytes: int = 0) -> None:
+    with file.writing() as connection:
+        connection.execute("INSERT INTO things VALUES (?, ?)", (name, bytes(size_bytes)))
+
+
+def names(file: SqliteFile) -> list[str]:
+    with file.reading() as connection:
+        return [row[0] for row in connection.execute("SELECT name FROM things ORDER BY rowid")]
+
+
+def test_a_new_file_is_made_with_its_folders_and_opened_again(
+    path: Path, shelf: SqliteFile
+) -> None:
+    add(shelf, "a")
+    again = SqliteFile(path, LAYOUT)
+    assert names(again) == ["a"]
+    again.close()
+
+
+def test_a_transaction_that_fails_leaves_nothing(shelf: SqliteFile) -> None:
+    rows = [("a",), ("b", "one too many")]
+    with pytest.raises(sqlite3.ProgrammingError), shelf.writing() as connection:
+        connection.executemany("INSERT INTO things (name) VALUES (?)", rows)
+    add(shelf, "c")
+    assert names(shelf) == ["c"]
+
+
+def test_another_programs_database_is_refused_and_left_as_it_was(path: Path) -> None:
+    path.parent.mkdir()
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE bookmarks (url)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(ConfigurationError, match=r"shelf\.sqlite is not a shelf of Fonds"):
+        SqliteFile(path, LAYOUT)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_of_a_newer_layout_is_refused(path: Path, shelf: SqliteFile) -> None:
+    older = Layout("shelf", 0x1234, 1, LAYOUT.schema)
+    with pytest.raises(ConfigurationError, match="newer Fonds"):
+        SqliteFile(path, older)
+
+
+def test_a_file_that_is_no_database_is_named(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"%PDF-1.7 " * 1000)
+    with pytest.raises(ConfigurationError, match=r"shelf\.sqlite is not a database file"):
+        SqliteFile(path, LAYOUT)
+
+
+def test_a_damaged_file_is_named(path: Path, shelf: SqliteFile) -> None:
+    for i in range(200):
+        add(shelf, f"thing {i}", 2000)
+    shelf.close()
+    content = bytearray(path.read_bytes())
+    content[4096 * 3 :] = b"\x99" * (len(content) - 4096 * 3)
+    path.write_bytes(content)
+    damaged = SqliteFile(path, LAYOUT)
+    with pytest.raises(ConfigurationError, match="is damaged"):
+        names(damaged)
+    damaged.close()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(ConfigurationError, match="folder"):
+        SqliteFile(tmp_path / "file" / "shelf.sqlite", LAYOUT)
+    with pytest.raises(ConfigurationError, match="opened"):
+        SqliteFile(tmp_path, LAYOUT)
+
+
+def test_a_file_locked_for_too_long_is_unavailable(
+    path: Path, shelf: SqliteFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT_S", 0.01)
+    impatient = SqliteFile(path, LAYOUT)
+    with shelf.writing(), pytest.raises(StoreUnavailableError, match="locked"):
+        add(impatient, "a")
+    add(impatient, "b")
+    assert names(impatient) == ["b"]
+    impatient.close()
+
+
+def test_a_full_store_says_so_and_goes_on_once_there_is_room(shelf: SqliteFile) -> None:
+    with shelf.reading() as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(StorageFullError, match="no space left"):
+        add(shelf, "big", 100_000)
+    with shelf.reading() as connection:
+        connection.execute("PRAGMA max_page_count = 100000")
+    add(shelf, "big", 100_000)
+    assert names(shelf) == ["big"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount a small file system, where the machine lets it")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_says_so_and_loses_nothing(small_disk: Path) -> None:
+    file = SqliteFile(small_disk / "shelf.sqlite", LAYOUT)
+    add(file, "kept", 10_000)
+    with pytest.raises(StorageFullError, match="no space left"):
+        add_until_full(file)
+    kept = names(file)
+    assert kept[0] == "kept"
+    file.close()
+    again = SqliteFile(small_disk / "shelf.sqlite", LAYOUT)
+    assert names(again) == kept
+    again.close()
+
+
+def add_until_full(file: SqliteFile) -> None:
+    for i in range(100):
+        add(file, f"more {i}", 100_000)
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from fonds.formats.sqlite_file import Layout, SqliteFile
+from fonds.model.errors import StoreUnavailableError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+file = SqliteFile(Path(sys.argv[1]), Layout("shelf", 0x1234, 2, "CREATE TABLE things (name TEXT, body BLOB)"))
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+try:
+    with file.writing() as connection:
+        connection.execute("INSERT INTO things VALUES ('big', zeroblob(1000000))")
+except StoreUnavailableError as error:
+    print(error)
+"""
+
+
+def test_a_write_the_system_refuses_is_told_with_the_file(path: Path, shelf: SqliteFile) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True
+    )
+    assert "shelf.sqlite cannot be read or written" in ran.stdout
+    add(shelf, "small")
+    assert names(shelf) == ["small"]
+
+
+def test_a_forked_child_opens_the_file_for_itself(path: Path, shelf: SqliteFile) -> None:
+    add(shelf, "parent")
+    child = os.fork()
+    if child == 0:
+        done = False
+        try:
+            add(shelf, "child")
+            shelf.close()
+            done = names_in_a_new_connection(path) == ["parent", "child"]
+        finally:
+            os._exit(0 if done else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    add(shelf, "parent again")
+    assert names(shelf) == ["parent", "child", "parent again"]
+
+
+def names_in_a_new_connection(path: Path) -> list[str]:
+    file = SqliteFile(path, LAYOUT)
+    found = names(file)
+    file.close()
+    return found
+
+
+def test_shrinking_gives_free_pages_back_to_the_disk(path: Path, shelf: SqliteFile) -> None:
+    for i in range(100):
+        add(shelf, str(i), 40_000)
+    with shelf.writing() as connection:
+        connection.execute("DELETE FROM things")
+    pages = page_count(shelf)
+    shelf.shrink(100_000)
+    assert page_count(shelf) == pages, "fewer pages are free than are worth the work"
+    shelf.shrink(200)
+    left = page_count(shelf)
+    assert pages - 202 <= left <= pages - 200
+    shelf.close()
+    assert path.stat().st_size == left * 4096
+
+
+def page_count(file: SqliteFile) -> int:
+    with file.reading() as connection:
+        return int(connection.execute("PRAGMA page_count").fetchone()[0])
+
+
+def test_programming_mistakes_are_not_dressed_up(shelf: SqliteFile) -> None:
+    with (
+        pytest.raises(sqlite3.OperationalError, match="no such table"),
+        shelf.reading() as connection,
+    ):
+        connection.execute("SELECT * FROM nonsense")
+
+
+def test_a_process_killed_while_it_writes_leaves_what_it_had_committed(
+    path: Path, shelf: SqliteFile
+) -> None:
+    child = os.fork()
+    if child == 0:
+        add(shelf, "committed")
+        with shelf.writing() as connection:
+            connection.execute("INSERT INTO things VALUES ('torn', NULL)")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert names(shelf) == ["committed"]
+    add(shelf, "next")

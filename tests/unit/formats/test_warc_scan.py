@@ -1,0 +1,383 @@
+"""The scan over WARC and ARC files: whole ones, oddly packed ones and damaged ones."""
+
+from __future__ import annotations
+
+import io
+import time
+import tracemalloc
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures import warcs
+from fonds.formats.warc import UNDATED, Damage, RecordHead, read_heads, read_record
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
+
+RECORDS = [
+    warcs.warcinfo(),
+    warcs.http_response(b"<html>one</html>", url="http://example.org/1"),
+    warcs.warc_record(b"GET / HTTP/1.1\r\n\r\n", record_type="request", url="http://example.org/1"),
+    warcs.http_response(b"<html>two</html>" * 50, url="http://example.org/2"),
+    warcs.warc_record(b"%PDF-1.4 three", content_type="application/pdf", url="file:///3.pdf"),
+    warcs.revisit("http://example.org/4"),
+]
+DICTIONARY = warcs.train_dictionary()
+PACKINGS = {
+    "plain": warcs.plain,
+    "gzip": warcs.gzipped,
+    "gzip, one member": warcs.gzipped_whole,
+    "gzip in blocks": warcs.gzipped_in_blocks,
+    "zstd": warcs.zstandarded,
+    "zstd with dictionary": lambda records: warcs.zstandarded(records, dictionary=DICTIONARY),
+    "zstd with packed dictionary": lambda records: warcs.zstandarded(
+        records, dictionary=DICTIONARY, packed_dictionary=True
+    ),
+    "zstd, one frame": lambda records: warcs.zstandarded([b"".join(records)]),
+}
+
+
+def scan(data: bytes, start: int = 0) -> list[RecordHead | Damage]:
+    return list(read_heads(io.BytesIO(data), start))
+
+
+def heads(data: bytes) -> list[RecordHead]:
+    return [thing for thing in scan(data) if isinstance(thing, RecordHead)]
+
+
+def urls(data: bytes) -> list[str]:
+    return [head.url for head in heads(data) if not head.truncated]
+
+
+def body_at(data: bytes, offset: int) -> bytes:
+    return read_record(io.BytesIO(data), offset, body_max_bytes=10_000_000).body
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_every_packing_gives_the_same_records(packing: str) -> None:
+    found = scan(PACKINGS[packing](RECORDS))
+    assert [thing.type for thing in found if isinstance(thing, RecordHead)] == [
+        "warcinfo",
+        "response",
+        "request",
+        "response",
+        "resource",
+        "revisit",
+    ]
+    assert len({thing.offset for thing in found}) == 6
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_every_record_is_read_again_by_its_offset(packing: str) -> None:
+    data = PACKINGS[packing](RECORDS)
+    bodies = [body_at(data, head.offset) for head in heads(data)]
+    assert bodies == [
+        b"software: a test\r\n",
+        b"<html>one</html>",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"<html>two</html>" * 50,
+        b"%PDF-1.4 three",
+        b"",
+    ]
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_a_scan_goes_on_from_any_record(packing: str) -> None:
+    data = PACKINGS[packing](RECORDS)
+    whole = scan(data)
+    for number, thing in enumerate(whole):
+        assert scan(data, thing.offset) == whole[number:]
+
+
+@pytest.mark.parametrize("pack", [warcs.gzipped, warcs.zstandarded])
+def test_offset_and_size_are_those_of_the_members(pack) -> None:
+    members = [pack([record]) for record in RECORDS]
+    found = heads(b"".join(members))
+    assert [head.offset for head in found] == warcs.offsets(members)
+    assert [head.size_bytes for head in found] == [len(member) for member in members]
+
+
+def test_the_size_of_a_plain_record_leaves_out_the_blank_lines_behind_it() -> None:
+    found = heads(warcs.plain(RECORDS))
+    assert [head.offset for head in found] == warcs.offsets(RECORDS)
+    assert [head.size_bytes for head in found] == [len(record) - 4 for record in RECORDS]
+
+
+def test_records_that_share_a_member_have_no_size_of_their_own() -> None:
+    found = heads(warcs.gzipped_whole(RECORDS))
+    assert {head.size_bytes for head in found} == {None}
+
+
+def test_a_head_says_what_the_record_and_the_server_said() -> None:
+    data = warcs.http_response(
+        status_line="HTTP/1.1 404 Not Found",
+        headers=(("content-TYPE", "Text/HTML; charset=latin-1"),),
+        url="<http://example.org/a b>",
+    )
+    (head,) = heads(data)
+    assert head.status == 404
+    assert head.mime == "text/html"
+    assert head.url == "http://example.org/a b"
+    assert head.captured_at == datetime(2024, 3, 5, 6, 7, 8, 123456, UTC)
+    assert head.payload_bytes == len(warcs.PAGE)
+    assert not head.truncated
+
+
+@pytest.mark.parametrize(
+    ("declared", "digest"),
+    [
+        ("sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A", "B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"),
+        ("sha1:b2ltwwpuoyah7uipq7zupq4vmbsvc36a", "B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"),
+        ("sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709", "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
+        ("sha256:abcdef", None),
+        ("md5:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A", None),
+        ("", None),
+    ],
+)
+def test_a_digest_is_given_in_base32_or_not_at_all(declared: str, digest: str | None) -> None:
+    (head,) = heads(warcs.warc_record(b"x", headers={"WARC-Payload-Digest": declared}))
+    assert head.digest == digest
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        ("2024-03-05T06:07:08Z", datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)),
+        ("2024-03-05T06:07:08.123456789Z", datetime(2024, 3, 5, 6, 7, 8, 123456, UTC)),
+        ("2024-03-05T06:07:08.5Z", datetime(2024, 3, 5, 6, 7, 8, 500000, UTC)),
+        ("2024-03-05T06:07:08+02:00", datetime(2024, 3, 5, 4, 7, 8, tzinfo=UTC)),
+        ("2024-03-05", datetime(2024, 3, 5, tzinfo=UTC)),
+        ("2024-03", datetime(2024, 3, 1, tzinfo=UTC)),
+        ("20240305060708", datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)),
+        ("2016-12-31T23:59:60Z", datetime(2016, 12, 31, 23, 59, 59, tzinfo=UTC)),
+        ("2024-13-05T06:07:08Z", UNDATED),
+        ("0001-01-01T00:00:00+14:00", UNDATED),
+        ("yesterday", UNDATED),
+    ],
+)
+def test_dates_of_every_version_are_understood(date: str, expected: datetime) -> None:
+    (head,) = heads(warcs.warc_record(b"x", date=date))
+    assert head.captured_at == expected
+
+
+@pytest.mark.parametrize("version", ["WARC/0.9", "WARC/0.17", "WARC/0.18", "WARC/1.0", "WARC/1.1"])
+@pytest.mark.parametrize("newline", [b"\r\n", b"\n"])
+def test_every_version_and_line_end_is_read(version: str, newline: bytes) -> None:
+    record = warcs.warc_record(b"body", version=version, newline=newline)
+    assert [head.url for head in heads(record * 3)] == [warcs.URL] * 3
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped])
+def test_both_versions_of_arc_are_read(version: int, pack) -> None:
+    data = pack(
+        [
+            warcs.arc_header(version),
+            warcs.arc_record(version=version, url="http://example.org/a b"),
+            warcs.arc_record(version=version),
+        ]
+    )
+    found = heads(data)
+    assert [head.type for head in found] == ["warcinfo", "response", "response"]
+    assert found[1].url == "http://example.org/a b"
+    assert found[1].status == 200
+    assert found[1].mime == "text/html"
+    assert found[1].captured_at == datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+    assert [body_at(data, head.offset) for head in found[1:]] == [warcs.PAGE] * 2
+
+
+def test_plain_records_gzip_members_and_zstd_frames_may_follow_each_other() -> None:
+    data = RECORDS[0] + warcs.gzipped(RECORDS[1:3]) + warcs.zstandarded(RECORDS[3:5]) + RECORDS[5]
+    assert len(heads(data)) == 6
+    assert len(scan(data)) == 6
+
+
+@pytest.mark.parametrize("pack", [warcs.plain, warcs.gzipped, warcs.zstandarded])
+def test_a_file_cut_anywhere_gives_one_thing_for_the_cut_record(pack) -> None:
+    members = [pack([record]) for record in RECORDS[1:4]]
+    data = b"".join(members)
+    starts = warcs.offsets(members)
+    for cut in range(starts[2] + 1, len(data) - 12, 7):
+        found = scan(data[:cut])
+        assert [thing.offset for thing in found] == starts
+        last = found[-1]
+        assert (isinstance(last, Damage) and last.reason is Reason.TRUNCATED_RECORD) or (
+            isinstance(last, RecordHead) and last.truncated
+        )
+
+
+@pytest.mark.parametrize("pack", [warcs.gzipped, warcs.zstandarded])
+def test_a_damaged_member_is_reported_and_the_others_are_read(pack) -> None:
+    members = [pack([record]) for record in RECORDS]
+    starts = warcs.offsets(members)
+    data = b"".join(members)
+    for at in range(starts[1] + 20, starts[2], 5):
+        found = scan(warcs.flipped(data, at))
+        assert [thing.offset for thing in found] == starts
+        assert isinstance(found[1], Damage)
+        assert found[1].reason in (Reason.DAMAGED_RECORD, Reason.TRUNCATED_RECORD)
+        assert all(isinstance(thing, RecordHead) for thing in found[:1] + found[2:])
+
+
+def test_damage_behind_a_readable_header_keeps_what_the_record_said() -> None:
+    record = warcs.http_response(bytes(range(256)) * 40, url="http://example.org/x")
+    member = warcs.gzipped([record])
+    (found,) = scan(warcs.flipped(member, len(member) - 6))
+    assert isinstance(found, Damage)
+    assert found.record is not None
+    assert found.record.url == "http://example.org/x"
+
+
+def test_junk_between_members_is_one_damage() -> None:
+    data = warcs.gzipped(RECORDS[:2]) + b"\x00\x01 some junk \xff" * 9 + warcs.gzipped(RECORDS[2:])
+    found = scan(data)
+    assert [type(thing) for thing in found] == [RecordHead] * 2 + [Damage] + [RecordHead] * 4
+    assert found[2].offset == len(warcs.gzipped(RECORDS[:2]))
+
+
+def test_junk_inside_a_shared_member_is_one_damage_with_an_offset_of_its_own() -> None:
+    data = warcs.gzipped_whole([RECORDS[1], b"junk\n" * 9, RECORDS[3]])
+    found = scan(data)
+    assert [type(thing) for thing in found] == [RecordHead, Damage, RecordHead]
+    assert body_at(data, found[2].offset) == b"<html>two</html>" * 50
+    with pytest.raises(PermanentError):
+        body_at(data, found[1].offset)
+
+
+def test_a_length_that_reaches_into_the_next_record_costs_only_its_own() -> None:
+    wrong = warcs.warc_record(b"short", url="http://example.org/wrong", length=400)
+    data = warcs.plain([wrong, *RECORDS])
+    found = scan(data)
+    assert isinstance(found[0], Damage)
+    assert found[0].record is not None
+    assert [thing.offset for thing in found[1:]] == [len(wrong) + n for n in warcs.offsets(RECORDS)]
+    with pytest.raises(PermanentError) as raised:
+        body_at(data, 0)
+    assert raised.value.reason is Reason.DAMAGED_RECORD
+
+
+def test_a_length_that_is_too_short_leaves_junk_and_the_next_record() -> None:
+    wrong = warcs.warc_record(b"a body of some length", length=5)
+    found = scan(warcs.plain([wrong, RECORDS[1]]))
+    assert [type(thing) for thing in found] == [RecordHead, Damage, RecordHead]
+
+
+@pytest.mark.parametrize("pack", [warcs.gzipped, warcs.zstandarded])
+def test_a_length_beyond_its_member_does_not_swallow_the_next(pack) -> None:
+    wrong = warcs.warc_record(b"short", length=400)
+    found = scan(pack([wrong, RECORDS[1]]))
+    assert [isinstance(thing, RecordHead) and thing.truncated for thing in found] == [True, False]
+
+
+@pytest.mark.parametrize("length", ["", "-1", "ten", "1e3", "99999999999999999999"])
+def test_a_useless_length_is_damage(length: str) -> None:
+    found = scan(warcs.plain([warcs.warc_record(b"x", length=length), RECORDS[1]]))
+    assert [type(thing) for thing in found] == [Damage, RecordHead]
+
+
+@pytest.mark.parametrize("bomb", [warcs.gzip_bomb, warcs.zstd_bomb])
+def test_a_bomb_is_stopped_early_and_the_next_record_is_read(bomb) -> None:
+    data = bomb() + warcs.gzipped([RECORDS[1]])
+    tracemalloc.start()
+    found = scan(data)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [type(thing) for thing in found] == [Damage, RecordHead]
+    assert isinstance(found[0], Damage)
+    assert found[0].reason is Reason.BOMB
+    assert peak_bytes < 8_000_000
+
+
+def test_a_small_record_of_blanks_is_no_bomb() -> None:
+    data = warcs.gzipped([warcs.warc_record(b" " * 900_000)])
+    assert [type(thing) for thing in scan(data)] == [RecordHead]
+    assert len(body_at(data, 0)) == 900_000
+
+
+def test_memory_stays_flat_over_a_large_body() -> None:
+    body = bytes(range(256)) * 4096 * 60
+    data = warcs.gzipped([warcs.warc_record(body), RECORDS[1]])
+    tracemalloc.start()
+    found = scan(data)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == 2
+    assert peak_bytes < 4_000_000
+
+
+HOSTILE = {
+    "nothing": b"",
+    "blank lines": b"\r\n\r\n",
+    "many blank lines": b"\n" * 300_000,
+    "a cut magic": b"\x1f\x8b",
+    "gzip magics": b"\x1f\x8b\x08" * 5000,
+    "zstd magics": b"\x28\xb5\x2f\xfd" * 5000,
+    "skippable frames": b"\x50\x2a\x4d\x18\x00\x00\x00\x00" * 5000,
+    "a cut dictionary": b"\x5d\x2a\x4d\x18\xff\xff\xff\xff",
+    "LZ4": b"\x04\x22\x4d\x18 not zstd",
+    "ZIP": b"PK\x03\x04 a zip",
+    "version lines": b"WARC/1.0\r\n" * 20_000,
+    "empty headers": b"WARC/1.0\r\nContent-Length: 0\r\n\r\n" * 3000,
+    "empty ARC records": b"http://a 1 20240101000000 a 0\n" * 3000,
+    "an endless header": b"WARC/1.0\r\nX: " + b"y" * 2_000_000,
+    "no line end": b"a" * 1_000_000,
+    "an endless ARC line": b"a:" + b" 20240101000000" * 60_000,
+    "version lines behind line ends": b"\nWARC/1.0" * 30_000,
+    "empty gzip members": warcs.gzipped([b""]) * 3000,
+    "members of one byte": warcs.gzipped([b"x"]) * 1000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_end_in_bounded_time(name: str) -> None:
+    started_at = time.monotonic()
+    for thing in read_heads(io.BytesIO(HOSTILE[name])):
+        assert thing.offset >= 0
+    assert time.monotonic() - started_at < 10
+
+
+def test_nested_false_members_are_not_read_over_and_over() -> None:
+    # Every 64 bytes a plausible member begins that goes on to the end of the file and fails there.
+    first = warcs.gzipped([warcs.warc_record(b"y" * 64)])[:-8]
+    data = b"".join(first[:200] for _ in range(4000))
+    started_at = time.monotonic()
+    assert len(scan(data)) <= 8001
+    assert time.monotonic() - started_at < 10
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_no_bytes_make_the_scan_raise_and_offsets_never_repeat(data: st.DataObject) -> None:
+    packed = data.draw(st.sampled_from(sorted(PACKINGS)))
+    whole = bytearray(PACKINGS[packed](RECORDS))
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(whole) - 1))
+        kind = data.draw(st.sampled_from(["flip", "cut out", "put in", "cut off"]))
+        if kind == "flip":
+            whole[at] ^= data.draw(st.integers(1, 255))
+        elif kind == "cut out":
+            del whole[at : at + data.draw(st.integers(1, 300))]
+        elif kind == "put in":
+            whole[at:at] = data.draw(st.binary(max_size=60))
+        else:
+            del whole[max(at, 1) :]
+        if not whole:
+            break
+    found = scan(bytes(whole))
+    assert len({thing.offset for thing in found}) == len(found)
+    for thing in found:
+        try:
+            body_at(bytes(whole), thing.offset)
+        except PermanentError:
+            continue
+        assert isinstance(thing, RecordHead)
+        assert not thing.truncated
+
+
+@given(st.binary(max_size=3000))
+@settings(max_examples=150, deadline=None)
+def test_any_bytes_at_all_can_be_scanned(data: bytes) -> None:
+    found = scan(data)
+    assert len(found) <= len(data)

@@ -1,0 +1,244 @@
+"""Records as we write them: right to other readers, and equal when read back."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from contextlib import redirect_stdout
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator
+from warcio.checker import Checker
+
+from fonds.formats.warc import RecordHead, read_heads, read_record
+from fonds.formats.warc_write import METADATA_TYPE, RecordWriter
+from fonds.model.archive import ArchiveEntry, HttpHead, Payload
+from fonds.model.keys import sha1_base32
+
+AT = datetime(2024, 3, 5, 6, 7, 8, 123456, UTC)
+BODY = b"<html><body>caf\xc3\xa9</body></html>"
+HTTP = HttpHead(
+    200,
+    "HTTP/1.1 200 OK",
+    (
+        ("Content-Type", "text/html; charset=utf-8"),
+        ("Content-Encoding", "gzip"),
+        ("Transfer-Encoding", "chunked"),
+        ("content-length", "17"),
+        ("X-Name", "café"),
+    ),
+)
+
+
+def entry(**changed: object) -> ArchiveEntry:
+    values: dict[str, object] = {
+        "capture_id": "1",
+        "url": "http://example.org/a",
+        "captured_at": AT,
+        "mime": "text/html",
+        "body": BODY,
+        "http": HTTP,
+        **changed,
+    }
+    return ArchiveEntry(**values)  # type: ignore[arg-type]
+
+
+def written(*entries: ArchiveEntry, version: str = "WARC/1.1") -> tuple[bytes, list[int]]:
+    """A file with a warcinfo record and the entries; the lengths of their first records."""
+    out = io.BytesIO()
+    writer = RecordWriter(out, version=version)
+    writer.write_warcinfo("a.warc.gz", AT, "host.example")
+    sizes = [writer.write_entry(one) for one in entries]
+    return out.getvalue(), sizes
+
+
+def heads(data: bytes) -> list[RecordHead]:
+    found = list(read_heads(io.BytesIO(data)))
+    assert all(isinstance(thing, RecordHead) for thing in found)
+    return [thing for thing in found if isinstance(thing, RecordHead)]
+
+
+def read(data: bytes, number: int) -> Payload:
+    return read_record(io.BytesIO(data), heads(data)[number].offset, body_max_bytes=10_000_000)
+
+
+def checked(data: bytes, folder: Path) -> str:
+    """What `warcio check` finds wrong with a file."""
+    path = folder / "checked.warc.gz"
+    path.write_bytes(data)
+    said = io.StringIO()
+    with redirect_stdout(said):
+        checker = Checker(SimpleNamespace(inputs=[str(path)], verbose=True))
+        assert checker.process_all() == 0, said.getvalue()
+    return said.getvalue()
+
+
+@pytest.mark.parametrize("version", ["WARC/1.0", "WARC/1.1"])
+def test_another_program_finds_every_digest_right(version: str, tmp_path: Path) -> None:
+    data, _ = written(
+        entry(metadata_json=b"{}"),
+        entry(http=None, mime="application/pdf", url="file:///a%20b.pdf"),
+        entry(revisit_of=("http://example.org/first", AT)),
+        entry(revisit_of=("http://example.org/first", AT), http=None, metadata_json=b"{}"),
+        entry(body=b""),
+        entry(http=None, body=b""),
+        version=version,
+    )
+    said = checked(data, tmp_path)
+    assert said.count("digest pass") == 7
+    assert said.count("not checked (revisit)") == 2
+
+
+def test_each_record_is_one_gzip_member_and_its_length_is_told() -> None:
+    data, sizes = written(entry(), entry(body=bytes(200_000)), entry(http=None))
+    found = heads(data)
+    assert [head.size_bytes for head in found[1:]] == sizes
+    assert sum(head.size_bytes or 0 for head in found) == len(data)
+
+
+def test_a_file_begins_with_who_wrote_it() -> None:
+    data, _ = written()
+    payload = read(data, 0)
+    assert payload.body.startswith(b"software: Fonds/")
+    assert b"hostname: host.example\r\n" in payload.body
+    assert b"conformsTo: https://iipc.github.io/warc-specifications/" in payload.body
+    assert payload.warc_headers["WARC-Filename"] == "a.warc.gz"
+
+
+def test_a_response_comes_back_with_its_status_line_and_headers() -> None:
+    data, _ = written(entry(http=HttpHead(203, "HTTP/1.0 203 Nearly", HTTP.headers)))
+    payload = read(data, 1)
+    assert payload.body == BODY
+    assert payload.http is not None
+    assert payload.http.status_line == "HTTP/1.0 203 Nearly"
+    assert payload.http.headers == (
+        ("Content-Type", "text/html; charset=utf-8"),
+        ("X-Archive-Orig-Content-Encoding", "gzip"),
+        ("X-Archive-Orig-Transfer-Encoding", "chunked"),
+        ("X-Archive-Orig-content-length", "17"),
+        ("X-Name", "café"),
+        ("Content-Length", str(len(BODY))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "status_line", "written_line"),
+    [
+        (404, "", "HTTP/1.1 404"),
+        (0, "", "HTTP/1.1 000"),
+        (0, "HTTP/1.1 OK", "HTTP/1.1 OK"),
+        (200, "200 OK", "HTTP/1.1 200"),
+    ],
+)
+def test_a_status_line_is_made_up_only_when_there_is_none(
+    status: int, status_line: str, written_line: str
+) -> None:
+    data, _ = written(entry(http=HttpHead(status, status_line)))
+    http = read(data, 1).http
+    assert http is not None
+    assert (http.status, http.status_line) == (status, written_line)
+
+
+def test_a_body_without_http_head_is_a_resource_of_its_type() -> None:
+    data, _ = written(entry(http=None, mime="application/pdf", url="file:///a.pdf"))
+    head = heads(data)[1]
+    assert (head.type, head.mime, head.url) == ("resource", "application/pdf", "file:///a.pdf")
+    assert read(data, 1).body == BODY
+
+
+def test_metadata_lies_beside_its_record_and_names_it() -> None:
+    data, _ = written(entry(metadata_json=b'{"a": 1}'))
+    response, metadata = read(data, 1), read(data, 2)
+    assert metadata.body == b'{"a": 1}'
+    assert metadata.warc_headers["Content-Type"] == METADATA_TYPE
+    assert metadata.warc_headers["WARC-Refers-To"] == response.warc_headers["WARC-Record-ID"]
+    for name in ("WARC-Date", "WARC-Target-URI", "WARC-Warcinfo-ID"):
+        assert metadata.warc_headers[name] == response.warc_headers[name]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_repeat_is_a_revisit_that_names_the_first(version: str) -> None:
+    first_at = datetime(2023, 1, 2, 3, 4, 5, 678, UTC)
+    repeat = entry(revisit_of=("http://example.org/first", first_at))
+    data, _ = written(repeat, version=f"WARC/{version}")
+    payload = read(data, 1)
+    assert payload.body == b""
+    assert payload.http is not None
+    fields = payload.warc_headers
+    assert fields["WARC-Type"] == "revisit"
+    assert fields["WARC-Profile"].endswith(f"warc/{version}/revisit/identical-payload-digest")
+    assert fields["WARC-Refers-To-Target-URI"] == "http://example.org/first"
+    fraction = ".000678" if version == "1.1" else ""
+    assert fields["WARC-Refers-To-Date"] == f"2023-01-02T03:04:05{fraction}Z"
+    assert fields["WARC-Payload-Digest"] == "sha1:" + sha1_base32(hashlib.sha1(BODY).digest())
+
+
+def test_dates_have_microseconds_or_seconds_by_version_and_are_utc() -> None:
+    local = entry(captured_at=AT.astimezone(timezone(timedelta(hours=5))))
+    assert heads(written(local)[0])[1].captured_at == AT
+    old = heads(written(local, version="WARC/1.0")[0])[1]
+    assert old.captured_at == AT.replace(microsecond=0)
+
+
+def test_an_unknown_version_is_refused() -> None:
+    with pytest.raises(ValueError, match="WARC/2"):
+        RecordWriter(io.BytesIO(), version="WARC/2.0")
+
+
+def test_nothing_breaks_out_of_its_header_line() -> None:
+    evil = "x\r\nWARC-Type: response\r\n\r\nbody"
+    data, _ = written(
+        entry(
+            url="http://example.org/" + evil,
+            mime=evil,
+            http=HttpHead(200, "HTTP/1.1 200 " + evil, (("A" + evil, evil), ("B", "\ud800"))),
+        ),
+        entry(mime=evil, http=None, revisit_of=("http://x/" + evil, AT)),
+    )
+    assert [head.type for head in heads(data)] == ["warcinfo", "response", "revisit"]
+    payload = read(data, 1)
+    assert payload.body == BODY
+    assert payload.http is not None
+    assert len(payload.http.headers) == 3
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=20)
+names = st.text("abcXYZ-0123", min_size=1, max_size=12).filter(
+    lambda name: name.lower() not in ("content-length",)
+)
+
+
+@given(
+    body=st.binary(max_size=300),
+    headers=st.lists(st.tuples(names, texts), max_size=6),
+    reason=texts,
+    status=st.integers(200, 599),
+    captured_at=st.integers(820_454_400_000_000, 4_102_444_800_000_000).map(
+        lambda micros: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+    ),
+)
+@settings(deadline=None)
+def test_what_is_written_is_read_back_equal(
+    body: bytes, headers: list[tuple[str, str]], reason: str, status: int, captured_at: datetime
+) -> None:
+    line = f"HTTP/1.1 {status} {reason}".strip()
+    one = entry(body=body, http=HttpHead(status, line, headers), captured_at=captured_at)
+    data, _ = written(one)
+    head, payload = heads(data)[1], read(data, 1)
+    assert payload.http is not None
+    assert (payload.body, payload.http.status) == (body, status)
+    assert payload.http.status_line.split() == line.split()
+    assert payload.http.headers == (*headers, ("Content-Length", str(len(body))))
+    assert (head.captured_at, head.url) == (captured_at, one.url)
+    assert head.digest == sha1_base32(hashlib.sha1(body).digest())
+
+
+def test_the_library_reads_every_record() -> None:
+    data, _ = written(entry(metadata_json=b"{}"), entry(http=None))
+    found = [record.rec_type for record in ArchiveIterator(io.BytesIO(data))]
+    assert found == ["warcinfo", "response", "metadata", "resource"]
