@@ -1,0 +1,142 @@
+"""What a page says of itself: title, canonical address, language; read from its tree."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urljoin, urlsplit
+
+from lxml.html import HtmlElement
+
+_VALUE_CHARS_MAX = 2000
+_HEADINGS_MAX = 10
+_SEPARATOR = re.compile(r"\s+[|·•»«:/–—-]+\s+|\s*[|»]\s*|(?<=\w)\s*::\s*|(?<=[^\W\d_]):\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class PageHead:
+    """`meta` holds the first value of each name in lower case; `headings` the texts of the first `<h1>`."""
+
+    meta: Mapping[str, str]
+    title: str
+    headings: tuple[str, ...]
+    canonical: str
+    language: str | None
+
+
+def read_head(tree: HtmlElement) -> PageHead:
+    """Read a page's own statements; empty strings and None for what it does not say."""
+    meta: dict[str, str] = {}
+    for element in tree.iter("meta"):
+        content = element.get("content")
+        name = element.get("property") or element.get("name") or element.get("itemprop")
+        name = name or element.get("http-equiv")
+        if name and content and content.strip():
+            meta.setdefault(name.strip().lower(), _tidy(content))
+    titles = (element for element in tree.iter("title") if not _inside_svg(element))
+    title = next((text for element in titles if (text := _text(element))), "")
+    links = (
+        link for link in tree.iter("link") if "canonical" in (link.get("rel") or "").lower().split()
+    )
+    language = tree.get("lang") or tree.get("xml:lang") or meta.get("content-language")
+    return PageHead(
+        meta=meta,
+        title=title,
+        headings=_headings(tree),
+        canonical=next((href.strip() for link in links if (href := link.get("href"))), ""),
+        language=language or meta.get("dc.language") or meta.get("og:locale"),
+    )
+
+
+def canonical_url(head: PageHead, url: str) -> str | None:
+    """The address the page gives for itself, made absolute with `url` when that is of the web."""
+    base = url if url.lower().startswith(("http://", "https://")) else ""
+    for stated in (head.canonical, head.meta.get("og:url", "")):
+        try:
+            address = urljoin(base, stated)
+            parts = urlsplit(address)
+        except ValueError:
+            continue
+        if stated and parts.scheme in ("http", "https") and parts.hostname:
+            return address
+    return None
+
+
+def choose_title(head: PageHead) -> str | None:
+    """The headline: without the site's name, as the page's `<h1>` writes it where both agree."""
+    meta = head.meta
+    stated = meta.get("og:title") or meta.get("twitter:title") or meta.get("dc.title")
+    base = stated or head.title or meta.get("title") or next(iter(head.headings), "")
+    if not base:
+        return None
+    plain = _plain(base)
+    for heading in head.headings:
+        if _is_headline(_plain(heading), plain):
+            return heading
+    return _without_site(base, head) or base
+
+
+def normalize_title(title: str | None) -> str | None:
+    """Letters and digits in lower case with single spaces, to compare titles; None for no title."""
+    return (_plain(title) or None) if title else None
+
+
+def _is_headline(heading: str, title: str) -> bool:
+    """Whether a heading is what a title is about: most of it, or a good beginning."""
+    if not heading or heading not in title:
+        return False
+    return 2 * len(heading) >= len(title) or (len(heading) >= 15 and title.startswith(heading))
+
+
+def _without_site(title: str, head: PageHead) -> str:
+    """Cut the site's name off either end, and a short tail behind the last separator."""
+    sites = {
+        _plain(head.meta.get(name, ""))
+        for name in ("og:site_name", "application-name", "al:ios:app_name")
+    }
+    separators = list(_SEPARATOR.finditer(title))
+    if not separators:
+        return title
+    first, last = separators[0], separators[-1]
+    if _plain(title[last.end() :]) in sites:
+        return title[: last.start()].strip()
+    if _plain(title[: first.start()]) in sites:
+        return title[first.end() :].strip()
+    tail = title[last.end() :].split()
+    is_tail = (
+        title == head.title and len(tail) <= 4 and last.start() > 2 * (len(title) - last.end())
+    )
+    return title[: last.start()].strip() if is_tail and ":" not in last[0] else title
+
+
+def _headings(tree: HtmlElement) -> tuple[str, ...]:
+    found: list[str] = []
+    for element in tree.iter("h1"):
+        if len(found) == _HEADINGS_MAX:
+            break
+        if text := _text(element):
+            found.append(text)
+    return tuple(found)
+
+
+def _inside_svg(element: HtmlElement) -> bool:
+    return next(element.iterancestors("svg"), None) is not None
+
+
+def _text(element: HtmlElement) -> str:
+    return _tidy(element.text_content()[: 2 * _VALUE_CHARS_MAX])
+
+
+def _tidy(text: str) -> str:
+    """One line; entities that were written twice are undone once more."""
+    text = text[:_VALUE_CHARS_MAX]
+    return " ".join((html.unescape(text) if "&" in text else text).split())
+
+
+def _plain(text: str) -> str:
+    """Letters, digits and their marks in lower case; anything else is a space."""
+    kept = (c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold())
+    return " ".join("".join(kept).split())

@@ -1,0 +1,219 @@
+"""Bytes of a page to text, whatever its server, its author or nobody said about the charset.
+
+Source: WHATWG Encoding, section 4.2 (names and labels); WHATWG HTML, 13.2.3 (determining the character
+encoding, prescan); XML 1.0, appendix F.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from charset_normalizer import from_bytes
+
+from fonds.extract.labels import CODECS, DOUBLE_BYTE, LABELS
+
+PRESCAN_BYTES = 16384
+"""How far a declaration is looked for; pages in the field hold it well behind the standard's 1,024."""
+
+_GUESS_BYTES = 16384
+# The ISO code pages have control characters where windows has letters; in text those are damage too.
+_DAMAGE = ("\ufffd", *(chr(code) for code in range(0x80, 0xA0) if code != 0x85))
+
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
+_COMMENT = re.compile(rb"<!--.*?-->", re.S)
+_META = re.compile(rb"<meta[\s/]([^<>]{0,2000})>?", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    rb"""([a-z-]{1,40})\s*=\s*(?:"([^"]{0,500})"|'([^']{0,500})'|([^\s"'>]{1,500}))""",
+    re.IGNORECASE,
+)
+_CONTENT_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([^\s\"';]{1,60})", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([^"']{1,60})["']""")
+_TAGS = re.compile(rb"<(?:script|style)\b[^<]*|<[^<>]{0,2000}>", re.IGNORECASE)
+
+
+def canonical_charset(label: str | None) -> str | None:
+    """The standard's name for a charset label, in lower case; None for an unknown one.
+
+    `latin1` is `windows-1252`, `gb2312` is `gbk`, as browsers read them.
+    """
+    if label is None:
+        return None
+    bare = label.strip(" \t\r\n\f\"';,").lower()
+    return (
+        LABELS.get(bare) or LABELS.get(bare.replace("_", "-")) or LABELS.get(bare.replace("-", ""))
+    )
+
+
+def decode_page(body: bytes, http_charset: str | None) -> tuple[str, str]:
+    """The text of a page and the name of the charset it was read with. Never raises.
+
+    Asked in turn: byte order mark, `http_charset` (of the Content-Type header, None when the server sent
+    none), the page's own declaration, UTF-8, a guess, windows-1252. A declaration the bytes contradict is
+    passed over. The text is without byte order mark, NUL and lone surrogates.
+    """
+    for mark, charset in _MARKS:
+        if body.startswith(mark):
+            return _clean(_decode(body[len(mark) :], charset)), charset
+    if utf16 := _zeros_of_utf16(body):
+        return _clean(_decode(body, utf16)), utf16
+    declared = [canonical_charset(http_charset), declared_charset(body)]
+    reading = _by_declaration(body, [charset for charset in declared if charset])
+    reading = reading or _undeclared(body)
+    return _clean(reading.text), reading.charset
+
+
+def declared_charset(body: bytes) -> str | None:
+    """What the page's XML declaration or `<meta>` says; UTF-16 there means UTF-8, as the standard has it."""
+    head = body[:PRESCAN_BYTES]
+    if xml := _XML_ENCODING.match(head):
+        charset = canonical_charset(xml[1].decode("ascii", "replace"))
+        if charset:
+            return _not_utf16(charset)
+    for meta in _META.finditer(_COMMENT.sub(b"", head)):
+        attributes = {
+            name.lower(): value or other or bare
+            for name, value, other, bare in _ATTRIBUTE.findall(meta[1])
+        }
+        label = attributes.get(b"charset")
+        if label is None and b"content" in attributes and b"http-equiv" in attributes:
+            found = _CONTENT_CHARSET.search(attributes[b"content"])
+            label = found[1] if found else None
+        charset = canonical_charset(label.decode("ascii", "replace")) if label else None
+        if charset:
+            return _not_utf16(charset)
+    return None
+
+
+def _not_utf16(charset: str) -> str:
+    # The declaration was read byte by byte, so the page cannot be UTF-16.
+    return "utf-8" if charset.startswith("utf-16") else charset
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A text as one charset reads it.
+
+    `foreign` tells about how many characters outside ASCII were read well, `damaged` how many were not.
+    """
+
+    text: str
+    charset: str
+    foreign: int
+    damaged: int
+
+    @property
+    def fits(self) -> bool:
+        """A page cut short or with a foreign snippet is still in its charset; one damage in ten is not."""
+        return self.damaged * 10 <= self.foreign
+
+
+def _read(body: bytes, charset: str) -> _Reading:
+    if charset == "utf-8":
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            pass
+        else:
+            return _Reading(text, charset, len(body) - len(text), 0)
+    text = _decode(body, charset)
+    if text.isascii():
+        return _Reading(text, charset, 0, 0)
+    damaged = sum(map(text.count, _DAMAGE))
+    foreign = len(text) - len(text.encode("ascii", "ignore"))
+    return _Reading(text, charset, foreign - damaged, damaged)
+
+
+def _decode(body: bytes, charset: str) -> str:
+    return codecs.decode(body, CODECS[charset], "replace")
+
+
+def _by_declaration(body: bytes, declared: list[str]) -> _Reading | None:
+    """The first declared charset that fits, or UTF-8 where a declared one reads UTF-8 as mojibake."""
+    if not declared:
+        return None
+    utf8 = None if body.isascii() else _read(body, "utf-8")
+    for charset in declared:
+        reading = utf8 if utf8 and charset == "utf-8" else _read(body, charset)
+        if charset != "utf-8" and utf8 and utf8.fits and _is_mojibake(reading, utf8):
+            return utf8
+        if reading.fits:
+            return reading
+    return None
+
+
+def _is_mojibake(reading: _Reading, utf8: _Reading) -> bool:
+    """Whether bytes that are UTF-8 were declared otherwise.
+
+    Bytes of a single-byte charset are hardly ever UTF-8 by accident; a few double-byte characters may be.
+    """
+    if CODECS[reading.charset].startswith("utf_16"):
+        return True
+    return utf8.damaged == 0 and (
+        reading.charset not in DOUBLE_BYTE or utf8.foreign >= 8 or not reading.fits
+    )
+
+
+def _undeclared(body: bytes) -> _Reading:
+    """ISO-2022-JP by its escapes, UTF-8, a guess, and windows-1252 in the end."""
+    if b"\x1b$B" in body or b"\x1b$@" in body:
+        japanese = _read(body, "iso-2022-jp")
+        if japanese.fits:
+            return japanese
+    utf8 = _read(body, "utf-8")
+    return utf8 if utf8.fits else _guessed(body) or _read(body, "windows-1252")
+
+
+def _zeros_of_utf16(body: bytes) -> str | None:
+    """UTF-16 without a mark, by the zeros beside its ASCII; text of any other charset has none."""
+    if b"\x00" not in body[:64]:
+        return None
+    zeros_even, zeros_odd = body[0:512:2].count(0), body[1:512:2].count(0)
+    if min(zeros_even, zeros_odd) * 10 > max(zeros_even, zeros_odd):
+        return None
+    begins_as_markup = b"\x00\x00" in (body[:4:2], body[1:4:2])
+    if max(zeros_even, zeros_odd) * 5 < len(body[:512]) and not begins_as_markup:
+        return None
+    return "utf-16le" if zeros_odd > zeros_even else "utf-16be"
+
+
+def _guessed(body: bytes) -> _Reading | None:
+    """The charset that makes words of what is not ASCII; None when the guess does not fit."""
+    sample = _foreign_sample(body)
+    matches = from_bytes(sample, cp_isolation=_GUESSABLE, enable_fallback=False)
+    best = matches.best()
+    if best is None:
+        return None
+    # The neighbours of windows-1252 read its text as well as it does itself, and are far rarer.
+    usual = any(
+        "cp1252" in (match.encoding, *match.could_be_from_charset)
+        and match.coherence >= best.coherence - 0.05
+        and match.chaos <= best.chaos + 0.1
+        for match in matches
+    )
+    unproven = best.encoding in _NEIGHBOURS and best.coherence == 0
+    charset = (
+        "windows-1252" if usual or unproven else canonical_charset(best.encoding.replace("_", "-"))
+    )
+    reading = _read(body, charset) if charset else None
+    return reading if reading and reading.fits else None
+
+
+_NEIGHBOURS = ("cp1250", "cp1254", "cp1257", "iso8859_2")
+_GUESSABLE = [
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874"),
+    *("koi8_r", "iso8859_2", "iso8859_7", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
+]
+
+
+def _foreign_sample(body: bytes) -> bytes:
+    """The lines of the page's text, without its markup, that hold anything but ASCII."""
+    text = _TAGS.sub(b"\n", body[: 64 * _GUESS_BYTES])
+    sample = b"\n".join(line.strip() for line in text.split(b"\n") if not line.isascii())
+    return sample[:_GUESS_BYTES]
+
+
+def _clean(text: str) -> str:
+    # Decoders never yield lone surrogates, so only what the bytes may hold is left to remove.
+    return text.removeprefix("\ufeff").replace("\x00", "")

@@ -1,0 +1,121 @@
+"""Which language a page is in: what its text says, and what its author declared.
+
+Source: BCP 47 (RFC 5646), section 2.1; ISO 639-1. The model is py3langid's, loaded once in a process.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+SAMPLE_CHARS = 2000
+"""How much of a text is looked at; more changes the answer in no test page and costs time."""
+
+SURE = 0.5
+"""A guess this confident is believed against the page's own declaration; an undeclared one needs less."""
+PROBABLE = 0.2
+
+_ISO_639_1 = frozenset(
+    re.findall(
+        "..",
+        "aaabaeafakamanarasavayazbabebgbhbibmbnbobrbscacechcocrcscucvcydadedvdzeeeleneoeseteufafffifjfofrfyga"
+        "gdglgngugvhahehihohrhthuhyhziaidieigiiikioisitiujajvkakgkikjkkklkmknkokrkskukvkwkylalblglilnloltlulv"
+        "mgmhmimkmlmnmrmsmtmynanbndnengnlnnnonrnvnyocojomorospapiplpsptqurmrnrorurwsascsdsesgsiskslsmsnsosqsr"
+        "ssstsusvswtatetgthtitktltntotrtstttwtyugukuruzvevivowawoxhyiyozazhzu",
+    )
+)
+_PREFERRED_CODES = """
+    iw:he in:id ji:yi jw:jv mo:ro sh:sr eng:en deu:de ger:de fra:fr fre:fr spa:es por:pt ita:it nld:nl
+    dut:nl rus:ru ukr:uk pol:pl tur:tr ara:ar heb:he fas:fa per:fa hin:hi urd:ur ben:bn zho:zh chi:zh
+    jpn:ja kor:ko vie:vi tha:th ind:id ell:el gre:el swe:sv dan:da nor:no fin:fi hun:hu ces:cs cze:cs
+    ron:ro rum:ro bul:bg srp:sr hrv:hr
+"""
+_PREFERRED = dict(pair.split(":") for pair in _PREFERRED_CODES.split())
+"""Codes withdrawn or longer than they need be, and the one to use."""
+
+_COVERED = {
+    "fil": "tl",
+    "cmn": "zh",
+    "yue": "zh",
+    "wuu": "zh",
+    "arz": "ar",
+    "ary": "ar",
+    "uzs": "uz",
+}
+"""Languages without a two-letter code, and the code that covers them."""
+
+_SAME = {"nb": "no", "nn": "no", "bs": "hr", "sr": "hr", "ms": "id"}
+"""Languages a model cannot keep apart in a short text: there the declaration is believed."""
+
+_TAG = re.compile(
+    r"(?P<language>[a-z]{2,3})(?:-[a-z]{3}){0,3}(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|\d{3}))?"
+    r"(?P<rest>(?:-(?:[a-z0-9]{5,8}|\d[a-z0-9]{3}))*(?:-[a-wyz0-9](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?)"
+)
+
+
+@cache
+def _identifier() -> LanguageIdentifier:
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def load_model() -> None:
+    """Load the model now: it takes half a second and writes a temporary file."""
+    _identifier()
+
+
+def identify_language(text: str) -> tuple[str, float] | None:
+    """ISO 639-1 code of a text and confidence, 0 to 1; None for no language or one without such a code."""
+    sample = text[:SAMPLE_CHARS]
+    if not any(map(str.isalpha, sample)):
+        return None
+    label, confidence = _identifier().classify(sample)
+    code = _two_letters(label)
+    return (code, confidence) if code else None
+
+
+def choose_language(text: str, declared: str | None) -> tuple[str | None, str | None]:
+    """ISO 639-1 code (two letters, lower case) and BCP 47 tag of a page; None where nobody can tell.
+
+    The text is believed before the declaration, which templates get wrong, unless it says little. The tag
+    is the declared one where it is of the language chosen, else the code alone.
+    """
+    tag = language_tag(declared)
+    said = _two_letters(tag.partition("-")[0]) if tag else None
+    guess = identify_language(text)
+    if guess is not None and _is_believed(guess, said):
+        code = guess[0]
+        return code, tag if tag and said == code else code
+    return said, tag
+
+
+def _is_believed(guess: tuple[str, float], said: str | None) -> bool:
+    code, confidence = guess
+    if said is None:
+        return confidence >= PROBABLE
+    return confidence >= SURE and _SAME.get(code, code) != _SAME.get(said, said)
+
+
+def language_tag(declared: str | None) -> str | None:
+    """A declared language as a BCP 47 tag in its usual case (`pt-BR`, `zh-Hant-TW`); None if it is none.
+
+    `en_US.UTF-8` is read as `en-US`; of several (`de, en`) the first counts.
+    """
+    if declared is None:
+        return None
+    first = re.split(r"[,;.@\s]", declared.strip(), maxsplit=1)[0].replace("_", "-").lower()[:60]
+    found = _TAG.fullmatch(first)
+    if found is None:
+        return None
+    language = _PREFERRED.get(found["language"], found["language"])
+    if len(language) == 2 and language not in _ISO_639_1:
+        return None
+    script, region = found["script"], found["region"]
+    parts = (language, script and script.title(), region and region.upper())
+    return "-".join(part for part in parts if part) + found["rest"]
+
+
+def _two_letters(label: str) -> str | None:
+    code = _COVERED.get(label) or _PREFERRED.get(label, label)
+    return code if code in _ISO_639_1 else None

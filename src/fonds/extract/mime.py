@@ -1,0 +1,288 @@
+"""What bytes are, told from their beginning: the MIME type, and a sentence about it.
+
+Source: WHATWG MIME Sniffing, sections 5 (supplied type), 6 (pattern tables) and 7 (unknown type);
+ISO 32000-1, 7.5.2 and Annex H (junk before `%PDF-`); Adobe TN 5001 (PostScript).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from fonds.extract.signatures import SIGNATURES, ZIP_KINDS
+
+HEAD_BYTES = 65536
+"""How much of a body is looked at, at most."""
+
+PDF_JUNK_BYTES = 1024
+"""Where the `%PDF-` of a PDF may begin at the latest."""
+
+HTML_MIMES = frozenset({"text/html", "application/xhtml+xml"})
+FEED_MIMES = frozenset(
+    {
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/sitemap+xml",
+        "application/feed+json",
+    }
+)
+"""Feeds and sitemaps by their bytes. Sitemaps have no registered type; this one is ours."""
+
+OCTETS, PLAIN, XML = "application/octet-stream", "text/plain", "text/xml"
+
+
+@dataclass(frozen=True, slots=True)
+class Sniffed:
+    """`mime` weighs bytes and declaration, `magic_mime` knows the bytes alone, `magic` says it in words."""
+
+    mime: str
+    magic: str
+    magic_mime: str
+
+
+_ALIASES = {
+    name: mime
+    for mime, names in {
+        "application/pdf": "pdf .pdf image/pdf text/pdf application/acrobat applications/vnd.pdf",
+        OCTETS: "unk unknown application/download application/x-download application/octetstream "
+        "application/force-download application/x-force-download application/unknown "
+        "application/x-unknown application/save application/x-octet-stream binary/octet-stream",
+        XML: "xml application/xml",
+        "text/html": "html htm text/htm",
+        PLAIN: "text plain text/txt",
+        "text/javascript": "application/javascript application/x-javascript text/x-javascript "
+        "application/ecmascript",
+        "application/json": "text/json application/x-json",
+        "application/gzip": "application/x-gzip",
+        "application/zip": "application/x-zip application/x-zip-compressed",
+        "application/postscript": "application/ps",
+        "image/jpeg": "image/jpg image/pjpeg",
+        "image/x-icon": "image/vnd.microsoft.icon",
+    }.items()
+    for name in names.split()
+}
+_PREFIXES = {
+    "application/pdf": "application/pdf",
+    "application/x-pdf": "application/pdf",
+    "application/postscript": "application/postscript",
+    "text/html": "text/html",
+    "text/xml": XML,
+    "application/xml-": XML,
+    "application/octet-stream": OCTETS,
+}
+_NAME = r"[a-z0-9!#$&^_.+-]{1,127}"
+_TYPE = re.compile(rf"{_NAME}/{_NAME}")
+
+
+def normalize_mime(declared: str | None) -> str | None:
+    """The type in lower case without parameters, odd spellings mended; None when it says nothing.
+
+    `('application/pdf'`, `.pdf`, `image/pdf` and `Application/PDF;x=y` all are `application/pdf`.
+    """
+    if declared is None:
+        return None
+    bare = re.split(r"[;,]", declared, maxsplit=1)[0].strip(" \t\r\n\f\v\x00\"'`()[]<>:").lower()
+    if bare in _ALIASES:
+        return _ALIASES[bare]
+    for prefix, mime in _PREFIXES.items():
+        if bare.startswith(prefix):
+            return mime
+    return bare if _TYPE.fullmatch(bare) else None
+
+
+_HTML_TAG = re.compile(
+    rb"<(?:!doctype\s+html|(?:html|head|body|title|base|meta|link|script|style|noscript|iframe|frameset"
+    rb"|h[1-6]|div|p|a|b|i|br|hr|em|strong|u|font|center|span|img|table|tbody|tr|td|ul|ol|dl|li|form"
+    rb"|section|article|main|header|footer|nav|aside|figure|blockquote|pre|small|marquee)(?=[\s/>]))",
+    re.IGNORECASE,
+)
+_HTML_LATER = re.compile(rb"^\s*<(?:!doctype\s+html|html(?=[\s>])|body(?=[\s>]))", re.I | re.M)
+_HTML_LATER_BYTES = 4096
+_ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)([^<>]*)")
+_PROLOGUE = re.compile(
+    rb"\s+|<!--.*?-->|<\?.*?\?>|<!doctype(?!\s+html)(?:[^<>\[]|\[[^\]]*\])*>", re.I | re.S
+)
+_ROOT_KINDS = {
+    b"rss": ("application/rss+xml", "RSS feed"),
+    b"channel": ("application/rss+xml", "RSS feed"),
+    b"feed": ("application/atom+xml", "Atom feed"),
+    b"urlset": ("application/sitemap+xml", "XML sitemap"),
+    b"sitemapindex": ("application/sitemap+xml", "XML sitemap index"),
+    b"svg": ("image/svg+xml", "SVG image"),
+    b"tei": ("application/tei+xml", "TEI document"),
+    b"teicorpus": ("application/tei+xml", "TEI corpus"),
+}
+_RSS_NAMESPACES = re.compile(rb"purl\.org/rss/1\.0|netscape\.com/rdf")
+_JATS = re.compile(rb"dtd-version|article-type|JATS|NLM//DTD")
+_PDF_AT_START = re.compile(rb"\s{0,64}%PDF(?:-(\d\.\d))?")
+_PDF_LATER = re.compile(rb"%PDF-(\d\.\d)?")
+_PDF_OBJECT = re.compile(rb"\d{1,10}\s{1,4}\d{1,5}\s{1,4}obj\b")
+_PDF_TRACES = re.compile(
+    rb"(?:endobj|endstream|startxref|trailer)\b|/Type\s*/(?:Page|Catalog|XRef)"
+)
+_POSTSCRIPT = re.compile(rb"\x04?%!PS(?:-Adobe-[\d.]+(?: PDF-(\d\.\d))?)?")
+_JSON = re.compile(rb'\{\s*(?:"|\}\s*$)|\[\s*(?:[\[{"\]]|-?\d+\s*,|true\b|false\b|null\b)')
+_JSON_FEED = re.compile(rb"https?:\\?/\\?/jsonfeed\.org\\?/version")
+_BINARY = bytes({*range(0x20)} - {*b"\t\n\f\r\x1b"})
+
+
+def sniff(head: bytes, declared: str | None) -> Sniffed:
+    """What a body is, by its first bytes and the type somebody declared. Never raises.
+
+    Bytes that say something definite win. A declaration decides where they leave it open: text shown as
+    a page, a format without signature, what a ZIP is used for.
+    """
+    head = head[:HEAD_BYTES]
+    magic_mime, magic = _by_bytes(head)
+    return Sniffed(_weigh(head, magic_mime, normalize_mime(declared)), magic, magic_mime)
+
+
+def _weigh(head: bytes, magic_mime: str, declared: str | None) -> str:
+    if declared is None or declared in (OCTETS, magic_mime):
+        return magic_mime
+    if declared == "application/pdf":
+        return (
+            declared
+            if magic_mime in (OCTETS, PLAIN) and looks_like_damaged_pdf(head)
+            else magic_mime
+        )
+    textual = declared.startswith("text/") or declared.endswith(("+xml", "json", "script"))
+    if magic_mime == PLAIN:
+        return declared if textual else PLAIN
+    if magic_mime == OCTETS:
+        return OCTETS if textual else declared
+    if magic_mime == XML or (magic_mime == "text/html" and declared in HTML_MIMES):
+        return declared if declared.endswith("+xml") else magic_mime
+    if magic_mime in ("application/zip", "application/gzip", "application/x-ole-storage"):
+        return declared if declared.startswith("application/") else magic_mime
+    return (
+        declared if magic_mime == "application/json" and declared.endswith("json") else magic_mime
+    )
+
+
+def looks_like_damaged_pdf(head: bytes) -> bool:
+    """Whether bytes without a `%PDF` header hold the objects of one."""
+    return (
+        bool(_PDF_OBJECT.search(head) and _PDF_TRACES.search(head))
+        or len(_PDF_TRACES.findall(head[:HEAD_BYTES])) > 1
+    )
+
+
+def _by_bytes(head: bytes) -> tuple[str, str]:
+    """MIME type and words by the bytes alone."""
+    if not head:
+        return OCTETS, "empty"
+    text = _as_text(head)
+    found = _pdf(head, text) or _binary(head, is_text=text is not None)
+    if found is None and text is not None:
+        found = _markup(text) or _plain(text)
+    return found or (OCTETS, "binary data")
+
+
+def _pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
+    """A PDF or PostScript by its header, with junk before it when objects follow."""
+    bare = head.removeprefix(b"\xef\xbb\xbf")
+    if at_start := _PDF_AT_START.match(bare):
+        return "application/pdf", _pdf_words(at_start[1], 0)
+    if postscript := _POSTSCRIPT.match(bare):
+        if postscript[1]:
+            return "application/pdf", _pdf_words(postscript[1], 0)
+        return "application/postscript", "PostScript document"
+    later = _PDF_LATER.search(head, 0, PDF_JUNK_BYTES + len(b"%PDF-1.7"))
+    if later is None or later.start() > PDF_JUNK_BYTES:
+        return None
+    if not _PDF_TRACES.search(head, later.end()):
+        return None
+    # A page that quotes a PDF has its header somewhere in a line; junk ends before it with a line.
+    is_page = text is not None and _markup(text) is not None
+    if is_page and head[later.start() - 1 : later.start()] not in (b"\n", b"\r", b">"):
+        return None
+    return "application/pdf", _pdf_words(later[1], later.start())
+
+
+def _pdf_words(version: bytes | None, junk_bytes: int) -> str:
+    words = f"PDF document, version {version.decode('ascii')}" if version else "PDF document"
+    return f"{words}, after {junk_bytes} bytes of something else" if junk_bytes else words
+
+
+def _binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
+    """A format by its signature; one made of letters only counts where the bytes are no text."""
+    if head.startswith(b"PK\x03\x04"):
+        fits = ((mime, words) for name, mime, words in ZIP_KINDS if name in head[:4096])
+        return next(fits, ("application/zip", "ZIP archive"))
+    for offset, signature, mime, words in SIGNATURES:
+        if head.startswith(signature, offset) and not (is_text and signature.strip().isalnum()):
+            return mime, words
+    if head.startswith(b"WARC/"):
+        return "application/warc", "WARC archive"
+    return None
+
+
+def _as_text(head: bytes) -> bytes | None:
+    """The head as UTF-8 or another superset of ASCII without byte order mark; None for binary data."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return head.decode("utf-16", "replace").lstrip("\ufeff").encode("utf-8", "replace")
+    for codec, bytes_of_tag in (("utf-16-le", b"<\x00"), ("utf-16-be", b"\x00<")):
+        if head.startswith(bytes_of_tag) and head[:64].count(0) > len(head[:64]) // 3:
+            return head.decode(codec, "replace").encode("utf-8", "replace")
+    bare = head.removeprefix(b"\xef\xbb\xbf")
+    # Pages with a stray control character are common; a page's first bytes tell it from binary data.
+    is_clean = len(bare.translate(None, _BINARY)) == len(bare)
+    return bare if is_clean or _markup(bare) is not None else None
+
+
+def _after_prologue(text: bytes) -> bytes:
+    """The text from its first element on: white space, comments, instructions, DTDs of others skipped."""
+    position = 0
+    while skipped := _PROLOGUE.match(text, position):
+        position = skipped.end()
+    return text[position:]
+
+
+def _markup(text: bytes) -> tuple[str, str] | None:
+    """HTML, a feed or other XML; None when the text does not begin with a tag."""
+    start = _after_prologue(text)
+    has_xml_declaration = text.lstrip().startswith(b"<?xml")
+    root = _ROOT.match(start)
+    if root is not None and (
+        kind := _xml_kind(root[1].lower(), root[2], start, has_xml_declaration)
+    ):
+        return kind
+    if _HTML_TAG.match(start) or start.startswith(b"<!--"):
+        is_xhtml = has_xml_declaration and b"http://www.w3.org/1999/xhtml" in start[:4096]
+        return (
+            ("application/xhtml+xml", "XHTML document")
+            if is_xhtml
+            else ("text/html", "HTML document")
+        )
+    if has_xml_declaration:
+        return XML, "XML document"
+    return None
+
+
+def _xml_kind(
+    root: bytes, attributes: bytes, start: bytes, declared: bool
+) -> tuple[str, str] | None:
+    if root in _ROOT_KINDS and (
+        declared or attributes or root in (b"rss", b"urlset", b"sitemapindex")
+    ):
+        return _ROOT_KINDS[root]
+    if root == b"rdf":
+        if _RSS_NAMESPACES.search(start[:4096]):
+            return "application/rss+xml", "RSS feed, version 1.0"
+        return "application/rdf+xml", "RDF document"
+    if root == b"article" and _JATS.search(attributes):
+        return "application/jats+xml", "JATS article"
+    return None
+
+
+def _plain(text: bytes) -> tuple[str, str]:
+    """JSON, a page after some noise, or plain text."""
+    start = text.lstrip()
+    if _JSON.match(start):
+        if _JSON_FEED.search(start[:4096]):
+            return "application/feed+json", "JSON feed"
+        return "application/json", "JSON data"
+    if _HTML_LATER.search(text[:_HTML_LATER_BYTES]):
+        return "text/html", "HTML document, after something else"
+    return PLAIN, "text"

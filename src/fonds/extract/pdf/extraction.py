@@ -1,0 +1,223 @@
+"""One PDF from bytes to `PdfExtraction`; to be run in a child process.
+
+pdfium and qpdf are native code and PDFs are hostile: whoever calls this in a process that must live
+on calls it through an Isolate.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pikepdf
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from fonds.extract.pdf.info import PdfStructure, read_structure
+from fonds.extract.pdf.opening import Opened, open_pdf
+from fonds.extract.pdf.strings import clean_text, date_to_iso
+from fonds.extract.pdf.text import PagesText, count_words, read_pages
+from fonds.extract.pdf.thumbnail import draw_thumbnail
+from fonds.extract.pdf.trailer import without_junk
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
+from fonds.model.pdf import PdfExtraction, PdfStatus
+
+logger = logging.getLogger(__name__)
+
+EXTRACTOR = (
+    f"fonds-pdf/1 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
+    f"qpdf {pikepdf.__libqpdf_version__})"
+)
+"""Program and versions that decide what an extraction holds; a change means extracting again."""
+
+# Always there, so that nobody has to ask whether a key is missing or None.
+_PAGES_EXTRA: dict[str, Any] = {
+    "page_count": None,
+    "page0_width": None,
+    "page0_height": None,
+    "pages_unreadable": None,
+    "word_count": None,
+    "word_count_whitespace": None,
+    "repaired": False,
+}
+
+_FORMS = {
+    pdfium.FORMTYPE_ACRO_FORM: "AcroForm",
+    pdfium.FORMTYPE_XFA_FULL: "XFA",
+    pdfium.FORMTYPE_XFA_FOREGROUND: "XFA",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PdfLimits:
+    """How much of one PDF is read. `pages_max` 0 leaves the text out, `thumbnail_width` 0 the thumbnail.
+
+    `text_max_s` is how many seconds after the first page the last one may be begun: what was read
+    until then is kept, while the limits of the process would lose it. `jpeg_quality` is 1 to 95.
+    """
+
+    size_max_bytes: int = 256 * 2**20
+    pages_max: int = 2_000
+    text_max_chars: int = 10_000_000
+    text_max_s: float = 40.0
+    pixels_max: int = 50_000_000
+    xmp_max_bytes: int = 1_000_000
+    thumbnail_width: int = 180
+    thumbnail_height: int = 300
+    jpeg_quality: int = 85
+
+
+def extract_pdf(path: str, offset_bytes: int, size_bytes: int, limits: PdfLimits) -> PdfExtraction:
+    """`extract_pdf_bytes` of the `size_bytes` at `offset_bytes` of a file.
+
+    Raises PermanentError (`missing-source`, `unreadable-source`) when they cannot be read.
+    """
+    if size_bytes > limits.size_max_bytes:
+        return _too_large(size_bytes, limits)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            data = os.pread(descriptor, size_bytes, offset_bytes)
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError as error:
+        raise PermanentError(Reason.MISSING_SOURCE, f"{path} is not there any more") from error
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}"
+        raise PermanentError(Reason.UNREADABLE_SOURCE, message) from error
+    return extract_pdf_bytes(data, limits)
+
+
+def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
+    """All that can be had of the PDF in `data`; broken, locked or huge files keep what was readable.
+
+    Raises MemoryError when even that took more memory than the process has.
+    """
+    if len(data) > limits.size_max_bytes:
+        return _too_large(len(data), limits)
+    data = without_junk(data)
+    structure = read_structure(data, xmp_max_bytes=limits.xmp_max_bytes)
+    opened = open_pdf(data)
+    if opened.document is None:
+        return _result(opened.status, structure, {}, error_msg=opened.error_msg)
+    try:
+        return _read(opened.document, opened, structure, limits)
+    finally:
+        opened.document.close()
+
+
+def _read(
+    document: pypdfium2.PdfDocument, opened: Opened, structure: PdfStructure, limits: PdfLimits
+) -> PdfExtraction:
+    if structure.extra.get("form_field_count") is not None:
+        _init_forms(document)
+    extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.repaired}
+    if structure.error is not None or structure.locked:
+        structure = _completed(structure, document)
+    thumbnail = _thumbnail(document, limits)
+    pages = read_pages(
+        document,
+        pages_max=limits.pages_max,
+        chars_max=limits.text_max_chars,
+        time_max_s=limits.text_max_s,
+    )
+    extra |= {**_page0_size(document), **_text_extra(pages)}
+    status, message = _status_of(pages)
+    found = {"text": pages.text, "thumbnail_jpeg": thumbnail, "error_msg": message}
+    return _result(status, structure, extra, **found)
+
+
+def _init_forms(document: pypdfium2.PdfDocument) -> None:
+    """Let a form's fields be drawn. Not for one that nobody could count: pdfium would never finish it."""
+    try:
+        document.init_forms()
+    except pypdfium2.PdfiumError as error:
+        # Page 0 is then drawn without what people filled in.
+        logger.debug("the form cannot be drawn: %s", error)
+
+
+def _page0_size(document: pypdfium2.PdfDocument) -> dict[str, float]:
+    """In points, crop box, rotation applied; {} for a page without any."""
+    size = pdfium.FS_SIZEF()
+    if not pdfium.FPDF_GetPageSizeByIndexF(document, 0, size):
+        return {}
+    return {"page0_width": round(size.width, 3), "page0_height": round(size.height, 3)}
+
+
+def _thumbnail(document: pypdfium2.PdfDocument, limits: PdfLimits) -> bytes | None:
+    if limits.thumbnail_width <= 0:
+        return None
+    try:
+        page = document[0]
+    except pypdfium2.PdfiumError:
+        return None
+    try:
+        return draw_thumbnail(
+            page,
+            width_max=limits.thumbnail_width,
+            height_max=limits.thumbnail_height,
+            pixels_max=limits.pixels_max,
+            jpeg_quality=limits.jpeg_quality,
+        )
+    except (pypdfium2.PdfiumError, MemoryError, OSError) as error:
+        logger.debug("page 0 cannot be drawn: %s", error)
+        return None
+    finally:
+        page.close()
+
+
+def _text_extra(pages: PagesText) -> dict[str, Any]:
+    extra: dict[str, Any] = {"pages_unreadable": len(pages.unreadable)}
+    if pages.text is not None:
+        counted = count_words(pages.text)
+        extra["word_count"] = counted.words
+        extra["word_count_whitespace"] = counted.whitespace
+    return extra
+
+
+def _status_of(pages: PagesText) -> tuple[PdfStatus, str | None]:
+    if pages.unreadable:
+        shown = ", ".join(str(number + 1) for number in pages.unreadable[:10])
+        message = f"unreadable pages: {len(pages.unreadable)}, the first of them {shown}"
+        return PdfStatus.PARTIAL, "; ".join(filter(None, (message, pages.cut)))
+    if pages.cut:
+        return PdfStatus.TEXT_TRUNCATED, pages.cut
+    return PdfStatus.SUCCESS, None
+
+
+def _completed(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfStructure:
+    """What pdfium knows of a file that only qpdf refuses: the standard Info keys, the ids, some traits."""
+    info = {
+        key: date_to_iso(value) if key.endswith("Date") else clean_text(value)
+        for key, value in document.get_metadata_dict(skip_empty=True).items()
+    }
+    known = {
+        "permanent_id": document.get_identifier(pdfium.FILEIDTYPE_PERMANENT).hex(),
+        "update_id": document.get_identifier(pdfium.FILEIDTYPE_CHANGING).hex(),
+        "tagged": document.is_tagged(),
+        "form": _FORMS.get(document.get_formtype(), "none"),
+        "javascript": pdfium.FPDFDoc_GetJavaScriptActionCount(document) > 0,
+        "attachment_count": document.count_attachments(),
+    }
+    extra = {**structure.extra, **{key: value for key, value in known.items() if value != ""}}
+    return replace(structure, info=info or None, extra=extra)
+
+
+def _result(
+    status: PdfStatus, structure: PdfStructure, extra: dict[str, Any], **found: Any
+) -> PdfExtraction:
+    return PdfExtraction(
+        status,
+        pdf_info=structure.info,
+        pdf_extra={**_PAGES_EXTRA, **structure.extra, **extra},
+        meta_xml=structure.meta_xml,
+        **found,
+    )
+
+
+def _too_large(size_bytes: int, limits: PdfLimits) -> PdfExtraction:
+    message = f"the PDF has {size_bytes} bytes, the limit is {limits.size_max_bytes}"
+    return PdfExtraction(PdfStatus.TOO_LARGE, error_msg=message)

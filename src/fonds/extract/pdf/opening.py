@@ -1,0 +1,86 @@
+"""Opens a PDF with pdfium, after a repair by qpdf when it is refused as it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from io import BytesIO
+
+import pikepdf
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from fonds.extract.pdf.info import limit_unpacking
+from fonds.extract.pdf.traits import UNREADABLE
+from fonds.model.pdf import PdfStatus
+
+_REFUSALS = {
+    pdfium.FPDF_ERR_PASSWORD: (PdfStatus.ENCRYPTED, "the PDF opens with its password only"),
+    pdfium.FPDF_ERR_SECURITY: (PdfStatus.ENCRYPTED, "the PDF is encrypted in an unsupported way"),
+}
+_UNREADABLE = (PdfStatus.PARSE_ERROR, "neither pdfium nor a repair by qpdf can open it as a PDF")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A document with at least one page, or None with the status and the sentence of its refusal.
+
+    pdfium reads from `data` until the document is closed, by whoever opened it. `repaired` says that
+    `data` is what qpdf made of the file.
+    """
+
+    document: pypdfium2.PdfDocument | None
+    data: bytes = b""
+    status: PdfStatus = PdfStatus.SUCCESS
+    error_msg: str | None = None
+    repaired: bool = False
+
+
+def open_pdf(data: bytes) -> Opened:
+    """The PDF in `data`, repaired if need be; no error for any bytes."""
+    first = _open(data)
+    if first.document is not None:
+        return first
+    # qpdf also knows ciphers and empty owner passwords that pdfium does not.
+    repaired = _repaired(data)
+    if repaired is None:
+        return first
+    second = _open(repaired)
+    return first if second.document is None else replace(second, repaired=True)
+
+
+def _open(data: bytes) -> Opened:
+    # The wrapper's own loader asks for the last error when a PDF without pages opens well, and is
+    # told the error of some file before it.
+    handle = pdfium.FPDF_LoadMemDocument64(data, len(data), None)
+    if not handle:
+        return _refused(pdfium.FPDF_GetLastError())
+    document = pypdfium2.PdfDocument(handle)
+    if len(document) > 0:
+        return Opened(document, data)
+    document.close()
+    message = "the PDF opens and has no pages"
+    return Opened(None, status=PdfStatus.EMPTY_PDF, error_msg=message)
+
+
+def _refused(error_code: int) -> Opened:
+    status, message = _REFUSALS.get(error_code, _UNREADABLE)
+    return Opened(None, status=status, error_msg=message)
+
+
+def _repaired(data: bytes) -> bytes | None:
+    """The PDF as qpdf writes it anew, its cross references found again; None when it cannot."""
+    limit_unpacking(len(data))
+    out = BytesIO()
+    try:
+        with pikepdf.open(BytesIO(data)) as pdf:
+            pdf.save(
+                out,
+                preserve_pdfa=False,
+                fix_metadata_version=False,
+                compress_streams=False,
+                stream_decode_level=pikepdf.StreamDecodeLevel.none,
+                encryption=False,
+            )
+    except UNREADABLE:
+        return None
+    return out.getvalue()

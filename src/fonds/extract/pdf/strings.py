@@ -1,0 +1,114 @@
+"""Text strings and dates as PDF dictionaries hold them, and the cleaning every text out of a PDF gets.
+
+Source: ISO 32000-2:2020, 7.9.2 (string types), 7.9.4 (dates), annex D.2 (PDFDocEncoding).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+_BOMS = (
+    (b"\xfe\xff", "utf-16-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xef\xbb\xbf", "utf-8"),
+)
+# The code points PDFDocEncoding puts where Latin-1 has control characters; None is undefined.
+_PDFDOC_18 = "\u02d8\u02c7\u02c6\u02d9\u02dd\u02db\u02da\u02dc"
+_PDFDOC_80 = (
+    "\u2022\u2020\u2021\u2026\u2014\u2013\u0192\u2044\u2039\u203a\u2212\u2030\u201e\u201c\u201d\u2018"
+    "\u2019\u201a\u2122\ufb01\ufb02\u0141\u0152\u0160\u0178\u017d\u0131\u0142\u0153\u0161\u017e"
+)
+_PDFDOC = {
+    **{0x18 + place: character for place, character in enumerate(_PDFDOC_18)},
+    **{0x80 + place: character for place, character in enumerate(_PDFDOC_80)},
+    0x9F: None,
+    0xA0: "\u20ac",
+    0xAD: None,
+}
+_LANGUAGE_ESCAPE = re.compile("\x1b[A-Za-z]{2}(?:-?[A-Za-z]{2})?\x1b")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_INVISIBLE = re.compile("[\u00ad\ufeff]")
+_LIGATURE = re.compile("[\ufb00-\ufb06\ufb13-\ufb17]")
+_LIGATURES = {
+    **dict(
+        zip(
+            map(chr, range(0xFB00, 0xFB07)),
+            ["ff", "fi", "fl", "ffi", "ffl", "st", "st"],
+            strict=True,
+        )
+    ),
+    **dict(zip(map(chr, range(0xFB13, 0xFB18)), ["մն", "մե", "մի", "վն", "մխ"], strict=True)),
+}
+_DATE = re.compile(
+    r"(?:D:)?\s*(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d))?)?)?)?)?"
+    r"\s*(?:(Z)(?:00'?(?:00'?)?)?|([+-])(\d\d)(?:'?(\d\d))?'?)?\s*",
+    re.ASCII,
+)
+
+
+def storable_text(text: str) -> str:
+    """`text` that any store takes: line ends as LF, and no control characters but tab and line feed.
+
+    Lone surrogates and noncharacters are removed too.
+    """
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def clean_text(text: str) -> str:
+    """`storable_text` for readers and search: ligatures as letters, no soft hyphens or byte order marks."""
+    text = _INVISIBLE.sub("", storable_text(text))
+    return _LIGATURE.sub(lambda match: _LIGATURES[match[0]], text)
+
+
+def decode_text_string(raw: bytes) -> str:
+    """The text of a string object; whatever its bytes, it is never an error.
+
+    A byte order mark decides; without one, bytes above ASCII that are valid UTF-8 are read as such
+    (many writers forget the mark), and everything else is PDFDocEncoding.
+    """
+    for mark, encoding in _BOMS:
+        if raw.startswith(mark):
+            text = raw[len(mark) :].decode(encoding, "replace")
+            return clean_text(_LANGUAGE_ESCAPE.sub("", text)).strip()
+    if not raw.isascii():
+        try:
+            return clean_text(raw.decode("utf-8")).strip()
+        except UnicodeDecodeError:
+            pass
+    return clean_text(raw.decode("latin-1").translate(_PDFDOC)).strip()
+
+
+def date_to_iso(text: str) -> str:
+    """`D:20200326012657-07'00'` as `2020-03-26T08:26:57Z`; a text that is no date stays as it stands.
+
+    The date's own offset is applied; one without an offset is taken as UTC. ISO 8601 dates, which
+    some writers use, are read too.
+    """
+    try:
+        moment = _pdf_date(text) or _iso_date(text)
+        return text if moment is None else _iso(moment)
+    except (ValueError, OverflowError):
+        return text
+
+
+def _pdf_date(text: str) -> datetime | None:
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    offset = timedelta(hours=int(match[9] or 0), minutes=int(match[10] or 0))
+    zone = timezone(-offset if match[8] == "-" else offset)
+    return datetime(year, month or 1, day or 1, hour, minute, second, tzinfo=zone)
+
+
+def _iso_date(text: str) -> datetime | None:
+    if not re.match(r"\d{4}-\d\d-\d\d", text):
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _iso(moment: datetime) -> str:
+    utc = moment.astimezone(UTC).replace(tzinfo=None)
+    return f"{utc.isoformat(timespec='seconds')}Z"

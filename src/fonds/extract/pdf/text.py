@@ -1,0 +1,136 @@
+"""The text of a PDF, page by page in reading order, and how many words it has."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from fonds.extract.pdf.strings import clean_text
+
+PAGE_SEPARATOR = "\f"
+# pdfium puts this where a hyphen ended a line, and joins the next line to it.
+_LINE_END_HYPHEN = "\ufffe"
+_WORD_MAX_CHARS = 80
+# Scripts written without spaces in which people count characters: Han, kana, bopomofo.
+_UNSPACED = re.compile(
+    "[\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3105-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_WIDE_PUNCTUATION = re.compile(
+    "[\u3000-\u3004\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff61-\uff65]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PagesText:
+    """The pages joined with form feeds, an unreadable page being empty; None when no page has a word.
+
+    `unreadable` lists pages (from 0) that could not be read, `cut` says in words which limit ended
+    the text early, None when it is whole.
+    """
+
+    text: str | None
+    unreadable: tuple[int, ...]
+    cut: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WordCount:
+    """`words` counts each character of unspaced scripts as one; `whitespace` counts runs between blanks."""
+
+    words: int
+    whitespace: int
+
+
+def read_pages(
+    document: pypdfium2.PdfDocument, *, pages_max: int, chars_max: int, time_max_s: float
+) -> PagesText:
+    """The text of at most `pages_max` pages and `chars_max` characters.
+
+    No page is begun later than `time_max_s` seconds after the first. A page that cannot be read costs
+    itself only. Raises MemoryError when a page takes more memory than there is.
+    """
+    page_count = len(document)
+    ends_at = time.monotonic() + time_max_s
+    pages: list[str] = []
+    unreadable: list[int] = []
+    room = chars_max + 1
+    cut = None if page_count <= pages_max else f"{pages_max} of {page_count} pages were read"
+    for number in range(min(page_count, pages_max)):
+        if time.monotonic() > ends_at:
+            cut = f"{number} of {page_count} pages were read in {time_max_s:g} s"
+            break
+        page = _page_text(document, number)
+        if page is None:
+            unreadable.append(number)
+        pages.append(page or "")
+        room -= len(pages[-1]) + 1
+        if room < 0:
+            cut = f"the text was cut at {chars_max} characters, on page {number + 1}"
+            break
+    text = PAGE_SEPARATOR.join(pages)[:chars_max]
+    return PagesText(text if text.strip() else None, tuple(unreadable), cut)
+
+
+def count_words(text: str) -> WordCount:
+    """How many words there are, for people who put blanks between them and for those who do not."""
+    whitespace = len(text.split())
+    spaced, unspaced = _UNSPACED.subn(" ", text)
+    if unspaced == 0:
+        return WordCount(whitespace, whitespace)
+    words = len(_WIDE_PUNCTUATION.sub(" ", spaced).split())
+    return WordCount(words + unspaced, whitespace)
+
+
+def normalise_page(raw: str) -> str:
+    """One page as pdfium gives it, made plain: words cut at a line's end whole again, blanks trimmed."""
+    return clean_text(_rejoin(raw)).strip()
+
+
+def _rejoin(raw: str) -> str:
+    pieces = raw.split(_LINE_END_HYPHEN)
+    joined = [pieces[0]]
+    for left, right in pairwise(pieces):
+        joined += ("-" if _keeps_hyphen(left, right) else "", right)
+    return "".join(joined)
+
+
+def _keeps_hyphen(left: str, right: str) -> bool:
+    # Only a small letter goes on with the word; `2010-2015`, `Jean-Paul` and `state-of-the-art`
+    # own their hyphen.
+    if not left[-1:].isalnum():
+        return False
+    word = left[-_WORD_MAX_CHARS:].split()[-1]
+    return not right[:1].islower() or "-" in word
+
+
+def _page_text(document: pypdfium2.PdfDocument, number: int) -> str | None:
+    try:
+        page = document[number]
+    except pypdfium2.PdfiumError:
+        return None
+    try:
+        text_page = page.get_textpage()
+        try:
+            return normalise_page(_characters(text_page))
+        finally:
+            text_page.close()
+    except pypdfium2.PdfiumError:
+        return None
+    finally:
+        page.close()
+
+
+def _characters(text_page: pypdfium2.PdfTextPage) -> str:
+    count = pdfium.FPDFText_CountChars(text_page)
+    if count <= 0:
+        return ""
+    buffer = (ctypes.c_ushort * (count + 1))()
+    written = pdfium.FPDFText_GetText(text_page, 0, count, buffer)
+    return bytes(buffer)[: 2 * max(0, written - 1)].decode("utf-16-le", "ignore")

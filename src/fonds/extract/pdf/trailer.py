@@ -1,0 +1,86 @@
+"""What can be read off a PDF's bytes alone, for files no reader opens: version, ids, encryption.
+
+Source: ISO 32000-2:2020, 7.5.2 (header), 7.5.5 (trailer), 14.4 (file identifiers), annex F.3.3
+(linearization dictionary). Strings of a trailer are never encrypted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_HEADER = re.compile(rb"%PDF-(\d{1,2}\.\d{1,2})")
+_HEX = rb"<([0-9A-Fa-f\s]{0,600})>"
+_LITERAL = rb"\(((?:[^\\()]|\\.){0,300})\)"
+_STRING = rb"(?:" + _HEX + rb"|" + _LITERAL + rb")"
+_IDS = re.compile(rb"/ID\s{0,9}\[\s{0,9}" + _STRING + rb"\s{0,9}" + _STRING, re.DOTALL)
+_ENCRYPT = re.compile(rb"/Encrypt[\s<\d]")
+_LINEARIZED = re.compile(rb"/Linearized\s{0,9}[\d.]+(?:(?!>>).){0,400}", re.DOTALL)
+_PAGES = re.compile(rb"/N\s{0,9}(\d{1,7})\b")
+_ESCAPE = re.compile(rb"\\([0-7]{1,3}|\r\n|.)", re.DOTALL)
+_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
+_HEADER_WITHIN = 1_000_000
+_READERS_LOOK_WITHIN = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Trailer:
+    """None where the bytes do not tell. Ids are lower-case hex; `page_count` is that of a linearized file."""
+
+    pdf_version: str | None
+    permanent_id: str | None
+    update_id: str | None
+    encrypted: bool
+    linearized: bool
+    page_count: int | None
+
+
+def without_junk(data: bytes) -> bytes:
+    """`data` from its `%PDF-` on, when more stands before it than readers skip by themselves."""
+    start = data.find(b"%PDF-", 0, _HEADER_WITHIN)
+    return data[start:] if start > _READERS_LOOK_WITHIN else data
+
+
+def scan_trailer(data: bytes) -> Trailer:
+    """What the header, the last `/ID` and the linearization dictionary say; never an error."""
+    header = _HEADER.search(data, 0, _HEADER_WITHIN)
+    ids = _last_ids(data)
+    linearized = _LINEARIZED.search(data, 0, 2 * _READERS_LOOK_WITHIN)
+    pages = _PAGES.search(linearized[0]) if linearized else None
+    return Trailer(
+        pdf_version=header[1].decode("ascii") if header else None,
+        permanent_id=ids[0],
+        update_id=ids[1],
+        encrypted=_ENCRYPT.search(data) is not None,
+        linearized=linearized is not None,
+        page_count=int(pages[1]) if pages else None,
+    )
+
+
+def _last_ids(data: bytes) -> tuple[str | None, str | None]:
+    position = len(data)
+    # The last /ID belongs to the newest trailer; a few others may be keys of other dictionaries.
+    for _ in range(100):
+        position = data.rfind(b"/ID", 0, position)
+        if position < 0:
+            break
+        match = _IDS.match(data, position)
+        if match:
+            return _hex(match[1], match[2]), _hex(match[3], match[4])
+    return None, None
+
+
+def _hex(hexadecimal: bytes | None, literal: bytes | None) -> str | None:
+    if hexadecimal is not None:
+        digits = b"".join(hexadecimal.split()).decode("ascii").lower()
+        return digits + "0" * (len(digits) % 2) or None
+    return _ESCAPE.sub(_unescape, literal or b"").hex() or None
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    code = match[1]
+    if code[:1].isdigit():
+        return bytes([int(code, 8) & 0xFF])
+    if code in (b"\r\n", b"\n", b"\r"):
+        return b""
+    return _ESCAPED.get(code, code)

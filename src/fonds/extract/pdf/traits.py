@@ -1,0 +1,186 @@
+"""What kind of PDF it is: tagged, with forms, scripts, attachments, encrypted, linearized.
+
+Source: ISO 32000-2:2020, 7.6 (encryption), 7.7.2 (catalog), 12.6 (actions), 12.7 (forms), 14.7.1
+(mark information).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import pikepdf
+
+UNREADABLE = (
+    pikepdf.PikepdfError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What pikepdf raises on broken parts of a file; each part costs only itself."""
+
+T = TypeVar("T")
+
+_VERSION = re.compile(r"\d{1,2}\.\d{1,2}", re.ASCII)
+_PAGES_SEARCHED_MAX = 100
+_OBJECTS_SEARCHED_MAX = 2_000
+_FIELDS_MAX = 10_000
+_ACTIONS_CHAINED_MAX = 8
+
+
+def describe(pdf: pikepdf.Pdf) -> dict[str, Any]:
+    """The traits by name; None where the part that would tell is broken."""
+    return {name: attempt(trait, pdf) for name, trait in _TRAITS.items()}
+
+
+def attempt(read: Callable[..., T], *args: object) -> T | None:
+    """What `read` makes of `args`, or None when that part of the file is broken."""
+    try:
+        return read(*args)
+    except UNREADABLE:
+        return None
+
+
+def _version(pdf: pikepdf.Pdf) -> str | None:
+    """The higher of the header's and the catalog's: an update cannot rewrite the header."""
+    written = [pdf.pdf_version]
+    later = pdf.Root.get("/Version")
+    if isinstance(later, pikepdf.Name):
+        written.append(str(later)[1:])
+    versions = [text for text in written if _VERSION.fullmatch(text)]
+    return max(versions, key=lambda text: tuple(map(int, text.split("."))), default=None)
+
+
+def _mark(pdf: pikepdf.Pdf, key: str) -> bool:
+    marks = pdf.Root.get("/MarkInfo")
+    mark: object = marks.get(key) if isinstance(marks, pikepdf.Dictionary) else None
+    return mark is True
+
+
+def _form(pdf: pikepdf.Pdf) -> str:
+    form = pdf.Root.get("/AcroForm")
+    if not isinstance(form, pikepdf.Dictionary):
+        return "none"
+    return "XFA" if "/XFA" in form else "AcroForm"
+
+
+def _field_count(pdf: pikepdf.Pdf) -> int | None:
+    """None above 10,000, kids counted under each of their parents: no form of people's is so large."""
+    count = sum(1 for _ in _fields(pdf.Root.get("/AcroForm"), _FIELDS_MAX + 1))
+    return count if count <= _FIELDS_MAX else None
+
+
+def _rotation(pdf: pikepdf.Pdf) -> int:
+    return int(pdf.pages[0].obj.get("/Rotate", 0)) % 360
+
+
+def _encryption(pdf: pikepdf.Pdf) -> dict[str, Any] | None:
+    if not pdf.is_encrypted:
+        return None
+    found = pdf.encryption
+    return {
+        "revision": found.R,
+        "version": found.V,
+        "key_bits": found.bits,
+        "print": pdf.allow.print_lowres or pdf.allow.print_highres,
+        "copy": pdf.allow.extract,
+        "change": pdf.allow.modify_other,
+        "annotate": pdf.allow.modify_annotation,
+    }
+
+
+def _language(pdf: pikepdf.Pdf) -> str | None:
+    language = pdf.Root.get("/Lang")
+    return str(language)[:100] or None if isinstance(language, pikepdf.String) else None
+
+
+def _has_javascript(pdf: pikepdf.Pdf) -> bool:
+    names = pdf.Root.get("/Names")
+    if isinstance(names, pikepdf.Dictionary) and "/JavaScript" in names:
+        return True
+    return any(_runs_javascript(action) for action in _actions(pdf))
+
+
+def _actions(pdf: pikepdf.Pdf) -> Iterator[Any]:
+    root = pdf.Root
+    yield root.get("/OpenAction")
+    yield from _additional(root)
+    fields = list(_fields(root.get("/AcroForm"), _OBJECTS_SEARCHED_MAX))
+    annotations = (one for page in _pages(pdf) for one in _elements(page.get("/Annots")))
+    for holder in (*fields, *_pages(pdf)):
+        yield from _additional(holder)
+    for number, annotation in enumerate(annotations):
+        if number >= _OBJECTS_SEARCHED_MAX:
+            return
+        if isinstance(annotation, pikepdf.Dictionary):
+            yield annotation.get("/A")
+            yield from _additional(annotation)
+
+
+def _additional(holder: Any) -> Iterator[Any]:
+    more = holder.get("/AA")
+    if isinstance(more, pikepdf.Dictionary):
+        for _, action in more.items():
+            yield action
+
+
+def _pages(pdf: pikepdf.Pdf) -> Iterator[Any]:
+    for number in range(min(len(pdf.pages), _PAGES_SEARCHED_MAX)):
+        yield pdf.pages[number].obj
+
+
+def _fields(form: Any, count_max: int) -> Iterator[Any]:
+    """The form's fields, at most `count_max`, because a field may be its own kid."""
+    if not isinstance(form, pikepdf.Dictionary):
+        return
+    waiting = list(_elements(form.get("/Fields")))
+    for _ in range(count_max):
+        if not waiting:
+            return
+        field = waiting.pop()
+        if isinstance(field, pikepdf.Dictionary):
+            yield field
+            waiting.extend(_elements(field.get("/Kids")))
+
+
+def _elements(value: Any) -> Iterator[Any]:
+    if isinstance(value, pikepdf.Array):
+        for number in range(min(len(value), _OBJECTS_SEARCHED_MAX)):
+            yield value[number]
+
+
+def _runs_javascript(action: Any) -> bool:
+    for _ in range(_ACTIONS_CHAINED_MAX):
+        if not isinstance(action, pikepdf.Dictionary):
+            return False
+        if action.get("/S") == "/JavaScript" or "/JS" in action:
+            return True
+        following = action.get("/Next")
+        action = (
+            following[0] if isinstance(following, pikepdf.Array) and len(following) else following
+        )
+    return False
+
+
+_TRAITS: dict[str, Callable[[pikepdf.Pdf], Any]] = {
+    "pdf_version": _version,
+    "tagged": lambda pdf: _mark(pdf, "/Marked"),
+    "user_properties": lambda pdf: _mark(pdf, "/UserProperties"),
+    "suspects": lambda pdf: _mark(pdf, "/Suspects"),
+    "form": _form,
+    "form_field_count": _field_count,
+    "javascript": _has_javascript,
+    "encrypted": lambda pdf: pdf.is_encrypted,
+    "encryption": _encryption,
+    "linearized": lambda pdf: pdf.is_linearized,
+    "language": _language,
+    "attachment_count": lambda pdf: len(pdf.attachments),
+    "page0_rotation": _rotation,
+    "outline": lambda pdf: "/First" in pdf.Root.get("/Outlines", {}),
+}
+TRAIT_NAMES = tuple(_TRAITS)

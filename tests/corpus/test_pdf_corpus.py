@@ -1,0 +1,211 @@
+"""Every PDF of the corpus through the isolated reader, beside what poppler and qpdf say of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fonds.extract.pdf import PdfLimits, extract_pdf
+from fonds.model.errors import ChildError
+from fonds.model.pdf import PdfExtraction, PdfStatus
+from fonds.runtime.children import ChildLimits, ChildPool
+
+CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
+GOLD = CORPUS / "gold" / "pdf.jsonl"
+WORD = re.compile(r"\w+")
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"\n{line}")
+
+
+pytestmark = [
+    pytest.mark.corpus,
+    pytest.mark.skipif(not GOLD.exists(), reason=f"the corpus is not at {CORPUS}"),
+]
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def extracted() -> list[tuple[Row, PdfExtraction]]:
+    rows = [json.loads(line) for line in GOLD.read_text().splitlines()]
+    rows = [row for row in rows if (CORPUS / row["path"]).exists()]
+    began = time.monotonic()
+    with ChildPool(2, ChildLimits(wall_s=20, memory_bytes=2**31)) as pool:
+
+        def extract(row: Row) -> tuple[Row, PdfExtraction]:
+            path = CORPUS / row["path"]
+            try:
+                return row, pool(
+                    extract_pdf, str(path), 0, path.stat().st_size, PdfLimits(text_max_s=10)
+                )
+            except ChildError as error:
+                status = next(one for one in PdfStatus if one.reason is error.reason)
+                return row, PdfExtraction(status, error_msg=error.detail)
+
+        with ThreadPoolExecutor(2) as threads:
+            found = list(threads.map(extract, rows))
+    took_s = time.monotonic() - began
+    say(f"\n{len(found)} PDFs in {took_s:.1f} s, {len(found) / took_s:.1f} PDFs/s in two children")
+    for status, count in Counter(one.status.value for _, one in found).most_common():
+        say(f"  {status:16}{count:6}")
+    return found
+
+
+def extra(found: PdfExtraction, name: str) -> Any:
+    return (found.pdf_extra or {}).get(name)
+
+
+def agreement(
+    extracted: list[tuple[Row, PdfExtraction]],
+    name: str,
+    gold: Callable[[Row], Any],
+    ours: Callable[[PdfExtraction], Any],
+) -> float:
+    """The share of files that agree, of those the gold knows; the first disagreements are printed."""
+    known = [(row, found, gold(row)) for row, found in extracted if gold(row) is not None]
+    differing = [(row, found, told) for row, found, told in known if ours(found) != told]
+    share = 1 - len(differing) / len(known)
+    say(f"{name:14}{share:8.2%} of {len(known)}")
+    for row, found, told in differing[:40]:
+        say(f"    {told!s:>34} {ours(found)!s:<34} {found.status.value:14} {row['path'][4:]}")
+    return share
+
+
+def known_version(row: Row) -> str | None:
+    """Poppler says 0.0 and -1.-1 when it found none."""
+    version = row["poppler_cpp"].get("version") or "0.0"
+    return None if version.startswith(("0", "-")) else version
+
+
+def poppler(name: str) -> Callable[[Row], Any]:
+    return lambda row: row["poppler_cpp"].get(name) or None
+
+
+def test_every_pdf_ends_in_one_status_and_no_child_takes_the_parent_along(
+    extracted: list[tuple[Row, PdfExtraction]],
+) -> None:
+    for row, found in extracted:
+        if found.status.reason is not None:
+            say(f"    {found.status.value:14} {(found.error_msg or '')[:70]:70} {row['path'][4:]}")
+    assert all(isinstance(found.status, PdfStatus) for _, found in extracted)
+    assert all(found.error_msg for _, found in extracted if found.status.reason is not None)
+
+
+def test_what_poppler_can_open_is_opened(extracted: list[tuple[Row, PdfExtraction]]) -> None:
+    opened = [(row, found) for row, found in extracted if row["pdfinfo"]["rc"] == 0]
+    refused = [(row, found) for row, found in opened if found.status.reason is not None]
+    for row, found in refused:
+        say(
+            f"    {found.status.value:14} {row['pdfinfo']['fields'].get('Pages')} {row['path'][4:]}"
+        )
+    say(f"{len(refused)} of {len(opened)} refused that pdfinfo opens")
+    assert len(refused) <= 0.005 * len(opened)
+
+
+@pytest.mark.parametrize(
+    ("name", "gold", "least"),
+    [
+        ("page_count", poppler("pages"), 0.99),
+        ("permanent_id", poppler("permanent_id"), 0.999),
+        ("update_id", poppler("update_id"), 0.999),
+        ("pdf_version", lambda row: known_version(row), 0.995),
+        ("encrypted", poppler("encrypted"), 0.999),
+        ("linearized", lambda row: row["poppler_cpp"].get("linearized"), 0.995),
+    ],
+)
+def test_our_metadata_agree_with_popplers(
+    extracted: list[tuple[Row, PdfExtraction]],
+    name: str,
+    gold: Callable[[Row], Any],
+    least: float,
+) -> None:
+    assert agreement(extracted, name, gold, lambda found: extra(found, name)) >= least
+
+
+@pytest.mark.parametrize(
+    ("field", "ours"),
+    [
+        ("Form", lambda found: extra(found, "form")),
+        ("JavaScript", lambda found: "yes" if extra(found, "javascript") else "no"),
+        ("Tagged", lambda found: "yes" if extra(found, "tagged") else "no"),
+        ("Page rot", lambda found: str(extra(found, "page0_rotation"))),
+    ],
+)
+def test_our_traits_agree_with_pdfinfos(
+    extracted: list[tuple[Row, PdfExtraction]],
+    field: str,
+    ours: Callable[[PdfExtraction], Any],
+) -> None:
+    share = agreement(extracted, field, lambda row: row["pdfinfo"]["fields"].get(field), ours)
+    assert share >= 0.985
+
+
+def test_page_0_has_the_size_poppler_gives_it(
+    extracted: list[tuple[Row, PdfExtraction]],
+) -> None:
+    def gold(row: Row) -> Any:
+        width, height = (row["poppler_cpp"].get(f"page0_{side}") for side in ("width", "height"))
+        if width is None:
+            return None
+        # poppler's rectangle is that of the page before it is turned.
+        turned = row["pdfinfo"]["fields"].get("Page rot") in ("90", "270")
+        return (round(height), round(width)) if turned else (round(width), round(height))
+
+    def ours(found: PdfExtraction) -> Any:
+        width, height = extra(found, "page0_width"), extra(found, "page0_height")
+        return None if width is None else (round(width), round(height))
+
+    assert agreement(extracted, "page0 size", gold, ours) >= 0.99
+
+
+def test_the_words_of_ordinary_papers_are_those_pdftotext_finds(
+    extracted: list[tuple[Row, PdfExtraction]],
+) -> None:
+    with gzip.open(CORPUS / "gold" / "pdf_text.jsonl.gz", "rt") as lines:
+        texts = {row["sha256"]: row for row in map(json.loads, lines)}
+    scores = []
+    for row, found in extracted:
+        gold = texts.get(row["sha256"])
+        if row["ordinary"] and gold and not gold["truncated"]:
+            scores.append((word_f1(found.text or "", gold["text"]), row["path"]))
+    values = [score for score, _ in scores]
+    mean, median = statistics.mean(values), statistics.median(values)
+    say(f"word F1 of {len(scores)}: mean {mean:.4f}, median {median:.4f}")
+    for score, path in sorted(scores)[:5]:
+        say(f"    {score:.4f} {path}")
+    assert mean >= 0.985
+
+
+def test_thumbnails_are_small_and_there_for_nearly_every_opened_pdf(
+    extracted: list[tuple[Row, PdfExtraction]],
+) -> None:
+    readable = [(row, found) for row, found in extracted if found.status.reason is None]
+    without = [row["path"] for row, found in readable if found.thumbnail_jpeg is None]
+    sizes = [
+        len(found.thumbnail_jpeg)
+        for row, found in readable
+        if row["ordinary"] and found.thumbnail_jpeg is not None
+    ]
+    say(f"{len(without)} of {len(readable)} without thumbnail: {without[:20]}")
+    say(f"ordinary thumbnails: mean {statistics.mean(sizes):.0f} bytes, largest {max(sizes)}")
+    assert statistics.mean(sizes) <= 12_000
+    assert len(without) <= 0.01 * len(readable)
+
+
+def word_f1(ours: str, gold: str) -> float:
+    found, told = (Counter(WORD.findall(text.lower())) for text in (ours, gold))
+    total = sum(found.values()) + sum(told.values())
+    return 2 * sum((found & told).values()) / total if total else 1.0

@@ -1,0 +1,219 @@
+"""The whole of one PDF, sound, broken and hostile."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.pdfs import (
+    ID_FIRST,
+    broken_xref_pdf,
+    encrypted_pdf,
+    form_doubling_pdf,
+    form_of_itself_pdf,
+    form_pdf,
+    image_pdf,
+    javascript_pdf,
+    looped_tree_pdf,
+    missing_page_pdf,
+    no_pages_pdf,
+    text_pdf,
+    truncated_pdf,
+    xmp_pdf,
+)
+from fonds.extract.pdf import EXTRACTOR, PdfLimits, extract_pdf, extract_pdf_bytes
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
+from fonds.model.pdf import PdfExtraction, PdfStatus
+
+LIMITS = PdfLimits()
+
+
+def extract(data: bytes, limits: PdfLimits = LIMITS) -> PdfExtraction:
+    return extract_pdf_bytes(data, limits)
+
+
+def extra(found: PdfExtraction, *names: str) -> tuple[object, ...]:
+    assert found.pdf_extra is not None
+    return tuple(found.pdf_extra[name] for name in names)
+
+
+def test_everything_is_learned_of_a_sound_file() -> None:
+    found = extract(
+        text_pdf(("first page here", "second page"), info={"Title": "T"}, crop=(0, 0, 200.5, 300))
+    )
+    assert found.status is PdfStatus.SUCCESS
+    assert found.text == "first page here\fsecond page"
+    assert found.pdf_info == {"Title": "T"}
+    assert found.thumbnail_jpeg is not None
+    assert found.error_msg is None
+    assert extra(found, "page_count", "word_count", "word_count_whitespace") == (2, 5, 5)
+    assert extra(found, "page0_width", "page0_height", "page0_rotation") == (200.5, 300.0, 0)
+    assert extra(found, "pages_unreadable", "repaired", "encrypted") == (0, False, False)
+
+
+def test_a_turned_page_has_its_turned_size() -> None:
+    found = extract(text_pdf(rotate=90))
+    assert extra(found, "page0_width", "page0_height", "page0_rotation") == (792.0, 612.0, 90)
+
+
+def test_a_file_without_text_has_no_word_count_but_a_thumbnail() -> None:
+    found = extract(image_pdf())
+    assert (found.status, found.text) == (PdfStatus.SUCCESS, None)
+    assert extra(found, "word_count", "word_count_whitespace") == (None, None)
+    assert found.thumbnail_jpeg is not None
+
+
+def test_too_much_text_keeps_everything_else() -> None:
+    found = extract(
+        text_pdf(("abcdef", "ghi"), info={"Title": "T"}), replace(LIMITS, text_max_chars=4)
+    )
+    assert found.status is PdfStatus.TEXT_TRUNCATED
+    assert found.text == "abcd"
+    assert found.pdf_info == {"Title": "T"}
+    assert found.thumbnail_jpeg is not None
+    assert extra(found, "page_count", "word_count") == (2, 1)
+
+
+def test_text_and_thumbnail_can_be_left_out() -> None:
+    found = extract(text_pdf(), replace(LIMITS, pages_max=0, thumbnail_width=0))
+    assert (found.text, found.thumbnail_jpeg) == (None, None)
+    assert found.status is PdfStatus.TEXT_TRUNCATED
+    assert extra(found, "page_count", "page0_width") == (1, 612.0)
+
+
+def test_a_missing_page_makes_the_extraction_partial() -> None:
+    found = extract(missing_page_pdf())
+    assert found.status is PdfStatus.PARTIAL
+    assert found.text == "plain words\f\fplain words"
+    assert extra(found, "page_count", "pages_unreadable") == (3, 1)
+    assert found.error_msg == "unreadable pages: 1, the first of them 2"
+
+
+def test_broken_cross_references_are_repaired() -> None:
+    found = extract(broken_xref_pdf())
+    assert (found.status, found.text) == (PdfStatus.SUCCESS, "plain words")
+    assert extra(found, "permanent_id") == (ID_FIRST.hex(),)
+
+
+def test_a_truncated_file_keeps_the_pages_that_are_there() -> None:
+    found = extract(truncated_pdf())
+    assert found.status is PdfStatus.SUCCESS
+    assert found.text == "first page of two\fsecond page of two"
+
+
+@pytest.mark.parametrize("junk", [b"\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 5_000])
+def test_junk_before_the_header_is_fine(junk: bytes) -> None:
+    found = extract(junk + text_pdf())
+    assert (found.status, found.text) == (PdfStatus.SUCCESS, "Fonds keeps what it reads.")
+
+
+@pytest.mark.parametrize("revision", [3, 6])
+def test_a_locked_file_keeps_its_ids_and_version(revision: int) -> None:
+    found = extract(encrypted_pdf(user="secret", revision=revision))
+    assert found.status is PdfStatus.ENCRYPTED
+    assert found.status.reason is Reason.ENCRYPTED_PDF
+    assert (found.text, found.thumbnail_jpeg, found.pdf_info) == (None, None, None)
+    version, permanent_id, encrypted = extra(found, "pdf_version", "permanent_id", "encrypted")
+    assert re.fullmatch(r"1\.\d", str(version))
+    assert re.fullmatch(r"[0-9a-f]{32}", str(permanent_id))
+    assert encrypted is True
+
+
+@pytest.mark.parametrize("owner", ["boss", ""])
+def test_a_file_with_an_owner_password_only_is_read(owner: str) -> None:
+    found = extract(encrypted_pdf(owner=owner))
+    assert (found.status, found.text) == (PdfStatus.SUCCESS, "secret words")
+
+
+def test_an_empty_owner_password_opens_what_has_a_user_password() -> None:
+    found = extract(encrypted_pdf(user="secret", owner="", revision=6))
+    assert (found.status, found.text) == (PdfStatus.SUCCESS, "secret words")
+
+
+def test_a_file_without_pages_is_empty_whatever_was_read_before_it() -> None:
+    for before in (b"<html>", encrypted_pdf(user="secret"), text_pdf()):
+        extract(before)
+        assert extract(no_pages_pdf()).status is PdfStatus.EMPTY_PDF
+
+
+@pytest.mark.parametrize("data", [b"", b"%PDF-1.4", b"<html></html>", bytes(5_000)])
+def test_what_is_no_pdf_is_a_parse_error(data: bytes) -> None:
+    found = extract(data)
+    assert found.status is PdfStatus.PARSE_ERROR
+    assert found.error_msg
+
+
+def test_a_page_tree_that_is_its_own_kid_ends() -> None:
+    assert extract(looped_tree_pdf()).status is PdfStatus.PARTIAL
+
+
+def test_a_form_that_doubles_at_every_level_is_not_walked_to_its_end() -> None:
+    found = extract(form_doubling_pdf(40))
+    assert found.status is PdfStatus.SUCCESS
+    assert found.thumbnail_jpeg is not None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [form_of_itself_pdf(), form_pdf(), form_pdf(xfa=True), javascript_pdf("open")],
+    ids=["own kid", "empty", "xfa", "script"],
+)
+def test_forms_and_scripts_are_read_like_other_files(data: bytes) -> None:
+    found = extract(data)
+    assert found.status is PdfStatus.SUCCESS
+    assert found.thumbnail_jpeg is not None
+
+
+def test_a_file_above_the_size_limit_is_not_opened() -> None:
+    found = extract(text_pdf(), replace(LIMITS, size_max_bytes=100))
+    assert found.status is PdfStatus.TOO_LARGE
+    assert found.pdf_extra is None
+
+
+def test_xmp_is_kept() -> None:
+    assert extract(xmp_pdf(b"<x:xmpmeta/>")).meta_xml == "<x:xmpmeta/>"
+
+
+def test_a_file_is_read_from_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "container"
+    data = text_pdf(("here",))
+    path.write_bytes(b"before" + data + b"after")
+    assert extract_pdf(str(path), 6, len(data), LIMITS).text == "here"
+
+
+def test_a_size_above_the_limit_is_refused_without_reading(tmp_path: Path) -> None:
+    found = extract_pdf(str(tmp_path / "nowhere"), 0, 2**40, LIMITS)
+    assert found.status is PdfStatus.TOO_LARGE
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PermanentError, match="nowhere") as caught:
+        extract_pdf(str(tmp_path / "nowhere"), 0, 1, LIMITS)
+    assert caught.value.reason is Reason.MISSING_SOURCE
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PermanentError) as caught:
+        extract_pdf(str(tmp_path), 0, 1, LIMITS)
+    assert caught.value.reason is Reason.UNREADABLE_SOURCE
+
+
+def test_the_extractor_names_itself_and_its_libraries() -> None:
+    assert re.fullmatch(r"fonds-pdf/\d+ \(pdfium \d+, pikepdf [\d.]+, qpdf [\d.]+\)", EXTRACTOR)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_file_cut_or_changed_anywhere_ends_in_a_status(data: st.DataObject) -> None:
+    raw = bytearray(text_pdf(("one page", "another"), info={"Title": "T"}))
+    for _ in range(data.draw(st.integers(0, 4))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    found = extract(bytes(raw[: data.draw(st.integers(0, len(raw)))]))
+    assert isinstance(found.status, PdfStatus)
+    assert (found.status.reason is None) or found.error_msg

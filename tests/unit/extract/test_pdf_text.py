@@ -1,0 +1,125 @@
+"""Text of the pages, and words."""
+
+from __future__ import annotations
+
+import time
+
+import pypdfium2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.pdfs import mapped_pdf, missing_page_pdf, text_pdf
+from fonds.extract.pdf.text import (
+    PagesText,
+    WordCount,
+    count_words,
+    normalise_page,
+    read_pages,
+)
+
+
+def read(
+    data: bytes, pages_max: int = 100, chars_max: int = 10_000, time_max_s: float = 60
+) -> PagesText:
+    with pypdfium2.PdfDocument(data) as document:
+        return read_pages(document, pages_max=pages_max, chars_max=chars_max, time_max_s=time_max_s)
+
+
+def test_pages_are_joined_with_form_feeds_and_lines_with_line_feeds() -> None:
+    found = read(text_pdf(("first line\nsecond line", "second page")))
+    assert found == PagesText("first line\nsecond line\fsecond page", (), None)
+
+
+def test_a_document_without_words_has_no_text() -> None:
+    assert read(text_pdf(("", ""))).text is None
+
+
+def test_a_missing_page_costs_itself_only() -> None:
+    found = read(missing_page_pdf())
+    assert (found.text, found.unreadable) == ("plain words\f\fplain words", (1,))
+
+
+def test_pages_above_the_limit_are_not_read() -> None:
+    found = read(text_pdf(("one", "two", "three")), pages_max=2)
+    assert found.text == "one\ftwo"
+    assert found.cut == "2 of 3 pages were read"
+
+
+def test_text_above_the_limit_is_cut_at_it() -> None:
+    found = read(text_pdf(("abcdef", "ghijkl", "mnopqr")), chars_max=9)
+    assert found.text == "abcdef\fgh"
+    assert found.cut == "the text was cut at 9 characters, on page 2"
+
+
+def test_a_text_as_long_as_the_limit_is_whole() -> None:
+    assert read(text_pdf(("abcdef", "ghijkl")), chars_max=13).cut is None
+
+
+def test_no_page_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter([0.0, 1.0, 11.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
+    found = read(text_pdf(("one", "two")), time_max_s=10)
+    assert (found.text, found.cut) == ("one", "1 of 2 pages were read in 10 s")
+
+
+@pytest.mark.parametrize("text", ["漢字とかな", "наука", "𝑥😀𠀀", "αβγ"])
+def test_characters_of_any_plane_come_out_as_the_font_maps_them(text: str) -> None:
+    assert read(mapped_pdf(text)).text == text
+
+
+def test_ligatures_and_nuls_mapped_by_a_font_are_made_plain() -> None:
+    assert read(mapped_pdf("o\ufb03ce\x00s")).text == "offices"
+
+
+def test_a_word_cut_at_the_end_of_a_line_is_whole_again() -> None:
+    assert read(text_pdf(("it is inter-\nnational",))).text == "it is international"
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("inter\ufffenational", "international"),
+        ("Jean\ufffePaul", "Jean-Paul"),
+        ("years 2010\ufffe2015", "years 2010-2015"),
+        ("state-of-the\ufffeart", "state-of-the-art"),
+        ("ends\ufffe", "ends-"),
+        ("\ufffebegins", "begins"),
+        ("two \ufffe lone", "two  lone"),
+        ("a\ufffeb\ufffec", "abc"),
+        ("line\r\nline\x02\x00", "line\nline"),
+    ],
+)
+def test_a_hyphen_at_the_end_of_a_line_goes_unless_the_word_owns_it(raw: str, text: str) -> None:
+    assert normalise_page(raw) == text
+
+
+def test_a_page_of_one_endless_word_takes_no_time() -> None:
+    raw = "a" * 300_000 + "\ufffe" + "b" * 300_000
+    began = time.process_time()
+    assert len(normalise_page(raw)) == 600_000
+    assert time.process_time() - began < 1
+
+
+@given(st.text(alphabet=st.characters(), max_size=200))
+def test_a_page_never_holds_what_a_store_refuses(raw: str) -> None:
+    page = normalise_page(raw)
+    page.encode()
+    assert not {"\x00", "\f", "\r", "\ufffe"} & set(page)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "whitespace"),
+    [
+        ("three plain words", 3, 3),
+        ("", 0, 0),
+        ("한국어 문장", 2, 2),
+        ("これは本です。", 6, 1),
+        ("中文，和English words", 5, 2),
+        ("x = y", 3, 3),
+    ],
+)
+def test_words_are_counted_as_people_of_each_script_do(
+    text: str, words: int, whitespace: int
+) -> None:
+    assert count_words(text) == WordCount(words, whitespace)

@@ -1,0 +1,112 @@
+"""The thumbnail of page 0."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pypdfium2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from fixtures.pdfs import drawn_pdf, image_pdf, text_pdf, transparent_pdf
+from fonds.extract.pdf.thumbnail import draw_thumbnail, fit
+
+
+def draw(data: bytes, pixels_max: int = 50_000_000) -> Image.Image | None:
+    with pypdfium2.PdfDocument(data) as document:
+        page = document[0]
+        jpeg = draw_thumbnail(
+            page, width_max=180, height_max=300, pixels_max=pixels_max, jpeg_quality=85
+        )
+        page.close()
+    return None if jpeg is None else Image.open(BytesIO(jpeg), formats=["JPEG"])
+
+
+def drawn(data: bytes) -> Image.Image:
+    image = draw(data)
+    assert image is not None
+    return image
+
+
+def is_near(pixel: object, colour: tuple[int, int, int]) -> bool:
+    assert isinstance(pixel, tuple)
+    return all(abs(one - other) <= 8 for one, other in zip(pixel, colour, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("box", "rotate", "size"),
+    [
+        ((0, 0, 612, 792), 0, (180, 233)),
+        ((0, 0, 612, 792), 90, (180, 139)),
+        ((0, 0, 300, 1000), 0, (90, 300)),
+        ((100, 100, 712, 892), 0, (180, 233)),
+        ((612, 792, 0, 0), 0, (180, 233)),
+        ((0, 0, 100, 50), 0, (100, 50)),
+        ((0, 0, 14400, 14400), 0, (180, 180)),
+        ((0, 0, 2, 14400), 0, (1, 300)),
+    ],
+)
+def test_a_page_fits_the_box_and_is_never_enlarged(
+    box: tuple[int, ...], rotate: int, size: tuple[int, int]
+) -> None:
+    assert drawn(text_pdf(box=box, rotate=rotate)).size == size
+
+
+def test_the_crop_box_decides() -> None:
+    assert drawn(text_pdf(crop=(100, 100, 200, 300))).size == (100, 200)
+
+
+def test_an_empty_page_is_white() -> None:
+    assert drawn(text_pdf(("",))).getextrema() == ((255, 255),) * 3
+
+
+def test_transparency_lies_on_white() -> None:
+    assert is_near(drawn(transparent_pdf()).getpixel((90, 100)), (128, 128, 128))
+
+
+def test_colours_are_in_their_order() -> None:
+    assert is_near(drawn(image_pdf()).getpixel((90, 100)), (255, 0, 0))
+
+
+def test_a_turned_page_is_drawn_turned() -> None:
+    black_below = drawn_pdf(b"0 g 0 0 612 396 re f")
+    image = drawn(black_below)
+    assert is_near(image.getpixel((90, 220)), (0, 0, 0))
+    assert is_near(image.getpixel((90, 20)), (255, 255, 255))
+
+
+def test_a_thin_line_is_averaged_and_not_lost() -> None:
+    lines = b"".join(b"0 %d 612 1 re f " % y for y in range(0, 792, 4))
+    low, high = drawn(drawn_pdf(b"0 g " + lines)).convert("L").getextrema()
+    assert 60 < low <= high < 240
+
+
+def test_the_pixel_limit_lowers_the_rendering_and_then_forbids_it() -> None:
+    small = draw(text_pdf(), pixels_max=180 * 233)
+    assert small is not None
+    assert small.size == (180, 233)
+    assert draw(text_pdf(), pixels_max=180 * 233 - 1) is None
+
+
+@pytest.mark.parametrize(
+    "size", [(0.0, 10.0), (10.0, 0.0), (-1.0, 5.0), (float("nan"), 1.0), (float("inf"), 1.0)]
+)
+def test_a_page_without_area_fits_nothing(size: tuple[float, float]) -> None:
+    assert fit(*size, 180, 300) is None
+
+
+def test_a_box_without_area_takes_nothing() -> None:
+    assert fit(612, 792, 0, 300) is None
+
+
+@given(
+    st.floats(min_value=1e-9, max_value=1e12, exclude_min=True),
+    st.floats(min_value=1e-9, max_value=1e12, exclude_min=True),
+)
+def test_every_page_with_an_area_fits(width: float, height: float) -> None:
+    size = fit(width, height, 180, 300)
+    assert size is not None
+    assert 1 <= size[0] <= 180
+    assert 1 <= size[1] <= 300

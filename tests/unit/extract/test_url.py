@@ -1,0 +1,222 @@
+"""One spelling for each page, and the domain that answers for it."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.extract.url import (
+    canonical_domain,
+    is_homepage_url,
+    is_shortened_url,
+    normalize_url,
+    story_id,
+    url_host,
+)
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "http",
+            "https",
+            ":",
+            "/",
+            "//",
+            "\\",
+            "?",
+            "#",
+            "&",
+            "=",
+            "%",
+            "%41",
+            "%2f",
+            "%25",
+            "amp;",
+        ),
+        *(
+            "utm_x",
+            "..",
+            ".",
+            "a",
+            "B",
+            "é",
+            "İ",
+            "ß",
+            "@",
+            "[",
+            "]",
+            ":80",
+            "8",
+            "www.",
+            "example.com",
+        ),
+        *("\ud800", "\0", " ", ";", ";jsessionid=", "xn--", "。", "::1", "127.0.0.1"),
+    ]
+)
+ADDRESSES = st.one_of(
+    st.text(max_size=40),
+    st.lists(PIECES, max_size=12).map("".join),
+    st.lists(PIECES, max_size=12).map(lambda pieces: "http://" + "".join(pieces)),
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("https://example.com/Story", "http://example.com/Story"),
+        ("HTTP://Example.COM:80/Story", "http://example.com/Story"),
+        ("https://example.com:443", "http://example.com/"),
+        ("http://example.com:8080/x", "http://example.com:8080/x"),
+        ("http://user:secret@example.com/x", "http://example.com/x"),
+        ("http://example.com./x", "http://example.com/x"),
+        ("http://example.com/x#part", "http://example.com/x"),
+        ("http://example.com/a/./b/../c", "http://example.com/a/c"),
+        ("http://example.com/a%7Eb%2fc/%zz", "http://example.com/a~b%2Fc/%25zz"),
+        ("http://example.com/straße?q=ä", "http://example.com/stra%C3%9Fe?q=%C3%A4"),
+        ("http://münchen.de/", "http://xn--mnchen-3ya.de/"),
+        ("http://example.com/?b=2&a=1&a=0", "http://example.com/?a=0&a=1&b=2"),
+        ("http://example.com/x?utm_source=rss&UTM_Medium=x&id=7", "http://example.com/x?id=7"),
+        ("http://example.com/x?fbclid=1&gclid=2&PHPSESSID=3", "http://example.com/x"),
+        ("http://example.com/x?a=1&amp;b=2&amp;utm_source=3", "http://example.com/x?a=1&b=2"),
+        ("http://example.com/x;jsessionid=0A1?y=1", "http://example.com/x?y=1"),
+        ("  http://example.com/a\n b  ", "http://example.com/a%20b"),
+        ("http:\\\\example.com\\a", "http://example.com/a"),
+        ("http:example.com/x", "http://example.com/x"),
+        ("http://https://example.com/x", "http://example.com/x"),
+        ("//example.com/x", "http://example.com/x"),
+        ("example.com/x", "http://example.com/x"),
+        ("http://[::1]:8080/x", "http://[::1]:8080/x"),
+        ("file:///tmp/a b.html", "file:///tmp/a%20b.html"),
+        ("urn:x:Y", "urn:x:Y"),
+        ("http://no\ufff9host/x", "http://no\ufff9host/x"),
+        ("", ""),
+    ],
+)
+def test_an_address_has_one_spelling(url: str, normal: str) -> None:
+    assert normalize_url(url) == normal
+
+
+def test_hosts_and_the_case_of_paths_are_kept_apart() -> None:
+    addresses = [
+        "http://blog.example.com/Story",
+        "http://example.com/Story",
+        "http://example.com/story",
+        "http://www.example.com/story",
+        "http://news.google.com/x",
+        "http://google.com/x",
+        "https://web.archive.org/web/2020/https://foo.com/a",
+        "https://web.archive.org/web/2020/https:/foo.com/a",
+    ]
+    assert len({normalize_url(address) for address in addresses}) == len(addresses)
+
+
+def test_parameters_that_choose_the_page_stay() -> None:
+    url = "http://example.com/?id=1&page=2&ref=x&sid=4&source=y"
+    assert normalize_url(url) == url
+
+
+def test_the_id_is_the_hash_of_the_normal_spelling() -> None:
+    expected = hashlib.sha256(b"http://example.com/x").hexdigest()
+    assert story_id("https://example.com/x?utm_campaign=z#top") == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "domain"),
+    [
+        ("https://www.example.com/x", "example.com"),
+        ("http://news.bbc.co.uk/x", "bbc.co.uk"),
+        ("http://www.asahi.co.jp", "asahi.co.jp"),
+        ("http://a.b.city.kawasaki.jp/", "city.kawasaki.jp"),
+        ("http://x.y.kawasaki.jp/", "x.y.kawasaki.jp"),
+        ("http://www.ck/", "www.ck"),
+        ("http://www.gov.cn/", "gov.cn"),
+        ("http://foo.blogspot.com/", "foo.blogspot.com"),
+        ("http://foo.blogspot.co.uk/", "foo.blogspot.co.uk"),
+        ("http://www.blogspot.com/", "blogspot.com"),
+        ("http://foo.wordpress.com/x", "foo.wordpress.com"),
+        ("http://en.foo.wordpress.com/x", "foo.wordpress.com"),
+        ("http://foo.github.io/x", "foo.github.io"),
+        ("http://www.tumblr.com/x", "tumblr.com"),
+        ("https://medium.com/@somebody/x", "medium.com"),
+        ("https://example.com/x?u=a.tumblr.com", "example.com"),
+        ("https://www-nytimes-com.cdn.ampproject.org/c/s/x", "nytimes.com"),
+        ("http://192.168.0.1:8080/x", "192.168.0.1"),
+        ("http://[2001:db8::1]/", "2001:db8::1"),
+        ("http://localhost/x", "localhost"),
+        ("http://intranet.unknowntld/x", "intranet.unknowntld"),
+        ("http://www.münchen.de/", "xn--mnchen-3ya.de"),
+        ("file:///tmp/example.com/x.html", ""),
+        ("", ""),
+    ],
+)
+def test_the_host_alone_decides_who_answers_for_a_page(url: str, domain: str) -> None:
+    assert canonical_domain(url) == domain
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com",
+        "https://example.com/",
+        "http://example.com//",
+        "http://example.com/index.html",
+        "http://example.com/en/",
+        "http://example.com/pt-BR",
+        "http://example.com/en/index.php",
+        "http://example.com/?utm_source=x",
+    ],
+)
+def test_front_pages_are_known(url: str) -> None:
+    assert is_homepage_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/p/hello-world",
+        "http://example.com/trump-resigns",
+        "http://example.com/breaking-news/",
+        "http://example.com/?p=123",
+        "http://example.com/index.php?id=4",
+        "http://example.com/abc",
+        "file:///index.html",
+        "",
+    ],
+)
+def test_short_paths_and_queries_are_no_front_pages(url: str) -> None:
+    assert not is_homepage_url(url)
+
+
+def test_a_shortener_is_known_by_its_host() -> None:
+    assert is_shortened_url("https://bit.ly/3abc")
+    assert is_shortened_url("http://www.t.co/abc/")
+    assert not is_shortened_url("https://bit.ly/")
+    assert not is_shortened_url("https://abc.de/wahlen")
+    assert not is_shortened_url("https://example.com/?u=bit.ly/3abc")
+
+
+@given(ADDRESSES)
+def test_normalising_never_raises_and_again_changes_nothing(url: str) -> None:
+    normal = normalize_url(url)
+    assert normalize_url(normal) == normal
+
+
+@given(ADDRESSES)
+def test_any_address_can_be_asked_about(url: str) -> None:
+    domain = canonical_domain(url)
+    assert url_host(url).endswith(domain) or ".cdn.ampproject.org" in url_host(url)
+    assert len(story_id(url)) == 64
+    assert is_homepage_url(url) in (True, False)
+    assert is_shortened_url(url) in (True, False)
+
+
+@pytest.mark.parametrize(
+    "piece", ["a.", "&amp;", "&amp;amp;", "../", "%zz", "é", "[", "http:", "/http://x"]
+)
+def test_very_long_addresses_take_linear_time(piece: str) -> None:
+    url = "http://example.com/?" + piece * 20_000
+    assert normalize_url(normalize_url(url)) == normalize_url(url)
+    assert canonical_domain("http://" + piece * 20_000) is not None
