@@ -1,0 +1,69 @@
+"""Says which process this is, and whether a process named so earlier is gone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_UNKNOWN = "-"
+
+
+def identify(pid: int | None = None) -> str:
+    """`boot/namespace/pid/start` of a process (None: this one); `-` where the system does not say.
+
+    The start time tells a process from a later one that was given the same number.
+    """
+    number = os.getpid() if pid is None else pid
+    return f"{_boot_id()}/{_namespace()}/{number}/{_start(number) or _UNKNOWN}"
+
+
+def is_gone(identity: str) -> bool:
+    """Whether the process of this identity has ended for certain.
+
+    False when it cannot be told, as for a process in another container: its lease then decides.
+    """
+    boot_id, namespace, pid, start = identity.split("/")
+    if boot_id != _boot_id():
+        return True
+    if namespace != _namespace():
+        return False
+    if start == _UNKNOWN:
+        return not _exists(int(pid))
+    return _start(int(pid)) != start
+
+
+def _boot_id() -> str:
+    try:
+        return _BOOT_ID.read_text("ascii").strip()
+    except OSError:
+        return _UNKNOWN
+
+
+def _namespace() -> str:
+    """The number space process numbers belong to: containers have one each."""
+    try:
+        return str(Path("/proc/self/ns/pid").stat().st_ino)
+    except OSError:
+        return _UNKNOWN
+
+
+def _start(pid: int) -> str | None:
+    """When a running process began, in clock ticks since boot; None for none and for a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    # The second field, a program's name in parentheses, may itself hold blanks and parentheses.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

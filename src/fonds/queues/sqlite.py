@@ -1,0 +1,170 @@
+"""The queue in one SQLite file, for any number of threads and processes of one machine."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fonds.formats.sqlite_file import SqliteFile
+from fonds.model.message import Delivery, Depth, Message, Subscription
+from fonds.queues import sqlite_rows as rows
+from fonds.queues.process_identity import identify, is_gone
+
+LEASE_S = 900.0
+POLL_FIRST_S, POLL_LONGEST_S = 0.01, 0.2
+WATCH_EVERY_S = 1.0
+SHRINK_EVERY_SETTLES = 256
+SHRINK_PAGES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Which row a delivery came from, and in whose hand it is."""
+
+    address: int
+    seq: int
+    owner: int
+
+
+class SqliteQueue:
+    """Implements the port Queue.
+
+    A message comes back at once when the process that holds it is gone or has closed the queue, else
+    after `lease_s`. An id that waits or is in hand at an address is not added a second time; with a
+    higher `attempt` it takes the place of the one there, so that a retry put before its predecessor is
+    settled is not lost. `clock` gives Unix seconds.
+    """
+
+    def __init__(
+        self, path: Path, *, lease_s: float = LEASE_S, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Raises ConfigurationError when the file cannot be opened or is no queue."""
+        self._file = SqliteFile(path, rows.LAYOUT)
+        self._lease_s = lease_s
+        self._clock = clock
+        self._arrived = threading.Condition()
+        self._arrivals = 0
+        self._owner: tuple[int, int] | None = None
+        self._watched_at_s = 0.0
+        self._settles = 0
+
+    def declare(self, subscriptions: Iterable[Subscription]) -> None:
+        """Make addresses exist; a subscription declared again with another topic reads that one."""
+        with self._file.writing() as connection:
+            rows.declare_addresses(connection, subscriptions)
+
+    def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
+        """All of `messages` or none. Raises ValueError for a delay at anything but an `incoming`."""
+        if not messages:
+            return
+        with self._file.writing() as connection:
+            if delay_s > 0:
+                target = rows.delay_target(connection, address)
+                rows.insert(connection, [target], messages, self._clock() + delay_s)
+            else:
+                rows.insert(connection, rows.put_targets(connection, address), messages, 0.0)
+        self._announce()
+
+    def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
+        """Messages in the order they were put; those given back keep their place."""
+        ends_at_s = time.monotonic() + wait_s
+        pause_s = POLL_FIRST_S
+        while True:
+            arrivals = self._arrivals
+            if found := self._take(address, count_max):
+                return found
+            left_s = ends_at_s - time.monotonic()
+            if left_s <= 0:
+                return []
+            with self._arrived:
+                # Puts of this process wake us; those of others are looked for, ever less often.
+                if self._arrivals == arrivals:
+                    self._arrived.wait(min(pause_s, left_s))
+            pause_s = min(pause_s * 2, POLL_LONGEST_S)
+
+    def settle(self, deliveries: Sequence[Delivery]) -> None:
+        """Remove messages; those settled already are passed over."""
+        if not deliveries:
+            return
+        receipts = [_receipt(one) for one in deliveries]
+        with self._file.writing() as connection:
+            rows.remove(connection, [(one.seq, one.address) for one in receipts])
+        self._settles += 1
+        if self._settles % SHRINK_EVERY_SETTLES == 0:
+            self._file.shrink(SHRINK_PAGES)
+
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """Give back what is still ours; a message whose lease ended may be in another's hand by now."""
+        if not deliveries:
+            return
+        receipts = [_receipt(one) for one in deliveries]
+        with self._file.writing(durable=False) as connection:
+            rows.give_back(connection, [(one.seq, one.address, one.owner) for one in receipts])
+        self._announce()
+
+    def depth(self, subscription: Subscription) -> Depth:
+        """Exact, as of one moment."""
+        with self._file.reading() as connection:
+            return Depth(*rows.count_waiting(connection, subscription))
+
+    def close(self) -> None:
+        """Give back what is still in hand here, and close the file."""
+        if self._owner is not None and self._owner[0] == os.getpid():
+            with self._file.writing(durable=False) as connection:
+                rows.forget_owner(connection, self._owner[1])
+            self._owner = None
+        self._file.close()
+
+    def _announce(self) -> None:
+        with self._arrived:
+            self._arrivals += 1
+            self._arrived.notify_all()
+
+    def _take(self, address: str, count_max: int) -> list[Delivery]:
+        now = self._clock()
+        with self._file.reading() as connection:
+            place = rows.own_address(connection, address)
+            ready = rows.is_ready(connection, place, now)
+            overdue = rows.has_overdue(connection, now)
+            # While there is work, the dead are looked for now and then only.
+            registered = [] if ready and self._watched_lately() else rows.owners(connection)
+        gone = [number for number, process in registered if is_gone(process)]
+        if not (ready or overdue or gone):
+            return []
+        # After a power cut nobody holds anything, so that a claim need not be on the disk.
+        with self._file.writing(durable=False) as connection:
+            for number in gone:
+                rows.forget_owner(connection, number)
+            rows.give_back_overdue(connection, now)
+            rows.return_due(connection, place, now)
+            owner = self._registered(connection)
+            found = rows.claim(connection, place, owner[1], count_max, now + self._lease_s)
+        self._owner = owner
+        return [
+            Delivery(message, address, Receipt(place, seq, owner[1]), redelivered)
+            for seq, redelivered, message in found
+        ]
+
+    def _registered(self, connection: sqlite3.Connection) -> tuple[int, int]:
+        """Process and number as an owner; a forked child gets a number of its own."""
+        if self._owner is not None and self._owner[0] == os.getpid():
+            return self._owner
+        return os.getpid(), rows.add_owner(connection, identify())
+
+    def _watched_lately(self) -> bool:
+        now_s = time.monotonic()
+        if now_s - self._watched_at_s < WATCH_EVERY_S:
+            return True
+        self._watched_at_s = now_s
+        return False
+
+
+def _receipt(delivery: Delivery) -> Receipt:
+    if not isinstance(delivery.receipt, Receipt):
+        raise TypeError(f"not a delivery of this queue: {delivery.message.id}")
+    return delivery.receipt

@@ -1,0 +1,272 @@
+"""The tables of the SQLite queue and the statements on them, each run in its caller's transaction.
+
+A message's content is stored once; `waiting` holds one small row for each address it waits at. A row
+with `ready_at` 0 can be handed out; a row in hand has an owner, and `ready_at` is the end of its
+lease; in a `delay` address `ready_at` is when the message is due. Times are Unix seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from fonds.formats.sqlite_file import Layout
+from fonds.model.errors import ConfigurationError
+from fonds.model.message import Message, Subscription
+
+LAYOUT = Layout(
+    noun="queue",
+    application_id=0x466F5175,
+    version=1,
+    schema="""
+CREATE TABLE addresses (
+    address INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    topic TEXT,
+    returns_to INTEGER
+);
+CREATE TABLE contents (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    headers TEXT,
+    body BLOB NOT NULL
+);
+CREATE TABLE waiting (
+    seq INTEGER NOT NULL,
+    address INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    ready_at REAL NOT NULL,
+    owner INTEGER,
+    redelivered INTEGER NOT NULL,
+    PRIMARY KEY (seq, address)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX waiting_once ON waiting (address, id);
+CREATE INDEX waiting_in_order ON waiting (address, ready_at, seq);
+CREATE INDEX waiting_in_hand ON waiting (ready_at, owner) WHERE owner IS NOT NULL;
+CREATE TABLE owners (owner INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT NOT NULL)
+""",
+)
+
+_GIVE_BACK = "UPDATE waiting SET ready_at = 0, owner = NULL, redelivered = redelivered + 1 WHERE "
+
+
+def declare_addresses(
+    connection: sqlite3.Connection, subscriptions: Iterable[Subscription]
+) -> None:
+    """Make addresses exist. Raises ConfigurationError when a topic has the name of an address."""
+    for one in subscriptions:
+        incoming = _declare(connection, one.incoming, one.topic, None)
+        _declare(connection, one.delay, None, incoming)
+        _declare(connection, one.quarantine, None, None)
+    clash = connection.execute(
+        "SELECT topic FROM addresses WHERE topic IN (SELECT name FROM addresses)"
+    ).fetchone()
+    if clash:
+        raise ConfigurationError(f"{clash[0]!r} names both a topic and an address; rename one.")
+
+
+def _declare(
+    connection: sqlite3.Connection, name: str, topic: str | None, returns_to: int | None
+) -> int:
+    (address,) = connection.execute(
+        """INSERT INTO addresses (name, topic, returns_to) VALUES (?, ?, ?)
+           ON CONFLICT (name) DO UPDATE SET topic = excluded.topic RETURNING address""",
+        (name, topic, returns_to),
+    ).fetchone()
+    return int(address)
+
+
+def own_address(connection: sqlite3.Connection, name: str) -> int:
+    """The number of a subscription's own address. Raises ConfigurationError for any other name."""
+    row = connection.execute("SELECT address FROM addresses WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise _undeclared(name)
+    return int(row[0])
+
+
+def put_targets(connection: sqlite3.Connection, name: str) -> list[int]:
+    """The addresses a put goes to: every `incoming` of a topic, or an address itself."""
+    rows = connection.execute(
+        "SELECT address FROM addresses WHERE name = ?1 OR topic = ?1", (name,)
+    ).fetchall()
+    if not rows:
+        raise _undeclared(name)
+    return [row[0] for row in rows]
+
+
+def delay_target(connection: sqlite3.Connection, name: str) -> int:
+    """The delay address of an `incoming`. Raises ValueError for any other address."""
+    row = connection.execute(
+        """SELECT delay.address FROM addresses AS delay JOIN addresses AS incoming
+           ON delay.returns_to = incoming.address WHERE incoming.name = ?""",
+        (name,),
+    ).fetchone()
+    if row is not None:
+        return int(row[0])
+    put_targets(connection, name)
+    raise ValueError(f"only a subscription's incoming takes a delay, not {name!r}")
+
+
+def _undeclared(name: str) -> ConfigurationError:
+    return ConfigurationError(f"nothing was declared at {name!r}; declare its subscription first.")
+
+
+def insert(
+    connection: sqlite3.Connection,
+    targets: Sequence[int],
+    messages: Sequence[Message],
+    ready_at: float,
+) -> None:
+    """Add messages at each target where their id neither waits nor is in hand."""
+    newest: dict[str, Message] = {}
+    for message in messages:
+        if message.id not in newest or newest[message.id].attempt < message.attempt:
+            newest[message.id] = message
+    wanted = {target: _wanted(connection, target, newest) for target in targets}
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'contents'").fetchone()
+    numbered = [
+        (seq, message)
+        for seq, message in enumerate(newest.values(), start=(row[0] if row else 0) + 1)
+        if any(message.id in ids for ids in wanted.values())
+    ]
+    connection.executemany(
+        "INSERT INTO contents (seq, id, key, attempt, headers, body) VALUES (?, ?, ?, ?, ?, ?)",
+        [(seq, m.id, m.key, m.attempt, _headers(m), m.body) for seq, m in numbered],
+    )
+    connection.executemany(
+        "INSERT INTO waiting (seq, address, id, ready_at, redelivered) VALUES (?, ?, ?, ?, 0)",
+        [
+            (seq, target, message.id, ready_at)
+            for seq, message in numbered
+            for target in targets
+            if message.id in wanted[target]
+        ],
+    )
+
+
+def _wanted(
+    connection: sqlite3.Connection, target: int, messages: Mapping[str, Message]
+) -> set[str]:
+    """The ids to be added at one address; rows that a higher attempt supersedes are removed."""
+    rows = connection.execute(
+        """SELECT waiting.id, seq, attempt FROM waiting JOIN contents USING (seq)
+           WHERE address = ? AND waiting.id IN (SELECT value FROM json_each(?))""",
+        (target, json.dumps(list(messages))),
+    ).fetchall()
+    superseded = [(seq, target) for id_, seq, attempt in rows if attempt < messages[id_].attempt]
+    remove(connection, superseded)
+    kept = {id_ for id_, _, attempt in rows if attempt >= messages[id_].attempt}
+    return messages.keys() - kept
+
+
+def remove(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]]) -> None:
+    """Remove (seq, address) rows, and the contents that now wait nowhere."""
+    connection.executemany("DELETE FROM waiting WHERE seq = ? AND address = ?", rows)
+    connection.executemany(
+        "DELETE FROM contents WHERE seq = ?1 AND NOT EXISTS (SELECT 1 FROM waiting WHERE seq = ?1)",
+        [(seq,) for seq, _ in rows],
+    )
+
+
+def is_ready(connection: sqlite3.Connection, address: int, now: float) -> bool:
+    """Whether something can be handed out there, or a delayed message is due."""
+    (found,) = connection.execute(
+        """SELECT EXISTS (SELECT 1 FROM waiting WHERE address = ?1 AND ready_at = 0)
+           OR EXISTS (SELECT 1 FROM addresses JOIN waiting USING (address)
+                      WHERE returns_to = ?1 AND ready_at <= ?2)""",
+        (address, now),
+    ).fetchone()
+    return bool(found)
+
+
+def return_due(connection: sqlite3.Connection, incoming: int, now: float) -> None:
+    """Make due messages ready; one whose predecessor is not settled yet waits for that."""
+    connection.execute(
+        """UPDATE waiting SET address = ?1, ready_at = 0
+           WHERE address IN (SELECT address FROM addresses WHERE returns_to = ?1) AND ready_at <= ?2
+           AND NOT EXISTS (SELECT 1 FROM waiting AS there
+                           WHERE there.address = ?1 AND there.id = waiting.id)""",
+        (incoming, now),
+    )
+
+
+def claim(
+    connection: sqlite3.Connection, address: int, owner: int, count_max: int, lease_ends_at: float
+) -> list[tuple[int, int, Message]]:
+    """Take up to `count_max` messages in hand: (seq, redelivered, message), in the order they were put."""
+    rows = connection.execute(
+        """SELECT seq, redelivered, contents.id, key, attempt, headers, body
+           FROM waiting JOIN contents USING (seq)
+           WHERE address = ? AND ready_at = 0 ORDER BY seq LIMIT ?""",
+        (address, count_max),
+    ).fetchall()
+    if rows:
+        connection.execute(
+            "UPDATE waiting SET ready_at = ?, owner = ? WHERE address = ? AND ready_at = 0 AND seq <= ?",
+            (lease_ends_at, owner, address, rows[-1][0]),
+        )
+    return [
+        (seq, redelivered, Message(id_, body, key, attempt, json.loads(headers or "{}")))
+        for seq, redelivered, id_, key, attempt, headers, body in rows
+    ]
+
+
+def give_back(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]) -> None:
+    """Make (seq, address, owner) rows ready again; those that another owner has by now are passed over."""
+    connection.executemany(f"{_GIVE_BACK} seq = ? AND address = ? AND owner = ?", rows)
+
+
+def has_overdue(connection: sqlite3.Connection, now: float) -> bool:
+    """Whether the lease of any message has ended."""
+    row = connection.execute(
+        "SELECT 1 FROM waiting WHERE owner IS NOT NULL AND ready_at <= ? LIMIT 1", (now,)
+    ).fetchone()
+    return row is not None
+
+
+def give_back_overdue(connection: sqlite3.Connection, now: float) -> None:
+    """Make messages ready again whose lease has ended."""
+    connection.execute(f"{_GIVE_BACK} owner IS NOT NULL AND ready_at <= ?", (now,))
+
+
+def add_owner(connection: sqlite3.Connection, process: str) -> int:
+    """Register who takes messages in hand."""
+    return int(
+        connection.execute("INSERT INTO owners (process) VALUES (?)", (process,)).lastrowid or 0
+    )
+
+
+def owners(connection: sqlite3.Connection) -> list[tuple[int, str]]:
+    """Everybody registered: number and process."""
+    return connection.execute("SELECT owner, process FROM owners").fetchall()
+
+
+def forget_owner(connection: sqlite3.Connection, owner: int) -> None:
+    """Make ready again what an owner has in hand, and strike it from the register."""
+    connection.execute(f"{_GIVE_BACK} owner = ?", (owner,))
+    connection.execute("DELETE FROM owners WHERE owner = ?", (owner,))
+
+
+def count_waiting(
+    connection: sqlite3.Connection, subscription: Subscription
+) -> tuple[int, int, int, int]:
+    """Ready, in hand, delayed and quarantined, as of one moment."""
+    ready, in_hand, delayed, quarantined = connection.execute(
+        """SELECT (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at = 0),
+                  (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at > 0),
+                  (SELECT count(*) FROM waiting WHERE address = ?2),
+                  (SELECT count(*) FROM waiting WHERE address = ?3)""",
+        (
+            own_address(connection, subscription.incoming),
+            own_address(connection, subscription.delay),
+            own_address(connection, subscription.quarantine),
+        ),
+    ).fetchone()
+    return ready, in_hand, delayed, quarantined
+
+
+def _headers(message: Message) -> str | None:
+    return json.dumps(dict(message.headers)) if message.headers else None

@@ -1,0 +1,224 @@
+"""One WARC file of ours while it is open: created, appended to, cut back, finished, recovered.
+
+A marker `NAME.warc.gz.open` lies beside it until its CDXJ index is written; the process that writes
+the file holds a lock on the marker, so that others see whether it still lives.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from fonds.formats.cdx import CdxLine, sorted_cdxj
+from fonds.formats.surt import surt
+from fonds.formats.warc import RecordHead, read_heads
+from fonds.formats.warc_write import RecordWriter
+from fonds.model.archive import ArchiveEntry
+from fonds.model.capture import to_datetime14
+from fonds.model.keys import sha1_base32
+from fonds.stores.archive.appender import Appender, sync_folder
+
+SUFFIX = ".warc.gz"
+MARKER_SUFFIX = ".open"
+_SERIALS_MAX = 100_000
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
+_INDEXED = frozenset({"response", "resource", "revisit"})
+
+
+class Volume:
+    """An open WARC file with the lines of its index so far. For one thread at a time."""
+
+    def __init__(self, folder: Path, prefix: str, created_at: datetime, version: str) -> None:
+        """Create the next free name and write the warcinfo record. Raises OSError, leaving nothing."""
+        hostname = _NOT_IN_NAMES.sub("-", socket.gethostname()) or "localhost"
+        folder.mkdir(parents=True, exist_ok=True)
+        beginning = f"{prefix}-{to_datetime14(created_at)}"
+        self.path, self._lock, descriptor = _create(folder, beginning, hostname)
+        self._lines: list[CdxLine] = []
+        self._out = Appender(descriptor)
+        try:
+            self._writer = RecordWriter(cast(BinaryIO, self._out), version=version)
+            self._writer.write_warcinfo(self.path.name, created_at, hostname)
+            sync_folder(folder)
+        except BaseException:
+            self.discard()
+            raise
+
+    @property
+    def stories(self) -> int:
+        """How many entries it holds."""
+        return len(self._lines)
+
+    @property
+    def size_bytes(self) -> int:
+        """How long it is, what is not yet on the disk included."""
+        return self._out.tell()
+
+    def append(self, entry: ArchiveEntry) -> tuple[int, int]:
+        """Write an entry's records; offset and length in bytes of the first. Raises OSError."""
+        offset = self._out.tell()
+        size_bytes = self._writer.write_entry(entry)
+        self._lines.append(_line(entry, offset, size_bytes, self.path.name))
+        return offset, size_bytes
+
+    def sync(self) -> None:
+        """Everything written is on the disk when this returns. Raises OSError."""
+        self._out.sync()
+
+    def cut(self, size_bytes: int, stories: int) -> None:
+        """Go back to an earlier length, whatever could not be written since. Raises OSError."""
+        del self._lines[stories:]
+        self._out.cut(size_bytes)
+
+    def discard(self) -> None:
+        """Remove the file as if it had never been."""
+        self.path.unlink(missing_ok=True)
+        marker_of(self.path).unlink(missing_ok=True)
+        self._close()
+
+    def finish(self) -> None:
+        """Write the index beside the file and take the marker away. Raises OSError; then try again."""
+        self.sync()
+        write_index(self.path, self._lines)
+        marker_of(self.path).unlink(missing_ok=True)
+        sync_folder(self.path.parent)
+        self._close()
+
+    def _close(self) -> None:
+        self._out.close()
+        os.close(self._lock)
+
+
+def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int]:
+    """A new file: its path, the descriptor of its locked marker, and its own descriptor."""
+    for serial in range(_SERIALS_MAX):
+        path = folder / f"{beginning}-{serial:05d}-{hostname}{SUFFIX}"
+        with suppress(FileExistsError):
+            lock = _mark(path)
+            try:
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                return path, lock, os.open(path, flags, 0o644)
+            except BaseException:
+                marker_of(path).unlink(missing_ok=True)
+                os.close(lock)
+                raise
+    raise FileExistsError(errno.EEXIST, f"all {_SERIALS_MAX} names {beginning}-… are taken")
+
+
+def _mark(path: Path) -> int:
+    """Put the marker there, locked from its first moment; the descriptor that holds the lock."""
+    marker = marker_of(path)
+    part = marker.with_name(f".{marker.name}.{os.getpid()}.{threading.get_ident()}.part")
+    lock = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        marker.hardlink_to(part)
+    except BaseException:
+        os.close(lock)
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+    return lock
+
+
+def marker_of(path: Path) -> Path:
+    """Where the marker of an open file lies."""
+    return path.with_name(path.name + MARKER_SUFFIX)
+
+
+def _line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> CdxLine:
+    mime = entry.mime or "unk"
+    return CdxLine(
+        surt=surt(entry.url),
+        datetime14=to_datetime14(entry.captured_at),
+        url=entry.url,
+        mime="warc/revisit" if entry.revisit_of else mime,
+        status=entry.http.status or None if entry.http else None,
+        digest=sha1_base32(hashlib.sha1(entry.body).digest()),  # noqa: S324
+        size_bytes=size_bytes,
+        offset=offset,
+        filename=filename,
+    )
+
+
+def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
+    """Write a WARC's CDXJ index beside it: whole under its name, or not at all. Raises OSError."""
+    index = path.with_name(path.name.removesuffix(SUFFIX) + ".cdxj")
+    part = index.with_name(f".{index.name}.part")
+    with part.open("wb") as stream:
+        stream.writelines(sorted_cdxj(lines))
+        stream.flush()
+        os.fsync(stream.fileno())
+    part.replace(index)
+
+
+def left_open(folder: Path) -> Iterator[Path]:
+    """The files whose writers are dead, each with its marker locked meanwhile. Raises OSError."""
+    for marker in sorted(folder.glob(f"*{SUFFIX}{MARKER_SUFFIX}")):
+        lock = os.open(marker, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue
+        else:
+            yield marker.with_name(marker.name.removesuffix(MARKER_SUFFIX))
+        finally:
+            os.close(lock)
+
+
+def recover_file(path: Path, known_end: int | None) -> None:
+    """Cut a file to the end of what is referred to and finish it; remove it when nothing is.
+
+    A whole metadata record right behind that end belongs to the record before it and stays.
+    """
+    if path.exists():
+        if known_end is None:
+            path.unlink()
+        else:
+            _cut_to(path, known_end)
+            write_index(path, list(_scan(path)))
+    marker_of(path).unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _cut_to(path: Path, known_end: int) -> None:
+    with path.open("r+b") as stream:
+        following = next(read_heads(stream, known_end), None)
+        if (
+            isinstance(following, RecordHead)
+            and following.offset == known_end
+            and following.type == "metadata"
+            and following.size_bytes is not None
+            and not following.truncated
+        ):
+            known_end += following.size_bytes
+        if known_end < stream.seek(0, os.SEEK_END):
+            stream.truncate(known_end)
+        os.fsync(stream.fileno())
+
+
+def _scan(path: Path) -> Iterator[CdxLine]:
+    with path.open("rb") as stream:
+        for head in read_heads(stream):
+            if isinstance(head, RecordHead) and head.type in _INDEXED and not head.truncated:
+                yield CdxLine(
+                    surt=surt(head.url),
+                    datetime14=to_datetime14(head.captured_at),
+                    url=head.url,
+                    mime="warc/revisit" if head.type == "revisit" else head.mime or "unk",
+                    status=head.status,
+                    digest=head.digest,
+                    size_bytes=head.size_bytes,
+                    offset=head.offset,
+                    filename=path.name,
+                )

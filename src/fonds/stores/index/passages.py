@@ -1,0 +1,134 @@
+"""Picks the passage of a text to show under a hit, and marks in it what was looked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise, takewhile
+
+from fonds.model.document import Snippet
+from fonds.stores.index.query import Term
+from fonds.stores.index.words import composed, fold, folded_length, words
+
+PASSAGE_CHARACTERS = 240
+LEAD_CHARACTERS = 60
+WINDOW_CHARACTERS = 20_000
+SCANNED_CHARACTERS_MAX = 2_000_000
+MARKS_MAX = 500
+
+_BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+
+
+def passage(text: str, terms: Sequence[Term]) -> Snippet:
+    """The first stretch of `text` where most of `terms` stand together, or its beginning without marks.
+
+    Runs of blanks and control characters become one space. Only the first 2,000,000 characters are
+    looked through.
+    """
+    pattern = _pattern(terms)
+    if pattern is not None:
+        for window in _windows(composed(text[:SCANNED_CHARACTERS_MAX])):
+            found = _found(window, pattern)
+            if found:
+                return _cut(window, found)
+    return Snippet(_beginning(text))
+
+
+def _pattern(terms: Sequence[Term]) -> re.Pattern[str] | None:
+    """Matches any of the terms in folded text between spaces; the longest first."""
+    wanted = {(tuple(words(term.text)), term.prefix) for term in terms}
+    alternatives = [
+        " +".join(map(re.escape, parts)) + ("[^ ]*" if prefix else "")
+        for parts, prefix in sorted(wanted, key=lambda item: (-len(item[0]), item))
+        if parts
+    ]
+    return re.compile(rf"(?<= )(?:{'|'.join(alternatives)})(?= )") if alternatives else None
+
+
+def _windows(text: str) -> Iterator[str]:
+    """Pieces of the text that do not cut a word, unless it is very long."""
+    start = 0
+    while start < len(text):
+        end = min(start + WINDOW_CHARACTERS, len(text))
+        if end < len(text):
+            blank = text.rfind(" ", start + WINDOW_CHARACTERS // 2, end)
+            end = blank if blank > start else end
+        yield text[start:end]
+        start = end
+
+
+def _found(window: str, pattern: re.Pattern[str]) -> list[tuple[int, int, str]]:
+    """(start, end, folded words) of what was found, in characters of the window."""
+    folded = f" {fold(window)} "
+    spans = []
+    for match in pattern.finditer(folded):
+        spans.append((match.start() - 1, match.end() - 1, match.group()))
+        if len(spans) == MARKS_MAX:
+            break
+    if window.isascii() or not spans:
+        return spans
+    return _unfolded(window, spans)
+
+
+def _unfolded(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """The same spans in characters of the window, from those of the folded window.
+
+    One character may fold to several words (as ㍿ does): it is marked once.
+    """
+    origin = [
+        position
+        for position, character in enumerate(window)
+        for _ in range(folded_length(character))
+    ]
+    unfolded: list[tuple[int, int, str]] = []
+    for start, end, found in spans:
+        if not unfolded or origin[start] >= unfolded[-1][1]:
+            unfolded.append((origin[start], origin[end - 1] + 1, found))
+    return unfolded
+
+
+def _cut(window: str, found: Sequence[tuple[int, int, str]]) -> Snippet:
+    """The passage around the densest place, its blanks tidied and the marks moved with them."""
+    best_start, best_end, _ = found[max(range(len(found)), key=lambda n: _variety(found, n))]
+    wanted = min(best_start - LEAD_CHARACTERS, len(window) - PASSAGE_CHARACTERS)
+    start = _after_blank(window, wanted, best_start)
+    end = _before_blank(window, start + PASSAGE_CHARACTERS, best_end)
+    inside = [
+        edge for left, right, _ in found if start <= left and right <= end for edge in (left, right)
+    ]
+    pieces = [_clean(window[left:right]) for left, right in pairwise([start, *inside, end])]
+    pieces[0], pieces[-1] = pieces[0].lstrip(), pieces[-1].rstrip()
+    edges = [0, *accumulate(map(len, pieces))]
+    marks = tuple((edges[n], edges[n + 1]) for n in range(1, len(pieces), 2))
+    return Snippet("".join(pieces), marks)
+
+
+def _variety(found: Sequence[tuple[int, int, str]], first: int) -> int:
+    """How many different things lie in a passage that begins shortly before the one at `first`."""
+    limit = found[first][0] + PASSAGE_CHARACTERS - LEAD_CHARACTERS
+    return len({what for _, end, what in takewhile(lambda span: span[1] <= limit, found[first:])})
+
+
+def _after_blank(window: str, wanted: int, latest: int) -> int:
+    """The start of the first word that begins behind `wanted`, at `latest` at the latest."""
+    if wanted <= 0:
+        return 0
+    blank = _BLANKS.search(window, wanted - 1, latest)
+    return blank.end() if blank else wanted
+
+
+def _before_blank(window: str, wanted: int, earliest: int) -> int:
+    """The end of the last word that ends before `wanted`, at `earliest` at the earliest."""
+    if wanted >= len(window):
+        return len(window)
+    blanks = [blank.start() for blank in _BLANKS.finditer(window, earliest, wanted + 1)]
+    return blanks[-1] if blanks else max(wanted, earliest)
+
+
+def _beginning(text: str) -> str:
+    cleaned = _clean(composed(text[: 20 * PASSAGE_CHARACTERS])).strip()
+    return cleaned[: _before_blank(cleaned, PASSAGE_CHARACTERS, 0)]
+
+
+def _clean(piece: str) -> str:
+    return _BLANKS.sub(" ", piece)

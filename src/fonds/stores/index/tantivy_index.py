@@ -1,0 +1,178 @@
+"""The full-text index in a folder of this machine, by the tantivy library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+
+import tantivy
+from tantivy import Query
+
+from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.model.errors import FondsError
+from fonds.stores.index import tantivy_query
+from fonds.stores.index.tantivy_faults import WRITER_DIED, translated
+from fonds.stores.index.tantivy_results import nothing, results
+from fonds.stores.index.tantivy_schema import (
+    from_tantivy,
+    register_analyzer,
+    schema,
+    to_tantivy,
+    without_surrogates,
+)
+
+WRITER_MEMORY_BYTES = 48_000_000
+RESULTS_MAX = 10_000
+SORTS = ("score", "newest", "oldest")
+
+
+class TantivyIndex:
+    """Full text in `folder`, which the first `put` makes; until then everything is empty.
+
+    Any number of processes read. One writes: the first `put` or `delete` takes a lock that the system
+    frees when the process ends, however it ends; others get StoreUnavailableError. What was put is
+    found at once, by every process. Lone surrogates in texts are left out. Raises ConfigurationError
+    when the folder is damaged or of another version. A process forks before its first `put`, not after.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._schema = schema()
+        self._write_lock = Lock()
+        self._writer: tantivy.IndexWriter | None = None
+        self._read_lock = Lock()
+        self._reader: tantivy.Index | None = None
+        self._read_version: tuple[int, int, int] | None = None
+
+    def put(self, documents: Sequence[IndexDocument]) -> None:
+        """One commit for the batch; of several documents with one id the last wins."""
+        if documents:
+            self._write(documents, [])
+
+    def delete(self, sha1hexes: Sequence[str]) -> None:
+        """Remove documents, in one commit."""
+        with translated(self._folder):
+            exists = self._version() is not None
+        if sha1hexes and exists:
+            self._write([], sha1hexes)
+
+    def get(self, sha1hexes: Sequence[str]) -> dict[str, IndexDocument]:
+        """Whole documents by id, those that exist."""
+        wanted = sorted({without_surrogates(sha1hex) for sha1hex in sha1hexes})
+        with translated(self._folder):
+            searcher = self._searcher()
+            if searcher is None or not wanted:
+                return {}
+            query = Query.term_set_query(self._schema, "sha1hex", wanted)
+            found = searcher.search(query, limit=len(wanted), count=False)
+            stored = [from_tantivy(searcher.doc(address)) for _, address in found.hits]
+        return {document.sha1hex: replace(document, text_content=text) for document, text in stored}
+
+    def search(self, query: SearchQuery) -> SearchResults:
+        """Raises ValueError with a sentence for people."""
+        _check(query)
+        tree = tantivy_query.parsed(query)
+        wanted = tantivy_query.build(query, tree, self._schema)
+        with translated(self._folder):
+            searcher = self._searcher()
+            return nothing() if searcher is None else results(searcher, wanted, query, tree)
+
+    def count(self) -> int:
+        """How many documents there are."""
+        with translated(self._folder):
+            searcher = self._searcher()
+            return 0 if searcher is None else searcher.num_docs
+
+    def close(self) -> None:
+        """Finish merging and let another process write; the next `put` takes the lock again."""
+        with self._write_lock, translated(self._folder):
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                writer.wait_merging_threads()
+
+    def _write(self, documents: Sequence[IndexDocument], deleted: Sequence[str]) -> None:
+        with self._write_lock:
+            try:
+                self._change(documents, deleted)
+            except BaseException as error:
+                reason = self._reason_of_death() if WRITER_DIED in str(error) else None
+                # A writer that failed stays unusable, and what it had not committed is not to come
+                # with a later batch.
+                self._writer = None
+                if reason is not None:
+                    raise reason from error
+                raise
+
+    def _reason_of_death(self) -> FondsError | None:
+        """The library says what its thread died of only to a commit, which waits for the thread."""
+        try:
+            with translated(self._folder):
+                self._opened_writer().commit()
+        except FondsError as reason:
+            return reason
+        return None
+
+    def _change(self, documents: Sequence[IndexDocument], deleted: Sequence[str]) -> None:
+        for sha1hex in deleted:
+            self._replace(sha1hex, None)
+        for document in documents:
+            self._replace(document.sha1hex, to_tantivy(document, self._schema))
+        with translated(self._folder):
+            self._opened_writer().commit()
+
+    def _replace(self, sha1hex: str, document: tantivy.Document | None) -> None:
+        with translated(self._folder):
+            self._opened_writer().delete_documents_by_term("sha1hex", without_surrogates(sha1hex))
+            if document is not None:
+                self._opened_writer().add_document(document)
+
+    def _opened_writer(self) -> tantivy.IndexWriter:
+        """Not to be kept in a variable: the traceback of an error would hold it, and with it the lock."""
+        if self._writer is None:
+            self._version()
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._writer = self._open().writer(WRITER_MEMORY_BYTES, num_threads=1)
+        return self._writer
+
+    def _open(self) -> tantivy.Index:
+        index = tantivy.Index(self._schema, path=str(self._folder))
+        register_analyzer(index)
+        index.config_reader("manual")
+        return index
+
+    def _searcher(self) -> tantivy.Searcher | None:
+        """One that sees the last commit of any process; None while there is no index."""
+        with self._read_lock:
+            version = self._version()
+            if version is None:
+                self._reader = None
+                return None
+            if self._reader is None:
+                self._reader, self._read_version = self._open(), None
+            if version != self._read_version:
+                self._reader.reload()
+                self._read_version = version
+            return self._reader.searcher()
+
+    def _version(self) -> tuple[int, int, int] | None:
+        """Changes with every commit; None while there is no index. Raises when its heart was lost."""
+        try:
+            status = (self._folder / "meta.json").stat()
+        except FileNotFoundError:
+            if any(self._folder.glob("*.store")):
+                raise ValueError("meta.json is missing") from None
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _check(query: SearchQuery) -> None:
+    if query.sort not in SORTS:
+        raise ValueError(f"Results cannot be sorted by “{query.sort}”; use {', '.join(SORTS)}.")
+    if query.offset < 0 or query.count_max < 0:
+        raise ValueError("Results are counted from 0; a negative offset or count has no meaning.")
+    if query.offset + query.count_max > RESULTS_MAX:
+        raise ValueError(
+            f"Only the first {RESULTS_MAX:,} results can be looked at; narrow the search instead."
+        )

@@ -1,0 +1,87 @@
+"""Counts and hits of one search, as the model wants them, out of a tantivy searcher."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tantivy
+from tantivy import Order, Query
+
+from fonds.model.document import Hit, SearchQuery, SearchResults
+from fonds.stores.index.passages import passage
+from fonds.stores.index.query import Node, wanted_terms
+from fonds.stores.index.tantivy_schema import RAW_FIELDS, UNDATED, from_tantivy, month_name
+
+FACET_VALUES_MAX = 20
+# As many as the library allows, so that the twenty largest are counted over every segment.
+VALUES_COUNTED_MAX = 65_000
+MONTHS_MAX = 12_000
+
+_SORTS: dict[str, tuple[str | None, Order]] = {
+    "score": (None, Order.Desc),
+    "newest": ("publication_day", Order.Desc),
+    "oldest": ("undated_last", Order.Asc),
+}
+_COUNTS: dict[str, Any] = {
+    field: {
+        "terms": {
+            "field": field,
+            "size": FACET_VALUES_MAX,
+            "segment_size": VALUES_COUNTED_MAX,
+        }
+    }
+    for field in RAW_FIELDS
+} | {
+    "months": {
+        "terms": {"field": "publication_month", "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
+    }
+}
+
+
+def nothing() -> SearchResults:
+    """The results of any search while there is no index yet."""
+    return SearchResults(total=0, hits=(), facets=dict.fromkeys(RAW_FIELDS, ()))
+
+
+def results(
+    searcher: tantivy.Searcher, wanted: Query, query: SearchQuery, tree: Node
+) -> SearchResults:
+    """Run the search; the counts are over all matches, the hits are those of the page asked for."""
+    field, order = _SORTS[query.sort]
+    found = searcher.search(
+        wanted,
+        limit=max(query.count_max, 1),
+        offset=query.offset,
+        order_by_field=field,
+        order=order,
+    )
+    counts = searcher.aggregate(wanted, _COUNTS)
+    months = _buckets(counts, "months")
+    return SearchResults(
+        total=found.count,  # type: ignore[attr-defined]
+        hits=_hits(searcher, found, query, tree),
+        facets={name: _largest(_buckets(counts, name)) for name in RAW_FIELDS},
+        dates=tuple((month_name(n), count) for n, count in sorted(months.items()) if n != UNDATED),
+        undated=months.get(UNDATED, 0),
+    )
+
+
+def _hits(
+    searcher: tantivy.Searcher, found: tantivy.SearchResult, query: SearchQuery, tree: Node
+) -> tuple[Hit, ...]:
+    terms = wanted_terms(tree)
+    hits = []
+    for rank, address in found.hits[: query.count_max]:
+        document, text = from_tantivy(searcher.doc(address))
+        score = float(rank) if query.sort == "score" else 0.0
+        hits.append(Hit(document, score, passage(text, terms)))
+    return tuple(hits)
+
+
+def _buckets(counts: Mapping[str, Any], name: str) -> dict[Any, int]:
+    return {bucket["key"]: bucket["doc_count"] for bucket in counts[name]["buckets"]}
+
+
+def _largest(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,118 @@
+"""How a document lies in a tantivy index: the fields, and the way there and back.
+
+What is searched and what is shown are kept apart: `*_words` hold folded words and nothing is stored of
+them; `fields` and `text_content` hold the document as it was put and are not searched. Filters and
+facets use raw fields. Dates are whole days counted from year 1, because the library's own dates, in
+nanoseconds, end in 2262 and begin in 1677 while documents claim any year; undated is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from datetime import date
+
+import msgspec
+import tantivy
+
+from fonds.model.document import IndexDocument
+from fonds.model.file import Kind
+from fonds.stores.index.words import fold
+
+WORD_BYTES_MAX = 200
+UNDATED = 0
+LAST_DAY = date.max.toordinal() + 1
+
+WORD_FIELDS = {
+    "article_title": "title_words",
+    "text_content": "text_words",
+    "url": "url_words",
+}
+RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
+
+_ANALYZER = "folded"
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(IndexDocument)
+
+
+def schema() -> tantivy.Schema:
+    """The fields of the index; changing one needs a rebuild."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("sha1hex", tokenizer_name="raw", index_option="basic")
+    for name in RAW_FIELDS:
+        builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
+    for name in WORD_FIELDS.values():
+        builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="position")
+    builder.add_unsigned_field("publication_day", indexed=True, fast=True)
+    builder.add_unsigned_field("undated_last", fast=True)
+    builder.add_unsigned_field("publication_month", indexed=True, fast=True)
+    builder.add_bytes_field("fields", stored=True)
+    builder.add_bytes_field("text_content", stored=True)
+    return builder.build()
+
+
+def register_analyzer(index: tantivy.Index) -> None:
+    """Teach an opened index to split folded words; they are not kept in its files."""
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    index.register_tokenizer(
+        _ANALYZER, builder.filter(tantivy.Filter.remove_long(WORD_BYTES_MAX)).build()
+    )
+
+
+def to_tantivy(document: IndexDocument, of_schema: tantivy.Schema) -> tantivy.Document:
+    """One document for the writer. Lone surrogates, which UTF-8 cannot hold, are left out."""
+    document = _encodable(document)
+    day = document.publication_date
+    values: dict[str, object] = {
+        "sha1hex": document.sha1hex,
+        "kind": str(document.kind),
+        "canonical_domain": document.canonical_domain,
+        "collection": document.collection,
+        "title_words": fold(document.article_title or ""),
+        "text_words": fold(document.text_content),
+        "url_words": fold(document.url),
+        "publication_day": day.toordinal() if day else UNDATED,
+        "undated_last": day.toordinal() if day else LAST_DAY,
+        "publication_month": _month_number(day) if day else UNDATED,
+        "fields": _ENCODER.encode(replace(document, text_content="")),
+        "text_content": document.text_content.encode("utf-8"),
+    }
+    if document.language:
+        values["language"] = document.language
+    return tantivy.Document.from_dict(values, of_schema)
+
+
+def from_tantivy(stored: tantivy.Document) -> tuple[IndexDocument, str]:
+    """The document as it was put but for its text, and its text. Raises ValueError when damaged."""
+    rest, text = stored.get_first("fields"), stored.get_first("text_content")
+    if rest is None or text is None:
+        raise ValueError("a document without its stored fields")
+    return _DECODER.decode(rest), text.decode("utf-8")
+
+
+def _month_number(day: date) -> int:
+    """Months since year 0; never 0, which stands for undated."""
+    return day.year * 12 + day.month - 1
+
+
+def month_name(number: int) -> str:
+    """`YYYY-MM` of a month number."""
+    return f"{number // 12:04d}-{number % 12 + 1:02d}"
+
+
+def _encodable(document: IndexDocument) -> IndexDocument:
+    texts = {
+        field.name: value
+        for field in fields(document)
+        if isinstance(value := getattr(document, field.name), str) and not isinstance(value, Kind)
+    }
+    cleaned = {name: without_surrogates(text) for name, text in texts.items()}
+    return document if cleaned == texts else replace(document, **cleaned)  # type: ignore[arg-type]
+
+
+def without_surrogates(text: str) -> str:
+    """`text` without the halves of broken pairs; the same object when there are none."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "ignore").decode("utf-8")
+    return text

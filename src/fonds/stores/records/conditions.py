@@ -1,0 +1,107 @@
+"""Turns what a caller asks for (`where`, `order`, keys) into SQL conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Column, ColumnElement, Table
+
+from fonds.stores.records.column_types import CleanText, clean_text
+
+VALUES_MAX = 30_000
+"""Alternatives in one condition; SQLite takes 32,766 values in a statement, PostgreSQL 65,535."""
+
+_LAST = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def conditions(table: Table, where: Mapping[str, object] | None) -> list[ColumnElement[bool]]:
+    """One condition for each column named. Raises ValueError for an unknown column or too many values."""
+    return [_matches(column(table, name), value) for name, value in (where or {}).items()]
+
+
+def column(table: Table, name: str) -> Column[Any]:
+    """The column of this name. Raises ValueError when there is none."""
+    found = table.c.get(name)
+    if found is None:
+        known = ", ".join(table.c.keys())
+        raise ValueError(f"{table.name} has no column {name!r}, only {known}")
+    return found
+
+
+def ordering(
+    table: Table, order: Sequence[str], key: Sequence[Column[Any]]
+) -> list[ColumnElement[Any]]:
+    """`name` ascending, `-name` descending, then the key; what is absent sorts lowest everywhere."""
+    named = [(column(table, name.removeprefix("-")), name.startswith("-")) for name in order]
+    chosen = {one.name for one, _ in named}
+    rest = [(one, False) for one in key if one.name not in chosen]
+    return [_directed(one, descending) for one, descending in (*named, *rest)]
+
+
+def _directed(one: Column[Any], descending: bool) -> ColumnElement[Any]:
+    if descending:
+        return one.desc().nulls_last() if one.nullable else one.desc()
+    return one.asc().nulls_first() if one.nullable else one.asc()
+
+
+def keyed(key: Sequence[Column[Any]], values: Sequence[object]) -> ColumnElement[bool]:
+    """Rows whose key is one of `values`: plain values, or tuples for a composed key."""
+    if len(key) == 1:
+        return key[0].in_(values)
+    # Asked for pairs alone, SQLite reads the whole table; the first column leads it to the index.
+    firsts = [value[0] for value in values]  # type: ignore[index]
+    return sa.and_(key[0].in_(firsts), sa.tuple_(*key).in_(values))
+
+
+def beyond(key: Sequence[Column[Any]], last: Sequence[object]) -> ColumnElement[bool]:
+    """Rows that come after the key `last` in the order of keys."""
+    if len(key) == 1:
+        return key[0] > last[0]
+    bound = [sa.literal(value, one.type) for one, value in zip(key, last, strict=True)]
+    return sa.tuple_(*key) > sa.tuple_(*bound)
+
+
+def end_of_prefix(prefix: str) -> str | None:
+    """The smallest text after all that begin with `prefix`, by code points; None when there is none."""
+    for length in range(len(prefix), 0, -1):
+        following = ord(prefix[length - 1]) + 1
+        if following in _SURROGATES:
+            following = _SURROGATES.stop
+        if following <= _LAST:
+            return prefix[: length - 1] + chr(following)
+    return None
+
+
+def _matches(one: Column[Any], value: object) -> ColumnElement[bool]:
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        return _matches_one(one, value)
+    if len(value) > VALUES_MAX:
+        raise ValueError(
+            f"{len(value)} values for {one.name} are more than {VALUES_MAX}: ask in parts"
+        )
+    plain = [each for each in value if each is not None and not _is_prefix(one, each)]
+    special = [_matches_one(one, each) for each in value if each is None or _is_prefix(one, each)]
+    return sa.or_(one.in_(plain), *special) if plain else sa.or_(sa.false(), *special)
+
+
+def _matches_one(one: Column[Any], value: object) -> ColumnElement[bool]:
+    if value is None:
+        return one.is_(None)
+    if isinstance(value, str) and _is_prefix(one, value):
+        return sa.and_(*_begins(one, clean_text(value[:-1])))
+    return one == value
+
+
+def _is_prefix(one: Column[Any], value: object) -> bool:
+    return isinstance(value, str) and value.endswith("*") and isinstance(one.type, CleanText)
+
+
+def _begins(one: Column[Any], prefix: str) -> Iterator[ColumnElement[bool]]:
+    """A range instead of LIKE: nothing to escape, letter case counts, and any index serves it."""
+    yield one >= prefix
+    end = end_of_prefix(prefix)
+    if end is not None:
+        yield one < end

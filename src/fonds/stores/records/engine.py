@@ -1,0 +1,158 @@
+"""Opens the SQL database behind a URL, and turns its client's errors into ours."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import URL, Connection, Engine, event
+
+from fonds.formats.sqlite_file import BUSY_TIMEOUT_S, WAL_LIMIT_BYTES, explain
+from fonds.model.errors import (
+    ConfigurationError,
+    FondsError,
+    StorageFullError,
+    StoreUnavailableError,
+)
+
+_PRAGMAS = (
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA secure_delete = OFF",
+    "PRAGMA synchronous = NORMAL",
+    f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}",
+    "PRAGMA cache_size = -32768",
+)
+
+# Classes of SQLSTATE, by their first two characters, and single states.
+_FULL_STATE = "53100"
+_TRANSIENT_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
+_MISCONFIGURED_CLASSES = frozenset({"28", "3D", "3F", "42"})
+
+
+def open_engine(url: str | URL) -> Engine:
+    """The engine of `sqlite:///PATH` or `postgresql://…`; connects when first used.
+
+    Raises ConfigurationError for any other URL, and when the driver is not installed.
+    """
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError as error:
+        raise ConfigurationError(f"{url!r} is no database URL: {error}") from error
+    backend = parsed.get_backend_name()
+    if backend == "sqlite":
+        return _open_sqlite(parsed)
+    if backend == "postgresql":
+        return _open_postgresql(parsed)
+    raise ConfigurationError(f"records are kept in sqlite: or postgresql:, not {backend!r}")
+
+
+def _open_sqlite(url: URL) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise ConfigurationError("records need a file: sqlite:///PATH")
+    try:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"no folder for {url.database}: {error.strerror}") from error
+    engine = sa.create_engine(
+        url,
+        connect_args={"timeout": BUSY_TIMEOUT_S},
+        max_overflow=-1,
+        json_serializer=_to_json,
+        hide_parameters=True,
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    _guard_forks(engine)
+    return engine
+
+
+def _open_postgresql(url: URL) -> Engine:
+    try:
+        engine = sa.create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            pool_pre_ping=True,
+            max_overflow=-1,
+            json_serializer=_to_json,
+            hide_parameters=True,
+        )
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "PostgreSQL needs one more package: pip install 'fonds[postgresql]'"
+        ) from error
+    _guard_forks(engine)
+    return engine
+
+
+def writing(engine: Engine) -> Connection:
+    """A connection whose transactions lock for writing at once, not when it may be too late."""
+    return engine.connect().execution_options(fonds_writes=True)
+
+
+_to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+
+
+def _prepare_sqlite(connection: Any, record: object) -> None:
+    # Transactions are begun by _begin_sqlite; left to itself, the driver begins them too late.
+    connection.isolation_level = None
+    for pragma in _PRAGMAS:
+        connection.execute(pragma)
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("fonds_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _guard_forks(engine: Engine) -> None:
+    """A forked child makes connections of its own instead of sharing its parent's."""
+    owner = os.getpid()
+
+    def check(connection: object, record: object, proxy: object) -> None:
+        nonlocal owner
+        if os.getpid() != owner:
+            owner = os.getpid()
+            engine.dispose(close=False)
+            raise sa.exc.DisconnectionError("this connection belongs to the parent process")
+
+    event.listen(engine, "checkout", check)
+
+
+@contextmanager
+def translated(engine: Engine) -> Iterator[None]:
+    """Raises StoreUnavailableError, StorageFullError and ConfigurationError for what they mean."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        known = _explain(error, engine)
+        if known is None:
+            raise
+        raise known from error
+    except sa.exc.StatementError as error:
+        # Our own refusal of a value, which SQLAlchemy wraps.
+        if isinstance(error.orig, FondsError):
+            raise error.orig from error
+        raise
+    except sa.exc.TimeoutError as error:
+        raise StoreUnavailableError(f"{engine.url!r}: no connection became free") from error
+
+
+def _explain(error: sa.exc.DBAPIError, engine: Engine) -> FondsError | None:
+    if engine.dialect.name == "sqlite":
+        return explain(error.orig, Path(str(engine.url.database))) if error.orig else None
+    state = getattr(error.orig, "sqlstate", None)
+    where, told = repr(engine.url), str(error.orig).strip()
+    if state == _FULL_STATE:
+        return StorageFullError(f"no space left for {where}: {told}; make room on the server.")
+    if state is None and not isinstance(error, sa.exc.OperationalError):
+        return None
+    if state is None or state[:2] in _TRANSIENT_CLASSES:
+        return StoreUnavailableError(f"{where} does not answer or refuses for now: {told}")
+    if state[:2] in _MISCONFIGURED_CLASSES:
+        return ConfigurationError(f"{where} cannot be used: {told}")
+    return None

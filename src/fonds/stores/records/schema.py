@@ -1,0 +1,175 @@
+"""The tables of the SQL store as they are now; `migrations/` makes a database so, step by step.
+
+Source: seed 003 for `pdf_meta`; the rows of `fonds.model.rows` for the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table
+
+from fonds.model.rows import Row
+from fonds.stores.records.column_types import CleanJson, CleanText, TextTuple, UtcTime
+
+metadata = sa.MetaData()
+views = sa.MetaData()
+
+
+def _sha1hex(*, key: bool = False) -> Column[str]:
+    return Column(
+        "sha1hex",
+        CleanText,
+        CheckConstraint("length(sha1hex) = 40"),
+        primary_key=key,
+        nullable=False,
+    )
+
+
+Table(
+    "file_meta",
+    metadata,
+    _sha1hex(key=True),
+    Column("sha256hex", CleanText, CheckConstraint("length(sha256hex) = 64"), nullable=False),
+    Column("md5hex", CleanText, CheckConstraint("length(md5hex) = 32"), nullable=False),
+    Column("size_bytes", BigInteger, CheckConstraint("size_bytes >= 0"), nullable=False),
+    Column("mimetype", CleanText, CheckConstraint("length(mimetype) >= 1"), nullable=False),
+    Column("capture_id", CleanText, nullable=False),
+    Column("row_created", UtcTime, nullable=False),
+)
+
+Table(
+    "cdx",
+    metadata,
+    Column("capture_id", CleanText, nullable=False),
+    _sha1hex(),
+    Column("url", CleanText, CheckConstraint("length(url) >= 1"), nullable=False),
+    Column("surt", CleanText, nullable=False),
+    Column("surt_sha1hex", CleanText, CheckConstraint("length(surt_sha1hex) = 40"), nullable=False),
+    Column("datetime", CleanText, CheckConstraint("length(datetime) = 14"), nullable=False),
+    Column("mimetype", CleanText, nullable=False),
+    Column("warc_path", CleanText, CheckConstraint("length(warc_path) >= 1"), primary_key=True),
+    Column("warc_csize", BigInteger),
+    Column("warc_offset", BigInteger, primary_key=True, autoincrement=False),
+    Column("row_created", UtcTime, nullable=False),
+    Index("cdx_sha1hex", "sha1hex"),
+    Index("cdx_surt_sha1hex", "surt_sha1hex"),
+    Index("cdx_capture_id", "capture_id"),
+)
+
+Table(
+    "pdf_meta",
+    metadata,
+    _sha1hex(key=True),
+    Column("updated", UtcTime, nullable=False, server_default=sa.func.now()),
+    Column("status", CleanText, CheckConstraint("length(status) >= 1"), nullable=False),
+    Column("has_page0_thumbnail", Boolean, nullable=False),
+    Column("page_count", Integer, CheckConstraint("page_count >= 0")),
+    Column("word_count", Integer, CheckConstraint("word_count >= 0")),
+    Column("page0_height", sa.REAL, CheckConstraint("page0_height >= 0")),
+    Column("page0_width", sa.REAL, CheckConstraint("page0_width >= 0")),
+    Column("permanent_id", CleanText, CheckConstraint("length(permanent_id) >= 1")),
+    Column("pdf_created", UtcTime),
+    Column("pdf_version", CleanText, CheckConstraint("length(pdf_version) >= 1")),
+    Column("metadata", CleanJson),
+    Column("extractor", CleanText, nullable=False),
+    Column("error_msg", CleanText),
+)
+
+Table(
+    "story_meta",
+    metadata,
+    _sha1hex(key=True),
+    Column("story_id", CleanText, nullable=False),
+    Column("updated", UtcTime, nullable=False),
+    Column("status", CleanText, CheckConstraint("length(status) >= 1"), nullable=False),
+    Column("url", CleanText, nullable=False),
+    Column("canonical_domain", CleanText, nullable=False),
+    Column("publication_date", CleanText),
+    Column("language", CleanText),
+    Column("article_title", CleanText),
+    Column("word_count", Integer, CheckConstraint("word_count >= 0"), nullable=False),
+    Column("story", CleanJson, nullable=False),
+    Column("extractor", CleanText, nullable=False),
+    Index("story_meta_story_id", "story_id"),
+)
+
+Table(
+    "inputs",
+    metadata,
+    Column("input_id", CleanText, primary_key=True),
+    Column("path", CleanText, nullable=False),
+    Column("kind", CleanText, nullable=False),
+    Column("fingerprint", CleanText, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("captures", BigInteger, nullable=False),
+    Column("tally", CleanJson, nullable=False),
+    Column("finished", Boolean, nullable=False),
+    Column("error", CleanText),
+    Column("updated", UtcTime, nullable=False),
+    Index("inputs_updated", "updated"),
+)
+
+Table(
+    "captures",
+    metadata,
+    Column("capture_id", CleanText, primary_key=True),
+    Column("input_id", CleanText, nullable=False),
+    Column("url", CleanText, nullable=False),
+    Column("datetime", CleanText, CheckConstraint("length(datetime) = 14"), nullable=False),
+    Column("place", CleanText, nullable=False),
+    Column("entered_at", UtcTime, nullable=False),
+    Index("captures_input_id", "input_id"),
+    sqlite_with_rowid=False,
+)
+
+Table(
+    "dispositions",
+    metadata,
+    Column("capture_id", CleanText, primary_key=True),
+    Column("step", CleanText, primary_key=True),
+    Column("verdict", CleanText, nullable=False),
+    Column("reason", CleanText),
+    Column("detail", CleanText, nullable=False),
+    Column("sha1hex", CleanText),
+    Column("emitted", TextTuple, nullable=False),
+    Column("emitted_count", Integer, CheckConstraint("emitted_count >= 0"), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("settled_at", UtcTime, nullable=False),
+    Index("dispositions_reason_step", "reason", "step"),
+    Index("dispositions_sha1hex", "sha1hex"),
+    # Clustered by key, so that the view reads what belongs to a capture in one place.
+    sqlite_with_rowid=False,
+)
+
+Table(
+    "fates",
+    views,
+    Column("capture_id", CleanText, primary_key=True),
+    Column("input_id", CleanText, nullable=False),
+    Column("url", CleanText, nullable=False),
+    Column("datetime", CleanText, nullable=False),
+    Column("place", CleanText, nullable=False),
+    Column("sha1hex", CleanText),
+    Column("fate", CleanText, nullable=False),
+    Column("reason", CleanText),
+    Column("step", CleanText),
+    Column("detail", CleanText),
+    Column("settled_at", UtcTime),
+)
+
+
+def table_of(kind: type[Row]) -> Table:
+    """The table or view that holds rows of this kind."""
+    return views.tables[kind.TABLE] if kind.TABLE in views.tables else metadata.tables[kind.TABLE]
+
+
+def is_view(kind: type[Row]) -> bool:
+    """Whether rows of this kind can be read only."""
+    return kind.TABLE in views.tables
+
+
+def key_columns(kind: type[Row]) -> list[Column[Any]]:
+    """The columns of the primary key, in its order."""
+    return [table_of(kind).c[name] for name in kind.KEY]

@@ -1,0 +1,204 @@
+"""The records in SQLite or PostgreSQL: one implementation in SQLAlchemy Core."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import URL, Insert, Select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fonds.model.rows import Row
+from fonds.stores.records.conditions import beyond, column, conditions, keyed, ordering
+from fonds.stores.records.engine import open_engine, translated, writing
+from fonds.stores.records.migration import NEWEST, refuse_foreign, upgrade
+from fonds.stores.records.schema import is_view, key_columns, table_of
+
+R = TypeVar("R", bound=Row)
+
+PAGE_ROWS = 1000
+KEYS_PER_STATEMENT = 500
+
+logger = logging.getLogger(__name__)
+
+
+class SqlRecords:
+    """Implements the port Records on `sqlite:///PATH` or `postgresql://…`.
+
+    Opening brings the database to the newest revision; `migrated` names the revisions that ran.
+    """
+
+    def __init__(self, url: str | URL) -> None:
+        """Raises ConfigurationError for a database that is not ours or was made by a newer Fonds."""
+        self._engine = open_engine(url)
+        try:
+            self.migrated = self.migrate()
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    def migrate(self, revision: str = NEWEST) -> list[str]:
+        """Run the migrations that are missing, all or none of them; the revisions that ran."""
+        with translated(self._engine):
+            with self._engine.connect() as connection:
+                refuse_foreign(connection)
+            if self._engine.dialect.name == "sqlite":
+                self._use_wal()
+            with writing(self._engine) as connection, connection.begin():
+                ran = upgrade(connection, revision)
+        if ran:
+            logger.info("%r: ran the migrations %s", self._engine.url, ", ".join(ran))
+        return ran
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Rows are written in the order of tables and keys, so that two writers never wait in a ring."""
+        newest = {(type(row), _key(row)): row for row in rows}
+        self._write(list(newest.values()), _upsert)
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """As `put`, for keys that do not exist yet."""
+        oldest = {(type(row), _key(row)): row for row in reversed(rows)}
+        self._write(list(oldest.values()), _insert_new)
+
+    def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
+        """The rows with these keys; keys may repeat."""
+        wanted = list(dict.fromkeys(keys))
+        found: list[R] = []
+        with translated(self._engine), self._engine.connect() as connection:
+            for chunk in _chunks(wanted):
+                query = _select(kind).where(keyed(key_columns(kind), chunk))
+                found.extend(kind(*row) for row in connection.execute(query))
+        return found
+
+    def find(
+        self,
+        kind: type[R],
+        where: Mapping[str, object] | None = None,
+        *,
+        order: Sequence[str] = (),
+        offset: int = 0,
+        count_max: int | None = None,
+    ) -> Iterator[R]:
+        """Rows in the order of keys are read in pages of their own, so that the longest walk holds no
+        transaction open and sees what is written meanwhile ahead of it; in another order all are of one
+        moment. Raises ValueError for an unknown column, at once.
+        """
+        query = _select(kind).where(*conditions(table_of(kind), where))
+        if not order and not offset:
+            return self._pages(kind, query, count_max)
+        query = query.order_by(*ordering(table_of(kind), order, key_columns(kind)))
+        return self._stream(kind, query.offset(offset).limit(count_max))
+
+    def count(
+        self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None
+    ) -> dict[tuple[Any, ...], int]:
+        """Raises ValueError for an unknown column."""
+        table = table_of(kind)
+        groups = [column(table, name) for name in by]
+        query = (
+            sa.select(*groups, sa.func.count())
+            .select_from(table)
+            .where(*conditions(table, where))
+            .group_by(*groups)
+        )
+        with translated(self._engine), self._engine.connect() as connection:
+            return {tuple(row[:-1]): row[-1] for row in connection.execute(query)}
+
+    def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
+        """All in one transaction."""
+        _refuse_view(kind)
+        with translated(self._engine), writing(self._engine) as connection, connection.begin():
+            for chunk in _chunks(sorted(set(keys))):  # type: ignore[type-var]
+                connection.execute(sa.delete(table_of(kind)).where(keyed(key_columns(kind), chunk)))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def _write(self, rows: list[Row], statement: Callable[[str, type[Row]], Insert]) -> None:
+        if not rows:
+            return
+        by_kind: dict[type[Row], list[Row]] = {}
+        for row in rows:
+            by_kind.setdefault(type(row), []).append(row)
+        with translated(self._engine), writing(self._engine) as connection, connection.begin():
+            for kind in sorted(by_kind, key=attrgetter("TABLE")):
+                names = table_of(kind).c.keys()
+                values = [
+                    {name: getattr(row, name) for name in names}
+                    for row in sorted(by_kind[kind], key=_key)
+                ]
+                connection.execute(statement(self._engine.dialect.name, kind), values)
+
+    def _pages(self, kind: type[R], query: Select[Any], count_max: int | None) -> Iterator[R]:
+        key = key_columns(kind)
+        left = count_max
+        page = query.order_by(*key)
+        while left is None or left > 0:
+            size = PAGE_ROWS if left is None else min(PAGE_ROWS, left)
+            with translated(self._engine), self._engine.connect() as connection:
+                rows = [kind(*row) for row in connection.execute(page.limit(size))]
+            yield from rows
+            if len(rows) < size:
+                return
+            left = None if left is None else left - size
+            page = query.where(beyond(key, _key(rows[-1]))).order_by(*key)
+
+    def _stream(self, kind: type[R], query: Select[Any]) -> Iterator[R]:
+        with translated(self._engine), self._engine.connect() as connection:
+            for row in connection.execution_options(yield_per=PAGE_ROWS).execute(query):
+                yield kind(*row)
+
+    def _use_wal(self) -> None:
+        """Readers then never wait for a writer. Outside any transaction, else SQLite refuses."""
+        connection = self._engine.raw_connection()
+        try:
+            connection.cursor().execute("PRAGMA journal_mode = WAL").close()
+        finally:
+            connection.close()
+
+
+def open_sqlite(path: Path) -> SqlRecords:
+    """The records in one SQLite file."""
+    return SqlRecords(URL.create("sqlite", database=str(path)))
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in row.KEY)
+
+
+def _select(kind: type[Row]) -> Select[Any]:
+    return sa.select(*table_of(kind).c)
+
+
+def _refuse_view(kind: type[Row]) -> None:
+    if is_view(kind):
+        raise TypeError(f"{kind.TABLE} is a view: its rows can be read only")
+
+
+def _insert(dialect: str, kind: type[Row]) -> postgresql.Insert | sqlite.Insert:
+    _refuse_view(kind)
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(table_of(kind))
+
+
+@cache
+def _upsert(dialect: str, kind: type[Row]) -> Insert:
+    statement = _insert(dialect, kind)
+    changed = {each.name: each for each in statement.excluded if each.name not in kind.KEY}
+    return statement.on_conflict_do_update(index_elements=kind.KEY, set_=changed)
+
+
+@cache
+def _insert_new(dialect: str, kind: type[Row]) -> Insert:
+    return _insert(dialect, kind).on_conflict_do_nothing(index_elements=kind.KEY)
+
+
+def _chunks(keys: Sequence[object]) -> Iterator[Sequence[object]]:
+    for start in range(0, len(keys), KEYS_PER_STATEMENT):
+        yield keys[start : start + KEYS_PER_STATEMENT]

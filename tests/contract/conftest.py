@@ -1,0 +1,106 @@
+"""The backends every contract suite runs against; a line below adds one.
+
+A backend is opened by a function of a folder and a name, both fresh for each test: a folder serves
+backends on this machine, a name those on servers, which outlive the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from fonds.queues.sqlite import SqliteQueue
+from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.table.sqlite import SqliteTable
+
+POSTGRESQL_URL = os.environ.get("TEST_POSTGRESQL_URL", "")
+"""A database the suites may make schemas in; without it, PostgreSQL is left out."""
+
+
+def _in_schema(_: Path, name: str) -> SqlRecords:
+    """A schema of its own on the server named by TEST_POSTGRESQL_URL."""
+    url = sa.make_url(POSTGRESQL_URL).set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {name}"))
+    engine.dispose()
+    return SqlRecords(url.update_query_dict({"options": f"-csearch_path={name}"}))
+
+
+Opener = Callable[[Path, str], Any]
+
+QUEUES: dict[str, Opener] = {"sqlite": lambda folder, _: SqliteQueue(folder / "queue.sqlite")}
+TABLES: dict[str, Opener] = {"sqlite": lambda folder, _: SqliteTable(folder / "table.sqlite")}
+BLOBS: dict[str, Opener] = {"folder": lambda folder, _: FolderBlobs(folder / "blobs")}
+RECORDS: dict[str, Opener] = {
+    "sqlite": lambda folder, _: open_sqlite(folder / "records.sqlite"),
+    **({"postgresql": _in_schema} if POSTGRESQL_URL else {}),
+}
+
+
+@pytest.fixture
+def name() -> str:
+    """Something no other test and no earlier run was called."""
+    return f"t{secrets.token_hex(6)}"
+
+
+@pytest.fixture
+def opened(tmp_path: Path, name: str) -> Iterator[Callable[[Opener], Any]]:
+    """Opens backends, all at the same place, and closes them when the test is over."""
+    with ExitStack() as stack:
+
+        def open_one(opener: Opener) -> Any:
+            backend = opener(tmp_path, name)
+            stack.callback(getattr(backend, "close", lambda: None))
+            return backend
+
+        yield open_one
+
+
+@pytest.fixture(params=QUEUES.values(), ids=QUEUES.keys())
+def open_queue(
+    request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
+) -> Callable[[], Any]:
+    """Each call opens the same queue once more, as another process would."""
+    return lambda: opened(request.param)
+
+
+@pytest.fixture
+def queue(open_queue: Callable[[], Any]) -> Any:
+    return open_queue()
+
+
+@pytest.fixture(params=TABLES.values(), ids=TABLES.keys())
+def open_tables(
+    request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
+) -> Callable[[], Any]:
+    return lambda: opened(request.param)
+
+
+@pytest.fixture(params=RECORDS.values(), ids=RECORDS.keys())
+def open_records(
+    request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
+) -> Callable[[], Any]:
+    return lambda: opened(request.param)
+
+
+@pytest.fixture
+def records(open_records: Callable[[], Any], name: str) -> Iterator[Any]:
+    store = open_records()
+    yield store
+    if POSTGRESQL_URL and store._engine.dialect.name == "postgresql":
+        with store._engine.begin() as connection:
+            connection.execute(sa.text(f"DROP SCHEMA {name} CASCADE"))
+
+
+@pytest.fixture(params=BLOBS.values(), ids=BLOBS.keys())
+def blobs(request: pytest.FixtureRequest, opened: Callable[[Opener], Any]) -> Any:
+    return opened(request.param)

@@ -1,0 +1,71 @@
+"""Rows for the suites of the records store: each builder fills in what a test does not care about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fonds.model.rows import (
+    CaptureRow,
+    CdxRow,
+    DispositionRow,
+    FileMetaRow,
+    InputRow,
+    PdfMetaRow,
+    StoryMetaRow,
+)
+
+NOON = datetime(2024, 5, 6, 12, 0, 0, 123456, UTC)
+
+
+def file_row(number: int, **changes: Any) -> FileMetaRow:
+    row = FileMetaRow(
+        f"{number:040x}", "b" * 64, "c" * 32, 2**40, "application/pdf", "capture", NOON
+    )
+    return replace(row, **changes)
+
+
+def cdx_row(path: str, offset: int, **changes: Any) -> CdxRow:
+    row = CdxRow(
+        f"{path}:{offset}", "a" * 40, "http://x.org/", "org,x)/", "d" * 40, "20240506120000",
+        "text/html", path, None, offset, NOON,
+    )  # fmt: skip
+    return replace(row, **changes)
+
+
+def pdf_row(**changes: Any) -> PdfMetaRow:
+    row = PdfMetaRow(
+        "a" * 40, NOON, "success", True, 3, 700, 841.875, 595.25, "0f1e", NOON - timedelta(days=900),
+        "1.7", {"title": "Über", "pages": [1, None, {"deep": True}]}, "pdf/1", None,
+    )  # fmt: skip
+    return replace(row, **changes)
+
+
+def story_row(**changes: Any) -> StoryMetaRow:
+    row = StoryMetaRow(
+        "a" * 40, "story-1", NOON, "success", "http://x.org/a", "x.org", "2024-05-06", "de", "Titel",
+        12, {"rss_entry": {"link": None}}, "page/1",
+    )  # fmt: skip
+    return replace(row, **changes)
+
+
+def input_row(input_id: str, **changes: Any) -> InputRow:
+    row = InputRow(
+        input_id, "a.warc.gz", "warc", "1-2", 2**40, 5, {"not-a-capture": 2}, False, None, NOON
+    )
+    return replace(row, **changes)
+
+
+def capture(capture_id: str, input_id: str = "input") -> CaptureRow:
+    return CaptureRow(capture_id, input_id, "http://x.org/", "20240506120000", "a.warc.gz:9", NOON)
+
+
+def ended(
+    capture_id: str, step: str, verdict: str, *emitted: str, minute: int = 0, **changes: Any
+) -> DispositionRow:
+    row = DispositionRow(
+        capture_id, step, verdict, None, "", None, emitted, len(emitted), 0,
+        NOON + timedelta(minutes=minute),
+    )  # fmt: skip
+    return replace(row, **changes)

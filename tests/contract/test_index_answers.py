@@ -1,0 +1,207 @@
+"""The promises of the Index port, kept by every backend: ranking, filters, counts and snippets."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from contract.index_backends import BACKENDS, document, found, opened
+from fonds.model.document import SearchQuery, SearchResults
+from fonds.model.file import Kind
+from fonds.ports import Index
+
+
+@pytest.fixture(params=BACKENDS)
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
+    with opened(request.param, tmp_path / "index") as index:
+        yield index
+
+
+def marked(results: SearchResults) -> list[str]:
+    snippet = results.hits[0].snippet
+    return [snippet.text[start:end] for start, end in snippet.marks]
+
+
+class TestRanking:
+    def test_the_title_weighs_more_than_the_text(self, index):
+        filler = [
+            document(f"other{number}", "ships and prices", "Harbour news") for number in range(20)
+        ]
+        index.put(
+            [
+                *filler,
+                document("text", "flood " * 30 + "in the valley", "Valley news"),
+                document("title", "The river rose in the valley", "Flood at night"),
+            ]
+        )
+        results = index.search(SearchQuery("flood"))
+        assert [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits] == ["title", "text"]
+        assert results.hits[0].score > results.hits[1].score > 0
+
+    def test_hits_carry_everything_but_the_text(self, index):
+        whole = document("a", "a river", "Title", page_count=2, has_thumbnail=True)
+        index.put([whole])
+        hit = index.search(SearchQuery("river")).hits[0]
+        assert hit.document == replace(whole, text_content="")
+
+    def test_filters_do_not_change_the_score(self, index):
+        index.put([document("a", "river"), document("b", "lake")])
+        plain = index.search(SearchQuery("river")).hits[0].score
+        filtered = SearchQuery(
+            "river", kinds=[Kind.STORY], languages=["en"], date_from=date(2000, 1, 1)
+        )
+        assert index.search(filtered).hits[0].score == pytest.approx(plain)
+
+
+class TestFiltersAndOrder:
+    @pytest.fixture(autouse=True)
+    def _documents(self, index):
+        index.put(
+            [
+                document(
+                    "jan", publication_date=date(2024, 1, 31), language="de", collection="one"
+                ),
+                document("feb", publication_date=date(2024, 2, 1), kind=Kind.PDF, collection="two"),
+                document("mar", publication_date=date(2024, 3, 5), canonical_domain="b.example"),
+                document(
+                    "none", publication_date=None, language=None, canonical_domain="c.example"
+                ),
+            ]
+        )
+
+    @pytest.mark.parametrize(
+        ("query", "expected"),
+        [
+            ({"kinds": [Kind.PDF]}, {"feb"}),
+            ({"kinds": [Kind.PDF, Kind.STORY]}, {"jan", "feb", "mar", "none"}),
+            ({"languages": ["de"]}, {"jan"}),
+            ({"languages": ["de", "fr"]}, {"jan"}),
+            ({"domains": ["b.example", "c.example"]}, {"mar", "none"}),
+            ({"domains": ["example"]}, set()),
+            ({"collections": ["one"]}, {"jan"}),
+            ({"collections": ["one"], "languages": ["en"]}, set()),
+            ({"date_from": date(2024, 2, 1)}, {"feb", "mar"}),
+            ({"date_to": date(2024, 2, 1)}, {"jan", "feb"}),
+            ({"date_from": date(2024, 1, 31), "date_to": date(2024, 1, 31)}, {"jan"}),
+            ({"date_from": date(2024, 3, 1), "date_to": date(2024, 2, 1)}, set()),
+            ({"undated": True}, {"none"}),
+            ({"undated": True, "date_from": date(2024, 1, 1)}, set()),
+        ],
+    )
+    def test_filters_of_one_field_are_alternatives_and_of_several_hold_together(
+        self, index, query, expected
+    ):
+        assert found(index, **query) == expected
+        assert found(index, "some text", **query) == expected
+
+    @pytest.mark.parametrize(
+        ("sort", "expected"),
+        [("newest", ["mar", "feb", "jan", "none"]), ("oldest", ["jan", "feb", "mar", "none"])],
+    )
+    def test_sorting_by_date_puts_the_undated_last(self, index, sort, expected):
+        results = index.search(SearchQuery(sort=sort))
+        assert [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits] == expected
+
+    def test_pages_follow_each_other_without_gap(self, index):
+        pages = [index.search(SearchQuery(sort="oldest", offset=n, count_max=1)) for n in range(5)]
+        names = [[hit.document.url.rsplit("/", 1)[-1] for hit in page.hits] for page in pages]
+        assert names == [["jan"], ["feb"], ["mar"], ["none"], []]
+        assert {page.total for page in pages} == {4}
+
+    def test_a_page_of_nothing_still_counts(self, index):
+        results = index.search(SearchQuery(count_max=0))
+        assert (results.total, list(results.hits), results.undated) == (4, [], 1)
+
+    def test_the_last_page_allowed_ends_at_ten_thousand(self, index):
+        assert index.search(SearchQuery(offset=9_990, count_max=10)).total == 4
+        with pytest.raises(ValueError, match="10,000"):
+            index.search(SearchQuery(offset=9_991, count_max=10))
+
+    @pytest.mark.parametrize("query", [{"offset": -1}, {"count_max": -1}, {"sort": "size"}])
+    def test_senseless_pages_and_orders_are_refused(self, index, query):
+        with pytest.raises(ValueError, match="\\."):
+            index.search(SearchQuery(**query))
+
+
+class TestCounts:
+    def test_facets_count_all_matches_and_not_just_the_page(self, index):
+        index.put(
+            [
+                document("a", "river", kind=Kind.PDF, canonical_domain="a.example"),
+                document("b", "river", canonical_domain="a.example", language="de"),
+                document("c", "river", canonical_domain="c.example", language=None),
+                document("d", "lake", canonical_domain="d.example"),
+            ]
+        )
+        facets = index.search(SearchQuery("river", count_max=1)).facets
+        assert {key: list(map(tuple, values)) for key, values in facets.items()} == {
+            "kind": [("story", 2), ("pdf", 1)],
+            "language": [("de", 1), ("en", 1)],
+            "canonical_domain": [("a.example", 2), ("c.example", 1)],
+            "collection": [("default", 3)],
+        }
+
+    def test_a_facet_has_its_twenty_largest_values(self, index):
+        index.put(
+            [
+                document(f"{site}-{number}", canonical_domain=f"site{site:02}.example")
+                for site in range(25)
+                for number in range(site + 1)
+            ]
+        )
+        values = list(index.search(SearchQuery()).facets["canonical_domain"])
+        assert values == [(f"site{site:02}.example", site + 1) for site in range(24, 4, -1)]
+
+    def test_months_and_the_undated_add_up_to_the_total(self, index):
+        days = [
+            date(2023, 12, 31),
+            date(2024, 1, 1),
+            date(2024, 1, 31),
+            None,
+            None,
+            date(1999, 7, 2),
+        ]
+        index.put(
+            [document(str(n), "river", publication_date=day) for n, day in enumerate(days)]
+            + [document("other", "lake", publication_date=date(2020, 1, 1))]
+        )
+        results = index.search(SearchQuery("river"))
+        assert list(map(tuple, results.dates)) == [("1999-07", 1), ("2023-12", 1), ("2024-01", 2)]
+        assert results.undated == 2
+        assert results.total == 6
+
+
+class TestSnippets:
+    def test_marks_count_characters_of_the_snippet(self, index):
+        index.put(
+            [document("a", "Öl & <b>Wasser</b>: die größte Überschwemmung 🌊 am Fluß seit 1900.")]
+        )
+        results = index.search(SearchQuery("uberschwemmung fluss"))
+        assert marked(results) == ["Überschwemmung", "Fluß"]
+        assert "<b>Wasser</b>" in results.hits[0].snippet.text
+
+    def test_the_passage_lies_where_the_words_stand(self, index):
+        text = (
+            "nothing here. " * 300 + "At last the comet appeared over the hills. " + "more. " * 300
+        )
+        index.put([document("a", text)])
+        results = index.search(SearchQuery("comet hills"))
+        assert marked(results) == ["comet", "hills"]
+        assert len(results.hits[0].snippet.text) <= 400
+
+    def test_without_a_match_in_the_text_its_beginning_is_shown(self, index):
+        index.put([document("a", "The first words of a long story. " * 40, "Comet")])
+        snippet = index.search(SearchQuery("comet")).hits[0].snippet
+        assert snippet.text.startswith("The first words of a long story.")
+        assert len(snippet.text) <= 400
+        assert not snippet.marks
+
+    def test_characters_of_spaceless_scripts_are_marked(self, index):
+        index.put([document("a", "大雨のため東京タワーは休みです。")])
+        assert "".join(marked(index.search(SearchQuery("東京タワー")))) == "東京タワー"
+
+    def test_a_document_without_text_has_an_empty_snippet(self, index):
+        index.put([document("a", "", "Comet")])
+        assert index.search(SearchQuery("comet")).hits[0].snippet.text == ""

@@ -1,0 +1,145 @@
+"""What every wide-row table promises (`fonds.ports.Table`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fonds.model.errors import ConfigurationError
+from fonds.ports import Table
+
+FAMILIES = ("f", "file")
+
+
+@pytest.fixture
+def tables(open_tables: Callable[[], Table], name: str) -> Table:
+    store = open_tables()
+    store.declare(name, FAMILIES)
+    return store
+
+
+def test_cells_are_read_as_they_were_written(tables: Table, name: str) -> None:
+    cells = {"f:c": b"\x00\xff", "file:size": b"", "file:größe": b"x"}
+    tables.put(name, [(b"key", cells)])
+    assert tables.get(name, [b"key"]) == {b"key": cells}
+
+
+def test_a_put_replaces_its_cells_and_leaves_the_others(tables: Table, name: str) -> None:
+    tables.put(name, [(b"key", {"f:a": b"old", "f:b": b"kept"})])
+    tables.put(name, [(b"key", {"f:a": b"new", "file:c": b"added"})])
+    assert tables.get(name, [b"key"])[b"key"] == {
+        "f:a": b"new",
+        "f:b": b"kept",
+        "file:c": b"added",
+    }
+
+
+def test_of_one_cell_written_twice_in_a_put_the_last_stays(tables: Table, name: str) -> None:
+    tables.put(name, [(b"key", {"f:a": b"1"}), (b"key", {"f:a": b"2"})])
+    assert tables.get(name, [b"key"]) == {b"key": {"f:a": b"2"}}
+
+
+def test_absent_rows_are_absent(tables: Table, name: str) -> None:
+    tables.put(name, [(b"here", {"f:a": b"1"})])
+    assert tables.get(name, [b"here", b"not", b"here"]) == {b"here": {"f:a": b"1"}}
+    assert tables.get(name, []) == {}
+
+
+def test_more_keys_than_fit_one_request_are_found(tables: Table, name: str) -> None:
+    keys = [i.to_bytes(4, "big") for i in range(3000)]
+    tables.put(name, [(key, {"f:a": key}) for key in keys])
+    assert tables.get(name, keys) == {key: {"f:a": key} for key in keys}
+
+
+def test_deleted_rows_are_gone_whole_and_others_stay(tables: Table, name: str) -> None:
+    tables.put(name, [(b"a", {"f:x": b"1", "file:y": b"2"}), (b"b", {"f:x": b"3"})])
+    tables.delete(name, [b"a", b"never there"])
+    assert tables.scan(name) == [(b"b", {"f:x": b"3"})]
+
+
+def test_tables_keep_their_rows_apart(tables: Table, name: str) -> None:
+    tables.declare(f"{name}-b", ["f"])
+    tables.put(name, [(b"key", {"f:a": b"first"})])
+    tables.put(f"{name}-b", [(b"key", {"f:a": b"second"})])
+    tables.delete(f"{name}-b", [b"key"])
+    assert tables.get(name, [b"key"]) == {b"key": {"f:a": b"first"}}
+
+
+def test_declaring_again_keeps_the_rows(tables: Table, name: str) -> None:
+    tables.put(name, [(b"key", {"f:a": b"1"})])
+    tables.declare(name, tuple(reversed(FAMILIES)))
+    assert tables.get(name, [b"key"])
+
+
+def test_other_families_than_declared_are_refused(tables: Table, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="families"):
+        tables.declare(name, ["f"])
+
+
+def test_an_undeclared_table_is_refused(tables: Table, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="no table"):
+        tables.put(f"{name}-unknown", [(b"key", {"f:a": b"1"})])
+    with pytest.raises(ConfigurationError, match="no table"):
+        tables.get(f"{name}-unknown", [b"key"])
+
+
+@pytest.mark.parametrize("column", ["grobid0:status", "nofamily", ":a"])
+def test_an_undeclared_family_is_refused_and_nothing_is_written(
+    tables: Table, name: str, column: str
+) -> None:
+    with pytest.raises(ConfigurationError, match="family"):
+        tables.put(name, [(b"fine", {"f:a": b"1"}), (b"wrong", {column: b"2"})])
+    assert tables.get(name, [b"wrong"]) == {}
+
+
+def test_a_scan_goes_on_where_the_last_one_ended(tables: Table, name: str) -> None:
+    keys = [i.to_bytes(2, "big") for i in range(25)]
+    tables.put(name, [(key, {"f:a": key, "f:b": b""}) for key in keys])
+    seen: list[bytes] = []
+    after: bytes | None = None
+    while rows := tables.scan(name, after=after, count_max=10):
+        assert len(rows) <= 10
+        seen += [key for key, _ in rows]
+        after = rows[-1][0]
+    assert seen == keys
+
+
+def test_a_scan_for_none_reads_none(tables: Table, name: str) -> None:
+    tables.put(name, [(b"a", {"f:x": b"1"})])
+    assert tables.scan(name, count_max=0) == []
+
+
+def test_what_is_written_outlives_the_handle(
+    open_tables: Callable[[], Table], tables: Table, name: str
+) -> None:
+    tables.put(name, [(b"key", {"f:a": b"1"})])
+    assert open_tables().get(name, [b"key"]) == {b"key": {"f:a": b"1"}}
+
+
+KEYS = st.binary(min_size=1, max_size=4) | st.sampled_from(
+    [b"\xff", b"\xff\xff", b"\xff\xfe", b"\x00", b"a\xff", b"a\xff\xff\x00", b"b"]
+)
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(
+    keys=st.sets(KEYS, max_size=12),
+    prefix=st.binary(max_size=2) | st.sampled_from([b"\xff", b"a\xff", b"\xff\xff"]),
+    after=st.none() | KEYS,
+    count_max=st.integers(1, 6),
+)
+def test_a_scan_is_what_sorting_and_filtering_bytes_would_give(
+    tables: Table, name: str, keys: set[bytes], prefix: bytes, after: bytes | None, count_max: int
+) -> None:
+    tables.delete(name, [key for key, _ in tables.scan(name)])
+    tables.put(name, [(key, {"f:a": key}) for key in keys])
+    expected = [
+        key for key in sorted(keys) if key.startswith(prefix) and (after is None or key > after)
+    ]
+    found = tables.scan(name, prefix, after=after, count_max=count_max)
+    assert found == [(key, {"f:a": key}) for key in expected[:count_max]]

@@ -1,0 +1,80 @@
+"""Telling whether a process named earlier is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fonds.queues import process_identity
+from fonds.queues.process_identity import identify, is_gone
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc here")
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that lives until it is killed."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_this_process_and_one_that_runs_are_not_gone(sleeper: subprocess.Popen[bytes]) -> None:
+    assert not is_gone(identify())
+    assert not is_gone(identify(sleeper.pid))
+
+
+def test_a_killed_process_is_gone_even_before_its_parent_takes_notice(
+    sleeper: subprocess.Popen[bytes],
+) -> None:
+    identity = identify(sleeper.pid)
+    sleeper.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
+    assert is_gone(identity)
+    sleeper.wait()
+    assert is_gone(identity)
+
+
+def test_a_later_process_with_the_same_number_is_another() -> None:
+    boot_id, namespace, pid, start = identify().split("/")
+    assert is_gone(f"{boot_id}/{namespace}/{pid}/{int(start) - 1}")
+
+
+def test_after_a_restart_of_the_machine_everybody_is_gone() -> None:
+    _, namespace, pid, start = identify().split("/")
+    assert is_gone(f"00000000-0000/{namespace}/{pid}/{start}")
+
+
+def test_a_process_in_another_container_cannot_be_told_and_counts_as_there() -> None:
+    boot_id, _, _, _ = identify().split("/")
+    assert not is_gone(f"{boot_id}/1/999999/5")
+
+
+def test_a_program_name_with_blanks_and_parentheses_is_no_hindrance(tmp_path: Path) -> None:
+    odd = tmp_path / ") S 1 (x y"
+    odd.symlink_to(sys.executable)
+    process = subprocess.Popen([odd, "-c", "input()"], stdin=subprocess.PIPE)
+    identity = identify(process.pid)
+    assert identity.rpartition("/")[2].isdigit()
+    assert not is_gone(identity)
+    process.kill()
+    process.communicate()
+    assert is_gone(identity)
+
+
+def test_where_the_system_tells_no_start_the_number_decides(
+    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_identity, "_start", lambda pid: None)
+    identity = identify(sleeper.pid)
+    assert not is_gone(identity)
+    sleeper.kill()
+    sleeper.wait()
+    assert is_gone(identity)

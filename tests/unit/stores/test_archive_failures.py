@@ -1,0 +1,150 @@
+"""Disks that fill up and folders that cannot be written, while an archive is at work."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fonds.model.archive import ArchiveEntry
+from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.stores.archive import appender, volume
+from fonds.stores.archive.local import LocalArchive
+
+AT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+
+
+def entry(number: int, size_bytes: int = 1000) -> ArchiveEntry:
+    # Random bytes do not shrink: what is written is as long as what is given.
+    return ArchiveEntry(
+        str(number), f"http://example.org/{number}", AT, "text/html", os.urandom(size_bytes)
+    )
+
+
+class Disk:
+    """Takes so many bytes more, the last of them in part, and then is full."""
+
+    def __init__(self) -> None:
+        self.room_bytes = 10**9
+        self.error = errno.ENOSPC
+        self._write = os.write
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if self.room_bytes <= 0:
+            raise OSError(self.error, os.strerror(self.error))
+        taken = self._write(descriptor, bytes(data[: self.room_bytes]))
+        self.room_bytes -= taken
+        return taken
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    full = Disk()
+    monkeypatch.setattr(appender.os, "write", full.write)
+    return full
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[LocalArchive]:
+    opened = LocalArchive(tmp_path, stories_max=4, now=lambda: AT)
+    yield opened
+    opened.finish()
+
+
+def names(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "archive").iterdir())
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(
+    archive: LocalArchive, disk: Disk, tmp_path: Path
+) -> None:
+    (first,) = archive.write([entry(1)])
+    path = tmp_path / first.place.path
+    before = path.read_bytes()
+    disk.room_bytes = 1500
+    with pytest.raises(StorageFullError, match="no room"):
+        archive.write([entry(2), entry(3)])
+    assert path.read_bytes() == before
+    disk.room_bytes = 10**9
+    (fourth,) = archive.write([entry(4)])
+    assert fourth.place.offset == len(before)
+    assert len(archive.read(fourth.place).body) == 1000
+
+
+@pytest.mark.parametrize("room_bytes", [0, 10, 1500, 400_000])
+def test_a_disk_full_from_the_start_leaves_no_file(
+    room_bytes: int, archive: LocalArchive, disk: Disk, tmp_path: Path
+) -> None:
+    disk.room_bytes = room_bytes
+    with pytest.raises(StorageFullError):
+        archive.write([entry(1), entry(2, 600_000)])
+    assert names(tmp_path) == []
+    disk.room_bytes = 10**9
+    assert len(archive.write([entry(1)])) == 1
+
+
+def test_a_batch_over_several_files_fails_as_a_whole(
+    archive: LocalArchive, disk: Disk, tmp_path: Path
+) -> None:
+    (first,) = archive.write([entry(1)])
+    path = tmp_path / first.place.path
+    before = path.read_bytes()
+    disk.room_bytes = 8000
+    with pytest.raises(StorageFullError):
+        archive.write([entry(n) for n in range(2, 14)])
+    assert path.read_bytes() == before
+    assert names(tmp_path) == [path.name, path.name + ".open"]
+
+
+def test_an_index_without_room_costs_no_bodies(
+    archive: LocalArchive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(path: Path, lines: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(volume, "write_index", full)
+        archived = archive.write([entry(n) for n in range(6)])
+        with pytest.raises(StorageFullError):
+            archive.write([entry(7)])
+    assert len(archived) == 6
+    archive.write([entry(8)])
+    assert sum(name.endswith(".cdxj") for name in names(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.EDQUOT, StorageFullError),
+        (errno.EROFS, ConfigurationError),
+        (errno.EACCES, ConfigurationError),
+        (errno.EIO, StoreUnavailableError),
+    ],
+)
+def test_faults_of_the_file_system_are_told_apart(
+    number: int, kind: type[Exception], archive: LocalArchive, disk: Disk
+) -> None:
+    disk.room_bytes, disk.error = 0, number
+    with pytest.raises(kind):
+        archive.write([entry(1)])
+
+
+def test_a_file_in_place_of_the_folder_is_a_matter_for_people(tmp_path: Path) -> None:
+    (tmp_path / "archive").write_bytes(b"")
+    with pytest.raises(ConfigurationError):
+        LocalArchive(tmp_path).write([entry(1)])
+
+
+def test_names_hold_prefix_time_serial_and_host(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(volume.socket, "gethostname", lambda: "my host/é")
+    for serial in range(2):
+        archive = LocalArchive(tmp_path, prefix="mc", now=lambda: AT)
+        (one,) = archive.write([entry(1)])
+        archive.finish()
+        assert one.place.path == f"archive/mc-20240305060708-{serial:05d}-my-host-.warc.gz"

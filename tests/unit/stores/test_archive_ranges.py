@@ -1,0 +1,229 @@
+"""Records behind URLs: range requests against a real server on this machine."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from fixtures import warcs
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError, StoreUnavailableError
+from fonds.stores.archive.local import LocalArchive
+from fonds.stores.archive.places import PlaceReader
+from fonds.stores.archive.ranges import RangeReader, is_public
+
+RECORDS = [warcs.warcinfo(), warcs.http_response(bytes(range(256)) * 4000), warcs.http_response()]
+MEMBERS = [warcs.gzipped([record]) for record in RECORDS]
+OFFSETS = warcs.offsets(MEMBERS)
+DICTIONARY = warcs.train_dictionary()
+ZSTD = warcs.zstandarded(RECORDS, dictionary=DICTIONARY)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves ranges of files held in memory; other paths misbehave as their names say."""
+
+    files: ClassVar = {"/a.warc.gz": b"".join(MEMBERS), "/a.warc.zst": ZSTD}
+    asked: ClassVar[list[tuple[int, int]]] = []
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path in ("/404", "/403", "/500", "/429"):
+            self._answer(int(path[1:]))
+        elif path == "/moved":
+            self._answer(302, Location=f"/a.warc.gz?{self.headers['Host']}")
+        elif path == "/round":
+            self._answer(302, Location="/round")
+        elif path == "/to-ftp":
+            self._answer(302, Location="ftp://127.0.0.1:21/a.warc.gz")
+        elif path == "/to-private":
+            self._answer(302, Location="http://10.0.0.1/a.warc.gz")
+        elif path == "/whole":
+            self._answer(200, self.files["/a.warc.gz"])
+        elif path == "/elsewhere":
+            self._answer(206, b"abc", **{"Content-Range": "bytes 0-2/100"})
+        elif path == "/nonsense":
+            self._answer(206, b"abc", **{"Content-Range": "lines 1 to 3"})
+        elif path == "/cut":
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {OFFSETS[1]}-9999/10000")
+            self.send_header("Content-Length", "9999")
+            self.end_headers()
+            self.wfile.write(b"abc")
+        else:
+            self._range(self.files[path])
+
+    def _range(self, data: bytes) -> None:
+        match = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"])
+        assert match
+        start, stop = int(match[1]), min(int(match[2]) + 1, len(data))
+        self.asked.append((start, stop))
+        if start >= len(data):
+            self._answer(416)
+        else:
+            what = f"bytes {start}-{stop - 1}/{len(data)}"
+            self._answer(206, data[start:stop], **{"Content-Range": what})
+
+    def _answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
+        thread = threading.Thread(target=serving.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{serving.server_port}"
+        serving.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def read(server: str, tmp_path: Path) -> Callable[..., bytes]:
+    Handler.asked.clear()
+    ranges = RangeReader(3_000_000, is_allowed=lambda address: address == "127.0.0.1")
+    reader = PlaceReader(tmp_path, ranges, body_max_bytes=2_000_000)
+
+    def read_at(path: str, offset: int = 0, size_bytes: int | None = None) -> bytes:
+        return reader.read(Place(PlaceKind.WARC, server + path, offset, size_bytes)).body
+
+    return read_at
+
+
+def test_a_record_is_read_with_one_request_when_its_length_is_known(read) -> None:
+    body = read("/a.warc.gz", OFFSETS[1], len(MEMBERS[1]))
+    assert body == bytes(range(256)) * 4000
+    assert Handler.asked[0] == (OFFSETS[1], OFFSETS[2])
+    assert len(Handler.asked) <= 2
+
+
+def test_a_record_of_unknown_length_is_read_in_blocks(read) -> None:
+    assert read("/a.warc.gz", OFFSETS[1]) == bytes(range(256)) * 4000
+    assert read("/a.warc.gz", OFFSETS[2]) == warcs.PAGE
+
+
+def test_a_zstd_dictionary_is_fetched_from_the_start_of_the_file(read) -> None:
+    offset = ZSTD.rindex(b"\x28\xb5\x2f\xfd")
+    assert read("/a.warc.zst", offset) == warcs.PAGE
+
+
+def test_redirects_are_followed(read) -> None:
+    assert read("/moved", OFFSETS[2]) == warcs.PAGE
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/404", Reason.MISSING_SOURCE),
+        ("/403", Reason.UNREADABLE_SOURCE),
+        ("/round", Reason.UNREADABLE_SOURCE),
+        ("/whole", Reason.UNREADABLE_SOURCE),
+        ("/elsewhere", Reason.UNREADABLE_SOURCE),
+        ("/nonsense", Reason.UNREADABLE_SOURCE),
+        ("/to-ftp", Reason.UNREADABLE_SOURCE),
+        ("/to-private", Reason.UNREADABLE_SOURCE),
+    ],
+)
+def test_a_server_that_will_not_is_a_permanent_fault(path: str, reason: Reason, read) -> None:
+    with pytest.raises(PermanentError) as raised:
+        read(path, OFFSETS[1])
+    assert raised.value.reason is reason
+    assert path in str(raised.value)
+
+
+@pytest.mark.parametrize("path", ["/500", "/429"])
+def test_a_server_that_cannot_just_now_is_a_passing_fault(path: str, read) -> None:
+    with pytest.raises(StoreUnavailableError):
+        read(path)
+
+
+def test_a_connection_that_breaks_off_is_a_passing_fault(read) -> None:
+    with pytest.raises(StoreUnavailableError):
+        read("/cut", OFFSETS[1])
+
+
+def test_an_offset_beyond_the_end_is_damage(read) -> None:
+    with pytest.raises(PermanentError) as raised:
+        read("/a.warc.gz", 10**7)
+    assert raised.value.reason is Reason.DAMAGED_RECORD
+
+
+def test_no_server_at_all_is_a_passing_fault(tmp_path: Path) -> None:
+    archive = LocalArchive(tmp_path, private_addresses=True)
+    with pytest.raises(StoreUnavailableError):
+        archive.read(Place(PlaceKind.WARC, "http://127.0.0.1:9/a.warc.gz"))
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0x7f.1"]
+)
+def test_private_addresses_are_refused_unless_allowed(host: str, tmp_path: Path) -> None:
+    with pytest.raises(PermanentError) as raised:
+        LocalArchive(tmp_path).read(Place(PlaceKind.WARC, f"http://{host}:1/a.warc.gz"))
+    assert raised.value.reason is Reason.UNREADABLE_SOURCE
+
+
+def test_one_private_address_among_several_is_enough_to_refuse(tmp_path: Path) -> None:
+    ranges = RangeReader(10**6, resolve=lambda host, port: ["93.184.216.34", "10.0.0.1"])
+    reader = PlaceReader(tmp_path, ranges, body_max_bytes=10**6)
+    with pytest.raises(PermanentError, match="private"):
+        reader.read(Place(PlaceKind.WARC, "http://example.org/a.warc.gz"))
+
+
+@pytest.mark.parametrize("url", ["http://", "http://:80/", "https://a:99999/", "http://[::1/"])
+def test_a_useless_url_is_a_permanent_fault(url: str, tmp_path: Path) -> None:
+    with pytest.raises(PermanentError):
+        LocalArchive(tmp_path).read(Place(PlaceKind.WARC, url))
+
+
+@pytest.mark.parametrize("kind", [PlaceKind.FILE, PlaceKind.ZIP])
+def test_only_records_are_read_from_urls(kind: PlaceKind, tmp_path: Path) -> None:
+    with pytest.raises(PermanentError) as raised:
+        LocalArchive(tmp_path).read(Place(kind, "https://example.org/a.pdf", member="a"))
+    assert raised.value.reason is Reason.UNREADABLE_SOURCE
+
+
+def test_a_record_that_needs_too_many_bytes_is_refused(server: str, tmp_path: Path) -> None:
+    ranges = RangeReader(1000, is_allowed=lambda _: True)
+    reader = PlaceReader(tmp_path, ranges, body_max_bytes=10**6)
+    with pytest.raises(PermanentError) as raised:
+        reader.read(Place(PlaceKind.WARC, server + "/a.warc.gz", OFFSETS[1]))
+    assert raised.value.reason is Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.216.34", True),
+        ("2606:2800:220:1::1", True),
+        ("127.0.0.1", False),
+        ("10.1.2.3", False),
+        ("192.168.1.1", False),
+        ("169.254.169.254", False),
+        ("100.64.0.1", False),
+        ("0.0.0.0", False),
+        ("224.0.0.1", False),
+        ("::1", False),
+        ("fe80::1%eth0", False),
+        ("fd00::1", False),
+        ("::ffff:10.0.0.1", False),
+        ("2002:7f00:1::", False),
+        ("64:ff9b::7f00:1", False),
+    ],
+)
+def test_addresses_are_judged_behind_their_disguises(address: str, public: bool) -> None:
+    assert is_public(address) is public

@@ -1,0 +1,147 @@
+"""What the folder of blobs does beyond its port."""
+
+from __future__ import annotations
+
+import errno
+import mimetypes
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.stores.blobs.folder import FolderBlobs
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "blobs"
+
+
+@pytest.fixture
+def blobs(root: Path) -> FolderBlobs:
+    return FolderBlobs(root)
+
+
+def files(root: Path) -> list[Path]:
+    return [path for path in root.rglob("*") if path.is_file()]
+
+
+def test_a_blob_is_a_plain_file_under_its_key(root: Path, blobs: FolderBlobs) -> None:
+    blobs.put("text/ab/cd/abcd.txt", b"text", "text/plain")
+    assert files(root) == [root / "text/ab/cd/abcd.txt"]
+    assert (root / "text/ab/cd/abcd.txt").read_bytes() == b"text"
+
+
+@pytest.mark.parametrize(
+    ("key", "content_type"),
+    [(text_blob_key("a" * 40), "text/plain"), (thumbnail_blob_key("a" * 40), "image/jpeg")],
+)
+def test_the_content_type_follows_from_the_extension(key: str, content_type: str) -> None:
+    assert mimetypes.guess_type(key)[0] == content_type
+
+
+def test_data_and_name_are_on_the_disk_before_put_returns(
+    root: Path, blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    real = os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    blobs.put("a/b.txt", b"data", "text/plain")
+    assert [path.parent for path in synced] == [root.parent, root / ".parts", root]
+    assert synced[0] == root, "the new folder's name"
+    assert synced[2] == root / "a", "the new file's name"
+
+
+def test_what_a_killed_process_left_is_removed_a_day_later(root: Path, blobs: FolderBlobs) -> None:
+    old, fresh = root / ".parts" / "old", root / ".parts" / "fresh"
+    for part in (old, fresh):
+        part.write_bytes(b"half a bl")
+    os.utime(old, (0, 0))
+    FolderBlobs(root)
+    assert not old.exists()
+    assert fresh.exists()
+
+
+def test_a_put_that_fails_leaves_the_old_blob_and_nothing_else(
+    root: Path, blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blobs.put("a/b.txt", b"old", "text/plain")
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoreUnavailableError, match=r"b\.txt cannot be read or written"):
+        blobs.put("a/b.txt", b"new", "text/plain")
+    assert files(root) == [root / "a/b.txt"]
+    assert blobs.get("a/b.txt") == b"old"
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [
+        (errno.ENOSPC, StorageFullError),
+        (errno.EDQUOT, StorageFullError),
+        (errno.EACCES, ConfigurationError),
+        (errno.EROFS, ConfigurationError),
+        (errno.EIO, StoreUnavailableError),
+        (errno.EMFILE, StoreUnavailableError),
+    ],
+)
+def test_what_the_system_refuses_is_told_as_what_to_do(
+    blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch, number: int, error: type[Exception]
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(error, match=r"x\.bin"):
+        blobs.put("x.bin", b"", "application/octet-stream")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount a small file system, where the machine lets it")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_keeps_the_old_blob_and_takes_the_next_that_fits(small_disk: Path) -> None:
+    blobs = FolderBlobs(small_disk)
+    blobs.put("a", b"old", "text/plain")
+    with pytest.raises(StorageFullError, match="no space left"):
+        blobs.put("a", bytes(2_000_000), "text/plain")
+    assert blobs.get("a") == b"old"
+    assert files(small_disk) == [small_disk / "a"]
+    blobs.put("a", b"new", "text/plain")
+    assert blobs.get("a") == b"new"
+
+
+def test_a_blob_cannot_be_where_a_folder_is_nor_a_folder_where_a_blob_is(
+    blobs: FolderBlobs,
+) -> None:
+    blobs.put("a/b", b"", "text/plain")
+    with pytest.raises(ConfigurationError, match="name of a folder"):
+        blobs.put("a", b"", "text/plain")
+    with pytest.raises(ConfigurationError, match="name of a folder"):
+        blobs.put("a/b/c", b"", "text/plain")
+
+
+def test_a_root_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(ConfigurationError, match="cannot be used"):
+        FolderBlobs(tmp_path / "file")

@@ -1,0 +1,103 @@
+"""Which passage is shown, and what is marked in it."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.stores.index.passages import SCANNED_CHARACTERS_MAX, passage
+from fonds.stores.index.query import Term
+from fonds.stores.index.words import words
+
+
+def marked(text: str, *terms: Term) -> list[str]:
+    snippet = passage(text, terms)
+    return [snippet.text[start:end] for start, end in snippet.marks]
+
+
+def test_words_are_marked_whole_and_not_inside_others():
+    assert marked("A river, two rivers, riverside RIVER.", Term("river")) == ["river", "RIVER"]
+
+
+def test_a_phrase_is_marked_as_one_and_its_words_alone_are_not():
+    assert marked("New town, new river; a New   River!", Term("new river")) == [
+        "new river",
+        "New River",
+    ]
+
+
+def test_a_beginning_marks_the_whole_word():
+    assert marked("Rivers and riverbanks", Term("river", prefix=True)) == ["Rivers", "riverbanks"]
+
+
+def test_the_longest_of_overlapping_terms_is_marked():
+    assert marked("the new river", Term("river"), Term("new river")) == ["new river"]
+
+
+def test_a_phrase_in_a_spaceless_script_is_marked_as_one():
+    assert marked("今日の東京タワー", Term("東京")) == ["東京"]
+
+
+def test_accents_in_either_form_are_marked_with_their_letters():
+    assert marked("Une e\u0301cole, l'École", Term("école")) == ["école", "École"]
+
+
+def test_one_character_that_stands_for_several_words_is_marked_once():
+    assert marked("これは㍿です", Term("株"), Term("会")) == ["㍿"]
+
+
+def test_the_densest_place_is_chosen():
+    text = "One comet. " + "Nothing at all. " * 50 + "The comet left a long tail over the hills."
+    assert marked(text, Term("comet"), Term("tail"), Term("hills")) == ["comet", "tail", "hills"]
+
+
+def test_blanks_and_control_characters_become_one_space():
+    snippet = passage("the\n\n\x0c\x00 river \t rose\x1b", (Term("river"),))
+    assert snippet.text == "the river rose"
+    assert snippet.marks == ((4, 9),)
+
+
+def test_the_passage_begins_and_ends_between_words():
+    text = " ".join(f"number{n}" for n in range(400)).replace("number200", "comet")
+    snippet = passage(text, (Term("comet"),))
+    assert set(snippet.text.split()) <= set(text.split())
+    assert len(snippet.text) <= 240
+
+
+def test_a_match_across_two_windows_of_a_long_text_is_still_near_its_words():
+    text = "filler " * 10_000 + "the comet"
+    assert marked(text, Term("comet")) == ["comet"]
+
+
+def test_the_beginning_is_shown_when_nothing_matches():
+    assert passage("\n\n  The beginning of it.", (Term("absent"),)).text == "The beginning of it."
+    assert passage("The beginning of it.", ()).text == "The beginning of it."
+    assert passage("", (Term("a"),)).text == ""
+
+
+def test_a_long_word_does_not_make_a_long_passage():
+    assert len(passage("x" * 100_000, ()).text) <= 240
+    assert len(passage("x" * 100_000 + " comet", (Term("comet"),)).text) <= 320
+
+
+def test_only_the_beginning_of_a_huge_text_is_looked_through():
+    text = "é " * (SCANNED_CHARACTERS_MAX // 2) + "comet"
+    began = time.process_time()
+    assert marked(text, Term("comet")) == []
+    assert time.process_time() - began < 5
+
+
+@given(
+    st.text(alphabet="ab é\u0301東京ß\u00ad\n\x00.㍿", max_size=300),
+    st.lists(st.text(alphabet="abé東京ß", min_size=1, max_size=3), max_size=3),
+)
+def test_marks_lie_in_order_inside_the_snippet_on_wanted_words(text: str, wanted: list[str]):
+    terms = [Term(part) for part in wanted]
+    snippet = passage(text, terms)
+    edges = [edge for mark in snippet.marks for edge in mark]
+    assert edges == sorted(edges)
+    assert all(0 <= edge <= len(snippet.text) for edge in edges)
+    firsts = {words(part)[0] for part in wanted}
+    for start, end in snippet.marks:
+        assert start < end
+        assert firsts & set(words(snippet.text[start:end]))

@@ -1,0 +1,199 @@
+"""The query syntax of people, as text and as tree."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fonds.stores.index.query import (
+    CLAUSES_MAX,
+    And,
+    Exact,
+    Node,
+    Not,
+    Or,
+    Term,
+    parse,
+    wanted_terms,
+)
+from fonds.stores.index.words import words
+
+TITLE, TEXT, URL = "article_title", "text_content", "url"
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("", And()),
+        ("  \n ", And()),
+        ("*", And()),
+        ("*:*", And()),
+        ("flood", Term("flood")),
+        ("flood river", And((Term("flood"), Term("river")))),
+        ("flood AND river", And((Term("flood"), Term("river")))),
+        ("and or not", And((Term("and"), Term("or"), Term("not")))),
+        ('"flood river"', Term("flood river")),
+        ("„flood river“", Term("flood river")),
+        ("«flood river»", Term("flood river")),
+        ("-cup", Not(Term("cup"))),
+        ("NOT cup", Not(Term("cup"))),
+        ("flood +river", And((Term("flood"), Term("river")))),
+        ("well-known", Term("well-known")),
+        ("flood - river", And((Term("flood"), Term("river")))),
+        ("flood OR river", Or((Term("flood"), Term("river")))),
+        ("a b OR c", Or((And((Term("a"), Term("b"))), Term("c")))),
+        ("a (b OR c)", And((Term("a"), Or((Term("b"), Term("c")))))),
+        ("-(b OR c)", Not(Or((Term("b"), Term("c"))))),
+        ("flood*", Term("flood", prefix=True)),
+        ("Flut*.", Term("flut", prefix=True)),
+        ("東京*", Term("東京")),
+        ("title:flood", Term("flood", TITLE)),
+        ("TITLE:flood", Term("flood", TITLE)),
+        ("article_title:flood", Term("flood", TITLE)),
+        ("title: flood", Term("flood", TITLE)),
+        ('title:"the flood"', Term("the flood", TITLE)),
+        ("title:flo*", Term("flo", TITLE, prefix=True)),
+        ("title:(flood river)", And((Term("flood", TITLE), Term("river", TITLE)))),
+        ("title:(flood OR text:river)", Or((Term("flood", TITLE), Term("river", TEXT)))),
+        ("-title:flood", Not(Term("flood", TITLE))),
+        ("title:-flood", Term("-flood", TITLE)),
+        ("url:https://x.example/a:b?c=d", Term("https://x.example/a:b?c=d", URL)),
+        ("domain:X.example", Exact("canonical_domain", "x.example")),
+        ("canonical_domain:x.example", Exact("canonical_domain", "x.example")),
+        (
+            "domain:(a.example OR b.example)",
+            Or((Exact("canonical_domain", "a.example"), Exact("canonical_domain", "b.example"))),
+        ),
+        ("language:EN", Exact("language", "en")),
+        ("kind:PDF", Exact("kind", "pdf")),
+        ('collection:"River Reports"', Exact("collection", "River Reports")),
+        ("https://x.example/a", Term("https://x.example/a")),
+        ("12:30", Term("12:30")),
+        ("Breaking: flood", And((Term("Breaking"), Term("flood")))),
+    ],
+)
+def test_the_syntax_of_people_becomes_a_tree(text: str, tree: Node):
+    assert parse(text) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ('"flood river', Term("flood river")),
+        ("(flood", Term("flood")),
+        ("flood)", Term("flood")),
+        (") flood (", Term("flood")),
+        ("flood OR", Term("flood")),
+        ("OR flood", Term("flood")),
+        ("flood OR OR river", Or((Term("flood"), Term("river")))),
+        ("flood AND", Term("flood")),
+        ("flood NOT", Term("flood")),
+        ("flood -", Term("flood")),
+        ("Ben & Jerry", And((Term("Ben"), Term("Jerry")))),
+        ("why ?", Term("why")),
+        ('() flood ""', Term("flood")),
+        ("--flood", Not(Term("flood"))),
+        ("NOT NOT flood", Not(Term("flood"))),
+    ],
+)
+def test_what_is_plainly_meant_is_understood(text: str, tree: Node):
+    assert parse(text) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("river author:smith", "“author:smith”: there is no field “author”"),
+        ("kind:film", "the kinds are pdf, story, other"),
+        ("fl*", "“fl*”: a star needs one word of at least 3"),
+        ("well-know*", "“well-know*”: a star needs one word"),
+        ("*flood", "“*flood”: a star can only stand at the end"),
+        ("f*d", "“f*d”: a star can only stand at the end"),
+        ("flo**", "“flo**”: a star can only stand at the end"),
+        ("title:*d", "“title:*d”: a star can only"),
+        ("language:e*", "“language:e*”: give the whole value"),
+        ('domain:""', '“""”: give the whole value'),
+        ("title:", "“title:” has nothing to look for"),
+        ("title:()", "“title:” has nothing to look for"),
+        ("title: OR flood", "“title:” has nothing to look for"),
+        ('"a b"~5', "leave “~5” out"),
+        ("river^2.5", "leave “^2.5” out"),
+        ("rivr~", "leave “~” out"),
+        ("?!", "“?!” has no letters or digits"),
+        ("OR", "“OR” has no letters or digits"),
+        ("(" * 40 + "a", "32 parts inside one another"),
+        ("title: " * 500 + "a", "32 parts inside one another"),
+        ("a " * (CLAUSES_MAX + 1), f"more than {CLAUSES_MAX} words"),
+        ("a" * 4_001, "4,001 characters"),
+        ("verylong" * 20 + ":x", "verylongverylong"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_by_name(text: str, named: str):
+    with pytest.raises(ValueError) as caught:
+        parse(text)
+    assert named in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+_PIECES = st.sampled_from(
+    [
+        "(",
+        ")",
+        '"',
+        "-",
+        "+",
+        "OR",
+        "AND",
+        "NOT",
+        "title:",
+        "url:",
+        "kind:pdf",
+        "flo*",
+        "a",
+        "東",
+        " ",
+        "~2",
+        "x:y",
+    ]
+)
+
+
+@given(st.text(max_size=60) | st.lists(_PIECES, max_size=60).map("".join))
+@example("title:" * 600)
+@example("-" * 4_000)
+@example('"' * 3_999)
+def test_any_text_gives_a_sound_tree_or_a_sentence(text: str):
+    try:
+        tree = parse(text)
+    except ValueError as error:
+        refusal = str(error)
+    else:
+        _check(tree, 0)
+        return
+    assert refusal.endswith(".")
+
+
+def _check(node: Node, depth: int) -> None:
+    """Depth is bounded, every term has a word, alternatives are really several."""
+    assert depth <= 140
+    if isinstance(node, Term):
+        assert words(node.text)
+        assert not node.prefix or len(words(node.text)) == 1
+    elif isinstance(node, Exact):
+        assert node.value
+    elif isinstance(node, Not):
+        _check(node.node, depth + 1)
+    else:
+        assert len(node.nodes) != 1
+        assert node.nodes or isinstance(node, And)
+        for child in node.nodes:
+            _check(child, depth + 1)
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), min_size=2, max_size=8))
+def test_words_side_by_side_are_all_wanted_in_their_order(plain: list[str]):
+    assert parse(" ".join(plain)) == And(tuple(map(Term, plain)))
+
+
+def test_only_what_a_text_may_contain_is_marked():
+    tree = parse('river "deep water" -cup title:flood text:boat kind:pdf (rain OR -snow)')
+    assert [term.text for term in wanted_terms(tree)] == ["river", "deep water", "boat", "rain"]

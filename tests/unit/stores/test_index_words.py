@@ -1,0 +1,54 @@
+"""What counts as one word."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.stores.index.words import composed, fold, folded_length, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The River, rising!", ["the", "river", "rising"]),
+        ("don't stop", ["don", "t", "stop"]),
+        ("ÉCOLE e\u0301cole", ["ecole", "ecole"]),
+        ("Straße STRASSE", ["strasse", "strasse"]),
+        ("Ærø Łódź Đặng Þór İstanbul ılık", ["aero", "lodz", "dang", "thor", "istanbul", "ilik"]),
+        ("Ελλάδα ΕΛΛΆΔΑ", ["ελλαδα", "ελλαδα"]),
+        ("ёлка ЁЛКА", ["елка", "елка"]),
+        ("co\u00adoperate", ["cooperate"]),
+        ("ﬁre ２０２４ x²", ["fire", "2024", "x2"]),
+        ("snake_case a-b", ["snake", "case", "a", "b"]),
+        ("東京タワー", ["東", "京", "タ", "ワ", "ー"]),
+        ("ABC東京2024", ["abc", "東", "京", "2024"]),
+        ("서울에서", ["서", "울", "에", "서"]),
+        (unicodedata.normalize("NFD", "서울ガ"), ["서", "울", "ガ"]),
+        ("हिन्दी पाठ", ["हिन्दी", "पाठ"]),
+        ("שָׁלוֹם", ["שלום"]),
+        ("مُحَمَّد", ["محمد"]),
+        ("🌊 — …", []),
+        ("\udcff\x00\ufffe", []),
+    ],
+)
+def test_words_are_split_and_folded(text: str, expected: list[str]):
+    assert words(text) == expected
+
+
+@given(st.text())
+def test_folding_words_again_changes_nothing(text: str):
+    once = words(text)
+    assert words(" ".join(once)) == once
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8")))
+def test_composed_and_decomposed_texts_have_the_same_words(text: str):
+    assert words(unicodedata.normalize("NFD", text)) == words(unicodedata.normalize("NFC", text))
+
+
+@given(st.text())
+def test_the_folded_length_is_that_of_the_characters(text: str):
+    whole = composed(text)
+    assert sum(map(folded_length, whole)) == len(fold(text))

@@ -1,0 +1,339 @@
+"""Migrations, refusals and the SQLite side of the records."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.formats import sqlite_file
+from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.model.rows import (
+    CaptureRow,
+    CdxRow,
+    DispositionRow,
+    FateRow,
+    FileMetaRow,
+    InputRow,
+    PdfMetaRow,
+    StoryMetaRow,
+)
+from fonds.stores.records import engine, schema
+from fonds.stores.records.column_types import clean_json, clean_text
+from fonds.stores.records.migration import VERSION_TABLE, upgrade
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+
+NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
+FILE = FileMetaRow("a" * 40, "b" * 64, "c" * 32, 1, "text/html", "capture", NOON)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "records.sqlite"
+
+
+@pytest.fixture
+def records(path: Path) -> Iterator[SqlRecords]:
+    opened = open_sqlite(path)
+    yield opened
+    opened.close()
+
+
+def at_revision(path: Path, revision: str) -> None:
+    """Makes a database as an earlier Fonds left it."""
+    path.parent.mkdir()
+    old = engine.open_engine(sa.URL.create("sqlite", database=str(path)))
+    with engine.writing(old) as connection, connection.begin():
+        upgrade(connection, revision)
+    old.dispose()
+
+
+def test_a_new_database_runs_all_migrations_and_says_so(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    first = open_sqlite(path)
+    assert first.migrated == ["0001", "0002"]
+    assert "ran the migrations 0001, 0002" in caplog.text
+    first.close()
+    again = open_sqlite(path)
+    assert again.migrated == []
+    again.close()
+
+
+def test_a_database_of_an_older_revision_is_brought_forward_and_keeps_its_rows(path: Path) -> None:
+    at_revision(path, "0001")
+    old = sqlite3.connect(path)
+    old.execute(
+        "INSERT INTO file_meta VALUES (?, ?, ?, 1, 'text/html', 'capture', '2024-05-06 12:00:00.000000')",
+        (FILE.sha1hex, FILE.sha256hex, FILE.md5hex),
+    )
+    old.commit()
+    old.close()
+    records = open_sqlite(path)
+    assert records.migrated == ["0002"]
+    assert list(records.find(FileMetaRow)) == [FILE]
+    assert records.count(FateRow) == {(): 0}
+    records.close()
+
+
+def test_the_migrations_end_where_the_schema_is(records: SqlRecords) -> None:
+    with records._engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "version_table": VERSION_TABLE}
+        )
+        assert compare_metadata(context, schema.metadata) == []
+        inspector = sa.inspect(connection)
+        for table in schema.metadata.tables.values():
+            assert _checks(inspector, table.name) == _declared_checks(table)
+
+
+def _checks(inspector: sa.Inspector, table: str) -> set[str]:
+    return {str(check["sqltext"]) for check in inspector.get_check_constraints(table)}
+
+
+def _declared_checks(table: sa.Table) -> set[str]:
+    return {
+        str(one.sqltext)
+        for one in table.constraints | {c for col in table.c for c in col.constraints}
+        if isinstance(one, sa.CheckConstraint)
+    }
+
+
+def test_the_schema_has_the_rows_columns_in_their_order() -> None:
+    kinds = (
+        *(FileMetaRow, CdxRow, PdfMetaRow, StoryMetaRow),
+        *(InputRow, CaptureRow, DispositionRow, FateRow),
+    )
+    assert {kind.TABLE for kind in kinds} == {*schema.metadata.tables, *schema.views.tables}
+    for kind in kinds:
+        names = [one.name for one in dataclasses.fields(kind)]
+        assert schema.table_of(kind).c.keys() == names
+        assert {one.name for one in schema.table_of(kind).primary_key} == set(kind.KEY)
+
+
+def test_a_database_of_a_newer_fonds_is_refused(path: Path, records: SqlRecords) -> None:
+    records.close()
+    newer = sqlite3.connect(path)
+    newer.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    newer.commit()
+    newer.close()
+    with pytest.raises(ConfigurationError, match="revision 9999, made by a newer Fonds"):
+        open_sqlite(path)
+
+
+def test_another_programs_database_is_refused_and_left_as_it_was(path: Path) -> None:
+    path.parent.mkdir()
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE bookmarks (url)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(ConfigurationError, match=r"not made by Fonds: it has the tables bookmarks"):
+        open_sqlite(path)
+    assert path.read_bytes() == before
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_revision(path, "0001")
+    monkeypatch.setattr("alembic.op.create_index", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        open_sqlite(path)
+    monkeypatch.undo()
+    records = open_sqlite(path)
+    assert records.migrated == ["0002"]
+    records.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("mysql://host/db", "sqlite: or postgresql:"),
+        ("not a url", "no database URL"),
+        ("sqlite://", "need a file"),
+        ("sqlite:///:memory:", "need a file"),
+    ],
+)
+def test_urls_no_records_can_be_kept_at_are_refused(url: str, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        SqlRecords(url)
+
+
+def test_a_file_that_is_no_database_is_named(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"%PDF-1.7 " * 1000)
+    with pytest.raises(ConfigurationError, match=r"records\.sqlite is not a database file"):
+        open_sqlite(path)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(ConfigurationError, match="no folder"):
+        open_sqlite(tmp_path / "file" / "records.sqlite")
+
+
+def test_a_full_disk_is_told_and_the_put_is_undone(records: SqlRecords) -> None:
+    def limit(connection: sqlite3.Connection, *_: object) -> None:
+        connection.execute("PRAGMA max_page_count = 60")
+
+    records._engine.dispose()
+    sa.event.listen(records._engine, "connect", limit)
+    rows = [
+        InputRow(f"{i}", "x" * 4000, "warc", "1-2", 0, 0, {}, False, None, NOON) for i in range(100)
+    ]
+    with pytest.raises(StorageFullError, match=r"records\.sqlite"):
+        records.put(rows)
+    assert records.count(InputRow) == {(): 0}
+
+
+def test_a_database_locked_for_too_long_is_unavailable(
+    path: Path, records: SqlRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0.01)
+    impatient = open_sqlite(path)
+    with (
+        engine.writing(records._engine) as connection,
+        connection.begin(),
+        pytest.raises(StoreUnavailableError, match="locked"),
+    ):
+        impatient.put([FILE])
+    impatient.put([FILE])
+    assert list(records.find(FileMetaRow)) == [FILE]
+    impatient.close()
+
+
+def test_readers_do_not_wait_for_a_writer(path: Path, records: SqlRecords) -> None:
+    records.put([FILE])
+    with engine.writing(records._engine) as connection, connection.begin():
+        connection.execute(sa.delete(schema.table_of(FileMetaRow)))
+        assert list(records.find(FileMetaRow)) == [FILE]
+
+
+def test_a_forked_child_connects_for_itself(records: SqlRecords) -> None:
+    records.put([FILE])
+    child = os.fork()
+    if child == 0:
+        done = False
+        try:
+            records.delete(FileMetaRow, [FILE.sha1hex])
+            done = records.count(FileMetaRow) == {(): 0}
+        finally:
+            os._exit(0 if done else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert list(records.find(FileMetaRow)) == []
+
+
+def plan(records: SqlRecords, query: str) -> list[str]:
+    with records._engine.connect() as connection:
+        rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}")
+        return [row[3] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["capture_id = 'x'", "input_id = 'x'", "capture_id > 'x' ORDER BY capture_id LIMIT 9"],
+)
+def test_the_fate_of_a_few_captures_is_found_by_index(records: SqlRecords, where: str) -> None:
+    steps = plan(records, f"SELECT * FROM fates WHERE {where}")
+    assert steps
+    assert not [step for step in steps if step.startswith("SCAN") or "TEMP" in step]
+
+
+def test_counting_fates_reads_what_belongs_to_a_capture_by_key(records: SqlRecords) -> None:
+    steps = plan(records, "SELECT fate, reason, count(*) FROM fates GROUP BY fate, reason")
+    assert [step for step in steps if step.startswith("SCAN")] == [
+        "SCAN c USING COVERING INDEX captures_input_id"
+    ]
+    assert "SEARCH s USING PRIMARY KEY (capture_id=?)" in steps
+
+
+def test_composed_keys_and_prefixes_are_found_by_index(records: SqlRecords) -> None:
+    seen: list[str] = []
+    sa.event.listen(
+        records._engine,
+        "before_cursor_execute",
+        lambda _c, _u, statement, parameters, _x, _m: seen.append(statement),
+    )
+    records.get(DispositionRow, [("a", "x"), ("b", "y")])
+    list(records.find(CaptureRow, {"capture_id": "ab*"}))
+    for statement in [one for one in seen if one.startswith("SELECT")]:
+        values = statement.count("?")
+        with records._engine.connect() as connection:
+            rows = connection.exec_driver_sql(
+                f"EXPLAIN QUERY PLAN {statement}", tuple("v" for _ in range(values))
+            )
+            steps = [row[3] for row in rows]
+        assert any(step.startswith("SEARCH") for step in steps), statement
+        assert not [step for step in steps if step.startswith(("SCAN disp", "SCAN capt"))]
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("53100", StorageFullError),
+        ("57P01", StoreUnavailableError),
+        ("40P01", StoreUnavailableError),
+        (None, StoreUnavailableError),
+        ("28P01", ConfigurationError),
+        ("3D000", ConfigurationError),
+        ("23514", sa.exc.OperationalError),
+    ],
+)
+def test_what_postgresql_says_is_told_as_what_to_do(
+    state: str | None, expected: type[Exception]
+) -> None:
+    told = RuntimeError("server said so")
+    told.sqlstate = state  # type: ignore[attr-defined]
+    server = SimpleNamespace(
+        dialect=SimpleNamespace(name="postgresql"), url=sa.make_url("postgresql://u:secret@h/d")
+    )
+    with (
+        pytest.raises(expected, match="server said so") as caught,
+        engine.translated(server),  # type: ignore[arg-type]
+    ):
+        raise sa.exc.OperationalError("SELECT 1", {}, told)
+    assert "secret" not in str(caught.value)
+
+
+@given(st.text())
+def test_clean_text_is_what_every_store_takes_and_nothing_else_is_lost(text: str) -> None:
+    clean = clean_text(text)
+    assert clean.encode().decode() == clean
+    assert "\x00" not in clean
+    assert clean == text.encode("utf-8", "ignore").decode().replace("\x00", "")
+    assert clean_text(clean) == clean
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(JSON_VALUES)
+def test_clean_json_can_be_written_and_is_clean_throughout(value: object) -> None:
+    clean = clean_json(value)
+    text = engine._to_json(clean)
+    assert text.encode()
+    assert "\\u0000" not in text.replace("\\\\", "")
+    assert clean_json(clean) == clean
+
+
+def test_the_timeout_of_every_sqlite_file_is_the_same() -> None:
+    assert engine.BUSY_TIMEOUT_S == sqlite_file.BUSY_TIMEOUT_S

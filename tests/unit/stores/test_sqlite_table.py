@@ -1,0 +1,79 @@
+"""What the SQLite table does beyond its port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.model.errors import ConfigurationError, StorageFullError
+from fonds.queues.sqlite import SqliteQueue
+from fonds.stores.table.sqlite import KEY_MAX_BYTES, SqliteTable, end_of_prefix
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[SqliteTable]:
+    opened = SqliteTable(tmp_path / "table.sqlite")
+    opened.declare("t", ["f"])
+    yield opened
+    opened.close()
+
+
+@given(st.binary(max_size=4), st.binary(max_size=6))
+def test_a_key_lies_before_the_end_of_a_prefix_when_it_begins_with_it(
+    prefix: bytes, key: bytes
+) -> None:
+    end = end_of_prefix(prefix)
+    in_range = key >= prefix and (end is None or key < end)
+    assert in_range == key.startswith(prefix)
+
+
+@pytest.mark.parametrize("key", [b"", b"x" * (KEY_MAX_BYTES + 1)])
+def test_keys_hbase_refuses_are_refused_here(table: SqliteTable, key: bytes) -> None:
+    with pytest.raises(ValueError, match="row key"):
+        table.put("t", [(b"fine", {"f:a": b""}), (key, {"f:a": b""})])
+    assert table.scan("t") == []
+
+
+@pytest.mark.parametrize("families", [[], [""], ["a:b"]])
+def test_families_without_a_name_are_refused(table: SqliteTable, families: list[str]) -> None:
+    with pytest.raises(ConfigurationError, match="families"):
+        table.declare("other", families)
+
+
+def test_a_row_without_cells_is_no_row(table: SqliteTable) -> None:
+    table.put("t", [(b"key", {})])
+    assert table.get("t", [b"key"]) == {}
+
+
+def test_a_scan_reads_no_further_than_it_must(table: SqliteTable) -> None:
+    table.put("t", [(i.to_bytes(4, "big"), {"f:a": b"x" * 500}) for i in range(20_000)])
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    with table._file.reading() as connection:
+        connection.set_progress_handler(count, 1000)
+    assert len(table.scan("t", b"\x00", count_max=10)) == 10
+    assert steps <= 1, "a thousand instructions are enough for ten rows"
+
+
+def test_a_full_disk_is_told_and_the_put_is_undone(table: SqliteTable) -> None:
+    with table._file.reading() as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(StorageFullError, match=r"table\.sqlite"):
+        table.put("t", [(bytes([i]), {"f:a": b"x" * 5000}) for i in range(1, 9)])
+    assert table.scan("t") == []
+
+
+def test_a_queues_file_is_no_table_store(tmp_path: Path) -> None:
+    SqliteQueue(tmp_path / "queue.sqlite").close()
+    with pytest.raises(ConfigurationError, match=r"queue\.sqlite is not a table store"):
+        SqliteTable(tmp_path / "queue.sqlite")

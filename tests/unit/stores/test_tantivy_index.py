@@ -1,0 +1,214 @@
+"""What the index in a folder does beside the promises of its port: locks, damage, full disks, kills."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+import tantivy
+
+from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.model.file import Kind
+from fonds.stores.index.tantivy_faults import fault
+from fonds.stores.index.tantivy_index import TantivyIndex
+
+TEMPLATE = IndexDocument(
+    sha1hex="",
+    kind=Kind.STORY,
+    url="https://news.example/a",
+    canonical_domain="news.example",
+    publication_date=date(2024, 5, 17),
+    language="en",
+    article_title="River news",
+    text_content="The river rose.",
+    indexed_date=datetime(2024, 5, 18, tzinfo=UTC),
+)
+
+
+def document(number: int, text: str = "The river rose.") -> IndexDocument:
+    return replace(TEMPLATE, sha1hex=f"{number:040x}", text_content=text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def opened(folder: Path) -> Iterator[TantivyIndex]:
+    index = TantivyIndex(folder)
+    yield index
+    index.close()
+
+
+def test_reading_makes_no_folder_and_takes_no_lock(folder: Path):
+    index = TantivyIndex(folder)
+    assert (index.count(), index.search(SearchQuery()).total) == (0, 0)
+    index.delete(["0" * 40])
+    assert not folder.exists()
+
+
+def test_a_second_writer_is_told_to_wait_while_readers_read(folder: Path, opened: TantivyIndex):
+    opened.put([document(1)])
+    second = TantivyIndex(folder)
+    with pytest.raises(StoreUnavailableError, match=str(folder)):
+        second.put([document(2)])
+    assert second.count() == 1
+    opened.close()
+    second.put([document(2)])
+    assert opened.count() == 2
+    second.close()
+
+
+def started(program: str, folder: Path) -> subprocess.Popen[str]:
+    """A process of its own that has the names of this file, `folder`, and one document in the index."""
+    beginning = f"""
+import os, resource, signal, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_tantivy_index import *
+folder = Path({str(folder)!r})
+index = TantivyIndex(folder)
+index.put([document(1)])
+"""
+    return subprocess.Popen(
+        [sys.executable, "-c", beginning + program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_killed_writer_leaves_no_lock_and_what_it_had_committed(folder: Path):
+    program = "print('ready', flush=True)\nsys.stdin.read()"
+    with started(program, folder) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        index = TantivyIndex(folder)
+        with pytest.raises(StoreUnavailableError):
+            index.put([document(2)])
+        writer.send_signal(signal.SIGKILL)
+    index.put([document(2)])
+    assert index.count() == 2
+    index.close()
+
+
+@pytest.mark.parametrize(("count", "text_bytes"), [(100, 5_000), (60, 1_000_000)])
+def test_a_full_disk_is_named_and_nothing_committed_is_lost(
+    folder: Path, count: int, text_bytes: int
+):
+    """A limit on the size of files stands in for the full disk; only a process of its own can have it."""
+    program = f"""
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    index.put([document(n, os.urandom({text_bytes // 2}).hex(" ", 8)) for n in range(2, {count})])
+except StorageFullError as error:
+    print(error)
+"""
+    with started(program, folder) as writer:
+        message, _ = writer.communicate(timeout=60)
+    assert str(folder) in message
+    assert "no room left" in message
+    index = TantivyIndex(folder)
+    assert index.count() == 1
+    index.put([document(2)])
+    assert index.count() == 2
+    index.close()
+
+
+def _emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _halved(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _overwritten(path: Path) -> None:
+    path.write_bytes(b"\xa5" * path.stat().st_size)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, _emptied, _halved, _overwritten])
+@pytest.mark.parametrize("part", ["meta.json", "*.store", "*.term", "*.idx", "*.pos", "*.fast"])
+def test_a_damaged_folder_is_refused_with_the_way_out(
+    folder: Path, part: str, damage: Callable[[Path], None]
+):
+    whole = TantivyIndex(folder)
+    whole.put([document(number) for number in range(20)])
+    whole.close()
+    damage(next(folder.glob(part)))
+    with pytest.raises(ConfigurationError, match="build the index again") as reading:
+        TantivyIndex(folder).search(SearchQuery("river"))
+    with pytest.raises(ConfigurationError, match="build the index again"):
+        TantivyIndex(folder).put([document(1)])
+    assert str(folder) in str(reading.value)
+    assert len(str(reading.value)) < 700
+
+
+def test_an_index_of_another_make_is_refused(folder: Path):
+    folder.mkdir()
+    other = tantivy.SchemaBuilder()
+    other.add_text_field("body")
+    tantivy.Index(other.build(), path=str(folder))
+    with pytest.raises(ConfigurationError, match="another version of Fonds"):
+        TantivyIndex(folder).count()
+
+
+def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "index"):
+        with pytest.raises(ConfigurationError, match="file in the way"):
+            TantivyIndex(folder).put([document(1)])
+
+
+def test_a_rebuilt_folder_is_noticed_by_those_who_read(folder: Path, tmp_path: Path):
+    reader = TantivyIndex(folder)
+    first = TantivyIndex(folder)
+    first.put([document(1), document(2)])
+    first.close()
+    assert reader.count() == 2
+    folder.rename(tmp_path / "old")
+    assert reader.count() == 0
+    second = TantivyIndex(folder)
+    second.put([document(3)])
+    second.close()
+    assert set(reader.get([f"{n:040x}" for n in range(4)])) == {f"{3:040x}"}
+
+
+def test_a_batch_that_failed_does_not_come_with_the_next(opened: TantivyIndex):
+    opened.put([document(1)])
+    with pytest.raises(AttributeError):
+        opened.put([document(2), None])  # type: ignore[list-item]
+    opened.put([document(3)])
+    assert opened.count() == 2
+
+
+def test_many_small_batches_do_not_fill_the_folder_with_files(folder: Path, opened: TantivyIndex):
+    for number in range(60):
+        opened.put([document(number)])
+    opened.close()
+    assert opened.count() == 60
+    assert len(list(folder.glob("*.store"))) < 20
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [
+        ("An IO error occurred: 'No space left on device (os error 28)'", StorageFullError),
+        ("[Errno 122] Disk quota exceeded", StorageFullError),
+        ("Permission denied (os error 13)", ConfigurationError),
+        ("Os { code: 24, kind: Uncategorized }", StoreUnavailableError),
+        ("Failed to acquire Lockfile: LockBusy.", StoreUnavailableError),
+        ("An index writer was killed.. A worker thread", StoreUnavailableError),
+        ("anything else", ConfigurationError),
+    ],
+)
+def test_messages_of_the_library_become_errors_of_fonds(message: str, error: type[Exception]):
+    translated = fault(Path("/srv/index"), message)
+    assert type(translated) is error
+    assert "/srv/index" in str(translated)
