@@ -1,0 +1,124 @@
+"""Settings: defaults, `fonds.toml` in the home, `FONDS_*` variables, flags, each over the one before.
+
+This file alone reads the environment.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fonds.model.errors import ConfigurationError
+
+ENVIRONMENT_PREFIX = "FONDS_"
+SETTINGS_FILE = "fonds.toml"
+DEFAULT_HOME = Path("fonds-data")
+NOT_SETTINGS = frozenset({"FONDS_HOME"})
+
+
+class Settings(BaseModel):
+    """Every setting with its default; `docs/settings.md` is made from this class."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    queue: str = Field("sqlite:queue.sqlite", description="URL of the queue")
+    table: str = Field("sqlite:table.sqlite", description="URL of the wide-row table")
+    records: str = Field("sqlite:records.sqlite", description="URL of the SQL records")
+    blobs: str = Field("file:blobs", description="URL of the blob store")
+    index: str = Field("tantivy:index", description="URL of the full-text index")
+    group: str = Field("fonds", description="Group in the table's name and prefix of topics")
+    env: str = Field("local", description="Environment in the table's name and in topics")
+    table_version: int = Field(0, ge=0, description="Version in the table's name")
+    collection: str = Field("default", description="Collection that new documents belong to")
+    children: int = Field(0, ge=0, description="Isolated readers at once; 0 means one a core")
+    retries_max: int = Field(10, ge=0, description="Retries before a message is quarantined")
+    retry_first_s: float = Field(
+        5.0, gt=0, description="Delay of the first retry, doubled each time"
+    )
+    retry_longest_s: float = Field(3600.0, gt=0, description="Longest delay between retries")
+    queue_high: int = Field(20_000, ge=1, description="Waiting captures at which sources pause")
+    queue_low: int = Field(10_000, ge=0, description="Waiting captures at which sources go on")
+    pdf_max_bytes: int = Field(256 * 1024**2, ge=1, description="Largest PDF read")
+    page_max_bytes: int = Field(10_000_000, ge=1, description="Largest page body read")
+    pdf_timeout_s: float = Field(60.0, gt=0, description="Longest time for one PDF")
+    page_timeout_s: float = Field(20.0, gt=0, description="Longest time for one page")
+    child_memory_bytes: int = Field(2 * 1024**3, ge=2**28, description="Memory of one reader")
+    pdf_pages_max: int = Field(2_000, ge=1, description="Pages of a PDF whose text is read")
+    pdf_pixels_max: int = Field(50_000_000, ge=10_000, description="Pixels rendered at most")
+    archive_prefix: str = Field("fonds", description="Beginning of our WARC files' names")
+    archive_version: str = Field(
+        "1.1", pattern=r"^1\.[01]$", description="WARC version written, 1.1 or 1.0"
+    )
+    archive_stories_max: int = Field(5_000, ge=1, description="Bodies in one WARC file")
+    archive_max_bytes: int = Field(1024**3, ge=1, description="Size at which a WARC is closed")
+    copy_bodies: bool = Field(
+        False, description="Copy bodies out of other people's WARCs into ours", alias="copy"
+    )
+    warc_base: str = Field("", description="Folder or URL where the WARCs of a CDX are")
+    private_addresses: bool = Field(
+        False, description="Allow fetching from private and loopback addresses"
+    )
+    host: str = Field("127.0.0.1", description="Address the web page listens on")
+    port: int = Field(8765, ge=0, le=65535, description="Port the web page listens on")
+
+
+SETTING_NAMES = tuple(field.alias or name for name, field in Settings.model_fields.items())
+
+
+def home_folder(flag: str | None) -> Path:
+    """The home: the flag, else FONDS_HOME, else `./fonds-data`; absolute."""
+    chosen = flag or os.environ.get("FONDS_HOME") or str(DEFAULT_HOME)
+    return Path(chosen).expanduser().absolute()
+
+
+def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Settings:
+    """Settings of a home. Raises ConfigurationError for an unknown or ill-typed one, naming the nearest."""
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        (str(home / SETTINGS_FILE), _from_file(home / SETTINGS_FILE)),
+        ("the environment", _from_environment()),
+        ("the command line", flags or {}),
+    ]
+    values: dict[str, Any] = {}
+    for origin, layer in layers:
+        for name, value in layer.items():
+            _check_known(name, origin)
+            values[name] = value
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise ConfigurationError(
+            f"setting {name!r}: {first['msg']} (it is {values.get(name)!r})"
+        ) from error
+
+
+def _from_file(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+
+
+def _from_environment() -> Mapping[str, str]:
+    return {
+        name.removeprefix(ENVIRONMENT_PREFIX).lower(): value
+        for name, value in sorted(os.environ.items())
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in NOT_SETTINGS
+    }
+
+
+def _check_known(name: str, origin: str) -> None:
+    if name in SETTING_NAMES:
+        return
+    near = difflib.get_close_matches(name, SETTING_NAMES, n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else " `fonds doctor` lists all settings."
+    raise ConfigurationError(f"unknown setting {name!r} in {origin}.{hint}")

@@ -1,0 +1,37 @@
+"""The flavour `library`: bodies out of archives, folders and ZIPs become files and stories one can search.
+
+captured ─ identify ─ identified ─ persist_file ┬ unextracted ─ extract_pdf ┬ pdf-text ─ persist_pdf_text
+                                                │                           └ thumbnails ─ persist_thumbnail
+                                                ├ unparsed ─ parse_story ─ stories ─ import_story
+                                                └ unarchived ─ archive_body (PDFs; pages by parse_story)
+"""
+
+from fonds.model.capture import Capture
+from fonds.model.file import Identified, Unextracted, Unparsed
+from fonds.model.pdf import PdfText, Thumbnail
+from fonds.model.step import Pipeline, Stage, Topic
+from fonds.model.story import Parsed, Unarchived
+
+CAPTURED = Topic("captured", Capture)
+IDENTIFIED = Topic("identified", Identified)
+UNEXTRACTED = Topic("unextracted", Unextracted)
+PDF_TEXT = Topic("pdf-text", PdfText)
+PDF_THUMBNAIL = Topic("pdf-thumbnail-180px-jpg", Thumbnail)
+UNPARSED = Topic("unparsed", Unparsed)
+STORIES = Topic("stories", Parsed)
+UNARCHIVED = Topic("unarchived", Unarchived)
+
+LIBRARY = Pipeline(
+    "library",
+    CAPTURED,
+    (
+        Stage("identify", CAPTURED, (IDENTIFIED,)),
+        Stage("persist_file", IDENTIFIED, (UNEXTRACTED, UNPARSED, UNARCHIVED)),
+        Stage("extract_pdf", UNEXTRACTED, (PDF_TEXT, PDF_THUMBNAIL), workers=None, batch_max=4),
+        Stage("persist_pdf_text", PDF_TEXT, batch_max=20),
+        Stage("persist_thumbnail", PDF_THUMBNAIL),
+        Stage("parse_story", UNPARSED, (STORIES, UNARCHIVED), workers=None, batch_max=8),
+        Stage("import_story", STORIES, batch_max=100),
+        Stage("archive_body", UNARCHIVED, batch_max=50),
+    ),
+)

@@ -1,0 +1,107 @@
+"""The threads that work off a pipeline in one process, until it is empty or told to stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fonds.model.errors import TransientError
+from fonds.ports import Queue
+from fonds.runtime.loop import Bound, Loop
+
+logger = logging.getLogger(__name__)
+
+WAIT_S = 0.5
+PAUSE_FIRST_S = 1.0
+PAUSE_LONGEST_S = 30.0
+STOP_WAIT_S = 10.0
+POLL_S = 0.05
+
+
+@dataclass(slots=True)
+class Crew:
+    """Runs every stage of a pipeline in threads; `make_loop` gives each thread its own loop.
+
+    `stages` stand in the order of the pipeline, so that looking at them in turn sees every message.
+    """
+
+    queue: Queue
+    stages: Sequence[Bound]
+    make_loop: Callable[[Bound], Loop]
+    workers_default: int
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _failure: list[BaseException] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Start the threads."""
+        for bound in self.stages:
+            for number in range(bound.stage.workers or self.workers_default):
+                name = f"{bound.stage.step}-{number}"
+                thread = threading.Thread(
+                    target=self._work, args=(self.make_loop(bound),), name=name, daemon=True
+                )
+                self._threads.append(thread)
+                thread.start()
+
+    def stopping(self) -> bool:
+        """Whether the crew was told to stop, or had to."""
+        return self._stop.is_set()
+
+    def request_stop(self) -> None:
+        """Ask all threads to leave off after the batch in hand; safe in a signal handler."""
+        self._stop.set()
+
+    def fail(self, error: BaseException) -> None:
+        """Stop everything because of an error met beside the threads."""
+        self._failure.append(error)
+        self._stop.set()
+
+    def failure(self) -> BaseException | None:
+        """The error that ended the work, if one did."""
+        return self._failure[0] if self._failure else None
+
+    def drain(self, delayed_wait_s: float, tick: Callable[[], None] | None = None) -> int:
+        """Wait until nothing is left, or only what is delayed for longer than `delayed_wait_s`.
+
+        Returns how many messages are still pending. `tick` is called while waiting.
+        """
+        waited_since: float | None = None
+        while not self.stopping():
+            depths = [self.queue.depth(bound.subscription) for bound in self.stages]
+            pending = sum(depth.pending for depth in depths)
+            if pending == 0:
+                return 0
+            busy = any(depth.ready or depth.in_hand for depth in depths)
+            now = time.monotonic()
+            waited_since = None if busy else (waited_since or now)
+            if waited_since is not None and now - waited_since > delayed_wait_s:
+                return pending
+            if tick is not None:
+                tick()
+            time.sleep(POLL_S)
+        return sum(self.queue.depth(bound.subscription).pending for bound in self.stages)
+
+    def stop(self) -> bool:
+        """Stop the threads; True when all had left off within a few seconds."""
+        self.request_stop()
+        deadline = time.monotonic() + STOP_WAIT_S
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _work(self, loop: Loop) -> None:
+        pause_s = PAUSE_FIRST_S
+        while not self._stop.is_set():
+            try:
+                loop.turn(WAIT_S)
+                pause_s = PAUSE_FIRST_S
+            except TransientError as error:
+                logger.warning("%s: %s; again in %.0f s", loop.bound.stage.step, error, pause_s)
+                self._stop.wait(pause_s)
+                pause_s = min(PAUSE_LONGEST_S, pause_s * 2)
+            except BaseException as error:  # noqa: BLE001 (told to whoever waits for the crew)
+                self.fail(error)

@@ -1,0 +1,135 @@
+"""Captures out of a CDX or CDXJ index, whose WARCs lie beside it or under a base."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+from urllib.parse import urljoin, urlsplit
+
+from fonds.formats.cdx import CdxLine, IndexReader, Rejected
+from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
+from fonds.model.disposition import Reason
+from fonds.model.errors import LimitError
+from fonds.model.rows import InputRow
+
+LINE_MAX_BYTES = 64 * 1024
+RATIO_MAX = 200
+GZIP_MAGIC = b"\x1f\x8b"
+REVISIT_MIME = "warc/revisit"
+
+
+def read_index(
+    path: Path, row: InputRow, collection: str, warc_base: str
+) -> Iterator[Capture | Mapping[str, int] | int]:
+    """One capture a line, also for a line that cannot be understood; positions are line numbers.
+
+    Where unpacking fails one capture says so, and what follows is lost.
+    """
+    reader, number = IndexReader(), 0
+    try:
+        with _open(path) as stream:
+            for line in _lines(stream, max(LINE_MAX_BYTES, RATIO_MAX * path.stat().st_size)):
+                parsed = reader.parse(line.decode("utf-8", "replace"))
+                if number >= row.position and parsed is not None:
+                    yield number
+                    yield _entry(row, collection, path, number, parsed, warc_base)
+                number += 1
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        detail = f"unpacking fails behind line {number}: {error}"
+        yield _damaged(row, collection, path, number, Reason.DAMAGED_RECORD, detail)
+    except LimitError as error:
+        yield _damaged(row, collection, path, number, error.reason, error.detail)
+
+
+def _open(path: Path) -> IO[bytes]:
+    with path.open("rb") as stream:
+        packed = stream.read(2) == GZIP_MAGIC
+    return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
+
+
+def _lines(stream: IO[bytes], size_max_bytes: int) -> Iterator[bytes]:
+    """Lines of bounded length; the rest of an over-long one comes as lines of its own, which are rejected.
+
+    Raises LimitError (`bomb`) behind `size_max_bytes`.
+    """
+    size_bytes = 0
+    while line := stream.readline(LINE_MAX_BYTES):
+        size_bytes += len(line)
+        if size_bytes > size_max_bytes:
+            detail = f"the index unpacks to more than {RATIO_MAX} times its size"
+            raise LimitError(Reason.BOMB, detail)
+        yield line.rstrip(b"\r\n")
+
+
+def _find(line: CdxLine, folder: Path, warc_base: str) -> str | None:
+    """Where the WARC of a line is, or should be: below the base only, whatever the index says.
+
+    None when its name holds no name.
+    """
+    name = PurePosixPath(line.filename)
+    parts = [part for part in name.parts if part not in ("/", "..", ".")]
+    if not parts:
+        return None
+    if urlsplit(warc_base).scheme in ("http", "https"):
+        return urljoin(warc_base.rstrip("/") + "/", "/".join(parts))
+    base = Path(warc_base).expanduser().absolute() if warc_base else folder
+    beside = [base.joinpath(*parts), base / parts[-1], base / "archive" / parts[-1]]
+    beside += [base.parent / "archive" / parts[-1]] if not warc_base else []
+    # One that is not there yet may be put there later: the reader says so, and a retry finds it.
+    return str(next((path for path in beside if _is_file(path)), beside[0]))
+
+
+def _is_file(path: Path) -> bool:
+    """As `Path.is_file`, and False for a name no file can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _entry(
+    row: InputRow,
+    collection: str,
+    path: Path,
+    number: int,
+    line: CdxLine | Rejected,
+    warc_base: str,
+) -> Capture:
+    if isinstance(line, Rejected):
+        detail = f"line {number + 1}: {line.detail}"
+        return _damaged(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
+    warc = _find(line, path.parent, warc_base)
+    if warc is None:
+        detail = f"line {number + 1}: {line.filename!r} is not the name of a WARC"
+        return _damaged(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
+    return Capture(
+        id=f"{row.input_id}-{number:012x}",
+        input_id=row.input_id,
+        place=Place(PlaceKind.WARC, warc, line.offset, line.size_bytes),
+        url=line.url,
+        captured_at=from_datetime14(line.datetime14),
+        record_type="revisit" if line.mime == REVISIT_MIME else "response",
+        collection=collection,
+        mime=line.mime,
+        status=line.status,
+        digest=line.digest,
+    )
+
+
+def _damaged(
+    row: InputRow, collection: str, path: Path, number: int, reason: Reason, detail: str
+) -> Capture:
+    return Capture(
+        id=f"{row.input_id}-{number:012x}",
+        input_id=row.input_id,
+        place=Place(PlaceKind.FILE, str(path)),
+        url=path.as_uri(),
+        captured_at=row.updated,
+        record_type="damage",
+        collection=collection,
+        damage=detail,
+        damage_reason=reason,
+    )

@@ -1,0 +1,143 @@
+"""Captures out of folders, WARC, ARC, CDX, ZIP and loose files, each recognised by its content."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha1
+from pathlib import Path
+
+from fonds.extract.container import Container, container
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.rows import InputRow
+from fonds.sources.indexes import read_index
+from fonds.sources.walk import Found, walk
+from fonds.sources.warcs import WARCS, read_warc
+from fonds.sources.zips import read_zip
+
+HEAD_BYTES = 64 * 1024
+INDEXES = (Container.CDX, Container.CDX_GZ, Container.CDXJ, Container.CDXJ_GZ)
+
+
+@dataclass(frozen=True, slots=True)
+class PathSource:
+    """What a person names on the command line. `warc_base` is where the WARCs of a CDX lie ('' beside it).
+
+    `inbox` takes WARCs that had to be unpacked; they are kept there.
+    """
+
+    paths: Sequence[Path]
+    home: Path
+    collection: str
+    warc_base: str
+
+    @property
+    def inbox(self) -> Path:
+        """Where unpacked WARCs are kept."""
+        return self.home / "inbox"
+
+    def inputs(self) -> Iterator[InputRow]:
+        """One input for each file found; what cannot be read is one too, so that it is accounted for."""
+        for found in walk(self.paths, self.home):
+            yield _input(found, self.warc_base)
+
+    def captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+        """What lies in one input, from `row.position` on."""
+        path = Path(row.path)
+        try:
+            if row.error is not None:
+                yield self._unreadable(row, row.error)
+            elif row.kind == "warc":
+                with path.open("rb") as stream:
+                    yield from read_warc(stream, row, self.collection, path)
+            elif row.kind == "index":
+                yield from read_index(path, row, self.collection, self.warc_base)
+            elif row.kind == "zip":
+                yield from read_zip(path, row, self.collection, self.inbox)
+            else:
+                yield self._loose(row, path)
+        except OSError as error:
+            yield self._unreadable(row, f"{row.path}: {error.strerror or error}")
+
+    def _loose(self, row: InputRow, path: Path) -> Capture:
+        return Capture(
+            id=f"{row.input_id}-{0:012x}",
+            input_id=row.input_id,
+            place=Place(PlaceKind.FILE, row.path),
+            url=path.as_uri(),
+            captured_at=_moment(path.stat().st_mtime),
+            record_type="file",
+            collection=self.collection,
+        )
+
+    def _unreadable(self, row: InputRow, detail: str) -> Capture:
+        missing = row.kind == "missing"
+        return Capture(
+            id=f"{row.input_id}-unreadable",
+            input_id=row.input_id,
+            place=Place(PlaceKind.FILE, row.path),
+            url=Path(row.path).as_uri(),
+            captured_at=row.updated,
+            record_type="file",
+            collection=self.collection,
+            damage=detail,
+            damage_reason=Reason.MISSING_SOURCE if missing else Reason.UNREADABLE_SOURCE,
+        )
+
+
+def _input(found: Found, warc_base: str) -> InputRow:
+    """One path as an input: the same as long as path, size and time are, and for an index the base."""
+    fingerprint = f"{found.size_bytes}:{found.modified_ns}"
+    error, kind = found.error, "missing" if found.missing else "unreadable"
+    path = os.fsencode(found.path)
+    if error is None:
+        error, kind = _look(found.path)
+    if kind == "index" and warc_base:
+        # Told where the WARCs are, what was not found before is looked for again.
+        fingerprint += f":{warc_base}"
+    digest = sha1(path + b"\x00" + fingerprint.encode())  # noqa: S324 (a key, not a seal)
+    return InputRow(
+        input_id=digest.hexdigest()[:16],
+        path=path.decode("utf-8", "backslashreplace"),
+        kind=kind,
+        fingerprint=fingerprint,
+        position=0,
+        captures=0,
+        tally={},
+        finished=False,
+        error=error,
+        updated=_moment(found.modified_ns / 1e9),
+    )
+
+
+def _look(path: Path) -> tuple[str | None, str]:
+    """Why a file cannot be read, or None, and what kind of input it is."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8; rename it and take it in again", "unreadable"
+    try:
+        return None, _kind(path)
+    except OSError as error:
+        return error.strerror or str(error), "unreadable"
+
+
+def _moment(seconds: float) -> datetime:
+    """A file's time; the beginning of 1970 for one no calendar holds."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _kind(path: Path) -> str:
+    with path.open("rb") as stream:
+        found = container(stream.read(HEAD_BYTES))
+    if found in WARCS:
+        return "warc"
+    if found in INDEXES:
+        return "index"
+    return "zip" if found is Container.ZIP else "file"

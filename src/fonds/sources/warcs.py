@@ -1,0 +1,73 @@
+"""Captures out of one WARC or ARC, scanned by its record heads; bodies are read later, by place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from fonds.extract.container import Container
+from fonds.formats.warc import UNDATED, Damage, RecordHead, read_heads
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.rows import InputRow
+
+WARCS = (
+    Container.WARC,
+    Container.WARC_GZ,
+    Container.WARC_ZST,
+    Container.ARC,
+    Container.ARC_GZ,
+)
+CAPTURE_TYPES = frozenset({"response", "resource", "revisit", "conversion"})
+
+
+def read_warc(
+    stream: BinaryIO, row: InputRow, collection: str, path: Path, *, base_bytes: int = 0
+) -> Iterator[Capture | Mapping[str, int] | int]:
+    """Captures, tallies of the records that hold none, and after each the offset of the next record.
+
+    `base_bytes` is where the WARC begins in the file at `path`, if it is stored in another.
+    """
+    for head in read_heads(stream, max(0, row.position - base_bytes)):
+        offset = base_bytes + head.offset
+        # Everything before this record was given out: reading can go on here.
+        yield offset
+        size_bytes = None if isinstance(head, Damage) else head.size_bytes
+        place = Place(PlaceKind.WARC, str(path), offset, size_bytes)
+        if isinstance(head, Damage):
+            yield _damaged(row, collection, place, head)
+        elif head.type not in CAPTURE_TYPES:
+            yield {str(Reason.NOT_A_CAPTURE): 1}
+        else:
+            yield _capture(row, collection, place, head, path)
+
+
+def _capture(row: InputRow, collection: str, place: Place, head: RecordHead, path: Path) -> Capture:
+    """A record that names no URL goes by its own place."""
+    return Capture(
+        id=f"{row.input_id}-{place.offset:012x}",
+        input_id=row.input_id,
+        place=place,
+        url=head.url or f"{path.as_uri()}#{head.offset}",
+        captured_at=row.updated if head.captured_at == UNDATED else head.captured_at,
+        record_type=head.type,
+        collection=collection,
+        mime=head.mime,
+        status=head.status,
+        digest=head.digest,
+    )
+
+
+def _damaged(row: InputRow, collection: str, place: Place, damage: Damage) -> Capture:
+    return Capture(
+        id=f"{row.input_id}-{place.offset:012x}-damage",
+        input_id=row.input_id,
+        place=place,
+        url=Path(place.path).as_uri(),
+        captured_at=row.updated,
+        record_type="damage",
+        collection=collection,
+        damage=damage.detail,
+        damage_reason=damage.reason,
+    )

@@ -1,0 +1,80 @@
+"""identify: read the bytes at a capture's place, hash them, and say what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.message import Message as Headers
+
+from fonds.extract.mime import FEED_MIMES
+from fonds.model.archive import HttpHead
+from fonds.model.capture import Capture
+from fonds.model.disposition import DONE, Disposition, Reason, dropped, quarantined
+from fonds.model.file import FileMeta, Identified, Kind
+from fonds.model.step import Result
+from fonds.ports import Archive
+
+KEPT_STATUSES = (200, 226)  # 226 is how FTP transfers stand in old indexes
+
+
+@dataclass(frozen=True, slots=True)
+class Identify:
+    """`describe` turns bytes and a declared type into a FileMeta; the limits are in bytes."""
+
+    archive: Archive
+    describe: Callable[[bytes, str | None], FileMeta]
+    pdf_max_bytes: int
+    page_max_bytes: int
+
+    def __call__(self, capture: Capture) -> Result:
+        """One Identified for what is kept; the reason for what is not.
+
+        Raises DamagedInputError, LimitError and PermanentError as `Archive.read` does.
+        """
+        ended = _before_reading(capture)
+        if ended is not None:
+            return Result(ended)
+        if capture.record_type == "revisit":
+            return Result(items=(Identified(capture, None),))
+        payload = self.archive.read(capture.place)
+        http = payload.http
+        if http is not None and http.status not in KEPT_STATUSES:
+            return Result(dropped(Reason.HTTP_STATUS, f"status {http.status}"))
+        if not payload.body:
+            return Result(dropped(Reason.EMPTY_BODY))
+        file = self.describe(payload.body, (http and http.get("content-type")) or capture.mime)
+        ended = self._judge(file)
+        if ended is not DONE:
+            return Result(ended)
+        return Result(items=(Identified(capture, file, _charset(http)),))
+
+    def _judge(self, file: FileMeta) -> Disposition:
+        if file.kind is Kind.OTHER:
+            feed = file.mime in FEED_MIMES
+            return dropped(Reason.IS_FEED if feed else Reason.UNSUPPORTED_TYPE, file.mime)
+        limit_bytes = self.pdf_max_bytes if file.kind is Kind.PDF else self.page_max_bytes
+        if file.size > limit_bytes:
+            detail = f"{file.size} bytes; at most {limit_bytes} for a {file.kind}"
+            return dropped(Reason.TOO_LARGE, detail)
+        return DONE
+
+
+def _before_reading(capture: Capture) -> Disposition | None:
+    """What can be said without opening anything."""
+    if capture.damage is not None:
+        return quarantined(capture.damage_reason or Reason.DAMAGED_RECORD, capture.damage)
+    answered = capture.record_type != "revisit" and capture.status is not None
+    if answered and capture.status not in KEPT_STATUSES:
+        return dropped(Reason.HTTP_STATUS, f"status {capture.status}")
+    return None
+
+
+def _charset(http: HttpHead | None) -> str | None:
+    """The charset parameter of the Content-Type, as the server wrote it."""
+    declared = http.get("content-type") if http else None
+    if not declared:
+        return None
+    headers = Headers()
+    headers["Content-Type"] = declared.encode("ascii", "replace").decode()
+    charset = headers.get_param("charset")
+    return charset if isinstance(charset, str) and charset else None

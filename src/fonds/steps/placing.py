@@ -1,0 +1,55 @@
+"""How a file's place is written down: its rows in `cdx` and its cells in the journal table."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import sha1
+
+from fonds.formats.journal import cdx_cell, first_seen_cell
+from fonds.formats.surt import surt
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.file import FileMeta
+from fonds.model.keys import sha1_from_text
+from fonds.model.rows import CdxRow
+
+REVISIT_MIME = "warc/revisit"
+
+
+def cdx_row(capture: Capture, file: FileMeta, place: Place, now: datetime) -> CdxRow:
+    """The row of `cdx` for a capture whose bytes lie at `place`."""
+    return _row(capture, file.sha1, file.mime, place, now)
+
+
+def revisit_rows(capture: Capture, now: datetime) -> list[CdxRow]:
+    """The row of a revisit, known by the digest it declares; none when it declares none."""
+    raw = sha1_from_text(capture.digest or "")
+    if raw is None or capture.place.kind is not PlaceKind.WARC:
+        return []
+    return [_row(capture, raw.hex(), REVISIT_MIME, capture.place, now)]
+
+
+def first_cells(capture: Capture, place: Place) -> dict[str, bytes]:
+    """What the row of a file says of the capture that brought it: `f:c` and `file:cdx`."""
+    return first_seen_cell(capture, place) | cdx_cell(capture, place, surt(capture.url))
+
+
+def later_cells(capture: Capture, place: Place) -> dict[str, bytes]:
+    """What the row of a later capture of the same file says: `file:cdx`."""
+    return cdx_cell(capture, place, surt(capture.url))
+
+
+def _row(capture: Capture, sha1hex: str, mime: str, place: Place, now: datetime) -> CdxRow:
+    key = surt(capture.url)
+    return CdxRow(
+        capture_id=capture.id,
+        sha1hex=sha1hex,
+        url=capture.url,
+        surt=key,
+        surt_sha1hex=sha1(key.encode()).hexdigest(),  # noqa: S324 (a key, not a seal)
+        datetime=capture.datetime14,
+        mimetype=mime,
+        warc_path=place.path,
+        warc_csize=place.size_bytes,
+        warc_offset=place.offset,
+        row_created=now,
+    )

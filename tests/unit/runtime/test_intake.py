@@ -1,0 +1,239 @@
+"""The intake: captures enter once, reading goes on where it stopped, and never runs far ahead."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fonds.formats.envelope import decode
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.errors import StorageFullError, StoreUnavailableError
+from fonds.model.message import Subscription
+from fonds.model.rows import CaptureRow, DispositionRow, InputRow
+from fonds.runtime import intake as intake_module
+from fonds.runtime.intake import Entered, Intake, Marks
+
+from .conftest import RaisesOnce, Workplace
+
+ENTRY = Subscription("identify", "t.captured")
+MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+
+
+def capture(input_id: str, number: int) -> Capture:
+    place = Place(PlaceKind.WARC, "/w.warc.gz", number)
+    url = f"http://example.org/{number}"
+    return Capture(f"{input_id}-{number:012x}", input_id, place, url, MOMENT, "response")
+
+
+@dataclass
+class Shelf:
+    """A source of inputs with so many captures each; every second record is counted only."""
+
+    sizes: Mapping[str, int]
+    asked: list[tuple[str, int]] = field(default_factory=list)
+
+    def inputs(self) -> Iterator[InputRow]:
+        for name in self.sizes:
+            yield InputRow(name, f"/{name}", "warc", "1:1", 0, 0, {}, False, None, MOMENT)
+
+    def captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+        self.asked.append((row.input_id, row.position))
+        for number in range(row.position, self.sizes[row.input_id]):
+            yield number
+            yield capture(row.input_id, number)
+            yield {"not-a-capture": 1}
+
+
+@dataclass
+class StopsAfter:
+    """Says stop from the `count`-th time it is asked."""
+
+    count: int
+    asked: int = 0
+
+    def __call__(self) -> bool:
+        self.asked += 1
+        return self.asked > self.count
+
+
+def _never() -> bool:
+    return False
+
+
+def _intake(place: Workplace, stopping: object = _never, **stores: object) -> Intake:
+    place.queue.declare([ENTRY])
+    return Intake(
+        queue=stores.get("queue", place.queue),  # type: ignore[arg-type]
+        records=stores.get("records", place.records),  # type: ignore[arg-type]
+        entry=ENTRY,
+        marks=Marks(20_000, 10_000),
+        clock=place.clock,
+        stopping=stopping,  # type: ignore[arg-type]
+    )
+
+
+def _waiting(place: Workplace) -> list[str]:
+    return sorted(message.id for message in place.taken(ENTRY.incoming))
+
+
+def _input(place: Workplace, name: str) -> InputRow:
+    (row,) = place.records.get(InputRow, [name])
+    return row
+
+
+def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) -> None:
+    entered = Entered()
+    _intake(place).run(Shelf({"a": 3, "b": 2}), entered)
+    assert (entered.captures, entered.input_ids, entered.known) == (5, {"a", "b"}, 0)
+    rows = sorted(row.capture_id for row in place.records.find(CaptureRow))
+    messages = place.taken(ENTRY.incoming)
+    assert sorted(message.id for message in messages) == rows
+    assert len(rows) == 5
+    assert decode(messages[0].body, Capture, "") == capture("a", 0)
+    row = _input(place, "a")
+    assert (row.finished, row.captures, row.tally) == (True, 3, {"not-a-capture": 3})
+
+
+def test_a_finished_input_is_not_read_again(place: Workplace) -> None:
+    _intake(place).run(Shelf({"a": 3}), Entered())
+    _waiting(place)
+    shelf, entered = Shelf({"a": 3}), Entered()
+    _intake(place).run(shelf, entered)
+    assert shelf.asked == []
+    assert (entered.captures, entered.known, entered.inputs_known) == (0, 6, 1)
+    assert _waiting(place) == []
+
+
+def test_an_input_named_twice_in_one_run_is_not_known_from_an_earlier_one(
+    place: Workplace,
+) -> None:
+    entered = Entered()
+    intake = _intake(place)
+    intake.run(Shelf({"a": 3}), entered)
+    intake.run(Shelf({"a": 3}), entered)
+    assert (entered.captures, entered.known, entered.inputs_known) == (3, 0, 0)
+
+
+def test_an_empty_input_is_finished(place: Workplace) -> None:
+    _intake(place).run(Shelf({"a": 0}), Entered())
+    assert _input(place, "a").finished
+
+
+@pytest.mark.parametrize("batch_max", [1, 7, 200])
+@pytest.mark.parametrize("stops_after", [1, 2, 20, 61, 90, 150])
+def test_reading_that_was_stopped_goes_on_and_nothing_is_left_out(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch, stops_after: int, batch_max: int
+) -> None:
+    monkeypatch.setattr(intake_module, "BATCH_MAX", batch_max)
+    _intake(place, StopsAfter(stops_after)).run(Shelf({"a": 50}), Entered())
+    _intake(place).run(Shelf({"a": 50}), Entered())
+    row = _input(place, "a")
+    assert (row.finished, row.captures, row.tally) == (True, 50, {"not-a-capture": 50})
+    assert place.records.count(CaptureRow) == {(): 50}
+    assert _waiting(place) == [capture("a", number).id for number in range(50)]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("where", ["records.add", "queue.put", "records.put"])
+@pytest.mark.parametrize("nth", [1, 3])
+def test_a_failure_between_the_acts_leaves_nothing_out(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch, where: str, after: bool, nth: int
+) -> None:
+    monkeypatch.setattr(intake_module, "BATCH_MAX", 7)
+    store, _, method = where.partition(".")
+    error = StorageFullError("the disk is full")
+    failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
+    with pytest.raises(StorageFullError):
+        _intake(place, **{store: failing}).run(Shelf({"a": 30}), Entered())
+    _intake(place).run(Shelf({"a": 30}), Entered())
+    assert _input(place, "a").captures == 30
+    assert place.records.count(CaptureRow) == {(): 30}
+    assert _waiting(place) == [capture("a", number).id for number in range(30)]
+
+
+def test_a_store_that_does_not_answer_for_a_moment_is_waited_for(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake_module, "BATCH_MAX", 7)
+    monkeypatch.setattr(intake_module, "PAUSE_FIRST_S", 0.001)
+    failing = RaisesOnce(place.queue, "put", StoreUnavailableError("away"), nth=3, after=True)
+    entered = Entered()
+    _intake(place, queue=failing).run(Shelf({"a": 30, "b": 2}), entered)
+    assert (entered.known, entered.inputs_known) == (0, 0)
+    assert _input(place, "a").captures == 30
+    assert _input(place, "b").finished
+    assert place.records.count(CaptureRow) == {(): 32}
+
+
+def test_what_was_settled_meanwhile_is_not_sent_again(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a death between a message and its mark, the batch is read again."""
+    monkeypatch.setattr(intake_module, "BATCH_MAX", 7)
+    failing = RaisesOnce(place.records, "put", StorageFullError("full"), nth=2)
+    with pytest.raises(StorageFullError):
+        _intake(place, records=failing).run(Shelf({"a": 14}), Entered())
+    done = _waiting(place)
+    assert len(done) == 14
+    place.records.put([_disposition(one, place.clock()) for one in done])
+    _intake(place).run(Shelf({"a": 14}), Entered())
+    assert _waiting(place) == []
+    assert _input(place, "a").finished
+
+
+def _disposition(capture_id: str, now: datetime) -> DispositionRow:
+    return DispositionRow(capture_id, ENTRY.name, "done", None, "", None, (), 0, 0, now)
+
+
+def test_the_source_waits_while_too_much_is_waiting(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake_module, "BATCH_MAX", 5)
+    monkeypatch.setattr(intake_module, "POLL_S", 0.001)
+    intake = replace(_intake(place), marks=Marks(high=10, low=2))
+    reading = threading.Thread(target=intake.run, args=(Shelf({"a": 40}), Entered()))
+    reading.start()
+    seen, most = 0, 0
+    while reading.is_alive() or place.queue.depth(ENTRY).pending:
+        most = max(most, place.queue.depth(ENTRY).pending)
+        deliveries = place.queue.receive(ENTRY.incoming, 3, 0.001)
+        place.queue.settle(deliveries)
+        seen += len(deliveries)
+    reading.join(10)
+    assert seen == 40
+    assert most <= 15
+
+
+def test_one_who_waits_for_room_can_be_stopped(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake_module, "POLL_S", 0.001)
+    monkeypatch.setattr(intake_module, "BATCH_MAX", 5)
+    intake = replace(_intake(place, StopsAfter(60)), marks=Marks(high=5, low=0))
+    intake.run(Shelf({"a": 40}), Entered())
+    assert not _input(place, "a").finished
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20
+)
+@given(sizes=st.lists(st.integers(0, 30), min_size=1, max_size=4), stops=st.integers(0, 100))
+def test_however_often_it_is_stopped_every_capture_enters(
+    place: Workplace, sizes: Sequence[int], stops: int
+) -> None:
+    """Each example has inputs of its own, in the same home."""
+    shelf = Shelf({f"{id(sizes)}-{place.clock.now_s}-{n}": size for n, size in enumerate(sizes)})
+    place.clock.pass_s(1)
+    for _ in range(3):
+        _intake(place, StopsAfter(stops)).run(shelf, Entered())
+    _intake(place).run(shelf, Entered())
+    for name, size in shelf.sizes.items():
+        row = _input(place, name)
+        assert (row.finished, row.captures) == (True, size)
+        assert place.records.count(CaptureRow, where={"input_id": name}) == {(): size}

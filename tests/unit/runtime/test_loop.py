@@ -1,0 +1,335 @@
+"""The loop: what it promises of order, retries, quarantine and batches, on the real queue and records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.formats.envelope import decode
+from fonds.model.disposition import Reason, dropped, quarantined, retried
+from fonds.model.errors import (
+    ConfigurationError,
+    DamagedInputError,
+    LimitError,
+    StoreUnavailableError,
+)
+from fonds.model.message import Message
+from fonds.model.step import Result
+from fonds.queues.sqlite import SqliteQueue
+from fonds.runtime.loop import DETAIL_MAX_CHARS, REDELIVERIES_MAX, RETURNS_MAX, RetryPolicy
+
+from .conftest import Double, Number, RaisesOnce, Workplace, double, doubles
+
+
+def test_a_message_is_handed_on_written_down_and_settled(place: Workplace) -> None:
+    place.enter(3)
+    assert place.loop().turn(0.0) == 1
+    row = place.row("id-003")
+    assert row is not None
+    assert (row.verdict, row.reason, row.attempt) == ("done", None, 0)
+    assert (row.emitted, row.emitted_count, row.sha1hex) == (("keep",), 1, f"{3:040x}")
+    (handed_on,) = place.taken("keep-in")
+    assert (handed_on.id, handed_on.key) == ("id-003", f"{3:040x}")
+    assert decode(handed_on.body, Double, handed_on.key) == Double(6, f"{3:040x}")
+    assert place.depth().pending == 0
+
+
+def test_a_turn_without_messages_settles_none(place: Workplace) -> None:
+    assert place.loop().turn(0.0) == 0
+
+
+def test_a_step_that_brings_nothing_forth_promises_nothing(place: Workplace) -> None:
+    place.enter(1)
+    place.loop(lambda item: Result()).turn(0.0)
+    row = place.row("id-001")
+    assert row is not None
+    assert (row.emitted, row.emitted_count, row.sha1hex) == ((), 0, None)
+
+
+@dataclass
+class Spy:
+    """Notes the calls of both stores in one list."""
+
+    real: Any
+    calls: list[str]
+
+    def __getattr__(self, name: str) -> Any:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            self.calls.append(f"{name} {args[0]}" if isinstance(args[0], str) else name)
+            return getattr(self.real, name)(*args, **kwargs)
+
+        return called
+
+
+def test_what_comes_of_a_message_is_put_before_it_is_written_down_and_settled(
+    place: Workplace,
+) -> None:
+    place.enter(1)
+    calls: list[str] = []
+    place.loop(queue=Spy(place.queue, calls), records=Spy(place.records, calls)).turn(0.0)
+    assert calls == ["receive double-in", "put t.doubles", "put", "settle"]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("where", ["queue.put", "records.put", "queue.settle"])
+def test_a_failure_between_the_acts_loses_nothing_and_counts_nothing_twice(
+    place: Workplace, where: str, after: bool
+) -> None:
+    ids = place.enter(*range(5))
+    store, _, method = where.partition(".")
+    error = StoreUnavailableError("the answer was lost")
+    failing = RaisesOnce(getattr(place, store), method, error, after=after)
+    with pytest.raises(StoreUnavailableError):
+        place.loop(**{store: failing}).turn(0.0)
+    assert place.loop().turn(0.0) == (0 if where == "queue.settle" and after else 5)
+    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.depth().pending == 0
+    assert sorted(message.id for message in place.taken("keep-in")) == ids
+
+
+def test_messages_in_a_hand_that_let_go_come_back(place: Workplace, tmp_path: Path) -> None:
+    ids = place.enter(1, 2)
+    other = SqliteQueue(tmp_path / "queue.sqlite", clock=place.clock.seconds)
+    assert len(other.receive("double-in", 10, 0.0)) == 2
+    assert place.loop().turn(0.0) == 0
+    other.close()
+    assert place.loop().turn(0.0) == 2
+    assert set(place.ended()) == set(ids)
+
+
+def test_what_is_put_twice_is_worked_off_once(place: Workplace) -> None:
+    place.enter(1)
+    place.enter(1)
+    assert place.loop().turn(0.0) == 1
+    assert len(place.taken("keep-in")) == 1
+
+
+def _unavailable(item: Number) -> Result:
+    raise StoreUnavailableError("no answer")
+
+
+def test_a_transient_fault_is_retried_with_growing_delays_then_quarantined(
+    place: Workplace,
+) -> None:
+    place.enter(1)
+    loop = place.loop(_unavailable)
+    for attempt, delay_s in enumerate((5.0, 10.0, 20.0)):
+        assert loop.turn(0.0) == 1
+        row = place.row("id-001")
+        assert row is not None
+        assert (row.verdict, row.reason, row.attempt) == ("retried", "store-unavailable", attempt)
+        assert place.depth().delayed == 1
+        place.clock.pass_s(delay_s - 0.1)
+        assert loop.turn(0.0) == 0
+        place.clock.pass_s(0.2)
+    assert loop.turn(0.0) == 1
+    assert place.ended() == {"id-001": ("quarantined", "store-unavailable")}
+    (apart,) = place.taken("double-quar")
+    assert "given up after 4 attempts" in apart.headers["detail"]
+
+
+def test_a_message_that_succeeds_in_the_end_is_done_once(place: Workplace) -> None:
+    place.enter(1)
+    place.loop(_unavailable).turn(0.0)
+    place.clock.pass_s(6)
+    assert place.loop().turn(0.0) == 1
+    assert place.ended() == {"id-001": ("done", None)}
+    assert len(place.taken("keep-in")) == 1
+
+
+def test_a_step_may_ask_for_a_retry_itself(place: Workplace) -> None:
+    place.enter(1)
+    asked = retried(Reason.STORE_UNAVAILABLE, "not yet", 1.0)
+    place.loop(lambda item: Result(asked)).turn(0.0)
+    assert place.ended() == {"id-001": ("retried", "store-unavailable")}
+    assert place.depth().delayed == 1
+
+
+@given(st.integers(0, 10_000), st.floats(0.001, 100), st.floats(0.001, 1e6))
+def test_delays_grow_and_stay_within_the_longest(
+    attempt: int, first_s: float, longest_s: float
+) -> None:
+    policy = RetryPolicy(10, first_s, longest_s)
+    assert 0 < policy.delay_s(attempt) <= policy.delay_s(attempt + 1) <= longest_s
+
+
+def test_what_failed_for_good_is_set_apart_whole_with_its_reason(place: Workplace) -> None:
+    place.enter(1)
+
+    def damaged(item: Number) -> Result:
+        raise DamagedInputError(Reason.DAMAGED_RECORD, "half a record")
+
+    place.loop(damaged).turn(0.0)
+    assert place.ended() == {"id-001": ("quarantined", "damaged-record")}
+    (apart,) = place.taken("double-quar")
+    assert dict(apart.headers) == {"reason": "damaged-record", "detail": "half a record"}
+    assert decode(apart.body, Number, "") == Number(1)
+
+
+def test_what_a_rule_refuses_is_dropped_and_not_set_apart(place: Workplace) -> None:
+    place.enter(1)
+
+    def too_large(item: Number) -> Result:
+        raise LimitError(Reason.TOO_LARGE, "9 bytes, at most 8")
+
+    place.loop(too_large).turn(0.0)
+    assert place.ended() == {"id-001": ("dropped", "too-large")}
+    assert place.depth().quarantined == 0
+
+
+@pytest.mark.parametrize("ended", [dropped(Reason.NO_TEXT), quarantined(Reason.BROKEN_PDF, "cut")])
+def test_what_could_be_had_of_a_failure_is_handed_on(place: Workplace, ended: Any) -> None:
+    place.enter(4)
+    place.loop(lambda item: Result(ended, double(item).items)).turn(0.0)
+    assert [message.id for message in place.taken("keep-in")] == ["id-004"]
+    row = place.row("id-004")
+    assert row is not None
+    assert row.emitted == ("keep",)
+
+
+def test_a_bug_comes_back_a_few_times_and_then_stands_aside(
+    place: Workplace, caplog: pytest.LogCaptureFixture
+) -> None:
+    place.enter(1, 2)
+
+    def faulty(item: Number) -> Result:
+        if item.value == 1:
+            raise ZeroDivisionError("a fault of ours")
+        return double(item)
+
+    loop = place.loop(faulty)
+    turns = 0
+    while place.depth().pending:
+        loop.turn(0.0)
+        place.clock.pass_s(1)
+        turns += 1
+    assert turns == RETURNS_MAX + 1
+    assert place.ended() == {"id-001": ("quarantined", "internal-error"), "id-002": ("done", None)}
+    row = place.row("id-001")
+    assert row is not None
+    assert "a fault of ours" in row.detail
+    assert len(row.detail) <= DETAIL_MAX_CHARS
+    assert "double failed on id-001" in caplog.text
+
+
+def test_a_message_that_is_never_settled_stands_aside_in_the_end(place: Workplace) -> None:
+    place.enter(1)
+    for _ in range(REDELIVERIES_MAX):
+        place.queue.release(place.queue.receive("double-in", 1, 0.0))
+    place.loop(double).turn(0.0)
+    assert place.ended() == {"id-001": ("quarantined", "internal-error")}
+
+
+def test_the_one_that_spoils_a_batch_is_found_and_the_others_are_done(place: Workplace) -> None:
+    place.enter(*range(6))
+    sizes: list[int] = []
+
+    def spoiled(items: Sequence[Number]) -> list[Result]:
+        sizes.append(len(items))
+        if any(item.value == 4 for item in items):
+            raise DamagedInputError(Reason.BAD_ENCODING, "number four")
+        return doubles(items)
+
+    place.loop(spoiled, batch=True).turn(0.0)
+    assert sizes == [6, 1, 1, 1, 1, 1, 1]
+    ended = place.ended()
+    assert ended.pop("id-004") == ("quarantined", "bad-encoding")
+    assert set(ended.values()) == {("done", None)}
+    assert len(place.taken("keep-in")) == 5
+
+
+def test_a_batch_step_gets_its_items_in_one_call(place: Workplace) -> None:
+    place.enter(*range(6))
+    sizes: list[int] = []
+
+    def counted(items: Sequence[Number]) -> list[Result]:
+        sizes.append(len(items))
+        return doubles(items)
+
+    place.loop(counted, batch=True).turn(0.0)
+    assert sizes == [6]
+
+
+def test_a_batch_with_a_result_too_few_is_a_bug_that_stops_everything(place: Workplace) -> None:
+    place.enter(1, 2)
+    loop = place.loop(lambda items: doubles(items)[1:], batch=True)
+    with pytest.raises(RuntimeError, match="1 results for 2 items"):
+        loop.turn(0.0)
+    assert place.depth().pending == 2
+
+
+def test_a_message_nobody_can_read_is_set_apart_and_the_others_go_on(place: Workplace) -> None:
+    place.enter(1)
+    place.queue.put(place.subscriptions[0].topic, [Message("id-bad", b"\x80not an envelope")])
+    place.enter(2)
+    place.loop(doubles, batch=True).turn(0.0)
+    assert place.ended() == {
+        "id-001": ("done", None),
+        "id-002": ("done", None),
+        "id-bad": ("quarantined", "internal-error"),
+    }
+
+
+def test_an_item_that_cannot_travel_does_not_stop_the_others(place: Workplace) -> None:
+    """A lone surrogate has no UTF-8: what holds one can be put on no topic."""
+    place.enter(1, 2)
+
+    def surrogate(item: Number) -> Result:
+        return Result(items=(Double(item.value, "", "\udce9" if item.value == 1 else ""),))
+
+    loop = place.loop(surrogate)
+    while place.depth().pending:
+        loop.turn(0.0)
+        place.clock.pass_s(1)
+    assert place.ended() == {"id-001": ("quarantined", "internal-error"), "id-002": ("done", None)}
+
+
+def test_an_item_of_a_type_no_topic_carries_does_not_stop_the_others(place: Workplace) -> None:
+    place.enter(1, 2)
+
+    def stray(item: Number) -> Result:
+        return Result(items=(item,)) if item.value == 1 else double(item)
+
+    loop = place.loop(stray)
+    while place.depth().pending:
+        loop.turn(0.0)
+        place.clock.pass_s(1)
+    assert place.ended() == {"id-001": ("quarantined", "internal-error"), "id-002": ("done", None)}
+
+
+def test_a_full_disk_stops_the_work_and_gives_everything_back(place: Workplace) -> None:
+    place.enter(1, 2)
+
+    def full(item: Number) -> Result:
+        raise ConfigurationError("the disk is full")
+
+    with pytest.raises(ConfigurationError, match="full"):
+        place.loop(full).turn(0.0)
+    assert (place.depth().ready, place.depth().in_hand) == (2, 0)
+    assert place.ended() == {}
+
+
+def test_when_giving_back_fails_the_first_fault_is_told(
+    place: Workplace, caplog: pytest.LogCaptureFixture
+) -> None:
+    place.enter(1)
+    deaf = RaisesOnce(place.queue, "release", StoreUnavailableError("still deaf"))
+    loop = place.loop(queue=RaisesOnce(deaf, "settle", StoreUnavailableError("deaf")))
+    with pytest.raises(StoreUnavailableError, match=r"^deaf$"):
+        loop.turn(0.0)
+    assert "could not give back: still deaf" in caplog.text
+
+
+def test_details_are_cut(place: Workplace) -> None:
+    place.enter(1)
+    place.loop(lambda item: Result(quarantined(Reason.BROKEN_PDF, "x" * 10_000))).turn(0.0)
+    row = place.row("id-001")
+    assert row is not None
+    assert len(row.detail) == DETAIL_MAX_CHARS
+    assert len(place.taken("double-quar")[0].headers["detail"]) == DETAIL_MAX_CHARS

@@ -1,0 +1,94 @@
+"""Taking messages out of quarantine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fonds.model.disposition import Reason, quarantined
+from fonds.model.errors import StoreUnavailableError
+from fonds.model.step import Result
+from fonds.queues.sqlite import SqliteQueue
+from fonds.runtime.quarantine import release
+
+from .conftest import Number, RaisesOnce, Workplace
+
+
+def _fail(item: Number) -> Result:
+    even = item.value % 2 == 0
+    return Result(quarantined(Reason.BROKEN_PDF if even else Reason.TIMEOUT, f"no. {item.value}"))
+
+
+@pytest.fixture
+def failed(place: Workplace) -> Workplace:
+    place.enter(*range(6))
+    place.loop(_fail).turn(0.0)
+    assert place.depth().quarantined == 6
+    return place
+
+
+def _release(place: Workplace, reason: str, **stores: Any) -> int:
+    return release(
+        stores.get("queue", place.queue),
+        stores.get("records", place.records),
+        place.subscriptions[0],
+        lambda message: message.headers.get("reason") == reason,
+        place.clock,
+    )
+
+
+def test_the_wanted_go_back_to_work_with_a_clean_slate(failed: Workplace) -> None:
+    assert _release(failed, "timeout") == 3
+    depth = failed.depth()
+    assert (depth.ready, depth.quarantined, depth.in_hand) == (3, 3, 0)
+    row = failed.row("id-001")
+    assert row is not None
+    assert (row.verdict, row.emitted) == ("retried", ())
+    assert row.detail == "released by hand; before: no. 1"
+    messages = failed.taken("double-in")
+    assert [(one.id, one.attempt, dict(one.headers)) for one in messages] == [
+        (f"id-{n:03}", 0, {}) for n in (1, 3, 5)
+    ]
+
+
+def test_what_is_not_wanted_stays_where_it_was(failed: Workplace) -> None:
+    assert _release(failed, "bomb") == 0
+    assert failed.depth().quarantined == 6
+    assert failed.ended()["id-000"] == ("quarantined", "broken-pdf")
+    assert len(failed.queue.receive("double-quar", 10, 0.0)) == 6
+
+
+def test_what_was_released_ends_anew(failed: Workplace) -> None:
+    _release(failed, "timeout")
+    assert failed.loop().turn(0.0) == 3
+    assert failed.ended()["id-001"] == ("done", None)
+    assert failed.depth().quarantined == 3
+
+
+def test_what_fails_again_is_set_apart_again_once(failed: Workplace) -> None:
+    _release(failed, "timeout")
+    failed.loop(_fail).turn(0.0)
+    assert failed.depth().quarantined == 6
+    assert failed.ended()["id-001"] == ("quarantined", "timeout")
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("where", ["queue.put", "records.put", "queue.settle"])
+def test_a_failure_between_the_acts_loses_no_message(
+    failed: Workplace, tmp_path: Path, where: str, after: bool
+) -> None:
+    """Whoever was releasing ends then; another goes on."""
+    releasing = SqliteQueue(tmp_path / "queue.sqlite", clock=failed.clock.seconds)
+    stores: dict[str, Any] = {"queue": releasing, "records": failed.records}
+    store, _, method = where.partition(".")
+    error = StoreUnavailableError("the answer was lost")
+    stores[store] = RaisesOnce(stores[store], method, error, after=after)
+    with pytest.raises(StoreUnavailableError):
+        _release(failed, "timeout", **stores)
+    releasing.close()
+    failed.loop().turn(0.0)
+    held = {one.message.id for one in failed.queue.receive("double-quar", 10, 0.0)}
+    done = {one for one, ended in failed.ended().items() if ended[0] == "done"}
+    assert held | done == {f"id-{n:03}" for n in range(6)}

@@ -1,0 +1,70 @@
+"""The bytes of a file, read again from wherever they still lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from filled_home import Filled, fill, opened
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
+from fonds.model.rows import CdxRow
+from fonds.ports import Stores
+from fonds.runtime.dossier import Dossier, dossier, read_body
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Filled]]:
+    with opened(tmp_path_factory.mktemp("home")) as stores:
+        yield stores, fill(stores)
+
+
+def with_captures(found: Dossier, *captures: CdxRow) -> Dossier:
+    return replace(found, captures=captures)
+
+
+def test_the_bytes_come_from_the_first_place_that_still_has_them(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    found = dossier(stores, filled.long)
+    good = found.captures[0]
+    gone = replace(good, warc_path="archive/deleted.warc.gz")
+    revisit = replace(good, mimetype="warc/revisit", warc_offset=10**9)
+    assert read_body(stores, with_captures(found, revisit, gone, good)).startswith(b"%PDF-1.7")
+
+
+def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    found, other = dossier(stores, filled.long), dossier(stores, filled.pdfs[0])
+    with pytest.raises(PermanentError, match=f"no longer those of {filled.long}") as caught:
+        read_body(stores, with_captures(found, other.captures[0]))
+    assert caught.value.reason is Reason.DAMAGED_RECORD
+
+
+def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    found = dossier(stores, filled.long)
+    gone = replace(found.captures[0], warc_path="archive/deleted.warc.gz")
+    with pytest.raises(PermanentError, match=r"deleted\.warc\.gz") as caught:
+        read_body(stores, with_captures(found, gone))
+    assert caught.value.reason is Reason.MISSING_SOURCE
+
+
+def test_a_file_in_no_warc_says_that_it_cannot_be_read_again(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    with pytest.raises(PermanentError, match=f"No capture of {filled.broken} lies in a WARC"):
+        read_body(stores, dossier(stores, filled.broken))
+
+
+def test_a_body_cannot_be_read_from_a_home_moved_elsewhere(tmp_path: Path) -> None:
+    with opened(tmp_path / "old") as stores:
+        filled = fill(stores)
+    (tmp_path / "old" / "archive").rename(tmp_path / "elsewhere")
+    with opened(tmp_path / "old") as stores, pytest.raises(PermanentError, match="archive/"):
+        read_body(stores, dossier(stores, filled.long))

@@ -1,0 +1,55 @@
+"""Reading sources whole, as an intake does, and going on from any position."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fonds.model.capture import Capture
+from fonds.model.rows import InputRow
+from fonds.sources.paths import PathSource
+
+Read = Callable[..., tuple[list[Capture], Counter[str]]]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home beside what is taken in."""
+    path = tmp_path / "home"
+    path.mkdir()
+    return path
+
+
+def source(home: Path, *paths: Path, warc_base: str = "") -> PathSource:
+    return PathSource(list(paths), home, "test", warc_base)
+
+
+def only_input(one: PathSource) -> InputRow:
+    (row,) = one.inputs()
+    return row
+
+
+def captures(one: PathSource, row: InputRow | None = None) -> tuple[list[Capture], Counter[str]]:
+    """All captures of an input and its tally."""
+    found: list[Capture] = []
+    tally: Counter[str] = Counter()
+    for thing in one.captures(row or only_input(one)):
+        if isinstance(thing, Capture):
+            found.append(thing)
+        elif isinstance(thing, Mapping):
+            tally.update(thing)
+    return found, tally
+
+
+def resumed_everywhere(one: PathSource) -> None:
+    """From every position given out, exactly what was not given before comes again."""
+    row = only_input(one)
+    things = list(one.captures(row))
+    for place, thing in enumerate(things):
+        if isinstance(thing, int):
+            rest = list(one.captures(replace(row, position=thing)))
+            assert rest == things[place:], f"going on from {thing}"

@@ -1,0 +1,186 @@
+"""Paths as inputs: each recognised by its content, and what cannot be read accounted for."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fixtures.pdfs import text_pdf
+from fixtures.warcs import (
+    PAGE,
+    URL,
+    flipped,
+    gzipped,
+    gzipped_whole,
+    http_response,
+    plain,
+    revisit,
+    warc_record,
+    warcinfo,
+    zstandarded,
+)
+from fonds.formats.envelope import decode, encode
+from fonds.model.capture import Capture, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.sources.paths import PathSource
+
+from .conftest import captures, only_input, resumed_everywhere, source
+
+RECORDS = [warcinfo(), http_response(), revisit(), warc_record(b"x", record_type="request")]
+
+
+def _written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("pack", [plain, gzipped, gzipped_whole, zstandarded])
+def test_a_warc_gives_its_captures_and_counts_the_rest(
+    tmp_path: Path, home: Path, pack: object
+) -> None:
+    path = _written(tmp_path / "misnamed.txt", pack(RECORDS))  # type: ignore[operator]
+    one = source(home, path)
+    assert only_input(one).kind == "warc"
+    found, tally = captures(one)
+    assert [(capture.record_type, capture.url) for capture in found] == [
+        ("response", URL),
+        ("revisit", URL),
+    ]
+    assert tally == {"not-a-capture": 2}
+    assert {capture.place.kind for capture in found} == {PlaceKind.WARC}
+    assert {capture.collection for capture in found} == {"test"}
+
+
+@pytest.mark.parametrize("pack", [plain, gzipped, gzipped_whole])
+def test_reading_a_warc_goes_on_from_every_position(
+    tmp_path: Path, home: Path, pack: object
+) -> None:
+    data = pack([*RECORDS, http_response(b"another"), warc_record(b"y")])  # type: ignore[operator]
+    resumed_everywhere(source(home, _written(tmp_path / "w", data)))
+
+
+def test_ids_are_the_same_whenever_the_same_place_is_read(tmp_path: Path, home: Path) -> None:
+    path = _written(tmp_path / "w.warc.gz", gzipped(RECORDS))
+    first, _ = captures(source(home, path))
+    again, _ = captures(source(home, path))
+    assert first == again
+    assert len({capture.id for capture in first}) == len(first)
+
+
+def test_an_input_that_changes_is_another_input(tmp_path: Path, home: Path) -> None:
+    path = _written(tmp_path / "w.warc", plain(RECORDS))
+    before = only_input(source(home, path))
+    _written(path, plain([*RECORDS, http_response()]))
+    assert only_input(source(home, path)).input_id != before.input_id
+
+
+def test_a_damaged_place_of_a_warc_is_a_capture_that_says_so(tmp_path: Path, home: Path) -> None:
+    data = gzipped([http_response(), http_response(b"two"), http_response(b"three")])
+    middle = data.index(b"\x1f\x8b", 10)
+    path = _written(tmp_path / "w.warc.gz", flipped(data, middle + 20))
+    found, _ = captures(source(home, path))
+    damaged = [capture for capture in found if capture.damage is not None]
+    assert damaged
+    assert all(capture.damage_reason is not None for capture in damaged)
+    assert len({capture.id for capture in found}) == len(found)
+
+
+def test_every_damage_at_every_byte_is_accounted_for_without_raising(
+    tmp_path: Path, home: Path
+) -> None:
+    data = gzipped([warcinfo(), http_response(), http_response(b"two")])
+    for at in range(0, len(data), 7):
+        path = _written(tmp_path / "w.warc.gz", flipped(data, at))
+        one = source(home, path)
+        found, _ = captures(one)
+        assert all(decode(encode(capture), Capture, "") == capture for capture in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("paper.pdf", text_pdf()), ("page.html", PAGE), ("empty", b"")]
+)
+def test_a_loose_file_is_one_capture(tmp_path: Path, home: Path, name: str, data: bytes) -> None:
+    path = _written(tmp_path / name, data)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    one = source(home, path)
+    assert only_input(one).kind == "file"
+    ((capture,), tally) = captures(one)
+    assert (capture.place.kind, capture.place.path) == (PlaceKind.FILE, str(path))
+    assert capture.url == path.as_uri()
+    assert capture.captured_at == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert not tally
+
+
+def test_what_is_not_there_is_a_capture_that_says_so(tmp_path: Path, home: Path) -> None:
+    one = source(home, tmp_path / "nothing.warc.gz")
+    ((capture,), _) = captures(one)
+    assert capture.damage_reason is Reason.MISSING_SOURCE
+
+
+def test_a_pipe_is_a_capture_that_says_so(tmp_path: Path, home: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    ((capture,), _) = captures(source(home, tmp_path / "pipe"))
+    assert capture.damage_reason is Reason.UNREADABLE_SOURCE
+    assert capture.damage == "not a regular file (a pipe, socket or device)"
+
+
+def test_a_file_that_goes_away_while_reading_is_accounted_for(tmp_path: Path, home: Path) -> None:
+    path = _written(tmp_path / "w.warc", plain(RECORDS))
+    one = source(home, path)
+    row = only_input(one)
+    path.unlink()
+    ((capture,), _) = captures(one, row)
+    assert capture.damage is not None
+    assert str(path) in capture.damage
+
+
+def test_a_name_that_is_not_utf8_is_accounted_for_and_stops_nothing(
+    tmp_path: Path, home: Path
+) -> None:
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.pdf")
+    _written(Path(name), text_pdf())
+    _written(tmp_path / "whole.pdf", text_pdf())
+    one = source(home, tmp_path)
+    rows = list(one.inputs())
+    found = [capture for row in rows for capture in captures(one, row)[0]]
+    assert [decode(encode(capture), Capture, "") for capture in found] == found
+    assert [capture.damage_reason for capture in found] == [Reason.UNREADABLE_SOURCE, None]
+    assert rows[0].path.endswith("caf\\xe9.pdf")
+
+
+def test_a_name_of_strange_characters_is_read(tmp_path: Path, home: Path) -> None:
+    path = _written(tmp_path / "a b #?%41\n\u202e\U0001f600.pdf", text_pdf())
+    ((capture,), _) = captures(source(home, path))
+    assert capture.damage is None
+    assert capture.place.path == str(path)
+
+
+def test_a_time_no_calendar_holds_stops_nothing(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _written(tmp_path / "paper.pdf", text_pdf())
+    os.utime(path, (10.0**12, 10.0**12))
+    ((capture,), _) = captures(source(home, path))
+    assert len(capture.datetime14) == 14
+
+
+def test_a_record_of_the_year_1_has_a_time_of_14_digits(tmp_path: Path, home: Path) -> None:
+    path = _written(tmp_path / "w.warc", plain([http_response(date="0001-01-01T00:00:00Z")]))
+    ((capture,), _) = captures(source(home, path))
+    assert capture.datetime14 == "00010101000000"
+
+
+def test_the_inbox_is_in_the_home(home: Path) -> None:
+    assert source(home).inbox == home / "inbox"
+
+
+def test_no_paths_are_no_inputs(home: Path) -> None:
+    assert list(PathSource([], home, "test", "").inputs()) == []
+
+
+def test_a_gzipped_page_is_a_loose_file(tmp_path: Path, home: Path) -> None:
+    assert only_input(source(home, _written(tmp_path / "p.gz", gzip.compress(PAGE)))).kind == "file"

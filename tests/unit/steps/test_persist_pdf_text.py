@@ -1,0 +1,122 @@
+"""persist_pdf_text: what is kept of a PDF, and that a failure never takes the place of a success."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.file import FileMeta
+from fonds.model.keys import text_blob_key
+from fonds.model.pdf import PdfStatus, PdfText
+from fonds.model.rows import PdfMetaRow
+from fonds.steps.persist_pdf_text import PersistPdfText
+from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.stores.records.sql import open_sqlite
+
+MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+KEY = "1" * 40
+CAPTURE = Capture(
+    "c", "i", Place(PlaceKind.WARC, "/w", 0), "http://e.org/a/pa%20per.pdf", MOMENT, "response"
+)
+READ = PdfText(
+    sha1hex=KEY,
+    status=PdfStatus.SUCCESS,
+    text="\n  First line\nmore words",
+    page0_thumbnail=True,
+    meta_xml=None,
+    pdf_info={"Title": " ", "CreationDate": "2020-02-03T04:05:06+00:00", "Author": "A. Writer"},
+    pdf_extra={"page_count": 2, "word_count": 4, "pdf_version": "1.7"},
+    file_meta=FileMeta(5, "application/pdf", "PDF", "application/pdf", KEY, "2" * 32, "3" * 64),
+    source=CAPTURE,
+    extractor="reader 1",
+)
+FAILED = replace(
+    READ,
+    status=PdfStatus.ERROR_TIMEOUT,
+    text=None,
+    page0_thumbnail=False,
+    pdf_info=None,
+    pdf_extra=None,
+    extractor="reader 2",
+    error_msg="took too long",
+)
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> Iterator[PersistPdfText]:
+    records = open_sqlite(tmp_path / "records.sqlite")
+    yield PersistPdfText(
+        records, FolderBlobs(tmp_path / "blobs"), TantivyIndex(tmp_path / "index"), lambda: MOMENT
+    )
+    records.close()
+
+
+def _row(step: PersistPdfText) -> PdfMetaRow:
+    (row,) = step.records.get(PdfMetaRow, [KEY])
+    return row
+
+
+def test_text_row_and_document_are_kept(step: PersistPdfText) -> None:
+    assert len(step([READ])) == 1
+    row = _row(step)
+    assert (row.status, row.page_count, row.word_count, row.has_page0_thumbnail) == (
+        "success",
+        2,
+        4,
+        True,
+    )
+    assert row.pdf_created == datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
+    assert (row.metadata or {})["author"] == "A. Writer"
+    assert step.blobs.get(text_blob_key(KEY)) == b"\n  First line\nmore words"
+    document = step.index.get([KEY])[KEY]
+    assert document.publication_date == date(2020, 2, 3)
+    assert (document.url, document.article_title) == (CAPTURE.url, "First line")
+
+
+def test_without_title_and_text_the_name_of_the_file_is_the_title(step: PersistPdfText) -> None:
+    step([replace(READ, text=None)])
+    assert step.index.get([KEY])[KEY].article_title == "pa per.pdf"
+
+
+def test_a_failure_is_noted_and_not_indexed(step: PersistPdfText) -> None:
+    step([FAILED])
+    assert (_row(step).status, _row(step).error_msg) == ("error-timeout", "took too long")
+    assert step.index.get([KEY]) == {}
+
+
+@pytest.mark.parametrize("status", [one for one in PdfStatus if one.reason is not None])
+def test_a_failure_never_takes_the_place_of_a_success(
+    step: PersistPdfText, status: PdfStatus
+) -> None:
+    step([READ])
+    step([replace(FAILED, status=status)])
+    assert (_row(step).status, _row(step).extractor) == ("success", "reader 1")
+    assert step.blobs.get(text_blob_key(KEY)) is not None
+    assert KEY in step.index.get([KEY])
+
+
+def test_a_success_takes_the_place_of_a_failure(step: PersistPdfText) -> None:
+    step([FAILED])
+    step([READ])
+    assert (_row(step).status, _row(step).error_msg) == ("success", None)
+    assert KEY in step.index.get([KEY])
+
+
+def test_a_newer_failure_takes_the_place_of_an_older_one(step: PersistPdfText) -> None:
+    step([replace(FAILED, extractor="reader 1")])
+    step([FAILED])
+    assert _row(step).extractor == "reader 2"
+
+
+def test_done_twice_is_done_once(step: PersistPdfText) -> None:
+    step([READ])
+    once = _row(step)
+    step([READ, READ])
+    assert _row(step) == once
+    assert step.index.count() == 1

@@ -1,0 +1,166 @@
+"""Settings: which layer wins, and what is told when one is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.config import SETTING_NAMES, Settings, home_folder, load_settings
+from fonds.model.errors import ConfigurationError
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No FONDS_ variable of the machine the tests run on."""
+    for name in ("HOME", *(name.upper() for name in SETTING_NAMES)):
+        monkeypatch.delenv(f"FONDS_{name}", raising=False)
+
+
+def _file(home: Path, text: str) -> None:
+    (home / "fonds.toml").write_text(text, "utf-8")
+
+
+def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
+    assert load_settings(tmp_path) == Settings()
+
+
+def test_a_home_that_is_not_there_has_defaults(tmp_path: Path) -> None:
+    assert load_settings(tmp_path / "nowhere") == Settings()
+
+
+def test_the_file_goes_over_the_default(tmp_path: Path) -> None:
+    _file(tmp_path, 'port = 1\nhost = "0.0.0.0"\ncopy = true\n')
+    settings = load_settings(tmp_path)
+    assert (settings.port, settings.host, settings.copy_bodies) == (1, "0.0.0.0", True)
+
+
+def test_the_environment_goes_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _file(tmp_path, 'port = 1\ngroup = "file"\n')
+    monkeypatch.setenv("FONDS_PORT", "2")
+    settings = load_settings(tmp_path)
+    assert (settings.port, settings.group) == (2, "file")
+
+
+def test_the_command_line_goes_over_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _file(tmp_path, "port = 1\nchildren = 1\npdf_timeout_s = 1\n")
+    monkeypatch.setenv("FONDS_PORT", "2")
+    monkeypatch.setenv("FONDS_CHILDREN", "2")
+    settings = load_settings(tmp_path, {"port": "3"})
+    assert (settings.port, settings.children, settings.pdf_timeout_s) == (3, 2, 1.0)
+
+
+def test_flags_are_texts_or_values(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path, {"copy": "yes", "port": 4, "retry_first_s": "0.5"})
+    assert (settings.copy_bodies, settings.port, settings.retry_first_s) == (True, 4, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("layer", "origin"),
+    [("file", "fonds.toml"), ("environment", "the environment"), ("flag", "the command line")],
+)
+def test_an_unknown_name_tells_where_it_stands_and_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layer: str, origin: str
+) -> None:
+    flags = {}
+    if layer == "file":
+        _file(tmp_path, "pdf_timout_s = 3\n")
+    elif layer == "environment":
+        monkeypatch.setenv("FONDS_PDF_TIMOUT_S", "3")
+    else:
+        flags["pdf_timout_s"] = "3"
+    with pytest.raises(ConfigurationError) as told:
+        load_settings(tmp_path, flags)
+    assert "unknown setting 'pdf_timout_s' in" in str(told.value)
+    assert origin in str(told.value)
+    assert str(told.value).endswith("Did you mean 'pdf_timeout_s'?")
+
+
+def test_a_name_like_no_other_tells_where_all_are_listed(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="`fonds doctor` lists all settings"):
+        load_settings(tmp_path, {"qqqqqqqqqqqq": "1"})
+
+
+def test_a_setting_is_known_by_its_public_name_only(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="unknown setting 'copy_bodies'"):
+        load_settings(tmp_path, {"copy_bodies": "true"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("port", "many"),
+        ("port", "70000"),
+        ("children", "-1"),
+        ("pdf_timeout_s", "0"),
+        ("retry_first_s", "nan"),
+        ("archive_version", "2.0"),
+        ("copy", "perhaps"),
+        ("page_max_bytes", "1.5"),
+        ("port", ""),
+    ],
+)
+def test_a_value_of_the_wrong_type_or_size_is_told_with_the_value(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    with pytest.raises(ConfigurationError) as told:
+        load_settings(tmp_path, {name: value})
+    assert f"setting {name!r}: " in str(told.value)
+    assert f"(it is {value!r})" in str(told.value)
+
+
+def test_a_value_of_the_wrong_type_in_the_file_is_told(tmp_path: Path) -> None:
+    _file(tmp_path, "group = 3\n")
+    with pytest.raises(ConfigurationError, match="setting 'group'"):
+        load_settings(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"port = \n", b"port = 1\nport = 2\n", b"\xff\xfe\x00"])
+def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "fonds.toml").write_bytes(data)
+    with pytest.raises(ConfigurationError, match=r"fonds\.toml cannot be read"):
+        load_settings(tmp_path)
+
+
+def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "fonds.toml").mkdir()
+    with pytest.raises(ConfigurationError, match=r"fonds\.toml cannot be read"):
+        load_settings(tmp_path)
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().port = 1  # type: ignore[misc]
+
+
+def test_the_home_is_the_flag_then_the_variable_then_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert home_folder(None) == tmp_path / "fonds-data"
+    monkeypatch.setenv("FONDS_HOME", "from-variable")
+    assert home_folder(None) == tmp_path / "from-variable"
+    assert home_folder("/from/flag") == Path("/from/flag")
+
+
+def test_the_home_may_begin_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert home_folder("~/library") == tmp_path / "library"
+
+
+def test_the_home_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FONDS_HOME", "elsewhere")
+    assert load_settings(tmp_path) == Settings()
+
+
+@given(st.dictionaries(st.sampled_from(SETTING_NAMES), st.text(max_size=12), max_size=4))
+def test_whatever_is_given_ends_in_settings_or_a_sentence(flags: dict[str, str]) -> None:
+    try:
+        told: object = load_settings(Path("/nowhere"), flags)
+    except ConfigurationError as error:
+        told = error
+    assert isinstance(told, Settings) or str(told).startswith("setting ")
