@@ -1,0 +1,220 @@
+"""Writes a small crawl to try Fonds on: news pages and PDFs of our own in WARCs, a CDX, a ZIP and a folder.
+
+    python scripts/sample.py [FOLDER]
+
+Every run gives the same bytes. What is wrong with some of the files is wrong on purpose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sample_containers import Visit, write_cdx, write_warc, write_zip
+from sample_pages import content_type, not_found, page
+from sample_pdfs import broken, encrypted, pdf
+from sample_texts import SITES, Report, Story, reports, slug, stories
+
+CRAWLED_AT = datetime(2025, 7, 1, 4, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSummary:
+    """What `write_sample` made, as somebody who reads the whole folder should find it.
+
+    `captures` counts the captures in each file, by its path in `folder`: answers in a WARC, lines of
+    the CDX, members of the ZIP, loose files. They are `stories` and `pdfs`, each counted where it is
+    found first, `repeats` of the same bytes, and one each of the kinds in `others`.
+    """
+
+    folder: Path
+    stories: int
+    pdfs: int
+    repeats: int
+    others: tuple[str, ...]
+    captures: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """The stories and reports that one container holds."""
+
+    stories: Sequence[Story]
+    reports: Sequence[Report]
+
+
+def write_sample(folder: Path) -> SampleSummary:
+    """Write the sample crawl into `folder`, which is made if need be; its files are replaced."""
+    for part in ("indexed", "loose"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    texts, papers = stories(), reports()
+    main, plain = _Share(texts[:20], papers[:5]), _Share(texts[20:28], papers[5:9])
+    indexed, loose = _Share(texts[28:32], papers[9:11]), _Share(texts[32:35], papers[11:13])
+    zipped, cut = _Share(texts[35:38], papers[13:15]), _Share(texts[38:40], [])
+    captures = {
+        "news.warc.gz": _write_main(folder / "news.warc.gz", main),
+        "papers.warc": _write_plain(folder / "papers.warc", plain, again=main.stories[3]),
+        **_write_indexed(folder, indexed),
+        **_write_loose(folder, loose, locked=papers[1], damaged=papers[3]),
+        "bundle.zip": _write_bundle(folder / "bundle.zip", zipped, again=loose.reports[0]),
+        "cut.warc.gz": _write_cut(folder / "cut.warc.gz", cut),
+    }
+    return SampleSummary(
+        folder=folder,
+        stories=len(texts) - 1,
+        pdfs=len(papers),
+        repeats=3 + captures["indexed/captures.cdx"],
+        others=(
+            "revisit",
+            "not found",
+            "redirect",
+            "image",
+            "broken PDF",
+            "encrypted PDF",
+            "truncated page",
+        ),
+        captures=captures,
+    )
+
+
+def _write_main(path: Path, share: _Share) -> int:
+    """Pages and PDFs, and everything else a crawler meets; returns the number of captures."""
+    visits = _visits(share, CRAWLED_AT)
+    # Some servers compress what they send.
+    visits = [_packed(visit) if number % 7 == 2 else visit for number, visit in enumerate(visits)]
+    first = visits[0]
+    later = CRAWLED_AT + timedelta(days=14)
+    site = SITES["riverpost"]
+    visits += [
+        Visit(f"https://{site.host}/gone.html", later, "text/html", not_found(site), status=404),
+        Visit(
+            f"https://{site.host}/old-home", later, "text/html", b"", 301, f"https://{site.host}/"
+        ),
+        Visit(f"https://{site.host}/static/logo.png", later, "image/png", _picture()),
+        Visit(first.url, later, first.content_type, first.body),
+        Visit(visits[1].url, later, visits[1].content_type, visits[1].body, same_as=visits[1].at),
+    ]
+    return len(write_warc(path, visits, packed=True))
+
+
+def _write_plain(path: Path, share: _Share, again: Story) -> int:
+    """An uncompressed WARC; `again` is a story of another container at another address."""
+    visits = _visits(share, CRAWLED_AT + timedelta(days=1))
+    url = f"https://mirror.press.example/{slug(again.title)}"
+    visits.append(Visit(url, visits[-1].at, content_type(again.site), _page(again)))
+    return len(write_warc(path, visits, packed=False))
+
+
+def _write_indexed(folder: Path, share: _Share) -> dict[str, int]:
+    """A WARC and the CDX that leads to it; reading both finds each capture twice."""
+    warc = folder / "indexed" / "archive.warc.gz"
+    placed = write_warc(warc, _visits(share, CRAWLED_AT + timedelta(days=2)), packed=True)
+    write_cdx(folder / "indexed" / "captures.cdx", placed, warc.name)
+    return {"indexed/archive.warc.gz": len(placed), "indexed/captures.cdx": len(placed)}
+
+
+def _write_loose(folder: Path, share: _Share, locked: Report, damaged: Report) -> dict[str, int]:
+    """Files as people keep them, with a PDF that is broken and one that is locked among them."""
+    files = {
+        **_members(share, "loose/", "loose/"),
+        f"loose/{locked.key}-confidential.pdf": encrypted(locked),
+        f"loose/{damaged.key}-download.pdf": broken(damaged),
+    }
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+        os.utime(folder / name, (CRAWLED_AT.timestamp(),) * 2)
+    return dict.fromkeys(files, 1)
+
+
+def _write_bundle(path: Path, share: _Share, again: Report) -> int:
+    members = _members(share, "pages/", "papers/") | {f"papers/copy-of-{again.key}.pdf": pdf(again)}
+    write_zip(path, members, CRAWLED_AT)
+    return len(members)
+
+
+def _write_cut(path: Path, share: _Share) -> int:
+    """A WARC whose last record ends in the middle, as a full disk leaves it."""
+    placed = write_warc(path, _visits(share, CRAWLED_AT + timedelta(days=3)), packed=True)
+    os.truncate(path, placed[-1].offset + placed[-1].size_bytes // 2)
+    return len(placed)
+
+
+def _members(share: _Share, pages: str, papers: str) -> dict[str, bytes]:
+    return {f"{pages}{slug(story.title)}.html": _page(story) for story in share.stories} | {
+        f"{papers}{report.key}.pdf": pdf(report) for report in share.reports
+    }
+
+
+def _visits(share: _Share, began: datetime) -> list[Visit]:
+    """One visit a story and report, forty seconds apart."""
+    answers: Iterable[tuple[str, str, bytes]] = [
+        *((story.url, content_type(story.site), _page(story)) for story in share.stories),
+        *((report.url, "application/pdf", pdf(report)) for report in share.reports),
+    ]
+    return [
+        Visit(url, began + timedelta(seconds=40 * number), mime, body)
+        for number, (url, mime, body) in enumerate(answers)
+    ]
+
+
+def _packed(visit: Visit) -> Visit:
+    return Visit(visit.url, visit.at, visit.content_type, visit.body, packed=True)
+
+
+def _page(story: Story) -> bytes:
+    """The page, its sidebar naming stories of the same site that were out by then.
+
+    Features without a date have no such list, or the dates in its addresses would be taken for theirs.
+    """
+    others = [
+        other
+        for other in stories()
+        if other.site == story.site
+        and other.published
+        and story.published
+        and other.published <= story.published
+    ]
+    return page(story, others)
+
+
+def _picture() -> bytes:
+    """A PNG of 16 by 16 pixels, blue fading to white."""
+    rows = b"".join(b"\0" + bytes([16 * y, 16 * y, 255]) * 16 for y in range(16))
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    header = struct.pack(">IIBBBBB", 16, 16, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows, 9))
+        + chunk(b"IEND", b"")
+    )
+
+
+def main() -> None:
+    """Write the sample and say what is in it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("sample-crawl"))
+    summary = write_sample(parser.parse_args().folder)
+    print(f"{summary.folder}: {sum(summary.captures.values())} captures")
+    for name, count in summary.captures.items():
+        size = (summary.folder / name).stat().st_size
+        print(f"  {count:3}  {size / 1000:7.1f} kB  {name}")
+    print(
+        f"They are {summary.stories} pages, {summary.pdfs} PDFs, {summary.repeats} repeats, "
+        f"and one each of: {', '.join(summary.others)}."
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""PDFs of the sample crawl, written object by object so that every run gives the same bytes.
+
+Source: ISO 32000-1, sections 7 (syntax), 9 (text), 14.3 (metadata).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import textwrap
+import zlib
+from xml.sax.saxutils import escape
+
+import pikepdf
+
+from sample_texts import Report
+
+PAGE_WIDTH, PAGE_HEIGHT, MARGIN = 595, 842, 72
+TITLE_SIZE, TEXT_SIZE, LEADING = 16, 11, 15
+COLUMN_GAP = 24
+PASSWORD = "lenna"
+
+
+def pdf(report: Report) -> bytes:
+    """The PDF of a report: title, author and dates in its Info, Helvetica text, one or two columns."""
+    contents = [_page(report, number) for number in range(len(report.pages))]
+    return _file(contents, _info(report), _xmp(report) if report.doi else None)
+
+
+def encrypted(report: Report) -> bytes:
+    """The same PDF locked with a user password.
+
+    RC4 with a fixed identifier, because every other cipher brings random bytes with it.
+    """
+    packed = io.BytesIO()
+    lock = pikepdf.Encryption(user=PASSWORD, owner="marr", R=3, aes=False, metadata=False)
+    with pikepdf.open(io.BytesIO(pdf(report))) as opened:
+        opened.save(packed, encryption=lock, static_id=True)
+    return packed.getvalue()
+
+
+def broken(report: Report) -> bytes:
+    """The first third of a PDF: what a download that was cut off leaves behind, past repair."""
+    whole = pdf(report)
+    return whole[: len(whole) // 3]
+
+
+def _page(report: Report, number: int) -> bytes:
+    """The drawing operators of one page."""
+    parts: list[str] = []
+    top: float = PAGE_HEIGHT - MARGIN
+    if number == 0:
+        top = _lines(parts, "F2", TITLE_SIZE, MARGIN, top, textwrap.wrap(report.title, 48), 20)
+        top = _lines(parts, "F1", TEXT_SIZE, MARGIN, top - 4, [report.author], 24)
+        if report.drawing:
+            top = _arch(parts, top)
+        if report.table:
+            top = _table(parts, top, report.table)
+    _columns(parts, report, number, top)
+    _lines(parts, "F1", 9, PAGE_WIDTH // 2, MARGIN // 2, [str(number + 1)], 0)
+    return "\n".join(parts).encode("cp1252")
+
+
+def _columns(parts: list[str], report: Report, number: int, top: float) -> None:
+    width = (PAGE_WIDTH - 2 * MARGIN - COLUMN_GAP * (report.columns - 1)) / report.columns
+    # Half an em is what a letter of Helvetica takes on average.
+    lines = [
+        line
+        for paragraph in report.pages[number]
+        for line in [*textwrap.wrap(paragraph, int(width / (TEXT_SIZE * 0.5))), ""]
+    ]
+    each = math.ceil(len(lines) / report.columns)
+    for column in range(report.columns):
+        left = MARGIN + column * (width + COLUMN_GAP)
+        column_lines = lines[column * each : (column + 1) * each]
+        _lines(parts, "F1", TEXT_SIZE, left, top, column_lines, LEADING)
+
+
+def _lines(
+    parts: list[str], font: str, size: int, left: float, top: float, lines: list[str], leading: int
+) -> float:
+    """Write lines downwards from `top`; the height at which the next may begin."""
+    shown = "\n".join(f"({_escaped(line)}) Tj T*" for line in lines)
+    parts.append(f"BT /{font} {size} Tf {leading} TL {left:.1f} {top:.1f} Td\n{shown}\nET")
+    return top - leading * len(lines)
+
+
+def _arch(parts: list[str], top: float) -> float:
+    """A bridge of two curves, its deck and hangers, in colour."""
+    left, right, deck = MARGIN, PAGE_WIDTH - MARGIN, top - 130
+    parts.append("q 0.55 0.12 0.10 RG 3 w")
+    for rise in (150, 120):
+        parts.append(
+            f"{left} {deck} m {left + 110} {deck + rise} {right - 110} {deck + rise} {right} {deck} c S"
+        )
+    parts.append(f"0.3 g {left - 10} {deck - 8} {right - left + 20} 8 re f 1 w")
+    for hanger in range(1, 24):
+        at = hanger / 24
+        across = left + (right - left) * at
+        parts.append(f"{across:.1f} {deck} m {across:.1f} {deck + 3 * 120 * at * (1 - at):.1f} l S")
+    parts.append(f"0.35 0.55 0.80 RG {left} {deck - 60} m {right} {deck - 60} l S Q")
+    return deck - 90
+
+
+def _table(parts: list[str], top: float, rows: tuple[tuple[str, str], ...]) -> float:
+    for name, value in rows:
+        _lines(parts, "F1", TEXT_SIZE, MARGIN, top, [name], 0)
+        _lines(parts, "F1", TEXT_SIZE, MARGIN + 300, top, [value], 0)
+        parts.append(f"0.5 w {MARGIN} {top - 5:.1f} m {MARGIN + 360} {top - 5:.1f} l S")
+        top -= LEADING + 4
+    return top - LEADING
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+
+
+def _info(report: Report) -> bytes:
+    written = f"D:{report.written:%Y%m%d}093000+01'00'"
+    entries = {
+        "Title": report.title,
+        "Author": report.author,
+        "Producer": "Fonds sample writer",
+        "CreationDate": written,
+        "ModDate": written,
+    }
+    if report.doi:
+        entries["doi"] = report.doi
+    return (
+        b"<< "
+        + b" ".join(b"/%s %s" % (k.encode(), _string(v)) for k, v in entries.items())
+        + b" >>"
+    )
+
+
+def _string(text: str) -> bytes:
+    if text.isascii():
+        return b"(" + _escaped(text).encode() + b")"
+    return b"<" + (b"\xfe\xff" + text.encode("utf-16-be")).hex().encode() + b">"
+
+
+def _xmp(report: Report) -> bytes:
+    return f"""<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/"
+ xmlns:prism="http://prismstandard.org/namespaces/basic/2.0/">
+<dc:title><rdf:Alt><rdf:li xml:lang="x-default">{escape(report.title)}</rdf:li></rdf:Alt></dc:title>
+<prism:doi>{escape(report.doi or "")}</prism:doi>
+</rdf:Description></rdf:RDF></x:xmpmeta>
+<?xpacket end="w"?>""".encode()
+
+
+def _file(contents: list[bytes], info: bytes, xmp: bytes | None) -> bytes:
+    """Header, objects, cross-reference table and trailer around the contents of the pages."""
+    first_page = 7
+    kids = b" ".join(b"%d 0 R" % (first_page + 2 * n) for n in range(len(contents)))
+    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /%s /Encoding /WinAnsiEncoding >>"
+    metadata = b" /Metadata 6 0 R" if xmp else b""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R%s >>" % metadata,
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(contents)),
+        font % b"Helvetica",
+        font % b"Helvetica-Bold",
+        info,
+        _stream(xmp, b" /Type /Metadata /Subtype /XML") if xmp else b"null",
+    ]
+    for number, content in enumerate(contents):
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %d %d] /Contents %d 0 R"
+            b" /Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>"
+            % (PAGE_WIDTH, PAGE_HEIGHT, first_page + 2 * number + 1)
+        )
+        objects.append(_stream(zlib.compress(content, 9), b" /Filter /FlateDecode"))
+    return _numbered(objects)
+
+
+def _stream(data: bytes, entries: bytes) -> bytes:
+    return b"<< /Length %d%s >>\nstream\n%s\nendstream" % (len(data), entries, data)
+
+
+def _numbered(objects: list[bytes]) -> bytes:
+    packed = bytearray(b"%PDF-1.5\n%\xe2\xe3\xcf\xd3\n")
+    offsets = []
+    for number, content in enumerate(objects, 1):
+        offsets.append(len(packed))
+        packed += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+    identifier = hashlib.md5(packed, usedforsecurity=False).hexdigest().encode()
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    start = len(packed)
+    packed += b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
+    packed += b"trailer\n<< /Size %d /Root 1 0 R /Info 5 0 R /ID [<%s> <%s>] >>\n" % (
+        len(objects) + 1,
+        identifier,
+        identifier,
+    )
+    return bytes(packed + b"startxref\n%d\n%%%%EOF\n" % start)

@@ -1,0 +1,145 @@
+"""The words of the sample crawl: news stories on five themes and reports, read from `stories/*.txt`.
+
+All of them were written for Fonds; towns, people and newspapers are invented, domains are reserved.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+THEMES = ("river", "cup", "bridge", "election", "telescope")
+_FOLDER = Path(__file__).parent / "stories"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A newspaper of ours: its name, language, page layout and the charset it writes."""
+
+    name: str
+    host: str
+    language: str = "en"
+    layout: str = "article"
+    charset: str = "utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One article; `published` None means that the page names no date anywhere."""
+
+    theme: str
+    site: Site
+    title: str
+    author: str
+    published: date | None
+    paragraphs: tuple[str, ...]
+
+    @property
+    def language(self) -> str:
+        """The language of the article, which is that of its newspaper."""
+        return self.site.language
+
+    @property
+    def url(self) -> str:
+        """Where the story stands on its site."""
+        day = self.published.strftime("%Y/%m/%d") if self.published else "features"
+        return f"https://{self.site.host}/{day}/{slug(self.title)}.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One PDF to be made: paragraphs by page, and what is special about it."""
+
+    key: str
+    title: str
+    author: str
+    language: str
+    written: date
+    pages: tuple[tuple[str, ...], ...]
+    doi: str | None = None
+    columns: int = 1
+    drawing: str | None = None
+    table: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def url(self) -> str:
+        """Where the report was published."""
+        return f"https://reports.council.example/{self.written.year}/{self.key}.pdf"
+
+
+SITES = {
+    "valley-courier": Site("The Valley Courier", "www.valley-courier.example"),
+    "riverpost": Site("Riverpost", "riverpost.example", layout="portal"),
+    "harbour-gazette": Site(
+        "Harbour Gazette", "harbour-gazette.example", layout="table", charset="iso-8859-1"
+    ),
+    "evening-lantern": Site("The Evening Lantern", "evening-lantern.example", layout="portal"),
+    "science-weekly": Site("Science Weekly", "www.science-weekly.example"),
+    "sportsdesk": Site("Sportsdesk", "live.sportsdesk.example", layout="portal"),
+    "town-ledger": Site("Town Ledger", "town-ledger.example", layout="table"),
+    "northbank-times": Site("Northbank Times", "www.northbank-times.example"),
+    "observatory-notes": Site("Observatory Notes", "notes.tarnfell.example", layout="portal"),
+    "tageblatt-auental": Site("Tageblatt Auental", "www.tageblatt-auental.example", "de"),
+    "voix-du-pont": Site("La Voix du Pont", "voix-du-pont.example", "fr", "table", "windows-1252"),
+    "diario-del-rio": Site("Diario del Río", "diario-del-rio.example", "es", "portal"),
+}
+
+
+def stories() -> list[Story]:
+    """All stories, the themes taking turns."""
+    by_theme = [[_story(theme, *part) for part in _parts(theme)] for theme in THEMES]
+    return [story for turn in zip(*by_theme, strict=True) for story in turn]
+
+
+def reports() -> list[Report]:
+    """All reports, in the order of their file."""
+    return [_report(*part) for part in _parts("reports")]
+
+
+def slug(title: str) -> str:
+    """The title as part of a URL: ASCII letters, digits and hyphens."""
+    plain = unicodedata.normalize("NFKD", title.replace("ß", "ss")).encode("ascii", "ignore")
+    return "-".join(re.findall(r"[a-z0-9]+", plain.decode().lower()))[:70].strip("-")
+
+
+def _parts(name: str) -> Iterator[tuple[Mapping[str, str], str]]:
+    """Head and body of each text in a file: `name: value` lines, an empty line, paragraphs."""
+    text = (_FOLDER / f"{name}.txt").read_text("utf-8")
+    for part in text.strip().split("\n%%\n"):
+        head, _, body = part.partition("\n\n")
+        yield dict(line.split(": ", 1) for line in head.splitlines()), body
+
+
+def _story(theme: str, head: Mapping[str, str], body: str) -> Story:
+    return Story(
+        theme=theme,
+        site=SITES[head["site"]],
+        title=head["title"],
+        author=head["author"],
+        published=date.fromisoformat(head["date"]) if "date" in head else None,
+        paragraphs=_paragraphs(body),
+    )
+
+
+def _report(head: Mapping[str, str], body: str) -> Report:
+    rows = (row.split("=") for row in head.get("table", "").split(";") if row)
+    return Report(
+        key=head["key"],
+        title=head["title"],
+        author=head["author"],
+        language=head.get("language", "en"),
+        written=date.fromisoformat(head["date"]),
+        pages=tuple(_paragraphs(page) for page in body.split("\n%%page\n")),
+        doi=head.get("doi"),
+        columns=int(head.get("columns", "1")),
+        drawing=head.get("drawing"),
+        table=tuple((name, value) for name, value in rows),
+    )
+
+
+def _paragraphs(body: str) -> tuple[str, ...]:
+    return tuple(" ".join(paragraph.split()) for paragraph in body.split("\n\n"))

@@ -1,0 +1,100 @@
+"""Writes the pages of the documentation that are made from the code: settings and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from annotated_types import Ge, Gt, Le
+from pydantic.fields import FieldInfo
+
+from fonds.config import ENVIRONMENT_PREFIX, SETTINGS_FILE, Settings
+from fonds.model.disposition import Reason, Weight
+
+ROOT = Path(__file__).parents[1]
+WEIGHTS = {
+    Weight.SET_ASIDE: "Nothing is wrong, and nothing is missing.",
+    Weight.REFUSED: "The input is whole, but not something Fonds keeps.",
+    Weight.FAILED: "Somebody may want to look. The message waits in quarantine, whole.",
+}
+SETTINGS_TOP = f"""\
+# Settings
+
+Each setting has a default. A line `name = value` in `{SETTINGS_FILE}` in the home goes over the default,
+a variable `{ENVIRONMENT_PREFIX}NAME` over the file, `--set NAME=VALUE` or a command's own flag over all.
+An unknown name is an error that names the nearest known one. `fonds doctor` lists what is in force.
+
+The home itself is not a setting: it is `--home DIR`, else `{ENVIRONMENT_PREFIX}HOME`, else `./fonds-data`.
+Paths behind `sqlite:`, `file:` and `tantivy:` are relative to the home.
+
+This page is written by `scripts/settings_page.py`.
+
+| setting | variable | default | allowed | what it does |
+|---|---|---|---|---|
+"""
+REASONS_TOP = """\
+# Reasons
+
+Why a message was dropped, retried or quarantined. The list is closed: every page, command and export
+uses these words and no others. This page is written by `scripts/settings_page.py`.
+"""
+
+
+def pages() -> dict[str, str]:
+    """The generated pages by their path from the repository's root."""
+    return {"docs/settings.md": settings_page(), "docs/reasons.md": reasons_page()}
+
+
+def settings_page() -> str:
+    """Every setting with its variable, default, limits and description."""
+    lines = [_setting(name, field) for name, field in Settings.model_fields.items()]
+    return SETTINGS_TOP + "".join(f"{line}\n" for line in lines)
+
+
+def _setting(field_name: str, field: FieldInfo) -> str:
+    name = field.alias or field_name
+    allowed = ", ".join(_limits(field))
+    cells = (f"`{name}`", f"`{ENVIRONMENT_PREFIX}{name.upper()}`", _default(field.default), allowed)
+    return f"| {' | '.join(cells)} | {field.description} |"
+
+
+def _default(value: Any) -> str:
+    if value == "":
+        return "(empty)"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _limits(field: FieldInfo) -> Iterator[str]:
+    yield getattr(field.annotation, "__name__", str(field.annotation))
+    for limit in field.metadata:
+        match limit:
+            case Ge(ge=least):
+                yield f"at least {least}"
+            case Gt(gt=least):
+                yield f"more than {least}"
+            case Le(le=most):
+                yield f"at most {most}"
+
+
+def reasons_page() -> str:
+    """Every reason under its weight, with its explanation."""
+    parts = [REASONS_TOP]
+    for weight, meaning in WEIGHTS.items():
+        parts.append(f"\n## {str(weight).capitalize()}\n\n{meaning}\n\n")
+        parts.append("| reason | what it means |\n|---|---|\n")
+        parts += [f"| `{r.value}` | {r.explanation} |\n" for r in Reason if r.weight is weight]
+    return "".join(parts)
+
+
+def main() -> None:
+    """Write the pages and say which changed."""
+    for name, text in pages().items():
+        path = ROOT / name
+        before = path.read_text("utf-8") if path.exists() else ""
+        path.write_text(text, "utf-8")
+        print(f"{name}: {'unchanged' if text == before else 'written'}")
+
+
+if __name__ == "__main__":
+    main()

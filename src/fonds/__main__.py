@@ -1,0 +1,5 @@
+"""`python -m fonds` is `fonds`."""
+
+from fonds.cli.main import main
+
+main()

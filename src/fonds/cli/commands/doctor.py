@@ -1,0 +1,102 @@
+"""`fonds doctor`: whether this machine and this home are fit to work, and the settings in force."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.context import App, command, console, echo_json
+from fonds.config import Settings
+from fonds.model.errors import FondsError
+
+FREE_MIN_BYTES = 1024**3
+LIBRARIES = ("pypdfium2", "pikepdf", "trafilatura", "py3langid", "tantivy", "SQLAlchemy", "warcio")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at."""
+
+    name: str
+    fine: bool
+    detail: str
+
+
+@command("doctor")
+def doctor(app: App) -> int:
+    """Look whether everything is fit to work, and list the settings in force.
+
+    Exit code 1 when something is not.
+
+    \b
+    fonds doctor
+    fonds doctor --json
+    """
+    settings = app.settings()
+    findings = list(_look(app, settings))
+    values = settings.model_dump(by_alias=True)
+    if app.json:
+        echo_json({"findings": findings, "settings": values, "home": str(app.home)})
+    else:
+        _print(findings, values)
+    return 0 if all(finding.fine for finding in findings) else 1
+
+
+def _look(app: App, settings: Settings) -> Iterator[Finding]:
+    yield Finding("libraries", True, ", ".join(f"{name} {version(name)}" for name in LIBRARIES))
+    yield _room(app.home)
+    if not app.home.is_dir():
+        yield Finding("home", True, f"{app.home} is not there yet; `fonds ingest` makes it")
+        return
+    yield Finding("home", os.access(app.home, os.W_OK), str(app.home))
+    yield _stores(app, settings)
+    yield _readers(app, settings)
+
+
+def _room(home: Path) -> Finding:
+    place = next(path for path in (home, *home.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    return Finding("disk", free >= FREE_MIN_BYTES, f"{free / 1024**3:.1f} GiB free at {place}")
+
+
+def _stores(app: App, settings: Settings) -> Finding:
+    try:
+        stores = app.stores(settings)
+        return Finding("stores", True, f"open; {stores.index.count():,} documents in the index")
+    except FondsError as error:
+        return Finding("stores", False, str(error))
+
+
+def _readers(app: App, settings: Settings) -> Finding:
+    """Starts an isolated reader and lets it read a page."""
+    from fonds.wiring import now, open_readers
+
+    page = b"<html><title>Fit</title><body><p>" + b"The reader is fit to work today. " * 20
+    readers = open_readers(app.home / "tmp", settings)
+    try:
+        found = readers.parse(page, "http://doctor.example/", None, now(), True)
+        return Finding("readers", found.status.reason is None, f"isolated, answered {found.status}")
+    except FondsError as error:
+        return Finding("readers", False, str(error))
+    finally:
+        readers.close()
+
+
+def _print(findings: list[Finding], values: dict[str, object]) -> None:
+    screen = console()
+    for finding in findings:
+        mark = "[green]fine[/green]" if finding.fine else "[red]not fine[/red]"
+        screen.print(f"{mark:24} {finding.name}: {escape(finding.detail)}")
+    table = Table(
+        box=None, show_header=False, pad_edge=False, title="\nSettings", title_justify="left"
+    )
+    for name, value in values.items():
+        table.add_row(name, escape(str(value)))
+    screen.print(table)

@@ -1,0 +1,129 @@
+"""`fonds search`: find documents by their words."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from fonds.cli.context import App, command, console, echo_json
+from fonds.model.document import Hit, SearchQuery
+from fonds.model.file import Kind
+
+DAY = click.DateTime(["%Y-%m-%d"])
+
+
+@command("search")
+@click.argument("query", nargs=-1, metavar="QUERY")
+@click.option("--kind", multiple=True, type=click.Choice([Kind.PDF.value, Kind.STORY.value]))
+@click.option("--language", multiple=True, metavar="CODE", help="Two letters, such as en.")
+@click.option("--domain", multiple=True, metavar="DOMAIN")
+@click.option("--collection", multiple=True, metavar="NAME")
+@click.option(
+    "--from", "date_from", type=DAY, metavar="YYYY-MM-DD", help="Published on this day or later."
+)
+@click.option(
+    "--to", "date_to", type=DAY, metavar="YYYY-MM-DD", help="Published on this day or earlier."
+)
+@click.option("--undated", is_flag=True, help="Only documents without a date.")
+@click.option("--sort", type=click.Choice(["score", "newest", "oldest"]), default="score")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
+@click.option("--offset", type=click.IntRange(0, 10_000), default=0)
+def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
+    """Find documents: words, "a phrase", -without, this OR that, title:word, domain:example.org.
+
+    Exit code 0 also when nothing was found. With --json one object a line.
+
+    \b
+    fonds search flood defence --kind story --language en
+    fonds search '"high water" -insurance' --from 2024-01-01 --to 2024-06-30
+    fonds search --undated --json
+    """
+    asked = _query(query, filters)
+    try:
+        results = app.stores().index.search(asked)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if app.json:
+        for hit in results.hits:
+            echo_json(_as_json(hit))
+        return 0
+    screen = console()
+    if not results.hits:
+        screen.print("Nothing found.")
+        return 0
+    first = asked.offset + 1
+    screen.print(f"{results.total:,} found, {first} to {asked.offset + len(results.hits)}:")
+    for number, hit in enumerate(results.hits, first):
+        _print_hit(screen, number, hit)
+    return 0
+
+
+def _query(words: tuple[str, ...], filters: dict[str, Any]) -> SearchQuery:
+    return SearchQuery(
+        text=" ".join(words),
+        kinds=[Kind(kind) for kind in filters["kind"]],
+        languages=filters["language"],
+        domains=filters["domain"],
+        collections=filters["collection"],
+        date_from=_day(filters["date_from"]),
+        date_to=_day(filters["date_to"]),
+        undated=filters["undated"],
+        sort=filters["sort"],
+        offset=filters["offset"],
+        count_max=filters["limit"],
+    )
+
+
+def _day(moment: datetime | None) -> date | None:
+    return moment.date() if moment else None
+
+
+def _as_json(hit: Hit) -> dict[str, Any]:
+    document = hit.document
+    return {
+        "id": document.story_id or document.sha1hex,
+        "kind": document.kind,
+        "url": document.url,
+        "title": document.article_title,
+        "score": round(hit.score, 4),
+        "sha1hex": document.sha1hex,
+        "publication_date": document.publication_date,
+        "language": document.language,
+        "canonical_domain": document.canonical_domain,
+        "collection": document.collection,
+        "page_count": document.page_count,
+        "word_count": document.word_count,
+        "indexed_date": document.indexed_date,
+        "snippet": hit.snippet.text,
+    }
+
+
+def _print_hit(screen: Console, number: int, hit: Hit) -> None:
+    document = hit.document
+    title = escape(document.article_title or document.url)
+    day = document.publication_date.isoformat() if document.publication_date else "undated"
+    pages = f", {document.page_count} pages" if document.page_count else ""
+    screen.print(f"\n[bold]{number}. {title}[/bold]")
+    screen.print(f"   [dim]{document.kind}{pages}, {day}, {document.language or '?'}[/dim]")
+    screen.print(f"   {_marked(hit)}")
+    screen.print(f"   [dim]{escape(document.url)}[/dim]")
+    screen.print(f"   [dim]fonds show {document.sha1hex}[/dim]")
+
+
+def _marked(hit: Hit) -> str:
+    """The snippet with its matches in bold; everything else is escaped."""
+    text, parts, at = hit.snippet.text, [], 0
+    for start, end in hit.snippet.marks:
+        parts += [
+            escape(text[at:start]),
+            "[bold yellow]",
+            escape(text[start:end]),
+            "[/bold yellow]",
+        ]
+        at = end
+    parts.append(escape(text[at:]))
+    return " ".join("".join(parts).split())

@@ -1,0 +1,33 @@
+"""`fonds serve`: the library in a browser."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+from rich.markup import escape
+
+from fonds.cli.context import App, command, console
+
+
+@command("serve")
+@click.option("--host", help="Address to listen on; other machines see it only if you say so here.")
+@click.option("--port", type=click.IntRange(0, 65535))
+def serve(app: App, host: str | None, port: int | None) -> int:
+    """Show the library as web pages, with a JSON API beside them.
+
+    \b
+    fonds serve
+    fonds serve --port 9000
+    """
+    import uvicorn
+
+    # The command line and the pages do not see each other: these are loaded by their name.
+    create_app = import_module("fonds.web.app").create_app
+    settings = app.settings(host=host, port=port)
+    pages = create_app(app.stores(settings), host=settings.host)
+    console(stderr=True).print(
+        f"Serving {escape(str(app.home))} at http://{settings.host}:{settings.port}/"
+    )
+    uvicorn.run(pages, host=settings.host, port=settings.port, log_level="warning")
+    return 0

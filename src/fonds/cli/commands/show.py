@@ -1,0 +1,129 @@
+"""`fonds show`: everything known about one file, URL or story."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.context import App, command, console, echo_json
+from fonds.model.errors import ConfigurationError
+from fonds.ports import Stores
+from fonds.runtime.dossier import Dossier, dossier, resolve
+
+TEXT_SHOWN_CHARS = 600
+
+
+@command("show")
+@click.argument("key")
+@click.option("--body", is_flag=True, help="Write the file's bytes to standard output.")
+@click.option("--text", is_flag=True, help="Write the extracted text to standard output.")
+@click.option("--thumbnail", is_flag=True, help="Write the thumbnail's JPEG to standard output.")
+def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
+    """Tell everything about a file: captures, metadata, derivatives, history.
+
+    KEY is a SHA-1 in hex or base32, a URL, or a story id.
+
+    \b
+    fonds show 3f786850e387550fdab836ed7e6dc881de23001b
+    fonds show https://example.org/paper.pdf
+    fonds show 3f786850e387550fdab836ed7e6dc881de23001b --body > paper.pdf
+    """
+    stores = app.stores()
+    found = [
+        one for one in (dossier(stores, sha1hex) for sha1hex in resolve(stores, key)) if one.known
+    ]
+    if not found:
+        raise ConfigurationError(f"nothing is known of {key!r} in {app.home}")
+    if body or text or thumbnail:
+        sys.stdout.buffer.write(_bytes(stores, found[0], body=body, text=text))
+        sys.stdout.buffer.flush()
+        return 0
+    for one in found:
+        if app.json:
+            echo_json(_as_json(one))
+        else:
+            _print(console(), one)
+    return 0
+
+
+def _bytes(stores: Stores, one: Dossier, *, body: bool, text: bool) -> bytes:
+    """The body, text or thumbnail. Raises ConfigurationError when there is none."""
+    if body:
+        place = one.body_place
+        if place is None:
+            raise ConfigurationError(f"the bytes of {one.sha1hex} lie in no WARC yet")
+        return stores.archive.read(place).body
+    key = one.text_key if text else one.thumbnail_key
+    data = stores.blobs.get(key) if key else None
+    if data is None:
+        raise ConfigurationError(f"{one.sha1hex} has no {'text' if text else 'thumbnail'}")
+    return data
+
+
+def _as_json(one: Dossier) -> dict[str, Any]:
+    whole: dict[str, Any] = msgspec.to_builtins(one, enc_hook=str)
+    return whole
+
+
+def _print(screen: Console, one: Dossier) -> None:
+    title = one.document.article_title if one.document else None
+    screen.print(f"[bold]{escape(title or one.sha1hex)}[/bold]")
+    for heading, rows in _sections(one):
+        if rows:
+            screen.print(f"\n[bold]{heading}[/bold]")
+            table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+            table.add_column(style="dim")
+            table.add_column(overflow="fold")
+            for name, value in rows:
+                table.add_row(name, escape(str(value)))
+            screen.print(table)
+
+
+def _sections(one: Dossier) -> list[tuple[str, list[tuple[str, object]]]]:
+    return [
+        ("File", _fields(one.file, ("sha1hex", "sha256hex", "md5hex", "size_bytes", "mimetype"))),
+        ("PDF", _fields(one.pdf, ())),
+        ("Story", _fields(one.story, (), leave_out=("story", "sha1hex"))),
+        (
+            "Captures",
+            [(f"{c.datetime} {c.url}", f"{c.warc_path}:{c.warc_offset}") for c in one.captures],
+        ),
+        ("Entered from", [(entry.datetime, entry.place) for entry in one.entries]),
+        (
+            "History",
+            [
+                (
+                    f"{h.settled_at:%Y-%m-%d %H:%M:%S}",
+                    f"{h.step} {h.verdict} {h.reason or ''} {h.detail}",
+                )
+                for h in one.history
+            ],
+        ),
+        ("Derivatives", [(name, key) for name, key in _derivatives(one) if key]),
+        ("Text", [("", _beginning(one))] if one.document and one.document.text_content else []),
+    ]
+
+
+def _fields(
+    row: object | None, names: tuple[str, ...], leave_out: tuple[str, ...] = ("sha1hex",)
+) -> list[tuple[str, object]]:
+    if row is None:
+        return []
+    values: dict[str, object] = msgspec.to_builtins(row, enc_hook=str)
+    chosen = names or tuple(name for name in values if name not in leave_out)
+    return [(name, values[name]) for name in chosen if values[name] is not None]
+
+
+def _derivatives(one: Dossier) -> list[tuple[str, str | None]]:
+    return [("text", one.text_key), ("thumbnail", one.thumbnail_key)]
+
+
+def _beginning(one: Dossier) -> str:
+    text = one.document.text_content if one.document else ""
+    return text[:TEXT_SHOWN_CHARS] + ("…" if len(text) > TEXT_SHOWN_CHARS else "")

@@ -1,0 +1,71 @@
+"""What a person may name as input: paths, `@list` files, `-`; and what is told when it is none of these."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+CHUNK_BYTES = 1024 * 1024
+LIST_MAX_BYTES = 256 * 1024 * 1024
+
+
+def expand_paths(names: Sequence[str], home: Path) -> list[Path]:
+    """The paths behind the names. What comes on standard input is kept in the home's inbox.
+
+    Raises click.UsageError for a URL and for a path that does not exist; paths inside a list may be
+    missing: each then ends as a record of its own.
+    """
+    return [path for name in names for path in _expand(name, home)]
+
+
+def _expand(name: str, home: Path) -> Iterator[Path]:
+    if name == "-":
+        yield keep_stream(sys.stdin.buffer, home / "inbox")
+    elif URL.match(name):
+        raise click.UsageError(
+            f"{name} is a URL, and ingest reads files. Fetch it first, for example:\n"
+            f"  curl -sSLO {name}"
+        )
+    elif name.startswith("@") and not Path(name).exists():
+        yield from _listed(Path(name[1:]))
+    elif not Path(name).exists() and not Path(name).is_symlink():
+        raise click.UsageError(f"{name}: no such file or folder")
+    else:
+        yield Path(name)
+
+
+def _listed(path: Path) -> Iterator[Path]:
+    """The paths in a list, one a line; empty lines and those that begin with # are left out."""
+    try:
+        if path.stat().st_size > LIST_MAX_BYTES:
+            raise click.UsageError(f"{path}: a list may have {LIST_MAX_BYTES} bytes at most")
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"the list {path} cannot be read: {error}") from error
+    for line in lines:
+        if line.strip() and not line.startswith("#"):
+            yield Path(line.strip())
+
+
+def keep_stream(stream: BinaryIO, inbox: Path) -> Path:
+    """Keep what comes on a stream as a file named by its SHA-1, so that it can be read again."""
+    inbox.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha1()  # noqa: S324 (a name, not a seal)
+    with tempfile.NamedTemporaryFile(dir=inbox, delete=False) as partial:
+        while chunk := stream.read(CHUNK_BYTES):
+            digest.update(chunk)
+            partial.write(chunk)
+    target = inbox / f"stdin-{digest.hexdigest()}"
+    if target.exists():
+        Path(partial.name).unlink()
+    else:
+        Path(partial.name).replace(target)
+    return target

@@ -1,0 +1,99 @@
+"""The command line: its options, its commands, and what each error means to the shell."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from fonds import __version__
+from fonds.cli.context import App, global_options
+from fonds.model.errors import ConfigurationError, FondsError, StorageFullError
+
+EXIT_QUARANTINED = 1
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+COMMANDS: dict[str, str] = {
+    "ingest": "fonds.cli.commands.ingest",
+    "extract": "fonds.cli.commands.extract",
+    "search": "fonds.cli.commands.search",
+    "show": "fonds.cli.commands.show",
+    "status": "fonds.cli.commands.status",
+    "audit": "fonds.cli.commands.status",
+    "failures": "fonds.cli.commands.failures",
+    "doctor": "fonds.cli.commands.doctor",
+    "serve": "fonds.cli.commands.serve",
+    "export": "fonds.cli.commands.export",
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when the command is asked for, so that each starts quickly."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, in the order people use them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, or None when there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = __import__(COMMANDS[cmd_name], fromlist=[cmd_name])
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="fonds %(version)s")
+@global_options
+@click.pass_context
+def cli(ctx: click.Context, /, **flags: Any) -> None:
+    """Turn crawls into a library: PDFs and stories out of web archives, folders and indexes.
+
+    \b
+    fonds ingest crawl.warc.gz papers/     take them in
+    fonds search "flood defence"           find something
+    fonds serve                            look at it in a browser
+    """
+    ctx.obj = App.from_flags(**flags)
+
+
+def main() -> None:
+    """Run the command line; the only place that knows exit codes."""
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr
+    )
+    sys.exit(run(lambda: cli.main(standalone_mode=False)))
+
+
+def run(command: Callable[[], object]) -> int:
+    """The exit code of a command: 0, 1 something quarantined or failed, 2 usage, 130 interrupted."""
+    try:
+        code = command()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Abort:
+        return EXIT_INTERRUPTED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return EXIT_USAGE
+    except StorageFullError as error:
+        click.echo(f"fonds: {error}", err=True)
+        return EXIT_FAILED
+    except ConfigurationError as error:
+        click.echo(f"fonds: {error}", err=True)
+        return EXIT_USAGE
+    except FondsError as error:
+        click.echo(f"fonds: {error}", err=True)
+        return EXIT_FAILED
+    except BrokenPipeError:
+        # The reader of our output left (`fonds search … | head`): nothing more to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

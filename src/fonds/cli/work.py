@@ -1,0 +1,108 @@
+"""Works off the main pipeline in this process, until it is empty or a signal says stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from fonds.cli.context import App, console, echo_json
+from fonds.cli.progress import Progress
+from fonds.cli.reckoning import print_reckoning
+from fonds.config import Settings
+from fonds.model.rows import FateRow
+from fonds.ports import Stores
+from fonds.runtime.accounting import summary, tally
+from fonds.runtime.crew import Crew
+from fonds.runtime.intake import Entered, Intake
+
+DELAYED_WAIT_S = 60.0
+SPOOL = "tmp"
+EXIT_INTERRUPTED = 130
+
+
+def work_off(
+    app: App, settings: Settings, stores: Stores, feed: Callable[[Intake, Entered], None]
+) -> int:
+    """Enter what `feed` brings, work everything off, print the account; returns the exit code.
+
+    What an earlier run left unfinished is worked off with it and is part of the account.
+    """
+    from fonds.wiring import library_crew, library_intake, open_readers, recover
+
+    recover(stores)
+    started, entered = time.monotonic(), _unfinished(stores)
+    readers = open_readers(app.home / SPOOL, settings)
+    crew = library_crew(stores, readers, settings)
+    intake = library_intake(stores, settings, crew.stopping)
+    with _stopped_by_signals(crew) as interrupted:
+        try:
+            crew.start()
+            with Progress(stores.records, entered, shown=not (app.json or app.quiet)) as progress:
+                _feed(crew, lambda: feed(intake, entered), progress.tick)
+                pending = crew.drain(DELAYED_WAIT_S, progress.tick)
+        finally:
+            ended = crew.stop()
+            if ended:
+                readers.close()
+                stores.archive.finish()
+    if (failure := crew.failure()) is not None:
+        raise failure
+    counted = tally(stores.records, sorted(entered.input_ids))
+    seconds = time.monotonic() - started
+    if app.json:
+        echo_json(summary(counted, seconds, entered.known))
+    else:
+        print_reckoning(console(), counted, entered, seconds, pending, interrupted.is_set())
+    if not ended:
+        # A reader is still at work in a thread; what it holds comes back at the next start.
+        sys.stdout.flush()
+        os._exit(EXIT_INTERRUPTED)
+    if interrupted.is_set():
+        return EXIT_INTERRUPTED
+    return 1 if counted.quarantined else 0
+
+
+def _unfinished(stores: Stores) -> Entered:
+    """The inputs an earlier run did not bring to an end."""
+    pending = stores.records.count(FateRow, ("input_id",), {"fate": "pending"})
+    return Entered(input_ids={input_id for (input_id,) in pending})
+
+
+def _feed(crew: Crew, enter: Callable[[], None], tick: Callable[[], None]) -> None:
+    """Enter in a thread of its own, so that signals and progress are not kept waiting."""
+
+    def run() -> None:
+        try:
+            enter()
+        except BaseException as error:  # noqa: BLE001 (told to the thread that waits)
+            crew.fail(error)
+
+    feeding = threading.Thread(target=run, name="intake", daemon=True)
+    feeding.start()
+    while feeding.is_alive() and not crew.stopping():
+        feeding.join(0.1)
+        tick()
+
+
+@contextmanager
+def _stopped_by_signals(crew: Crew) -> Iterator[threading.Event]:
+    """SIGINT and SIGTERM ask the crew to stop; a second one ends the process at once."""
+    interrupted = threading.Event()
+
+    def stop(number: int, frame: object) -> None:
+        if interrupted.is_set():
+            os._exit(EXIT_INTERRUPTED)
+        interrupted.set()
+        crew.request_stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield interrupted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

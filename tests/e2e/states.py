@@ -1,0 +1,104 @@
+"""The whole state of a home as plain values, without what differs from run to run by nature: times,
+and where in our own WARC files a record came to lie."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fonds.config import load_settings
+from fonds.formats.warc import read_heads
+from fonds.model.rows import CdxRow, DispositionRow, FateRow, FileMetaRow, PdfMetaRow, StoryMetaRow
+from fonds.wiring import library_subscriptions, open_stores
+
+TIMES = {"row_created", "updated", "settled_at", "entered_at"}
+OURS, OUR_PREFIX = "archive/", "fonds-"
+
+
+def state(home: Path) -> dict[str, Any]:
+    """Everything that must be equal after an undisturbed and a disturbed run of the same input."""
+    settings = load_settings(home)
+    stores = open_stores(home, settings)
+    documents = stores.index.get([row.sha1hex for row in stores.records.find(FileMetaRow)])
+    blobs = home / "blobs"
+    return {
+        "fates": {row.capture_id: (row.fate, row.reason) for row in stores.records.find(FateRow)},
+        "steps": stores.records.count(DispositionRow, ("step", "verdict", "reason")),
+        "files": [_plain(row) for row in stores.records.find(FileMetaRow)],
+        "pdfs": [_plain(row) for row in stores.records.find(PdfMetaRow)],
+        "stories": [_story(row) for row in stores.records.find(StoryMetaRow)],
+        "captures": sorted(json.dumps(_capture(row)) for row in stores.records.find(CdxRow)),
+        "documents": {key: _document(document) for key, document in documents.items()},
+        "indexed": stores.index.count(),
+        "table": _table(stores),
+        "blobs": {
+            str(path.relative_to(blobs)): path.read_bytes()
+            for path in sorted(blobs.rglob("*"))
+            if path.is_file() and ".parts" not in path.parts
+        },
+        "archive": _archive(home),
+        "left": {
+            one.name: stores.queue.depth(one).pending for one in library_subscriptions(settings)
+        },
+    }
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    return {name: value for name, value in asdict(row).items() if name not in TIMES}
+
+
+def _story(row: StoryMetaRow) -> dict[str, Any]:
+    plain = _plain(row)
+    plain["story"]["content_metadata"].pop("parsed_date", None)
+    return plain
+
+
+def _capture(row: CdxRow) -> dict[str, Any]:
+    plain = _plain(row)
+    if row.warc_path.startswith(OURS):
+        plain |= {"warc_path": "ours", "warc_offset": 0, "warc_csize": 0}
+    return plain
+
+
+def _document(document: Any) -> dict[str, Any]:
+    plain = asdict(document)
+    plain.pop("indexed_date")
+    return plain
+
+
+def _table(stores: Any) -> dict[bytes, dict[str, Any]]:
+    rows: dict[bytes, dict[str, Any]] = {}
+    after = None
+    while page := stores.table.scan(stores.journal, after=after, count_max=500):
+        for key, cells in page:
+            rows[key] = {name: _cell(value) for name, value in cells.items()}
+        after = page[-1][0]
+    return rows
+
+
+def _cell(value: bytes) -> Any:
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return value
+    if isinstance(found, dict):
+        for path, offset in (("warc", "offset"), ("f", "o")):
+            if str(found.get(path, "")).startswith((OURS, OUR_PREFIX)):
+                found |= {path: "ours", offset: 0, "c_size": 0}
+    return found
+
+
+def _archive(home: Path) -> Counter[tuple[str, str | None, str | None]]:
+    """How often each record stands in our WARC files; every kept body once."""
+    found: Counter[tuple[str, str | None, str | None]] = Counter()
+    for path in sorted((home / "archive").glob("*.warc.gz")):
+        with path.open("rb") as stream:
+            for head in read_heads(stream):
+                if head.type != "warcinfo":
+                    found[
+                        head.type, head.url, head.digest if head.type != "metadata" else None
+                    ] += 1
+    return found

@@ -1,0 +1,205 @@
+"""What a person gets who hands in something bad: a clear answer, nothing lost, and no traceback."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from e2e.crawls import page
+from e2e.running import Ran, adds_up, fonds
+from fixtures.warcs import coded_response, gzipped, http_response
+
+pytestmark = pytest.mark.slow
+
+# Root, but bound by the permissions of files as everybody is.
+WITHOUT_POWERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+
+
+def calm(ran: Ran) -> bool:
+    return "Traceback" not in ran.err + ran.out
+
+
+def warc(path: Path, *bodies: bytes, coding: str | None = None) -> Path:
+    records = [
+        http_response(body, url=f"http://news.example/{number}")
+        if coding is None
+        else coded_response(body, coding)
+        for number, body in enumerate(bodies)
+    ]
+    path.write_bytes(gzipped(records))
+    return path
+
+
+def test_a_path_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    ran = fonds(tmp_path / "home", "ingest", tmp_path / "nowhere.warc")
+    assert ran.code == 2
+    assert "nowhere.warc: no such file or folder" in ran.err
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_url_where_a_path_belongs_is_told_how_to_fetch_it(tmp_path: Path) -> None:
+    ran = fonds(tmp_path / "home", "ingest", "https://example.org/a.pdf")
+    assert ran.code == 2
+    assert "is a URL" in ran.err
+    assert "curl -sSLO https://example.org/a.pdf" in ran.err
+
+
+def test_an_unknown_setting_names_the_nearest(tmp_path: Path) -> None:
+    ran = fonds(tmp_path / "home", "--set", "pdf_max_byte=3", "ingest", tmp_path)
+    assert ran.code == 2
+    assert "'pdf_max_bytes'" in ran.err
+    ran = fonds(tmp_path / "home", "ingest", tmp_path, FONDS_CHILDERN="2")
+    assert ran.code == 2
+    assert "'children'" in ran.err
+
+
+def test_an_unreadable_file_is_one_failure_and_the_rest_goes_on(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    crawl.mkdir()
+    (crawl / "good.html").write_bytes(page(1))
+    secret = crawl / "secret.html"
+    secret.write_bytes(page(2))
+    secret.chmod(0)
+    ran = fonds(tmp_path / "home", "ingest", "--json", crawl, prefix=WITHOUT_POWERS)
+    assert ran.code == 1, ran.err
+    assert ran.last["done"] == 1
+    assert ran.last["quarantined"] == {"unreadable-source": 1}
+
+
+def test_an_empty_file_a_pipe_and_a_loop_of_folders_are_all_accounted_for(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    (crawl / "below").mkdir(parents=True)
+    (crawl / "below" / "again").symlink_to(crawl)
+    (crawl / "empty.pdf").touch()
+    (crawl / "page.html").write_bytes(page(3))
+    os.mkfifo(crawl / "pipe")
+    ran = fonds(tmp_path / "home", "ingest", "--json", crawl)
+    assert ran.code == 1
+    assert ran.last["in"] == 3
+    assert ran.last["done"] == 1
+    assert ran.last["dropped"] == {"empty-body": 1}
+    assert ran.last["quarantined"] == {"unreadable-source": 1}
+
+
+def test_a_sparse_file_of_two_gigabytes_is_refused_without_being_read(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    crawl.mkdir()
+    with (crawl / "huge.pdf").open("wb") as stream:
+        stream.write(b"%PDF-1.4\n")
+        stream.truncate(2 * 1024**3)
+    ran = fonds(tmp_path / "home", "ingest", "--json", crawl)
+    assert ran.code == 0, ran.err
+    assert ran.last["dropped"] == {"too-large": 1}
+
+
+def test_a_warc_cut_in_the_middle_keeps_what_is_whole(tmp_path: Path) -> None:
+    path = warc(tmp_path / "cut.warc.gz", page(1), page(2), page(3))
+    path.write_bytes(path.read_bytes()[:-200])
+    ran = fonds(tmp_path / "home", "ingest", "--json", path)
+    assert ran.code == 1
+    assert ran.last["in"] == 3
+    assert ran.last["done"] == 2
+    assert ran.last["quarantined"] == {"truncated-record": 1}
+    listed = fonds(tmp_path / "home", "failures", "--list")
+    assert "cut.warc.gz" in listed.out
+
+
+def test_bombs_are_stopped_and_named(tmp_path: Path) -> None:
+    bomb = gzip.compress(b"<html><body>" + b"\0" * 200_000_000)
+    path = warc(tmp_path / "bomb.warc.gz", bomb, gzip.compress(page(1)), coding="gzip")
+    ran = fonds(tmp_path / "home", "ingest", "--json", path)
+    assert ran.last["quarantined"].get("bomb", 0) == 1, ran.last
+    assert adds_up(ran.last)
+
+
+def test_a_database_of_an_older_revision_is_brought_up_to_date(tmp_path: Path) -> None:
+    from fonds.stores.records.sql import SqlRecords
+
+    home = tmp_path / "home"
+    assert fonds(home, "ingest", "--json", warc(tmp_path / "a.warc.gz", page(1))).code == 0
+    before = (home / "records.sqlite").read_bytes()
+    assert before.startswith(b"SQLite format 3")
+    with sqlite3.connect(home / "records.sqlite") as connection:
+        newest = connection.execute("SELECT version_num FROM fonds_revision").fetchone()
+        connection.execute("DROP VIEW fates")
+        for table in ("inputs", "captures", "dispositions"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("UPDATE fonds_revision SET version_num = '0001'")
+    connection.close()
+    assert newest != ("0001",)
+    ran = fonds(home, "ingest", "--json", tmp_path / "a.warc.gz")
+    assert ran.code == 0, ran.err
+    assert calm(ran)
+    records = SqlRecords(f"sqlite:///{home / 'records.sqlite'}")
+    assert records.migrated == []
+    records.close()
+
+
+def test_a_home_made_by_a_newer_fonds_or_of_something_else_is_refused(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    path = warc(tmp_path / "a.warc.gz", page(1))
+    assert fonds(home, "ingest", path).code == 0
+    with sqlite3.connect(home / "records.sqlite") as connection:
+        connection.execute("UPDATE fonds_revision SET version_num = '9999'")
+    connection.close()
+    ran = fonds(home, "status")
+    assert ran.code == 2
+    assert "newer Fonds" in ran.err
+    assert calm(ran)
+    (home / "records.sqlite").write_bytes(b"not a database at all, whatever its name says" * 40)
+    ran = fonds(home, "status")
+    assert ran.code == 2
+    assert "records.sqlite" in ran.err
+    assert calm(ran)
+
+
+def test_a_full_disk_stops_the_work_and_more_room_lets_it_go_on(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    if os.getuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root can mount a small file system")
+    options = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(small)]
+    mounted = subprocess.run(options, capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs here: {mounted.stderr.decode().strip()}")
+    try:
+        crawl = tmp_path / "crawl"
+        crawl.mkdir()
+        warc(crawl / "many.warc.gz", *(page(number) for number in range(400)))
+        ran = fonds(small / "home", "ingest", "--json", crawl)
+        assert ran.code == 1
+        assert "full" in ran.err, ran.err
+        assert calm(ran)
+        subprocess.run(["mount", "-o", "remount,size=200m", str(small)], check=True)
+        ran = fonds(small / "home", "ingest", "--json", crawl)
+        assert ran.code == 0, ran.err
+        assert ran.last["pending"] == 0
+        found = fonds(small / "home", "audit", "--json").last
+        assert found["balanced"], found["missing"]
+        assert found["steps"]["identify"]["in"] == 400
+    finally:
+        subprocess.run(["umount", "--lazy", str(small)], check=True)
+
+
+def test_two_at_work_on_one_home_are_one_too_many(tmp_path: Path) -> None:
+    from fonds.runtime.homelock import HomeLock
+
+    home = tmp_path / "home"
+    home.mkdir()
+    with HomeLock(home):
+        ran = fonds(home, "ingest", warc(tmp_path / "a.warc.gz", page(1)))
+    assert ran.code == 2
+    assert "is in use by process" in ran.err
+
+
+def test_before_anything_came_in_every_command_says_what_to_do(tmp_path: Path) -> None:
+    for words in (["search", "x"], ["show", "x"], ["status"], ["audit"], ["failures"], ["export"]):
+        ran = fonds(tmp_path / "none", *words)
+        assert ran.code == 2
+        assert "fonds ingest" in ran.err

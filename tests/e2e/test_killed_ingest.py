@@ -1,0 +1,91 @@
+"""An ingest that is killed again and again ends in the same state as one left in peace."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from e2e.crawls import write_crawl
+from e2e.states import state
+
+KILLS = 20
+SEED = 20261120
+RUN_MAX_S = 300
+
+
+def ingest(home: Path, crawl: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "fonds", "--home", str(home), "ingest", "--json", str(crawl)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def finish(home: Path, crawl: Path) -> dict[str, object]:
+    run = ingest(home, crawl)
+    out, err = run.communicate(timeout=RUN_MAX_S)
+    assert run.returncode in (0, 1), err.decode()
+    return json.loads(out)
+
+
+@pytest.mark.slow
+def test_killed_twenty_times_at_random_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    write_crawl(crawl)
+    calm = tmp_path / "calm"
+    started = time.monotonic()
+    summary = finish(calm, crawl)
+    usual_s = time.monotonic() - started
+    assert summary["pending"] == 0
+    expected = state(calm)
+    assert sum(expected["left"].values()) == 0
+    assert len(expected["fates"]) > 100
+
+    chance = random.Random(SEED)
+    kills = homes = 0
+    while kills < KILLS:
+        homes += 1
+        home = tmp_path / f"killed-{homes}"
+        kills += killed_until_done(home, crawl, chance, usual_s)
+        assert state(home) == expected
+
+
+def killed_until_done(home: Path, crawl: Path, chance: random.Random, usual_s: float) -> int:
+    """Kill runs at random moments until one comes to its end; returns how many were killed."""
+    kills = 0
+    while True:
+        run = ingest(home, crawl)
+        try:
+            run.communicate(timeout=chance.uniform(0.1, 0.8) * usual_s)
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.communicate()
+            kills += 1
+            if kills < KILLS:
+                continue
+            finish(home, crawl)
+            return kills
+        assert run.returncode in (0, 1)
+        return kills
+
+
+@pytest.mark.slow
+def test_interrupted_by_a_signal_it_says_so_and_goes_on_at_the_next_start(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    write_crawl(crawl)
+    home = tmp_path / "home"
+    run = ingest(home, crawl)
+    time.sleep(2.5)
+    run.send_signal(2)
+    out, _ = run.communicate(timeout=RUN_MAX_S)
+    assert run.returncode in (130, 1)  # 1 when it was already done
+    if run.returncode == 130:
+        assert json.loads(out)["pending"] >= 0
+    last = finish(home, crawl)
+    assert last["pending"] == 0
+    again = finish(home, crawl)
+    assert again["in"] == 0
+    assert again["known"] > 100
