@@ -1,0 +1,148 @@
+"""The application: pages, API, static files and what is said when something goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from fonds import __version__
+from fonds.model.errors import FondsError, TransientError
+from fonds.ports import Stores
+from fonds.runtime.accounting import newest_input
+from fonds.web import downloads, failures, file, overview, records, search
+from fonds.web.rendering import OpenStores, cut, page
+from fonds.web.security import SECURITY_HEADERS, Guard
+
+STATIC = Path(__file__).parent / "static"
+RETRY_AFTER_S = 5
+ROUTERS = (
+    overview.router,
+    search.router,
+    records.router,
+    failures.router,
+    downloads.router,
+    file.router,
+)
+_TITLES = {
+    400: "This cannot be answered",
+    404: "Nothing is here",
+    405: "This page is only for reading",
+    503: "A store does not answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What happened and what to do next, in a sentence."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The stores answer; `documents` can be searched."""
+
+    status: str
+    documents: int
+
+
+def create_app(stores: Stores, *, title: str = "Fonds", host: str = "127.0.0.1") -> FastAPI:
+    """The pages over `stores`. `host` is what the server binds: it answers to that and to the loopback."""
+    app = FastAPI(
+        title=title,
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        responses={"4XX": {"model": Problem, "description": "What is wrong, in a sentence"}},
+    )
+    app.state.stores = stores
+    app.state.title = title
+    app.add_middleware(Guard, host=host)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_api_route("/healthz", healthz, summary="Whether the stores answer")
+    app.add_api_route("/docs", docs, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(FondsError, troubled)
+    app.add_exception_handler(Exception, broken)
+    return app
+
+
+def healthz(stores: OpenStores) -> Health:
+    """200 when records and index answer; 503 when one does not."""
+    newest_input(stores.records)
+    return Health("ok", stores.index.count())
+
+
+def docs(request: Request) -> HTMLResponse:
+    """The API in words, from its own schema."""
+    schema = request.app.openapi()
+    operations = [
+        (method.upper(), path, operation)
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    ]
+    return page(request, "docs.html", heading="The API", operations=operations)
+
+
+def _wants_json(request: Request) -> bool:
+    path = request.url.path
+    return path.startswith("/api/") or path.endswith((".json", "/healthz"))
+
+
+def _problem(request: Request, status: int, error: str, headers: dict[str, str]) -> Response:
+    answer: Response
+    if _wants_json(request):
+        answer = JSONResponse({"error": error}, status)
+    else:
+        heading = _TITLES.get(status, "Something went wrong")
+        answer = page(request, "problem.html", status, heading=heading, error=error)
+    answer.headers.update(headers)
+    return answer
+
+
+async def invalid(request: Request, error: Any) -> Response:
+    """A parameter that cannot be: 400, naming it, what is wrong and what it was."""
+    first = error.errors()[0]
+    name = str(first["loc"][-1] if len(first["loc"]) < 3 else first["loc"][1])
+    if first["type"] == "extra_forbidden":
+        said = f"There is no parameter “{cut(name, 100)}” here."
+    else:
+        given = cut(str(first.get("input")), 100)
+        said = f"The parameter “{cut(name, 100)}” is “{given}”: {_lowered(first['msg'])}."
+    return _problem(request, 400, said, {})
+
+
+def _lowered(message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]
+
+
+async def refused(request: Request, error: Any) -> Response:
+    """What a page refused, or a path nobody serves."""
+    said = error.detail
+    if said == "Not Found":
+        said = f"No page has the address {cut(request.url.path, 200)}."
+    return _problem(request, error.status_code, said, dict(error.headers or {}))
+
+
+async def troubled(request: Request, error: Any) -> Response:
+    """A store that does not answer may do so later; anything else needs a person."""
+    if isinstance(error, TransientError):
+        return _problem(request, 503, str(error), {"Retry-After": str(RETRY_AFTER_S)})
+    return _problem(request, 500, str(error), {})
+
+
+async def broken(request: Request, error: Exception) -> Response:
+    """A fault of ours: the log has it whole. This answer passes no middleware, so it brings the headers."""
+    said = f"A fault in Fonds itself ({type(error).__name__}); its log says more. Please report it."
+    return _problem(request, 500, said, SECURITY_HEADERS)

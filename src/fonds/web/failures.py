@@ -1,0 +1,127 @@
+"""What failed, grouped by step and reason, with what to type to try it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse
+
+from fonds.model.disposition import Reason, Weight
+from fonds.ports import Records
+from fonds.runtime.accounting import FailureGroup, broken_inputs, failure_groups, tally
+from fonds.web.records import Record, record
+from fonds.web.rendering import OpenStores, how_many, link, page
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One group; `retry` is the command that tries its messages again, `href` opens its rows."""
+
+    step: str
+    reason: str
+    explanation: str
+    count: int
+    sample: Record | None
+    retry: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountedFailure:
+    """Records a source counted as failed and did not keep, by reason: there is no message to try again."""
+
+    reason: str
+    explanation: str
+    count: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenInput:
+    """An input whose reading ended early, and why."""
+
+    input_id: str
+    path: str
+    captures: int
+    error: str
+    updated: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Everything somebody may want to look at; `total` counts records, not inputs."""
+
+    answer: str
+    total: int
+    groups: Sequence[Failure]
+    counted: Sequence[CountedFailure]
+    inputs: Sequence[BrokenInput]
+
+
+def failure(group: FailureGroup) -> Failure:
+    """A group with its words, its command and its link."""
+    return Failure(
+        step=group.step,
+        reason=str(group.reason),
+        explanation=group.reason.explanation,
+        count=group.count,
+        sample=record(group.sample) if group.sample else None,
+        retry=f"fonds failures retry --reason {group.reason} --step {shlex.quote(group.step)}",
+        href=link("/records", fate="quarantined", step=group.step, reason=str(group.reason)),
+    )
+
+
+def failures_page(records: Records) -> Failures:
+    """All groups, the largest first, and what only the sources know of."""
+    groups = [failure(group) for group in failure_groups(records)]
+    grouped = sum(group.count for group in groups)
+    inputs = [
+        BrokenInput(row.input_id, row.path, row.captures, row.error or "", row.updated)
+        for row in broken_inputs(records)
+    ]
+    counted = _counted(records)
+    total = grouped + sum(one.count for one in counted)
+    return Failures(
+        _answer(total, len(groups) + len(counted), len(inputs)), total, groups, counted, inputs
+    )
+
+
+def _counted(records: Records) -> list[CountedFailure]:
+    found = tally(records)
+    return [
+        CountedFailure(
+            name, Reason(name).explanation, count, link("/records", fate="dropped", reason=name)
+        )
+        for name, count in found.dropped.items()
+        if Reason(name).weight is Weight.FAILED
+    ]
+
+
+def _answer(total: int, groups: int, inputs: int) -> str:
+    if total == 0 and inputs == 0:
+        return "Nothing failed"
+    early = f"{how_many(inputs, 'input')} could not be read to the end"
+    if total == 0:
+        return early
+    said = f"{how_many(total, 'record')} failed, in {how_many(groups, 'group')}"
+    return f"{said}, and {early}" if inputs else said
+
+
+@router.get("/failures", include_in_schema=False)
+def failures_html(request: Request, stores: OpenStores) -> HTMLResponse:
+    """What failed and how to try it again."""
+    found = failures_page(stores.records)
+    return page(request, "failures.html", heading=found.answer, found=found)
+
+
+@router.get("/failures.json", include_in_schema=False)
+@router.get("/api/failures", summary="What failed, by step and reason")
+def failures_json(stores: OpenStores) -> Failures:
+    """Quarantined records by step and reason, each group with one sample and the command to retry it."""
+    return failures_page(stores.records)

@@ -1,0 +1,269 @@
+"""The rows behind a number: records by what became of them, and files by their type."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import HTMLResponse
+
+from fonds.model.disposition import Reason
+from fonds.model.rows import CaptureRow, FateRow, FileMetaRow
+from fonds.ports import Records
+from fonds.runtime.accounting import counted, fates
+from fonds.web.rendering import OpenStores, how_many, link, page, pager
+
+PAGE_SIZE = 50
+PAGES_MAX = 20_000
+
+router = APIRouter()
+
+
+class RecordsForm(BaseModel):
+    """Which records; parameters that are left out do not narrow."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    fate: Literal["", "done", "dropped", "quarantined", "pending"] = Field(
+        "", description="What became of the record"
+    )
+    weight: Literal["", "set-aside", "refused", "failed"] = Field(
+        "", description="All reasons of one weight"
+    )
+    reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
+    step: str = Field("", max_length=100, description="The step that decided it")
+    page: int = Field(1, ge=1, le=PAGES_MAX, description=f"Page of {PAGE_SIZE} rows, from 1")
+
+    @property
+    def reasons(self) -> list[str] | None:
+        """The reasons asked for; None when any, or none at all, will do."""
+        if self.reason:
+            return [str(self.reason)]
+        if self.weight:
+            return [str(r) for r in Reason if r.weight.replace(" ", "-") == self.weight]
+        return None
+
+    def where(self) -> dict[str, object]:
+        """The columns of `fates` asked for. A reason belongs to what has ended, not to what is waiting."""
+        where: dict[str, object] = {}
+        if self.reasons is not None:
+            where = {"reason": self.reasons, "fate": ["dropped", "quarantined"]}
+        if self.fate:
+            where["fate"] = self.fate
+        if self.step:
+            where["step"] = self.step
+        return where
+
+    def params(self) -> dict[str, Any]:
+        """Everything but the page, for links."""
+        return self.model_dump(exclude={"page"}, mode="json")
+
+
+class FilesForm(BaseModel):
+    """Which files; an empty type means all."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: str = Field("", max_length=200, description="Media type, e.g. application/pdf")
+    page: int = Field(1, ge=1, le=PAGES_MAX, description=f"Page of {PAGE_SIZE} rows, from 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record and what became of it: a row of the view `fates`, under its names."""
+
+    capture_id: str
+    input_id: str
+    url: str
+    datetime: str
+    place: str
+    sha1hex: str | None
+    fate: str
+    reason: str | None
+    step: str | None
+    detail: str | None
+    settled_at: dt.datetime | None
+
+
+def record(row: FateRow) -> Record:
+    """The row as the pages and the API show it."""
+    return Record(**{one.name: getattr(row, one.name) for one in fields(Record)})
+
+
+@dataclass(frozen=True, slots=True)
+class InputTally:
+    """How many records of one input were counted and not kept one by one."""
+
+    input_id: str
+    path: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsPage:
+    """One page of records: `total` = `listed_total` + `counted_total`.
+
+    `counted_total` are records that sources count and do not keep one by one; `counted_inputs` says in
+    which inputs, the largest first, `counted_inputs_total` how many such inputs there are.
+    """
+
+    answer: str
+    total: int
+    listed_total: int
+    counted_total: int
+    page: int
+    rows: Sequence[Record]
+    counted_inputs_total: int
+    counted_inputs: Sequence[InputTally]
+
+
+@dataclass(frozen=True, slots=True)
+class FileLine:
+    """A file in a listing; `url` is that of the capture that brought it, None when unknown."""
+
+    sha1hex: str
+    mimetype: str
+    size_bytes: int
+    url: str | None
+    row_created: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FilesPage:
+    """One page of files, the newest first."""
+
+    answer: str
+    total: int
+    page: int
+    rows: Sequence[FileLine]
+
+
+def records_page(records: Records, form: RecordsForm) -> RecordsPage:
+    """What the form asks for. The total is the number the overview shows for the same question."""
+    where = form.where()
+    listed = records.count(FateRow, (), where)[()]
+    rows = fates(records, where, offset=(form.page - 1) * PAGE_SIZE, count_max=PAGE_SIZE)
+    # Sources count for the reasons of dropped records only, and no step took part.
+    aside = form.fate in ("", "dropped") and not form.step
+    tallies = counted(records, form.reasons if aside else ())
+    return RecordsPage(
+        answer=_answer(form, listed + tallies.total),
+        total=listed + tallies.total,
+        listed_total=listed,
+        counted_total=tallies.total,
+        page=form.page,
+        rows=[record(row) for row in rows],
+        counted_inputs_total=tallies.inputs_count,
+        counted_inputs=[InputTally(row.input_id, row.path, n) for row, n in tallies.inputs],
+    )
+
+
+_FATE_WORDS = {
+    "done": ("was kept", "were kept"),
+    "dropped": ("was set aside or refused", "were set aside or refused"),
+    "quarantined": ("waits in quarantine", "wait in quarantine"),
+    "pending": ("is still on its way", "are still on their way"),
+}
+_WEIGHT_WORDS = {
+    "set-aside": ("was set aside", "were set aside"),
+    "refused": ("was refused", "were refused"),
+    "failed": ("failed", "failed"),
+}
+
+
+def _answer(form: RecordsForm, total: int) -> str:
+    plural = total != 1
+    verb = ("came in", "came in")
+    if form.fate:
+        verb = _FATE_WORDS[form.fate]
+    elif form.weight:
+        verb = _WEIGHT_WORDS[form.weight]
+    elif isinstance(form.reason, Reason):
+        verb = _WEIGHT_WORDS[form.reason.weight.replace(" ", "-")]
+    because = f" as {form.reason}" if form.reason else ""
+    where = f" at {form.step}" if form.step else ""
+    return f"{how_many(total, 'record')} {verb[plural]}{because}{where}"
+
+
+def files_page(records: Records, form: FilesForm) -> FilesPage:
+    """The files of a type, each with the URL it was first seen at."""
+    where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None
+    total = records.count(FileMetaRow, (), where)[()]
+    rows = list(
+        records.find(
+            FileMetaRow,
+            where,
+            order=("-row_created", "sha1hex"),
+            offset=(form.page - 1) * PAGE_SIZE,
+            count_max=PAGE_SIZE,
+        )
+    )
+    captures = records.get(CaptureRow, [row.capture_id for row in rows])
+    urls = {row.capture_id: row.url for row in captures}
+    lines = [
+        FileLine(r.sha1hex, r.mimetype, r.size_bytes, urls.get(r.capture_id), r.row_created)
+        for r in rows
+    ]
+    of_type = f" of type {form.type}" if form.type else ""
+    return FilesPage(f"{how_many(total, 'file')}{of_type}", total, form.page, lines)
+
+
+@router.get("/records", include_in_schema=False)
+def records_html(
+    request: Request, stores: OpenStores, form: Annotated[RecordsForm, Query()]
+) -> HTMLResponse:
+    """The rows behind a number."""
+    found = records_page(stores.records, form)
+    return page(
+        request,
+        "records.html",
+        heading=found.answer,
+        found=found,
+        form=form,
+        explanation=form.reason.explanation if isinstance(form.reason, Reason) else None,
+        chips=_chips(form),
+        pager=pager("/records", form.params(), found.listed_total, form.page, PAGE_SIZE, PAGES_MAX),
+    )
+
+
+def _chips(form: RecordsForm) -> list[tuple[str, str, str]]:
+    """(name, value, link without it) of every parameter in use."""
+    params = form.params()
+    return [
+        (name, value, link("/records", **{**params, name: None}))
+        for name, value in params.items()
+        if value
+    ]
+
+
+@router.get("/records.json", include_in_schema=False)
+@router.get("/api/records", summary="Records by what became of them")
+def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> RecordsPage:
+    """The rows behind any number of the overview, 50 a page, newest first."""
+    return records_page(stores.records, form)
+
+
+@router.get("/files", include_in_schema=False)
+def files_html(
+    request: Request, stores: OpenStores, form: Annotated[FilesForm, Query()]
+) -> HTMLResponse:
+    """The files of a type."""
+    found = files_page(stores.records, form)
+    return page(
+        request,
+        "files.html",
+        heading=found.answer,
+        found=found,
+        pager=pager("/files", {"type": form.type}, found.total, form.page, PAGE_SIZE, PAGES_MAX),
+    )
+
+
+@router.get("/files.json", include_in_schema=False)
+@router.get("/api/files", summary="Files by type")
+def files_json(stores: OpenStores, form: Annotated[FilesForm, Query()]) -> FilesPage:
+    """The files of one media type, or all, 50 a page, newest first."""
+    return files_page(stores.records, form)

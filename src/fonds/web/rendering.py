@@ -1,0 +1,200 @@
+"""Between the application and its pages: the stores in, HTML out, and links that hold all state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Annotated, Any
+from urllib.parse import urlencode, urlsplit
+
+from fastapi import Depends, Request
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+from starlette.responses import HTMLResponse
+
+from fonds.model.capture import from_datetime14
+from fonds.model.disposition import Reason, Weight
+from fonds.ports import Stores
+
+TITLE_MAX_CHARS = 300
+_LANGUAGE = re.compile(r"[a-z]{2}")
+
+
+def _stores(request: Request) -> Stores:
+    stores: Stores = request.app.state.stores
+    return stores
+
+
+OpenStores = Annotated[Stores, Depends(_stores)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pager:
+    """Which page of how many; `first` and `last` number its rows from 1, `total` counts all of them."""
+
+    page: int
+    pages: int
+    first: int
+    last: int
+    total: int
+    previous_href: str | None
+    next_href: str | None
+
+
+def pager(
+    path: str, params: dict[str, Any], total: int, page: int, size: int, pages_max: int
+) -> Pager:
+    """The pager of a listing whose other parameters are `params`; it ends at `pages_max`."""
+    pages = max(1, min(pages_max, -(-total // size)))
+    before = link(path, **params, page=page - 1 if page > 2 else None) if page > 1 else None
+    after = link(path, **params, page=page + 1) if page < pages else None
+    first = min((page - 1) * size + 1, total)
+    return Pager(page, pages, first, min(page * size, total), total, before, after)
+
+
+def link(path: str, **params: Any) -> str:
+    """`path` with the parameters that say something; lists repeat their name."""
+    kept = {name: value for name, value in params.items() if value not in (None, "", [], (), False)}
+    return f"{path}?{urlencode(kept, doseq=True)}" if kept else path
+
+
+def number(count: int) -> str:
+    """1,234,567."""
+    return f"{count:,}"
+
+
+def how_many(count: int, one: str, many: str | None = None) -> str:
+    """`1 file`, `0 files`, `1,204 files`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def cut(text: str, chars_max: int = TITLE_MAX_CHARS) -> str:
+    """`text`, at most `chars_max` characters of it, with an ellipsis where it was cut."""
+    return text if len(text) <= chars_max else text[: chars_max - 1].rstrip() + "…"
+
+
+def sentence(text: str) -> str:
+    """`text` beginning with a capital; the rest as it stands, for it may hold names."""
+    return text[:1].upper() + text[1:]
+
+
+def size(size_bytes: int | None) -> str:
+    """A length for people, in powers of 1,000 with the exact bytes where they are few."""
+    if size_bytes is None:
+        return "unknown size"
+    if size_bytes < 1000:
+        return how_many(size_bytes, "byte")
+    value, unit = float(size_bytes), "B"
+    for bigger in ("kB", "MB", "GB", "TB"):
+        if value < 999.95:
+            break
+        value, unit = value / 1000, bigger
+    return f"{value:.1f} {unit}"
+
+
+def moment(at: datetime | None) -> Markup:
+    """An instant as a <time> element in UTC; `unknown` for None."""
+    if at is None:
+        return Markup('<span class="unknown">unknown</span>')
+    utc = at.astimezone(UTC)
+    return Markup('<time datetime="{}">{}</time>').format(
+        utc.strftime("%Y-%m-%dT%H:%M:%SZ"), utc.strftime("%-d %b %Y, %H:%M:%S UTC")
+    )
+
+
+def moment14(text: str) -> Markup:
+    """The 14 digits of a CDX line as a <time>; anything else as it stands."""
+    try:
+        return moment(from_datetime14(text))
+    except ValueError:
+        return escape(text)
+
+
+def marked(text: str, marks: Sequence[tuple[int, int]]) -> Markup:
+    """`text` escaped, its marked passages in <mark>; marks that overlap or lie outside are cut to fit."""
+    pieces: list[Markup] = []
+    at = 0
+    for start, end in sorted(marks):
+        begin, stop = max(start, at), min(end, len(text))
+        if begin >= stop:
+            continue
+        pieces += [escape(text[at:begin]), Markup("<mark>{}</mark>").format(text[begin:stop])]
+        at = stop
+    pieces.append(escape(text[at:]))
+    return Markup("").join(pieces)
+
+
+def web_url(url: str) -> str | None:
+    """`url` when a browser may follow it: http or https; None for everything else."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return url if parts.scheme in ("http", "https") and parts.netloc else None
+
+
+def language_code(language: str | None) -> str | None:
+    """A two-letter code fit for a lang attribute, else None."""
+    return language if language and _LANGUAGE.fullmatch(language) else None
+
+
+def day(at: date) -> str:
+    """3 May 2021."""
+    return f"{at.day} {at:%b} {at.year}"
+
+
+def tone(fate: str, reason: str | None) -> str:
+    """The colour of a record's outcome, as the style sheet names it."""
+    if fate in ("done", "pending"):
+        return "kept" if fate == "done" else "flight"
+    try:
+        weight = Reason(reason or "").weight
+    except ValueError:
+        return "failed"
+    return {Weight.SET_ASIDE: "aside", Weight.REFUSED: "refused", Weight.FAILED: "failed"}[weight]
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("fonds.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        cut=cut,
+        day=day,
+        number=number,
+        sentence=sentence,
+        size=size,
+        moment=moment,
+        moment14=moment14,
+        web_url=web_url,
+        language_code=language_code,
+    )
+    made.globals.update(link=link, how_many=how_many, marked=marked, tone=tone)
+    return made
+
+
+ENVIRONMENT = _environment()
+
+
+def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
+    """One page. `heading` in `context` is the sentence of its h1 and its title."""
+    body = ENVIRONMENT.get_template(template).render(
+        site=request.app.state.title,
+        here=request.url.path,
+        json_href=_twin(request),
+        now=datetime.now(UTC),
+        **context,
+    )
+    return HTMLResponse(body, status)
+
+
+def _twin(request: Request) -> str:
+    """The same page as JSON: the same path and `.json`, the same parameters."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"{request.url.path}.json{query}"

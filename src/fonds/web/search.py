@@ -1,0 +1,311 @@
+"""Search: words and filters in, results, facets and a histogram out; the URL holds all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
+from starlette.responses import HTMLResponse
+
+from fonds.model.document import Hit, SearchQuery
+from fonds.model.file import Kind
+from fonds.ports import Index
+from fonds.web.charts import Bucket, histogram
+from fonds.web.periods import Period, periods
+from fonds.web.rendering import OpenStores, how_many, link, page, pager
+
+PAGE_SIZE = 10
+RESULTS_MAX = 10_000
+QUERY_MAX_CHARS = 1_000
+WAYS_OUT_MAX = 6
+FACETS = {
+    "kind": "kind",
+    "language": "language",
+    "canonical_domain": "domain",
+    "collection": "collection",
+}
+KIND_WORDS = {"pdf": "PDF", "story": "News page", "other": "Other"}
+
+router = APIRouter()
+
+
+def _day(value: object) -> object:
+    """An empty field of a form means no limit; anything else is YYYY-MM-DD."""
+    if isinstance(value, str):
+        return date.fromisoformat(value.strip()) if value.strip() else None
+    return value
+
+
+def _distinct(values: list[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+def _said(values: list[str]) -> list[str]:
+    return _distinct([value for value in values if value])
+
+
+Day = Annotated[date | None, BeforeValidator(_day)]
+Value = Annotated[str, StringConstraints(max_length=255)]
+Values = Annotated[list[Value], Field(max_length=20), AfterValidator(_distinct)]
+Kinds = Annotated[list[Kind], Field(max_length=20), BeforeValidator(_said)]
+
+
+class SearchForm(BaseModel):
+    """What to look for; every field is a parameter of the URL, and empty ones do not narrow."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    q: str = Field(
+        "", max_length=QUERY_MAX_CHARS, description='Words, "phrases", -excluded, OR, field:value'
+    )
+    kind: Kinds = Field([], description="pdf, story or other; repeat for alternatives")
+    language: Values = Field([], description="Two-letter code; repeat for alternatives")
+    domain: Values = Field(
+        [], description="Domain, empty for files without one; repeat for alternatives"
+    )
+    collection: Values = Field([], description="Collection; repeat for alternatives")
+    from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD")
+    to: Day = Field(None, description="Last day, YYYY-MM-DD")
+    undated: bool = Field(False, description="Only documents without a date")
+    sort: Literal["score", "newest", "oldest"] = Field("score", description="Order of the results")
+    page: int = Field(
+        1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of 10 results, from 1"
+    )
+
+    def query(self) -> SearchQuery:
+        """The same for the index."""
+        return SearchQuery(
+            text=self.q,
+            kinds=self.kind,
+            languages=self.language,
+            domains=self.domain,
+            collections=self.collection,
+            date_from=self.from_,
+            date_to=self.to,
+            undated=self.undated,
+            sort=self.sort,
+            offset=(self.page - 1) * PAGE_SIZE,
+            count_max=PAGE_SIZE,
+        )
+
+    def params(self) -> dict[str, Any]:
+        """What is asked for, without the page and what says nothing, by the names in the URL."""
+        said = self.model_dump(by_alias=True, exclude={"page"}, exclude_defaults=True, mode="json")
+        return {name: 1 if value is True else value for name, value in said.items()}
+
+    def href(self, changes: Mapping[str, Any]) -> str:
+        """The same search with other values (None removes one); always its first page."""
+        return link("/search", **{**self.params(), **changes})
+
+    def filters(self) -> list[Filter]:
+        """Every filter in use; the words and the order are none."""
+        found = []
+        for name, value in self.params().items():
+            if name in ("q", "sort"):
+                continue
+            for one in value if isinstance(value, list) else [value]:
+                left = (
+                    [other for other in value if other != one] if isinstance(value, list) else None
+                )
+                shown = "undated" if name == "undated" else str(one) or "none"
+                found.append(Filter(name, shown, self.href({name: left}), {name: left or None}))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter in use; `href` is the search without it, `removal` what to change for that."""
+
+    name: str
+    value: str
+    href: str
+    removal: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One result; `snippet_marks` are (start, end) offsets in `snippet`. None means unknown."""
+
+    sha1hex: str
+    kind: Kind
+    title: str | None
+    url: str
+    domain: str
+    publication_date: date | None
+    language: str | None
+    collection: str
+    page_count: int | None
+    word_count: int | None
+    has_thumbnail: bool
+    score: float
+    snippet: str
+    snippet_marks: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """One page of results; `reachable` of all `total` can be paged through.
+
+    `facets` and `dates` (by YYYY-MM) count all matches, `undated` those without a date.
+    """
+
+    answer: str
+    total: int
+    reachable: int
+    page: int
+    pages: int
+    results: Sequence[Found]
+    facets: Mapping[str, Sequence[tuple[str, int]]]
+    dates: Sequence[tuple[str, int]]
+    undated: int
+
+
+def search_page(index: Index, form: SearchForm) -> SearchPage:
+    """Raises ValueError with a sentence for people when the words cannot be understood."""
+    results = index.search(form.query())
+    reachable = min(results.total, RESULTS_MAX)
+    return SearchPage(
+        answer=_answer(form, results.total),
+        total=results.total,
+        reachable=reachable,
+        page=form.page,
+        pages=max(1, -(-reachable // PAGE_SIZE)),
+        results=[_found(hit) for hit in results.hits],
+        facets=results.facets,
+        dates=results.dates,
+        undated=results.undated,
+    )
+
+
+def _found(hit: Hit) -> Found:
+    document = hit.document
+    return Found(
+        sha1hex=document.sha1hex,
+        kind=document.kind,
+        title=document.article_title,
+        url=document.url,
+        domain=document.canonical_domain,
+        publication_date=document.publication_date,
+        language=document.language,
+        collection=document.collection,
+        page_count=document.page_count,
+        word_count=document.word_count,
+        has_thumbnail=document.has_thumbnail,
+        score=hit.score,
+        snippet=hit.snippet.text,
+        snippet_marks=hit.snippet.marks,
+    )
+
+
+def _answer(form: SearchForm, total: int) -> str:
+    about = f" for “{form.q.strip()}”" if form.q.strip() else ""
+    within = " with these filters" if form.filters() else ""
+    if total == 0:
+        return f"Nothing found{about}{within}"
+    if about or within:
+        return f"{how_many(total, 'document')} found{about}{within}"
+    return f"{how_many(total, 'document')} can be searched"
+
+
+def _bars(form: SearchForm, found: SearchPage) -> list[Bucket]:
+    """The histogram's bars; each opens exactly the documents it counts."""
+    return [
+        Bucket(one.label, one.count, form.href(_within(one)))
+        for one in periods(found.dates, form.from_, form.to)
+    ]
+
+
+def _within(period: Period) -> dict[str, Any]:
+    return {"from": period.first.isoformat(), "to": period.last.isoformat()}
+
+
+def _ways_out(index: Index, form: SearchForm) -> list[tuple[Filter, int]]:
+    """For a search that found nothing: how much each filter's removal would find, the most first."""
+    ways = []
+    for one in form.filters()[:WAYS_OUT_MAX]:
+        left = {k: v for k, v in {**form.params(), **one.removal}.items() if v is not None}
+        query = SearchForm.model_validate(left).query()
+        ways.append((one, index.search(replace(query, offset=0, count_max=1)).total))
+    return sorted(ways, key=lambda way: -way[1])
+
+
+@router.get("/search", include_in_schema=False)
+def search_html(
+    request: Request, stores: OpenStores, form: Annotated[SearchForm, Query()]
+) -> HTMLResponse:
+    """Results beside their facets; a bad query is told in its place, with status 400."""
+    try:
+        found = search_page(stores.index, form)
+    except ValueError as error:
+        return page(
+            request, "search.html", 400, heading="This search cannot be understood", error=str(error),
+            form=form, found=None, kind_words=KIND_WORDS,
+        )  # fmt: skip
+    bars = _bars(form, found)
+    return page(
+        request,
+        "search.html",
+        heading=found.answer,
+        error=None,
+        form=form,
+        found=found,
+        facets=_facets(form, found),
+        bars=bars,
+        chart=histogram(bars, "Documents by publication date"),
+        most=max(bars, key=lambda bar: bar.count, default=None),
+        ways_out=_ways_out(stores.index, form) if found.total == 0 else [],
+        kind_words=KIND_WORDS,
+        pager=pager(
+            "/search",
+            form.params(),
+            found.reachable,
+            form.page,
+            PAGE_SIZE,
+            RESULTS_MAX // PAGE_SIZE,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FacetValue:
+    """One value of a facet; `href` opens exactly the documents counted."""
+
+    value: str
+    count: int
+    href: str
+    chosen: bool
+
+
+def _facets(form: SearchForm, found: SearchPage) -> list[tuple[str, list[FacetValue]]]:
+    """(parameter, values) of every facet that says something."""
+    made = []
+    chosen = form.params()
+    for field, name in FACETS.items():
+        values = [
+            FacetValue(value, count, form.href({name: [value]}), value in chosen.get(name, ()))
+            for value, count in found.facets.get(field, ())
+        ]
+        if values:
+            made.append((name, values))
+    return made
+
+
+@router.get("/search.json", include_in_schema=False)
+@router.get("/api/search", summary="Full-text search")
+def search_json(stores: OpenStores, form: Annotated[SearchForm, Query()]) -> SearchPage:
+    """Ten results a page with snippets, and counts by kind, language, domain, collection and month."""
+    try:
+        return search_page(stores.index, form)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error

@@ -1,0 +1,102 @@
+"""Guards every answer: known hosts only, no cross-origin changes, and headers that keep scripts out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+# What came out of an archive is somebody else's: were it ever rendered, then without any rights.
+ARCHIVED_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d{1,5})?")
+_ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (recognised here, not bound)
+
+
+def host_allowed(header: str | None, bound: str) -> bool:
+    """Whether a Host header names the loopback or the host the server is `bound` to.
+
+    A page bound to every address (`0.0.0.0` or `::`) is also reached by any IP address: only names can
+    be rebound by somebody else's DNS.
+    """
+    match = _HOST.fullmatch(header or "")
+    if match is None:
+        return False
+    name = (match["v6"] or match["name"]).lower().rstrip(".")
+    own = bound.lower().strip("[]")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    if name == own and own not in _ANY_ADDRESS:
+        return True
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return False
+    return address.is_loopback or own in _ANY_ADDRESS
+
+
+def same_origin(headers: Headers) -> bool:
+    """Whether a browser says that the request was made by our own page; without any word, it was not."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    try:
+        netloc = urlsplit(headers.get("origin", "")).netloc
+    except ValueError:
+        return False
+    return bool(netloc) and netloc.lower() == headers.get("host", "").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """ASGI middleware around the whole application; `host` is what the server is bound to."""
+
+    app: ASGIApp
+    host: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 421 or 403 where the request may not pass, else add the headers to what is answered."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = self._refusal(scope) or self.app
+        await answer(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host")
+        if not host_allowed(host, self.host):
+            return PlainTextResponse(
+                f"This page does not answer to the name {host!r}. Open it as http://localhost:PORT/, "
+                "or start it with --host NAME.\n",
+                status_code=421,
+            )
+        if scope["method"] not in SAFE_METHODS and not same_origin(headers):
+            return PlainTextResponse(
+                "Refused: only this page's own forms may change anything here.\n", status_code=403
+            )
+        return None

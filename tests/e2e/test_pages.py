@@ -1,0 +1,302 @@
+"""The pages in a real browser: light, dark, narrow, printed and without scripts, read as people read them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+from filled_home import Filled, fill, opened
+from fonds.ports import Stores
+from fonds.web.app import create_app
+
+pytestmark = pytest.mark.browser
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+QUIET = (
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+START_S, TEXT_MIN_PX, CONTRAST_MIN = 20.0, 10.0, 4.5
+LIGHT: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "light": LIGHT,
+    "dark": {**LIGHT, "color_scheme": "dark"},
+    "narrow": {**LIGHT, "viewport": {"width": 320, "height": 640}},
+}
+# What axe cannot decide by itself; `svg_texts` below measures these.
+UNDECIDED = {"color-contrast"}
+
+SVG_TEXTS = """() => {
+  const luminance = (css) => {
+    const parts = css.match(/[\\d.]+/g).slice(0, 3).map((n) => n / 255)
+      .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const paper = luminance(getComputedStyle(document.documentElement).backgroundColor);
+  return [...document.querySelectorAll("svg text")].filter((t) => t.getClientRects().length).map((t) => {
+    const ink = luminance(getComputedStyle(t).fill);
+    const box = t.getBoundingClientRect();
+    return {
+      words: t.textContent,
+      px: parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().d,
+      contrast: (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05),
+      box: [box.left, box.top, box.right, box.bottom],
+    };
+  });
+}"""
+
+
+def chromium() -> str:
+    """The browser's path. Without one the tests fail in CI and are skipped elsewhere."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        reason = "no Chromium on this machine; `sh scripts/browser.sh` says what to install"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path
+
+
+@contextmanager
+def served(stores: Stores) -> Iterator[str]:
+    """The pages over `stores` on a free port of the loopback."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(create_app(stores), log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            deadline = time.monotonic() + START_S
+            while not server.started:
+                assert thread.is_alive(), "the server died at its start"
+                assert time.monotonic() < deadline, "the server did not start"
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A filled and an empty library, both served, and the browser to look at them."""
+
+    browser: Browser
+    filled: Filled
+    full: str
+    empty: str
+
+    def pages(self) -> dict[str, tuple[str, int]]:
+        """Name -> (address, status) of every kind of page in every state."""
+        return {
+            "overview": (f"{self.full}/", 200),
+            "overview, empty": (f"{self.empty}/", 200),
+            "records": (f"{self.full}/records?weight=set-aside", 200),
+            "records, none": (f"{self.full}/records?reason=bomb", 200),
+            "files": (f"{self.full}/files", 200),
+            "search": (f"{self.full}/search?q=flood", 200),
+            "search, filtered": (
+                f"{self.full}/search?q=flood&kind=pdf&from=2019-01-01&sort=newest",
+                200,
+            ),
+            "search, nothing": (f"{self.full}/search?q=flood&kind=pdf&language=de", 200),
+            "search, error": (f"{self.full}/search?q=kind:sculpture", 400),
+            "search, empty": (f"{self.empty}/search", 200),
+            "file, PDF": (f"{self.full}/file/{self.filled.long}", 200),
+            "file, hostile": (f"{self.full}/file/{self.filled.hostile}", 200),
+            "file, broken": (f"{self.full}/file/{self.filled.broken}", 200),
+            "file, pending": (f"{self.full}/file/{self.filled.pending}", 200),
+            "file, unknown": (f"{self.full}/file/{'0' * 40}", 404),
+            "look up": (f"{self.full}/show?key={self.filled.twice_url}", 200),
+            "failures": (f"{self.full}/failures", 200),
+            "failures, none": (f"{self.empty}/failures", 200),
+            "API": (f"{self.full}/docs", 200),
+        }
+
+    @contextmanager
+    def looking(self, address: str, status: int, **settings: Any) -> Iterator[Page]:
+        """A page opened in a context of its own; its requests and its console must stay clean."""
+        context = self.browser.new_context(**settings)
+        page = context.new_page()
+        requests: list[Request] = []
+        complaints: list[str] = []
+        page.on("request", lambda request: requests.append(request))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: _note(message, address, complaints))
+        try:
+            answer = page.goto(address, wait_until="load")
+            assert answer is not None
+            assert answer.status == status
+            yield page
+            assert complaints == []
+            assert {request.url.split("/")[2] for request in requests} == {address.split("/")[2]}
+        finally:
+            context.close()
+
+
+def _note(message: ConsoleMessage, address: str, complaints: list[str]) -> None:
+    """Chromium logs the status of an error page itself; everything else is a complaint."""
+    if message.type in ("error", "warning") and message.location.get("url") != address:
+        complaints.append(message.text)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    path = chromium()
+    with (
+        opened(tmp_path_factory.mktemp("full")) as stores,
+        opened(tmp_path_factory.mktemp("empty")) as nothing,
+        sync_playwright() as playwright,
+    ):
+        filled = fill(stores)
+        browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
+        with served(stores) as full, served(nothing) as empty:
+            yield Site(browser, filled, full, empty)
+        browser.close()
+
+
+NAMES = list(Site(None, Filled(), "", "").pages())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_accessible_and_asks_nobody_else(site: Site, name: str) -> None:
+    address, status = site.pages()[name]
+    # The policy would keep axe itself out; the page loads nothing that needs this.
+    with site.looking(address, status, bypass_csp=True, **LIGHT) as page:
+        for setting in SETTINGS.values():
+            page.set_viewport_size(setting["viewport"])
+            page.emulate_media(color_scheme=setting["color_scheme"])
+            found = Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
+            assert found.violations_count == 0, found.generate_report()
+            assert {one["id"] for one in found.response["incomplete"]} <= UNDECIDED
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", ["overview", "search"])
+def test_words_in_pictures_can_be_read_and_do_not_overlap(
+    site: Site, name: str, setting: str
+) -> None:
+    address, status = site.pages()[name]
+    with site.looking(address, status, **SETTINGS[setting]) as page:
+        texts = page.evaluate(SVG_TEXTS)
+    assert bool(texts) is (name == "overview"), "the histogram has its words in HTML"
+    for one in texts:
+        assert one["px"] >= TEXT_MIN_PX, one
+        assert one["contrast"] >= CONTRAST_MIN, one
+    for number, one in enumerate(texts):
+        for other in texts[:number]:
+            assert not _overlap(one["box"], other["box"]), (one, other)
+
+
+def _overlap(one: list[float], other: list[float]) -> bool:
+    return (
+        one[0] < other[2] - 1
+        and other[0] < one[2] - 1
+        and one[1] < other[3] - 4
+        and other[1] < one[3] - 4
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_wider_than_a_narrow_phone(site: Site, name: str) -> None:
+    address, status = site.pages()[name]
+    with site.looking(address, status, **SETTINGS["narrow"]) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        clipped = page.evaluate(
+            """() => [...document.querySelectorAll("main *")].filter((e) => e.getClientRects().length
+                && !e.closest("svg, .scroll, .skip, .off") && e.getBoundingClientRect().right > 321)
+                .map((e) => e.outerHTML.slice(0, 200))"""
+        )
+        assert clipped == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_says_the_same_without_scripts(site: Site, name: str) -> None:
+    address, status = site.pages()[name]
+    with site.looking(address, status, java_script_enabled=True, **LIGHT) as page:
+        with_scripts = page.locator("main").inner_text()
+    with site.looking(address, status, java_script_enabled=False, **LIGHT) as page:
+        assert page.locator("h1").count() == 1
+        assert page.locator("main").inner_text() == with_scripts
+
+
+def test_searching_filtering_and_opening_a_file_needs_no_scripts(site: Site) -> None:
+    with site.looking(f"{site.full}/search", 200, java_script_enabled=False, **LIGHT) as page:
+        page.get_by_label("Words to find").fill("flood -council")
+        page.get_by_role("button", name="Search").click()
+        page.locator("#facets").get_by_role("link", name="PDF").click()
+        assert page.url == f"{site.full}/search?q=flood+-council&kind=pdf"
+        assert (
+            page.locator("h1").inner_text()
+            == "4 documents found for “flood -council” with these filters."
+        )
+        page.locator(".hits").get_by_role("link").first.click()
+        assert page.locator("#history li").count() == 4
+        page.go_back()
+        assert page.url.endswith("kind=pdf")
+
+
+def test_every_number_of_the_overview_can_be_clicked(site: Site) -> None:
+    with site.looking(f"{site.full}/", 200, **LIGHT) as page:
+        page.locator("svg.flow text", has_text="broken-pdf").click()
+        assert page.locator("h1").inner_text() == "3 records failed as broken-pdf."
+        page.go_back()
+        page.get_by_text("The same as a table").click()
+        page.locator(".ledger").get_by_role("link", name="12", exact=True).click()
+        assert page.locator("h1").inner_text() == "12 records were set aside as duplicate."
+
+
+def test_the_first_stop_of_the_keyboard_leads_past_the_navigation(site: Site) -> None:
+    with site.looking(f"{site.full}/", 200, **LIGHT) as page:
+        page.keyboard.press("Tab")
+        skip = page.locator(":focus")
+        assert skip.inner_text() == "Skip to the content"
+        assert skip.bounding_box()["y"] >= 0  # type: ignore[index]
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_pictures_hold_the_keyboard_up_nowhere(site: Site) -> None:
+    with site.looking(f"{site.full}/search?q=flood", 200, **LIGHT) as page:
+        assert page.locator("svg a").count() > 5
+        assert page.locator("svg a:not([tabindex='-1'])").count() == 0
+
+
+def test_printed_pages_leave_the_navigation_out_and_the_tables_in(site: Site) -> None:
+    with site.looking(f"{site.full}/", 200, **LIGHT) as page:
+        table = page.locator(".ledger table")
+        assert page.get_by_role("navigation").is_visible()
+        page.emulate_media(media="print")
+        assert not page.get_by_role("navigation").first.is_visible()
+        assert table.bounding_box()["height"] > 100  # type: ignore[index]
+
+
+def test_archived_html_is_downloaded_and_never_shown(site: Site, tmp_path: Path) -> None:
+    with site.looking(f"{site.full}/file/{site.filled.hostile}", 200, **LIGHT) as page:
+        with page.expect_download() as waiting:
+            page.get_by_role("link", name="Download the bytes").click()
+        waiting.value.save_as(tmp_path / "body")
+        assert waiting.value.suggested_filename == f"{site.filled.hostile}.bin"
+    assert b"<script>" in (tmp_path / "body").read_bytes()
+
+
+def test_opening_a_file_never_runs_what_it_holds(site: Site) -> None:
+    for path in ("", "/text"):
+        address = f"{site.full}/file/{site.filled.hostile}{path}"
+        with site.looking(address, 200, **LIGHT) as page:
+            page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+            assert page.locator("script").count() == 0

@@ -1,0 +1,160 @@
+"""What may stand in the package, and where."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from house.tree import PACKAGE, Module, modules, public
+
+# Bases that give a shape or are what a library asks for; none of them is behaviour of our own.
+SHAPES = frozenset({"Protocol", "Generic", "Exception", "StrEnum", "IntEnum", "Enum", "NamedTuple"})
+OF_LIBRARIES = {
+    "BaseModel": "pydantic: a form or the settings",
+    "msgspec.Struct": "msgspec: a message between two processes",
+    "click.Group": "click: commands imported when they are asked for",
+    "ProgressColumn": "rich: a column of the progress line",
+    "io.RawIOBase": "the standard library's only way to be a readable stream",
+    "ctypes.Structure": "a structure of the kernel's interface",
+    "TypeDecorator": "SQLAlchemy: how a value is written in a column",
+    "dict[int, str]": "a translation table asks `__missing__` of a dict",
+}
+# Who may import what stands behind a port, by the place of the importing module.
+TECHNOLOGIES = {
+    "sqlalchemy": ("stores/records/",),
+    "alembic": ("stores/records/",),
+    "tantivy": ("stores/index/",),
+    "sqlite3": ("formats/sqlite_file.py", "queues/", "stores/table/", "stores/records/"),
+    "pika": ("queues/",),
+    "confluent_kafka": ("queues/",),
+    "happybase": ("stores/table/",),
+    "psycopg": ("stores/records/",),
+    "obstore": ("stores/blobs/",),
+    "elasticsearch": ("stores/index/",),
+    "opensearchpy": ("stores/index/",),
+}
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+
+
+def _within(module: Module) -> str:
+    return module.path.relative_to(PACKAGE).as_posix()
+
+
+def test_no_class_inherits_behaviour() -> None:
+    errors = {
+        node.name
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error")
+    }
+    allowed = SHAPES | OF_LIBRARIES.keys() | errors
+    found = []
+    for module in modules():
+        for node in ast.walk(module.tree):
+            for base in node.bases if isinstance(node, ast.ClassDef) else ():
+                name = ast.unparse(base)
+                if name not in allowed and name.partition("[")[0] not in allowed:
+                    found.append(f"{module.place}: {node.name}({name})")
+    assert found == []
+
+
+def test_the_bases_a_library_asks_for_are_still_used() -> None:
+    used = {
+        name
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+        for name in (ast.unparse(base), ast.unparse(base).partition("[")[0])
+    }
+    assert OF_LIBRARIES.keys() - used == set()
+
+
+def test_only_config_reads_the_environment() -> None:
+    def reads(node: ast.AST) -> bool:
+        if isinstance(node, ast.ImportFrom):
+            taken = {alias.name for alias in node.names}
+            return node.module == "os" and bool(taken & {"environ", "environb", "getenv"})
+        return isinstance(node, ast.Attribute) and ast.unparse(node) in (
+            "os.environ",
+            "os.environb",
+            "os.getenv",
+        )
+
+    readers = {_within(module) for module in modules() if any(map(reads, ast.walk(module.tree)))}
+    assert readers == {"config.py"}
+
+
+@pytest.mark.parametrize("room", ["queues", "stores"])
+def test_only_wiring_names_the_modules_of_backends(room: str) -> None:
+    named = {
+        _within(module)
+        for module in modules()
+        if module.room != room
+        for name in (*module.imports(), *module.strings())
+        if name.startswith(f"fonds.{room}.")
+    }
+    assert named == {"wiring.py"}
+
+
+def test_a_technology_is_imported_by_its_backend_alone() -> None:
+    strays = [
+        f"{module.place} imports {name}"
+        for module in modules()
+        for name in module.imports()
+        for technology, places in TECHNOLOGIES.items()
+        if name.split(".")[0] == technology and not _within(module).startswith(places)
+    ]
+    assert strays == []
+
+
+def test_everything_public_says_what_it_is() -> None:
+    silent = [module.place for module in modules() if not ast.get_docstring(module.tree)]
+    silent += [
+        f"{module.place}: {name}"
+        for module in modules()
+        for name, node in public(module)
+        if not ast.get_docstring(node)
+    ]
+    assert silent == []
+
+
+def test_nothing_in_the_package_asserts() -> None:
+    """`python -O` removes asserts; what must hold is checked with an error people can read."""
+    found = [
+        f"{module.place}:{node.lineno}"
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Assert)
+    ]
+    assert found == []
+
+
+def test_nothing_is_left_unfinished() -> None:
+    marked = [m.place for m in modules() if UNFINISHED.search(m.text)]
+    raised = [
+        f"{module.place}:{node.lineno}"
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node)
+    ]
+    empty = [
+        f"{module.place}: {node.name}"
+        for module in modules()
+        if _within(module) != "ports.py"
+        for node in module.functions()
+        if all(ast.unparse(one) in ("...", "pass") for one in node.body)
+    ]
+    assert marked + raised + empty == []
+
+
+def test_nothing_is_imported_from_the_tests_or_scripts() -> None:
+    strays = [
+        f"{module.place} imports {name}"
+        for module in modules()
+        for name in module.imports()
+        if name.split(".")[0] in ("tests", "scripts", "fixtures", "pytest", "hypothesis")
+    ]
+    assert strays == []

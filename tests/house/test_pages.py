@@ -1,0 +1,49 @@
+"""The documents that are made from the code say what the code says."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+import pytest
+
+from fonds.config import SETTING_NAMES
+from fonds.model.disposition import Reason
+from house.tree import ROOT
+
+
+def _script(name: str) -> ModuleType:
+    path = ROOT / "scripts" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"script_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PAGES: dict[str, str] = _script("settings_page").pages()
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_generated_page_is_up_to_date(name: str) -> None:
+    """`python scripts/settings_page.py` writes them anew."""
+    assert (ROOT / name).read_text("utf-8") == PAGES[name]
+
+
+@pytest.mark.parametrize("name", SETTING_NAMES)
+def test_every_setting_is_documented(name: str) -> None:
+    page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    assert f"| `{name}` |" in page
+    assert f"`FONDS_{name.upper()}`" in page
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_is_explained(reason: Reason) -> None:
+    page = (ROOT / "docs" / "reasons.md").read_text("utf-8")
+    assert len(reason.explanation.split()) > 2
+    assert f"| `{reason.value}` | {reason.explanation} |" in page
+
+
+def test_reasons_are_written_as_words_joined_by_hyphens() -> None:
+    assert [one for one in Reason if one.value != one.name.lower().replace("_", "-")] == []

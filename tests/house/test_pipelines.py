@@ -1,0 +1,104 @@
+"""Pipelines are data, and the data fits together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib import import_module
+
+import pytest
+
+from fonds.config import Settings
+from fonds.model.step import Pipeline
+from fonds.ports import Stores
+from fonds.runtime.binding import bind, subscriptions
+from fonds.wiring import Readers, library_steps
+from house.tree import PACKAGE, modules
+
+
+def _pipelines() -> list[Pipeline]:
+    names = [path.stem for path in sorted((PACKAGE / "pipelines").glob("[a-z]*.py"))]
+    found = [vars(import_module(f"fonds.pipelines.{name}")).values() for name in names]
+    return [value for values in found for value in values if isinstance(value, Pipeline)]
+
+
+PIPELINES = _pipelines()
+each_pipeline = pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda one: one.name)
+
+
+def test_there_is_a_pipeline() -> None:
+    assert [one.name for one in PIPELINES].count("library") == 1
+
+
+@each_pipeline
+def test_every_stage_reads_what_another_writes_or_is_the_entry(pipeline: Pipeline) -> None:
+    written = {topic for stage in pipeline.stages for topic in stage.writes} | {pipeline.entry}
+    assert {stage.step for stage in pipeline.stages if stage.reads not in written} == set()
+
+
+@each_pipeline
+def test_every_topic_written_is_read(pipeline: Pipeline) -> None:
+    read = {stage.reads for stage in pipeline.stages}
+    written = {topic for stage in pipeline.stages for topic in stage.writes}
+    assert written - read == set()
+
+
+@each_pipeline
+def test_the_first_stage_reads_the_entry(pipeline: Pipeline) -> None:
+    """The audit counts what entered at the first subscription."""
+    assert pipeline.stages[0].reads == pipeline.entry
+    assert pipeline.stages[0].step == subscriptions(pipeline, "x")[0].name
+
+
+@each_pipeline
+def test_a_topic_stands_before_those_who_read_it(pipeline: Pipeline) -> None:
+    """Whoever looks at the stages in turn meets every message, which moves only forward."""
+    reader = {stage.reads: place for place, stage in enumerate(pipeline.stages)}
+    backward = [
+        (stage.step, topic.name)
+        for place, stage in enumerate(pipeline.stages)
+        for topic in stage.writes
+        if reader[topic] <= place
+    ]
+    assert backward == []
+
+
+@each_pipeline
+def test_a_payload_has_one_topic_at_each_stage(pipeline: Pipeline) -> None:
+    for stage in pipeline.stages:
+        payloads = Counter(topic.payload for topic in stage.writes)
+        assert [payload for payload, count in payloads.items() if count > 1] == [], stage.step
+
+
+@each_pipeline
+def test_names_of_steps_and_topics_are_unique(pipeline: Pipeline) -> None:
+    steps = Counter(stage.step for stage in pipeline.stages)
+    assert {name for name, count in steps.items() if count > 1} == set()
+    topics = {topic for stage in pipeline.stages for topic in (stage.reads, *stage.writes)}
+    assert len({topic.name for topic in topics}) == len(topics)
+
+
+@each_pipeline
+def test_every_stage_has_a_step_in_a_file_of_its_name(pipeline: Pipeline) -> None:
+    steps = {path.stem for path in (PACKAGE / "steps").glob("*.py")}
+    assert {stage.step for stage in pipeline.stages} - steps == set()
+
+
+def test_wiring_has_a_step_for_every_stage_of_the_library() -> None:
+    nothing: object = None
+    stores = Stores(*[nothing] * 6, journal="journal")  # type: ignore[arg-type]
+    readers = Readers(**dict.fromkeys(Readers.__dataclass_fields__))  # type: ignore[arg-type]
+    steps = library_steps(stores, readers, Settings())
+    library = next(one for one in PIPELINES if one.name == "library")
+    assert [bound.stage.step for bound in bind(library, steps, "x")] == list(steps)
+
+
+def test_a_step_sees_no_queue_and_no_configuration() -> None:
+    strays = [
+        f"{module.place} imports {name}"
+        for module in modules()
+        if module.room == "steps"
+        for name in module.imports()
+        if name.startswith(("fonds.queues", "fonds.stores", "fonds.config", "fonds.runtime"))
+        or name in ("fonds.ports.Queue", "fonds.ports.Stores")
+    ]
+    assert strays == []

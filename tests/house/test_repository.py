@@ -1,0 +1,146 @@
+"""What lies around the package: recipes, locks, licences, import rules, and what must not be named."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import distribution
+
+import pytest
+from packaging.requirements import Requirement
+
+from house.tree import PACKAGE, ROOT, recipes, texts
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+LOCKS = ("requirements/run.txt", "requirements/dev.txt")
+HOSTS = ("pypi" + ".org", "python" + "hosted.org", "registry.npm" + "js.org", "anaconda" + ".org")
+
+PERMISSIVE = re.compile(
+    r"MIT|BSD|0BSD|Apache|ISC|Zlib|PSF|Python Software Foundation|CNRI-Python|HPND|Unlicense|CC0"
+)
+NOT_LICENCES = frozenset(
+    {"AND", "OR", "WITH", "LICENSE", "THE", "SOFTWARE", "DEPENDENCY", "LICENSES"}
+)
+# Dependencies that are not plainly permissive, and why they may be used all the same.
+EXCEPTIONS = {
+    "certifi": "MPL-2.0: copyleft of single files; used unmodified, a list of certificates",
+    "pathspec": "MPL-2.0: copyleft of single files; used unmodified, by the build backend only",
+    "pikepdf": "MPL-2.0: copyleft of single files; used unmodified as a library",
+    "tld": "MPL-1.1 or GPL-2.0 or LGPL-2.1: we choose MPL-1.1, copyleft of single files; unmodified",
+}
+
+
+def _locked(lock: str) -> list[tuple[str, str]]:
+    """The requirements of a lock file, each with the lines that belong to it."""
+    text = (ROOT / lock).read_text("utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(" ")]
+    return [(line.partition(" --hash")[0].strip(), line) for line in lines if line[0] != "#"]
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_requirement_is_pinned_and_has_hashes(lock: str) -> None:
+    locked = _locked(lock)
+    assert len(locked) > 20
+    assert [name for name, _ in locked if "==" not in name] == []
+    assert [name for name, line in locked if "--hash=sha256:" not in line] == []
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_host(lock: str) -> None:
+    text = (ROOT / lock).read_text("utf-8")
+    assert not re.search(r"://|index-url|find-links|trusted-host", text)
+
+
+def test_what_the_package_needs_is_locked() -> None:
+    locked = {Requirement(name).name.lower() for name, _ in _locked("requirements/run.txt")}
+    needed = {Requirement(one).name.lower() for one in PYPROJECT["project"]["dependencies"]}
+    assert needed - locked == set()
+
+
+def test_the_locked_dependencies_are_permissive() -> None:
+    questionable = {}
+    for text, _ in _locked("requirements/run.txt"):
+        requirement = Requirement(text)
+        if requirement.marker is not None and not requirement.marker.evaluate():
+            continue
+        licence = _licence(requirement.name)
+        if not _permissive(licence):
+            questionable[requirement.name] = licence
+    assert questionable.keys() == EXCEPTIONS.keys(), questionable
+
+
+def _licence(name: str) -> str:
+    stated = distribution(name).metadata
+    classifiers = [
+        one for one in stated.get_all("Classifier") or [] if one.startswith("License ::")
+    ]
+    named = " AND ".join(one.split(" :: ")[-1] for one in classifiers)
+    text: str = stated.get("License-Expression") or stated.get("License") or named
+    return text
+
+
+def _permissive(licence: str) -> bool:
+    """Every licence of a conjunction is permissive, or one of a choice."""
+    parts = re.split(r"\s+AND\s+|,", licence)
+    parts = [part for part in parts if set(part.upper().split()) - NOT_LICENCES]
+    choices = [re.split(r"\s+OR\s+", part) for part in parts]
+    return bool(parts) and all(any(PERMISSIVE.search(one) for one in choice) for choice in choices)
+
+
+def test_nothing_names_a_machine_or_a_registry() -> None:
+    machine = "/" + "work" + "/"
+    found = [
+        (place, needle)
+        for place, text in texts().items()
+        for needle in (machine, *HOSTS)
+        if needle in text
+    ]
+    assert found == []
+
+
+def test_the_two_commands_stand_at_the_top_of_the_readme() -> None:
+    above, _, rest = (ROOT / "README.md").read_text("utf-8").partition("```sh\n")
+    commands = [line.split("#")[0].strip() for line in rest.partition("```")[0].splitlines()]
+    assert len(above.splitlines()) < 10
+    assert commands == ["make run", "make test"]
+    assert {"run", "test"} <= recipes().keys()
+
+
+@pytest.mark.parametrize(
+    "page", sorted(place for place in texts() if place.endswith(".md") or place == ".ci/run")
+)
+def test_a_recipe_that_is_written_about_exists(page: str) -> None:
+    named = set(re.findall(r"(?:^|`|\n)make ([a-z-]+)", texts()[page]))
+    assert named - recipes().keys() == set()
+
+
+@pytest.mark.parametrize("page", sorted(place for place in texts() if place.endswith(".md")))
+def test_a_file_that_is_written_about_exists(page: str) -> None:
+    """Links, and paths in backticks unless the page asks for a new file there."""
+    text = texts()[page]
+    folder = (ROOT / page).parent
+    links = re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", text)
+    gone = [link for link in links if not (folder / link).exists()]
+    named = re.findall(
+        r"`((?:src|tests|docs|scripts|requirements)/[\w./-]+)`(?!\*\* \(new\))", text
+    )
+    gone += [name for name in named if not (ROOT / name).exists()]
+    assert gone == []
+
+
+def test_the_import_rules_cover_every_room() -> None:
+    contracts = PYPROJECT["tool"]["importlinter"]["contracts"]
+    layers = next(one for one in contracts if one["type"] == "layers")
+    assert layers["exhaustive"] is True
+    named = {room.strip() for line in layers["layers"] for room in line.split("|")}
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert named == rooms - {"__init__", "__pycache__"}
+
+
+def test_the_architecture_is_short_enough_to_be_read() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()) <= 200
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    names = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
+    assert [name[:4] for name in names] == [f"{n:04}" for n in range(1, len(names) + 1)]

@@ -1,0 +1,42 @@
+"""Pages over a filled and over an empty home, asked without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import Filled, fill, opened
+from fonds.ports import Stores
+from fonds.web.app import create_app
+
+ORIGIN = "http://localhost:8765"
+
+
+@pytest.fixture(scope="session")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    """The stores of the filled home; tests read them only."""
+    with opened(tmp_path_factory.mktemp("filled")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def filled(stores: Stores) -> Filled:
+    return fill(stores)
+
+
+@pytest.fixture(scope="session")
+def client(stores: Stores, filled: Filled) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url=ORIGIN) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The pages of a home that nothing ever came into."""
+    with (
+        opened(tmp_path_factory.mktemp("empty")) as found,
+        TestClient(create_app(found), base_url=ORIGIN) as asked,
+    ):
+        yield asked

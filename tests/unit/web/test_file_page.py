@@ -1,0 +1,203 @@
+"""One file: what its page shows, what it hands out, and what is said of a file nobody knows."""
+
+from __future__ import annotations
+
+from base64 import b32encode
+from hashlib import sha1
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import HOSTILE_TEXT, HOSTILE_TITLE, HOSTILE_URL, SCRIPT_URL, Filled
+from page_reading import PageRead, read
+
+UNKNOWN = "0" * 40
+
+
+def test_hostile_titles_urls_and_texts_are_shown_as_text(
+    client: TestClient, filled: Filled
+) -> None:
+    page = read(client, f"/file/{filled.hostile}")
+    assert page.heading == HOSTILE_TITLE
+    assert not page.tree.xpath("//script | //b | //*[@onerror]")
+    assert page.tree.xpath("//div[@class='prose']")[0].text_content() == HOSTILE_TEXT * 40
+    assert page.links()[HOSTILE_URL] == HOSTILE_URL
+
+
+def test_a_capture_with_a_script_url_never_becomes_a_link(
+    client: TestClient, filled: Filled
+) -> None:
+    page = read(client, f"/file/{filled.hostile}")
+    assert SCRIPT_URL in page.words("//section[@id='captures']")
+    assert all(not href.startswith("javascript") for href in page.links())
+
+
+def test_provenance_leads_from_the_url_to_the_index(client: TestClient, filled: Filled) -> None:
+    told = client.get(f"/file/{filled.long}.json").json()
+    words = read(client, f"/file/{filled.long}").words("//ol[@class='provenance']")
+    first = told["captures"][0]
+    for part in (
+        first["url"], f"{first['warc_path']}:{first['warc_offset']}", filled.long, told["file"]["sha256hex"],
+        "pdfium 5.15", "can be searched",
+    ):  # fmt: skip
+        assert part in words
+
+
+def test_long_texts_are_cut_with_a_link_to_the_whole(client: TestClient, filled: Filled) -> None:
+    page = read(client, f"/file/{filled.long}")
+    whole = client.get(f"/file/{filled.long}/text")
+    assert len(whole.text) > 200_000
+    assert (
+        f"{len(whole.text):,} characters on 212 pages; the first 200,000 are shown" in page.words()
+    )
+    assert page.links()[f"/file/{filled.long}/text"]
+    assert page.words("//p[@class='page-label'][1]").startswith("Page 1")
+    assert whole.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "sandbox" in whole.headers["content-security-policy"]
+
+
+def test_claimed_and_measured_are_kept_apart(client: TestClient, filled: Filled) -> None:
+    told = client.get(f"/file/{filled.long}.json").json()
+    claimed = {one["name"]: one["value"] for one in told["claimed"]}
+    measured = {one["name"]: one["value"] for one in told["measured"]}
+    assert claimed["author"] == "The River Authority"
+    assert measured["pages"] == "212"
+    assert "form" not in claimed
+    assert measured["form"] == "none"
+
+
+def test_the_history_is_in_order_and_names_every_step(client: TestClient, filled: Filled) -> None:
+    page = read(client, f"/file/{filled.long}")
+    steps = [one.text for one in page.tree.xpath("//ol[@class='timeline']/li/strong")]
+    assert steps == ["identify", "persist_file", "extract_pdf", "persist_pdf_text"]
+
+
+def test_a_failed_file_says_why_there_is_no_text(client: TestClient, filled: Filled) -> None:
+    page = read(client, f"/file/{filled.broken}")
+    assert "There is no text of this file; its history below says why." in page.words(
+        "//section[@id='text']"
+    )
+    history = page.words("//ol[@class='timeline']")
+    assert "extract_pdf quarantined: broken-pdf, the PDF cannot be opened" in history
+    assert "in no WARC" in page.words("//ol[@class='provenance']")
+
+
+def test_what_may_still_come_is_not_yet_and_not_unknown(client: TestClient, filled: Filled) -> None:
+    page = read(client, f"/file/{filled.pending}")
+    words = page.words()
+    assert "Some steps are not done with this file yet" in words
+    assert page.words("//dl[@class='facts']//dd[../dt = 'extraction']") == "not yet"
+    assert "not yet archived" in words
+    assert "unknown" not in words
+
+
+def test_pages_are_downloads_of_plain_bytes_and_never_html(
+    client: TestClient, filled: Filled
+) -> None:
+    answer = client.get(f"/file/{filled.hostile}/body")
+    assert sha1(answer.content).hexdigest() == filled.hostile
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"] == f'attachment; filename="{filled.hostile}.bin"'
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in answer.headers["content-security-policy"]
+
+
+def test_pdfs_are_downloads_of_their_own_type(client: TestClient, filled: Filled) -> None:
+    answer = client.get(f"/file/{filled.long}/body")
+    assert answer.content.startswith(b"%PDF")
+    assert answer.headers["content-type"] == "application/pdf"
+    assert answer.headers["content-disposition"].startswith("attachment;")
+
+
+def test_a_body_that_lies_nowhere_is_a_404_that_says_so(client: TestClient, filled: Filled) -> None:
+    page = read(client, f"/file/{filled.broken}/body", 404)
+    assert f"No capture of {filled.broken} lies in a WARC" in page.words()
+    assert f"/file/{filled.broken}/body" not in read(client, f"/file/{filled.broken}").links()
+
+
+def test_thumbnails_may_be_kept_for_a_year(client: TestClient, filled: Filled) -> None:
+    answer = client.get(f"/file/{filled.long}/thumbnail")
+    assert answer.content[:2] == b"\xff\xd8"
+    assert answer.headers["content-type"] == "image/jpeg"
+    assert "max-age=31536000" in answer.headers["cache-control"]
+    assert client.get(f"/file/{filled.hostile}/thumbnail").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/file/{}", "/file/{}/body", "/file/{}/text", "/file/{}/thumbnail"]
+)
+@pytest.mark.parametrize("key", [UNKNOWN, "nonsense", "x" * 300, "%3Cscript%3E"])
+def test_unknown_files_are_404(client: TestClient, path: str, key: str) -> None:
+    page = read(client, path.format(key), 404)
+    assert not page.tree.xpath("//script")
+
+
+def test_an_unknown_file_is_told_where_it_was_looked_for(client: TestClient) -> None:
+    said = read(client, f"/file/{UNKNOWN}", 404).words()
+    assert f"No file “{UNKNOWN}” is known here." in said
+    assert "captures" in said
+    assert client.get(f"/api/files/{UNKNOWN}").json()["error"] in said
+
+
+def test_other_spellings_of_a_hash_lead_to_the_one_address(
+    client: TestClient, filled: Filled
+) -> None:
+    base32 = b32encode(bytes.fromhex(filled.long)).decode()
+    for spelt in (filled.long.upper(), base32, f"sha1:{base32.lower()}"):
+        answer = client.get(f"/file/{spelt}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/file/{filled.long}")
+        assert client.get(f"/file/{spelt}.json").json()["sha1hex"] == filled.long
+
+
+def test_show_finds_a_file_by_hash_url_and_story_id(client: TestClient, filled: Filled) -> None:
+    for key, sha1hex in (
+        (filled.long, filled.long),
+        ("http://library.example/reports/3.pdf", filled.long),
+        (HOSTILE_URL, filled.hostile),
+        (filled.story_id, filled.stories[0]),
+    ):
+        answer = client.get("/show", params={"key": key}, follow_redirects=False)
+        assert (answer.status_code, answer.headers.get("location")) == (303, f"/file/{sha1hex}"), (
+            key
+        )
+
+
+def test_show_lists_a_url_that_was_captured_with_different_bytes(
+    client: TestClient, filled: Filled
+) -> None:
+    page = PageRead(client.get("/show", params={"key": filled.twice_url}).text)
+    assert set(page.links("//section[@aria-labelledby='files']")) == {
+        f"/file/{one}" for one in filled.stories[-2:]
+    }
+
+
+def test_show_says_what_became_of_a_url_that_was_not_kept(
+    client: TestClient, filled: Filled
+) -> None:
+    page = PageRead(client.get("/show", params={"key": filled.refused_url}).text)
+    assert "http-status" in page.words("//section[@aria-labelledby='records']")
+    told = client.get("/show.json", params={"key": filled.refused_url}).json()
+    assert [one["reason"] for one in told["records"]] == ["http-status"]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "http://nowhere.example/",
+        "http://daily.example/*",
+        "a b c",
+        "http://[",
+        "x" * 4096,
+        UNKNOWN[:39],
+    ],
+)
+def test_show_says_where_an_unknown_key_was_looked_for(client: TestClient, key: str) -> None:
+    answer = client.get("/show", params={"key": key})
+    assert answer.status_code == 404
+    assert "It was looked for" in PageRead(answer.text).words()
+    assert client.get("/show.json", params={"key": key}).status_code == 404
+
+
+def test_show_without_a_key_asks_for_one(client: TestClient) -> None:
+    assert read(client, "/show").heading == "Look up a file, a URL or a story."
+    assert read(client, "/show?key=" + "x" * 4097, 400).heading == "This cannot be answered."

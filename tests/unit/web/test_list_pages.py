@@ -1,0 +1,143 @@
+"""Records, files and failures: the rows behind the numbers, paged, with what to do about them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import BAD_LINES, BROKEN_PDFS, DUPLICATES, NOT_CAPTURES, PENDING, Filled, opened
+from fonds.model.disposition import Reason
+from fonds.model.rows import CaptureRow
+from fonds.web.app import create_app
+from page_reading import read
+
+
+def test_records_that_were_only_counted_say_so_and_where(client: TestClient) -> None:
+    page = read(client, "/records?reason=not-a-capture")
+    assert page.heading == f"{NOT_CAPTURES} records were set aside as not-a-capture."
+    words = page.words("//section[@aria-labelledby='counted']")
+    assert f"{NOT_CAPTURES} records were counted and not kept one by one" in words
+    assert f"{NOT_CAPTURES - 1} /crawls/daily-2026.warc.gz" in words
+    assert "1 /crawls/damaged-<2025>.warc.gz" in words
+
+
+def test_a_record_leads_to_its_file_when_it_has_one(client: TestClient, filled: Filled) -> None:
+    links = read(client, "/records?reason=duplicate").links("//ol")
+    assert links == {f"/file/{filled.stories[0]}": f"http://mirror.example/{DUPLICATES - 1}"}
+    assert read(client, "/records?reason=http-status").links("//ol") == {}
+
+
+def test_the_reason_is_explained(client: TestClient) -> None:
+    words = read(client, "/records?reason=broken-pdf").words()
+    assert "The PDF cannot be opened, not even after repair." in words
+
+
+def test_records_in_flight_are_said_to_be_not_yet_settled(client: TestClient) -> None:
+    page = read(client, "/records?fate=pending")
+    assert page.heading == f"{PENDING} records are still on their way."
+    assert page.words().count("not yet settled") == PENDING
+
+
+def test_filters_can_be_taken_away_one_by_one(client: TestClient) -> None:
+    links = read(client, "/records?fate=quarantined&step=extract_pdf&reason=broken-pdf").links(
+        "//ul"
+    )
+    assert links["/records?fate=quarantined&reason=broken-pdf"].startswith("step extract_pdf")
+    assert links["/records?reason=broken-pdf&step=extract_pdf"].startswith("fate quarantined")
+
+
+def test_rows_are_paged_by_fifty_and_no_row_is_on_two_pages(tmp_path: Path) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    with opened(tmp_path) as stores:
+        stores.records.put(
+            [
+                CaptureRow(f"c{n:03}", "i", f"http://a.example/{n}", "20260101000000", "x:0", at)
+                for n in range(120)
+            ]
+        )
+        with TestClient(create_app(stores), base_url="http://localhost") as client:
+            pages = [client.get(f"/records.json?page={n}").json()["rows"] for n in (1, 2, 3)]
+            middle = read(client, "/records?page=2")
+            beyond = read(client, "/records?page=9")
+    assert [len(rows) for rows in pages] == [50, 50, 20]
+    assert len({row["capture_id"] for rows in pages for row in rows}) == 120
+    assert set(middle.links("//nav[@class='pager']")) == {"/records", "/records?page=3"}
+    assert "There is no page 9: the last is 3." in beyond.words()
+
+
+def test_no_such_record_is_an_answer_too(client: TestClient) -> None:
+    page = read(client, "/records?reason=bomb")
+    assert page.heading == "0 records failed as bomb."
+    assert "No record is like this" in page.words()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "fate=lost",
+        "weight=heavy",
+        "reason=because",
+        "page=0",
+        "page=x",
+        "page=99999999",
+        "step=" + "x" * 101,
+    ],
+)
+def test_what_cannot_be_asked_is_answered_with_400_and_a_sentence(
+    client: TestClient, query: str
+) -> None:
+    name, _, value = query.partition("=")
+    page = read(client, f"/records?{query}", 400)
+    assert f"The parameter “{name}” is “{value[:99]}" in page.words()
+    told = client.get(f"/records.json?{query}")
+    assert told.status_code == 400
+    assert told.json()["error"].startswith(f"The parameter “{name}” is “{value[:99]}")
+
+
+def test_a_misspelt_parameter_is_not_passed_over(client: TestClient) -> None:
+    assert "There is no parameter “reson” here." in read(client, "/records?reson=bomb", 400).words()
+
+
+def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: Filled) -> None:
+    page = read(client, "/files?type=application/pdf")
+    assert (
+        page.heading == f"{len(filled.pdfs) + BROKEN_PDFS + PENDING} files of type application/pdf."
+    )
+    assert page.links()[f"/file/{filled.long}"] == "http://library.example/reports/3.pdf"
+
+
+def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: Filled) -> None:
+    page = read(client, "/failures")
+    assert (
+        page.heading == "6 records failed, in 3 groups, and 1 input could not be read to the end."
+    )
+    first = page.words("//section[@class='failure'][1]")
+    assert first.startswith(f"{BROKEN_PDFS} broken-pdf at extract_pdf")
+    assert "fonds failures retry --reason broken-pdf --step extract_pdf" in first
+    href = "/records?fate=quarantined&step=extract_pdf&reason=broken-pdf"
+    assert page.links()[href] == str(BROKEN_PDFS)
+    assert client.get(href.replace("?", ".json?")).json()["total"] == BROKEN_PDFS
+
+
+def test_failures_only_a_source_knows_of_offer_no_retry(client: TestClient) -> None:
+    told = client.get("/failures.json").json()
+    assert [(one["reason"], one["count"]) for one in told["counted"]] == [
+        (str(Reason.BAD_INDEX_LINE), BAD_LINES)
+    ]
+    assert "mend the input" in read(client, "/failures").words(
+        "//section[@class='failure'][last()]"
+    )
+
+
+def test_inputs_that_end_early_are_named_with_their_error(client: TestClient) -> None:
+    words = read(client, "/failures").words("//section[@aria-labelledby='inputs']")
+    assert "/crawls/damaged-<2025>.warc.gz" in words
+    assert "the gzip stream ends at byte 4,096" in words
+
+
+def test_nothing_failed_is_said_plainly(empty: TestClient) -> None:
+    assert read(empty, "/failures").heading == "Nothing failed."
+    assert empty.get("/failures.json").json()["total"] == 0

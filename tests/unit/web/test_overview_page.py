@@ -1,0 +1,135 @@
+"""The overview: numbers that add up, and each opens exactly its rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+from filled_home import (
+    BAD_LINES,
+    BROKEN_PDFS,
+    DUPLICATES,
+    NOT_CAPTURES,
+    PENDING,
+    REFUSED,
+    REVISITS,
+    TIMEOUTS,
+    Filled,
+    opened,
+)
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.rows import CaptureRow, DispositionRow
+from fonds.runtime.accounting import Tally
+from fonds.web.app import create_app
+from fonds.web.overview import answer, outcomes
+from page_reading import read
+
+FAILED = BROKEN_PDFS + TIMEOUTS + BAD_LINES
+ASIDE = DUPLICATES + REVISITS + NOT_CAPTURES
+
+
+def test_the_heading_is_the_answer(client: TestClient, filled: Filled) -> None:
+    received = filled.kept + ASIDE + REFUSED + FAILED + PENDING
+    assert read(client, "/").heading == (
+        f"{received} records came in: {filled.kept} were kept, {PENDING} are still on the way, "
+        f"and {FAILED} need someone."
+    )
+
+
+def test_received_is_kept_and_set_aside_and_refused_and_failed_and_in_flight(
+    client: TestClient, filled: Filled
+) -> None:
+    told = client.get("/.json").json()
+    counts = {one["name"]: one["count"] for one in told["outcomes"]}
+    assert counts == {
+        "kept": filled.kept,
+        "set-aside": ASIDE,
+        "refused": REFUSED,
+        "failed": FAILED,
+        "in-flight": PENDING,
+    }
+    assert told["received"] == sum(counts.values())
+    assert told["unaccounted"] == 0
+    assert "alert" not in read(client, "/").text
+
+
+def test_every_number_opens_exactly_its_rows(client: TestClient) -> None:
+    told = client.get("/.json").json()
+    numbers = [(told["received"], "/records")]
+    for one in told["outcomes"]:
+        numbers.append((one["count"], one["href"]))
+        numbers += [(reason["count"], reason["href"]) for reason in one["reasons"]]
+    numbers += [(one["count"], one["href"]) for one in (*told["attention"], *told["file_types"])]
+    assert len(numbers) > 15
+    for count, href in numbers:
+        path, _, query = href.partition("?")
+        rows = client.get(f"{path}.json?{query}").json()
+        assert rows["total"] == count, href
+        listed = rows.get("listed_total", rows["total"])
+        assert len(rows["rows"]) == min(listed, 50), href
+        assert read(client, href).heading.startswith(f"{count} "), href
+
+
+def test_the_page_links_every_number_it_shows(client: TestClient) -> None:
+    told = client.get("/.json").json()
+    links = read(client, "/").links()
+    for one in told["outcomes"]:
+        for href, count in [(one["href"], one["count"])] + [
+            (r["href"], r["count"]) for r in one["reasons"]
+        ]:
+            assert re.search(rf"\b{count}\b", links[href]), href
+
+
+def test_the_picture_and_the_table_say_the_same(client: TestClient) -> None:
+    page = read(client, "/")
+    shown = page.links("//table[ancestor::details]")
+    drawn = page.links("//*[local-name()='svg'][contains(@class, 'flow')]")
+    assert set(drawn) <= set(shown)
+    for href, words in drawn.items():
+        assert shown[href] in words
+
+
+def test_what_needs_someone_is_named_with_its_step(client: TestClient) -> None:
+    words = read(client, "/").words("//section[@aria-labelledby='attention']")
+    assert "broken-pdf at extract_pdf" in words
+    assert "timeout at parse_story" in words
+
+
+def test_an_empty_home_says_how_to_begin(empty: TestClient) -> None:
+    page = read(empty, "/")
+    assert page.heading == "Nothing has come in yet."
+    commands = [one.text_content() for one in page.tree.xpath("//ol[@class='begin']//code")]
+    assert [command.split()[:2] for command in commands] == [
+        ["fonds", "ingest"],
+        ["fonds", "status"],
+        ["fonds", "search"],
+    ]
+    assert empty.get("/.json").json()["newest_input_at"] is None
+
+
+def test_what_does_not_add_up_is_said_in_red(tmp_path: Path) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    lost = DispositionRow("c1", "identify", str(Verdict.DROPPED), None, "", None, (), 0, 0, at)
+    with opened(tmp_path) as stores:
+        stores.records.put(
+            [CaptureRow("c1", "i", "http://a.example/", "20260101000000", "x:0", at), lost]
+        )
+        with TestClient(create_app(stores), base_url="http://localhost") as client:
+            page = read(client, "/")
+            assert client.get("/.json").json()["unaccounted"] == 1
+    alert = page.words("//*[@role='alert']")
+    assert alert.startswith("This does not add up: 1 record came in and has no known outcome.")
+    assert "fonds audit" in alert
+
+
+def test_sentences_count_in_good_grammar() -> None:
+    one = Tally(received=1, done=1)
+    assert answer(one, outcomes(one)) == "1 record came in: 1 was kept, and nothing failed"
+    failed = Tally(received=1, quarantined={str(Reason.TIMEOUT): 1})
+    assert answer(failed, outcomes(failed)) == "1 record came in: 0 were kept, and 1 needs someone"
+    waiting = replace(one, received=2, pending=1)
+    assert "1 is still on the way" in answer(waiting, outcomes(waiting))

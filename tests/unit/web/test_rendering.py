@@ -1,0 +1,125 @@
+"""Values into HTML: numbers, times, marks and links as people and browsers need them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+from html import unescape
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fonds.web.rendering import (
+    cut,
+    how_many,
+    language_code,
+    link,
+    marked,
+    moment,
+    moment14,
+    pager,
+    size,
+    web_url,
+)
+
+
+def test_marks_are_escaped_around_and_inside() -> None:
+    assert marked("<b>flood</b>", [(3, 8)]) == "&lt;b&gt;<mark>flood</mark>&lt;/b&gt;"
+    assert marked("<script>", [(0, 8)]) == "<mark>&lt;script&gt;</mark>"
+
+
+def test_marks_that_overlap_or_lie_outside_are_cut_to_fit() -> None:
+    assert marked("abcdef", [(4, 99), (0, 3), (2, 4), (-5, 1), (9, 12), (5, 4)]) == (
+        "<mark>a</mark><mark>bc</mark><mark>d</mark><mark>ef</mark>"
+    )
+
+
+@settings(deadline=None)
+@given(st.text(), st.lists(st.tuples(st.integers(-5, 60), st.integers(-5, 60))))
+def test_marked_text_is_the_text_whatever_the_marks(
+    text: str, marks: list[tuple[int, int]]
+) -> None:
+    html = str(marked(text, marks))
+    bare = html.replace("<mark>", "").replace("</mark>", "")
+    assert "<" not in bare
+    assert ">" not in bare
+    assert unescape(bare) == unescape(text.replace("&", "&amp;"))
+
+
+def test_a_time_says_its_zone_and_can_be_read_by_machines() -> None:
+    at = datetime(2021, 5, 3, 23, 30, tzinfo=timezone(timedelta(hours=-2)))
+    assert moment(at) == '<time datetime="2021-05-04T01:30:00Z">4 May 2021, 01:30:00 UTC</time>'
+    assert moment14("20210504013000") == moment(at)
+
+
+def test_an_unknown_time_is_called_unknown_and_a_strange_one_is_shown_as_it_is() -> None:
+    assert "unknown" in moment(None)
+    assert moment14("<2021>") == "&lt;2021&gt;"
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "said"),
+    [
+        (None, "unknown size"), (0, "0 bytes"), (1, "1 byte"), (999, "999 bytes"), (1000, "1.0 kB"),
+        (999_949, "999.9 kB"), (999_960, "1.0 MB"), (268_435_456, "268.4 MB"), (5 * 10**15, "5000.0 TB"),
+    ],
+)  # fmt: skip
+def test_sizes_are_said_in_words(size_bytes: int | None, said: str) -> None:
+    assert size(size_bytes) == said
+
+
+def test_one_is_singular_and_zero_is_plural() -> None:
+    assert [how_many(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//evil.example",
+        "http:",
+        "http://[",
+        "",
+        "ftp://x/y",
+    ],
+)
+def test_only_web_addresses_become_links(url: str) -> None:
+    assert web_url(url) is None
+
+
+def test_web_addresses_are_kept_as_they_are() -> None:
+    assert web_url("http://example.org/a?b") == "http://example.org/a?b"
+
+
+def test_links_leave_out_what_says_nothing_and_encode_the_rest() -> None:
+    assert link("/search", q="a&b", kind=["pdf", "story"], page=None, undated=False, to="") == (
+        "/search?q=a%26b&kind=pdf&kind=story"
+    )
+    assert link("/search", q="") == "/search"
+
+
+def test_the_pager_ends_where_the_rows_end() -> None:
+    first = pager("/records", {"fate": "done"}, 120, 1, 50, 100)
+    assert (first.pages, first.first, first.last, first.previous_href) == (3, 1, 50, None)
+    assert first.next_href == "/records?fate=done&page=2"
+    last = pager("/records", {"fate": "done"}, 120, 3, 50, 100)
+    assert (last.first, last.last, last.next_href) == (101, 120, None)
+    assert pager("/records", {}, 120, 2, 50, 100).previous_href == "/records"
+
+
+def test_the_pager_stops_at_the_most_pages_there_may_be() -> None:
+    assert pager("/search", {}, 10**6, 7, 10, 7).next_href is None
+
+
+def test_long_texts_are_cut_with_an_ellipsis() -> None:
+    assert cut("abc", 3) == "abc"
+    assert cut("ab cdef", 4) == "ab…"
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_a_lang_attribute_is_two_letters_or_absent(language: str) -> None:
+    code = language_code(language)
+    assert code is None or re.fullmatch("[a-z]{2}", code)

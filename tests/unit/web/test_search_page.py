@@ -1,0 +1,170 @@
+"""Search: results, facets, dates and filters, each a link that keeps its word."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import HOSTILE_TITLE, Filled
+from page_reading import PageRead, read
+
+
+def total(client: TestClient, href: str) -> int:
+    found: int = client.get(href.replace("/search", "/search.json", 1)).json()["total"]
+    return found
+
+
+def test_the_heading_counts_and_the_twin_counts_the_same(client: TestClient) -> None:
+    told = client.get("/search.json?q=flood").json()
+    page = read(client, "/search?q=flood")
+    assert page.heading == f"{told['total']} documents found for “flood”."
+    assert len(page.tree.xpath("//li[@class='hit']")) == len(told["results"]) == 10
+    assert told["pages"] == -(-told["total"] // 10)
+    titles = [one.text_content() for one in page.tree.xpath("//li[@class='hit']//h3")]
+    assert titles == [one["title"] or one["url"] for one in told["results"]]
+
+
+def test_every_facet_finds_as_many_as_it_says(client: TestClient) -> None:
+    links = read(client, "/search?q=flood").links("//aside")
+    assert len(links) > 6
+    for href, words in links.items():
+        assert total(client, href) == int(words.rsplit(" ", 1)[1].replace(",", "")), href
+
+
+def test_files_without_a_domain_can_be_found_by_that(client: TestClient) -> None:
+    links = read(client, "/search?q=flood").links("//aside")
+    assert links["/search?q=flood&domain="] == "none 1"
+    found = read(client, "/search?q=flood&domain=")
+    assert found.heading == "1 document found for “flood” with these filters."
+    assert found.words("//ul[@class='chips']").startswith("domain none")
+    assert "no domain" in found.words("//li[@class='hit']")
+
+
+def test_every_bar_finds_as_many_as_it_says(client: TestClient) -> None:
+    page = read(client, "/search?q=flood&from=2018-03-05")
+    links = page.links("//details//table")
+    bars = page.links("//*[local-name()='svg'][@class='histogram']")
+    assert set(links) == set(bars)
+    assert len(links) > 4
+    for href, words in links.items():
+        assert total(client, href) == int(words), href
+
+
+def test_the_undated_are_counted_and_can_be_opened(client: TestClient) -> None:
+    page = read(client, "/search?q=flood")
+    (href, words), *_ = [
+        (href, words) for href, words in page.links("//form").items() if words.startswith("undated")
+    ]
+    assert total(client, href) == int(words.removeprefix("undated ")) > 0
+    undated = read(client, href)
+    assert undated.words("//ul[@class='chips']").startswith("undated undated")
+    assert "None of these documents has a date." in undated.words()
+
+
+def test_found_words_are_marked_and_hostile_text_stays_text(
+    client: TestClient, filled: Filled
+) -> None:
+    page = read(client, "/search?q=waters")
+    hit = page.tree.xpath("//li[@class='hit']")[0]
+    assert hit.xpath(".//h3/a")[0].text == HOSTILE_TITLE
+    assert hit.xpath(".//h3/a")[0].get("href") == f"/file/{filled.hostile}"
+    assert "waters" in {one.text for one in hit.xpath(".//mark")}
+    assert not hit.xpath(".//script | .//b")
+    assert "<script>alert('text')</script>" in hit.xpath(".//p[@class='snippet']")[0].text_content()
+
+
+@pytest.mark.parametrize("parameter", ["q", "language", "domain", "collection"])
+def test_what_is_asked_is_repeated_as_text_only(client: TestClient, parameter: str) -> None:
+    hostile = '"><img src=x onerror=alert(1)>'
+    page = PageRead(client.get("/search", params={parameter: hostile}).text)
+    assert not page.tree.xpath("//img | //*[@onerror]")
+
+
+def test_filters_are_chips_and_each_can_be_removed(client: TestClient) -> None:
+    chips = read(client, "/search?q=flood&kind=pdf&kind=story&from=2019-01-01&sort=newest").links(
+        "//ul[@class='chips']"
+    )
+    asked = {href: parse_qs(urlsplit(href).query) for href in chips}
+    without_pdf = next(query for query in asked.values() if query.get("kind") == ["story"])
+    assert without_pdf == {
+        "q": ["flood"],
+        "kind": ["story"],
+        "from": ["2019-01-01"],
+        "sort": ["newest"],
+    }
+    assert {"q": ["flood"]} in asked.values()
+
+
+def test_a_new_search_keeps_the_filters(client: TestClient) -> None:
+    form = read(client, "/search?q=flood&kind=pdf&undated=1").tree.xpath("//form[@role='search']")[
+        0
+    ]
+    assert dict(form.form_values()) == {"q": "flood", "kind": "pdf", "undated": "1"}
+
+
+def test_finding_nothing_says_what_each_filter_costs(client: TestClient) -> None:
+    page = read(client, "/search?q=flood&kind=pdf&language=de")
+    assert page.heading == "Nothing found for “flood” with these filters."
+    ways = page.tree.xpath("//section[@class='empty']//li")
+    assert len(ways) == 2
+    for way in ways:
+        count = int(way.xpath("./span")[0].text)
+        assert total(client, way.xpath(".//a")[0].get("href")) == count
+
+
+def test_finding_nothing_without_filters_says_what_may_help(client: TestClient) -> None:
+    page = read(client, "/search?q=xyzzyplugh")
+    assert page.heading == "Nothing found for “xyzzyplugh”."
+    assert "fewer words" in page.words("//section[@class='empty']")
+
+
+def test_an_empty_index_says_that_nothing_can_be_searched_yet(empty: TestClient) -> None:
+    assert "Nothing can be searched yet" in read(empty, "/search").words()
+
+
+def test_a_query_that_cannot_be_understood_is_told_and_kept_in_the_box(client: TestClient) -> None:
+    page = read(client, "/search?q=kind:sculpture", 400)
+    assert page.words("//*[@role='alert']")
+    assert page.tree.xpath("//input[@id='q']")[0].get("value") == "kind:sculpture"
+    told = client.get("/search.json?q=kind:sculpture")
+    assert told.status_code == 400
+    assert told.json()["error"] == page.words("//*[@role='alert']")
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("from=2020-13-01", "from"), ("to=yesterday", "to"), ("kind=sculpture", "kind"),
+        ("sort=random", "sort"),
+        ("page=0", "page"), ("page=1001", "page"), ("q=" + "x" * 1001, "q"), ("undated=perhaps", "undated"),
+        ("&".join(f"domain=d{n}" for n in range(21)), "domain"), ("language=" + "x" * 256, "language"),
+    ],
+)  # fmt: skip
+def test_limits_are_told_by_name(client: TestClient, query: str, name: str) -> None:
+    assert f"The parameter “{name}”" in read(client, f"/search?{query}", 400).words()
+
+
+def test_empty_fields_of_the_form_do_not_narrow(client: TestClient) -> None:
+    assert total(client, "/search?q=flood&from=&to=") == total(client, "/search?q=flood")
+
+
+def test_pages_follow_each_other_without_repeating(client: TestClient) -> None:
+    first = client.get("/search.json?q=flood&sort=newest").json()["results"]
+    second = client.get("/search.json?q=flood&sort=newest&page=2").json()["results"]
+    assert not {one["sha1hex"] for one in first} & {one["sha1hex"] for one in second}
+    assert (
+        "/search?q=flood&sort=newest&page=3"
+        in read(client, "/search?q=flood&sort=newest&page=2").links()
+    )
+
+
+def test_only_what_has_a_thumbnail_asks_for_one(client: TestClient, filled: Filled) -> None:
+    images = read(client, "/search?q=flood").tree.xpath("//li[@class='hit']//img")
+    assert {one.get("src") for one in images} == {
+        f"/file/{sha1hex}/thumbnail" for sha1hex in filled.pdfs
+    }
+    assert {(one.get("alt"), one.get("loading"), one.get("width")) for one in images} == {
+        ("", "lazy", "90")
+    }

@@ -1,0 +1,115 @@
+"""Who may ask, and what every answer says to the browser."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from fonds.web.security import SECURITY_HEADERS, Guard, host_allowed, same_origin
+
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "localhost",
+        "localhost:8765",
+        "LOCALHOST.",
+        "fonds.localhost",
+        "127.0.0.1:1",
+        "127.3.2.1",
+        "[::1]:8765",
+    ],
+)
+def test_the_loopback_is_always_answered(header: str) -> None:
+    assert host_allowed(header, LOOPBACK)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None, "", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.1.5", "::1",
+        "localhost:8765@evil.example", "evil.example/localhost", "[::1", "localhost:port", "0.0.0.0",
+    ],
+)  # fmt: skip
+def test_names_that_could_be_rebound_are_not_answered(header: str | None) -> None:
+    assert not host_allowed(header, LOOPBACK)
+
+
+def test_the_bound_host_is_answered_by_its_name_only() -> None:
+    assert host_allowed("Archive.Example:8765", "archive.example")
+    assert not host_allowed("192.168.1.5", "archive.example")
+
+
+@pytest.mark.parametrize("bound", ["0.0.0.0", "::", "[::]"])
+def test_bound_to_every_address_any_address_is_answered_but_no_strange_name(bound: str) -> None:
+    assert host_allowed("192.168.1.5:8765", bound)
+    assert host_allowed("[fe80::1]", bound)
+    assert not host_allowed("evil.example", bound)
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_any_host_header_is_judged_without_an_error(header: str) -> None:
+    assert host_allowed(header + ".evil.example", LOOPBACK) is False
+
+
+@pytest.mark.parametrize(
+    ("headers", "answer"),
+    [
+        ({"sec-fetch-site": "same-origin", "host": "localhost"}, True),
+        (
+            {"sec-fetch-site": "cross-site", "host": "localhost", "origin": "http://localhost"},
+            False,
+        ),
+        ({"sec-fetch-site": "same-site", "host": "localhost:1"}, False),
+        ({"sec-fetch-site": "none", "host": "localhost"}, False),
+        ({"origin": "http://localhost:1", "host": "localhost:1"}, True),
+        ({"origin": "http://localhost:2", "host": "localhost:1"}, False),
+        ({"origin": "null", "host": "localhost"}, False),
+        ({"origin": "http://[", "host": "localhost"}, False),
+        ({"host": "localhost"}, False),
+    ],
+)
+def test_only_our_own_page_may_change_things(headers: dict[str, str], answer: bool) -> None:
+    assert same_origin(Headers(headers)) is answer
+
+
+def guarded() -> TestClient:
+    def answer(request: Request) -> Response:
+        return PlainTextResponse("changed", headers={"Content-Security-Policy": "sandbox"})
+
+    app = Starlette(routes=[Route("/", answer, methods=["GET", "POST"])])
+    return TestClient(Guard(app, LOOPBACK), base_url="http://localhost:8765")
+
+
+def test_a_post_from_elsewhere_is_refused_and_one_of_ours_passes() -> None:
+    with guarded() as client:
+        assert client.post("/").status_code == 403
+        assert client.post("/", headers={"Origin": "https://evil.example"}).status_code == 403
+        assert client.post("/", headers={"Origin": "http://localhost:8765"}).text == "changed"
+        assert client.get("/", headers={"Sec-Fetch-Site": "cross-site"}).text == "changed"
+
+
+def test_refusals_carry_the_headers_too_and_say_what_to_do() -> None:
+    with guarded() as client:
+        answer = client.get("/", headers={"Host": "evil.example"})
+    assert answer.status_code == 421
+    assert "--host" in answer.text
+    for name, value in SECURITY_HEADERS.items():
+        assert answer.headers[name] == value
+
+
+def test_a_stricter_policy_of_an_answer_is_kept() -> None:
+    with guarded() as client:
+        answer = client.get("/")
+    assert answer.headers["Content-Security-Policy"] == "sandbox"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
