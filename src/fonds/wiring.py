@@ -106,6 +106,16 @@ def open_stores(home: Path, settings: Settings) -> Stores:
     return stores
 
 
+def close_stores(stores: Stores) -> None:
+    """Close what can be closed: messages in hand are given back at once, files and connections ended."""
+    for store in (stores.queue, stores.table, stores.records, stores.index):
+        getattr(store, "close", _nothing)()
+
+
+def _nothing() -> None:
+    """What closing means to a store that holds nothing open."""
+
+
 def open_archive(home: Path, settings: Settings) -> Archive:
     """The archive of a home; nothing is written before the first body is."""
     archive: Archive = LocalArchive(

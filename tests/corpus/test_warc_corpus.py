@@ -98,9 +98,9 @@ def test_every_record_another_program_found_is_found(capsys: pytest.CaptureFixtu
         if len(set(counts[:3])) > 1 or counts[3]:
             rows.append((path.name, *counts))
     with capsys.disabled():
-        print("\nfiles on which readers differ (warcio, FastWARC, Fonds, damages):")  # noqa: T201
+        print("\nfiles on which readers differ (warcio, FastWARC, Fonds, damages):")
         for line in rows:
-            print("  {:60} {!s:>5} {!s:>5} {:>5} {:>5}".format(*line))  # noqa: T201
+            print("  {:60} {!s:>5} {!s:>5} {:>5} {:>5}".format(*line))
     assert missing == {}
 
 
@@ -148,7 +148,7 @@ def test_bodies_are_those_the_library_decodes(capsys: pytest.CaptureFixture[str]
                 if mine != body:
                     different.append((path.name, offset, len(body), len(mine)))
     with capsys.disabled():
-        print(f"\nbodies equal to the library's: {same}, different: {different}")  # noqa: T201
+        print(f"\nbodies equal to the library's: {same}, different: {different}")
     # An HTTP body of one blank line; and the library's own reading of this file fails after it.
     assert {name for name, *_ in different} <= {"bad.arc", "example-wrong-chunks.warc.gz"}
     assert same > 400
@@ -229,6 +229,6 @@ def test_keys_agree_with_those_of_real_indexes(capsys: pytest.CaptureFixture[str
     different = {(key, surt(url), url) for key, url in pairs if surt(url) != key}
     unexpected = {row for row in different if not row[0].startswith(OTHER_KEYS)}
     with capsys.disabled():
-        print(f"\nkeys: {len(pairs) - len(different)} of {len(pairs)} agree; {different}")  # noqa: T201
+        print(f"\nkeys: {len(pairs) - len(different)} of {len(pairs)} agree; {different}")
     assert len(pairs) > 30
     assert unexpected == set()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,9 +66,6 @@ def test_what_came_in_is_found_and_can_be_followed_back_to_its_bytes(home: Path)
 
 
 def shown_body(home: Path, key: str) -> bytes:
-    import subprocess
-    import sys
-
     command = [sys.executable, "-m", "fonds", "--home", str(home), "show", key, "--body"]
     return subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
 
@@ -76,8 +76,9 @@ def test_show_takes_hex_base32_urls_and_story_ids(home: Path) -> None:
     assert shown["sha1hex"] == story["sha1hex"]
     by_url = fonds(home, "show", shown["captures"][0]["url"], "--json").lines
     assert story["sha1hex"] in [one["sha1hex"] for one in by_url]
-    import base64
-
+    loose = fonds(home, "search", "--kind", "story", "--language", "fr", "--json").last
+    known = fonds(home, "show", loose["url"], "--json").lines
+    assert loose["sha1hex"] in [one["sha1hex"] for one in known]
     base32 = base64.b32encode(bytes.fromhex(story["sha1hex"])).decode()
     assert fonds(home, "show", base32, "--json").last["sha1hex"] == story["sha1hex"]
     assert fonds(home, "show", "http://never.example/").code == 2

@@ -26,7 +26,7 @@ TECHNOLOGIES = {
     "sqlalchemy": ("stores/records/",),
     "alembic": ("stores/records/",),
     "tantivy": ("stores/index/",),
-    "sqlite3": ("formats/sqlite_file.py", "queues/", "stores/table/", "stores/records/"),
+    "sqlite3": ("sqlite_file.py", "queues/", "stores/table/", "stores/records/"),
     "pika": ("queues/",),
     "confluent_kafka": ("queues/",),
     "happybase": ("stores/table/",),

@@ -21,6 +21,7 @@ from fonds.runtime.crew import Crew
 from fonds.runtime.intake import Entered, Intake
 
 DELAYED_WAIT_S = 60.0
+LEAVE_OFF_S = 10.0
 SPOOL = "tmp"
 EXIT_INTERRUPTED = 130
 
@@ -32,7 +33,7 @@ def work_off(
 
     What an earlier run left unfinished is worked off with it and is part of the account.
     """
-    from fonds.wiring import library_crew, library_intake, open_readers, recover
+    from fonds.wiring import close_stores, library_crew, library_intake, open_readers, recover
 
     recover(stores)
     started, entered = time.monotonic(), _unfinished(stores)
@@ -62,6 +63,7 @@ def work_off(
         # A reader is still at work in a thread; what it holds comes back at the next start.
         sys.stdout.flush()
         os._exit(EXIT_INTERRUPTED)
+    close_stores(stores)
     if interrupted.is_set():
         return EXIT_INTERRUPTED
     return 1 if counted.quarantined else 0
@@ -87,6 +89,7 @@ def _feed(crew: Crew, enter: Callable[[], None], tick: Callable[[], None]) -> No
     while feeding.is_alive() and not crew.stopping():
         feeding.join(0.1)
         tick()
+    feeding.join(LEAVE_OFF_S)
 
 
 @contextmanager

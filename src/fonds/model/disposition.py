@@ -82,7 +82,7 @@ class Reason(StrEnum):
     MISSING_SOURCE = (
         "missing-source",
         Weight.FAILED,
-        "the file or WARC it came from cannot be found",
+        "the file or WARC it came from cannot be found; --warc-base says where an index's WARCs are",
     )
     UNREADABLE_SOURCE = "unreadable-source", Weight.FAILED, "the file cannot be opened or read"
     BAD_INDEX_LINE = "bad-index-line", Weight.FAILED, "a CDX line that cannot be understood"

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fonds.formats.sqlite_file import SqliteFile
 from fonds.model.message import Delivery, Depth, Message, Subscription
 from fonds.queues import sqlite_rows as rows
 from fonds.queues.process_identity import identify, is_gone
+from fonds.sqlite_file import SqliteFile
 
 LEASE_S = 900.0
 POLL_FIRST_S, POLL_LONGEST_S = 0.01, 0.2

@@ -11,9 +11,9 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
-from fonds.formats.sqlite_file import Layout
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Message, Subscription
+from fonds.sqlite_file import Layout
 
 LAYOUT = Layout(
     noun="queue",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha1
 
+from fonds.extract.url import story_id
 from fonds.formats.surt import surt
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -70,13 +71,19 @@ def resolve(stores: Stores, key: str) -> list[str]:
     if raw is not None:
         return [raw.hex()]
     if len(key) == 64 and all(c in "0123456789abcdef" for c in key.lower()):
-        rows = stores.records.find(StoryMetaRow, {"story_id": key.lower()}, count_max=CAPTURES_MAX)
-        return _distinct([row.sha1hex for row in rows])
+        return _of_story(stores, key.lower())
     digest = sha1(surt(key).encode()).hexdigest()  # noqa: S324 (a key, not a seal)
     found = stores.records.find(
         CdxRow, {"surt_sha1hex": digest}, order=("datetime",), count_max=CAPTURES_MAX
     )
-    return _distinct([row.sha1hex for row in found])
+    captured = [row.sha1hex for row in found]
+    # A page kept as a loose file was captured under its path, and goes by the address it states itself.
+    return _distinct([*captured, *_of_story(stores, story_id(key))])
+
+
+def _of_story(stores: Stores, story: str) -> list[str]:
+    rows = stores.records.find(StoryMetaRow, {"story_id": story}, count_max=CAPTURES_MAX)
+    return _distinct([row.sha1hex for row in rows])
 
 
 def _distinct(values: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from alembic.migration import MigrationContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats import sqlite_file
+from fonds import sqlite_file
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
 from fonds.model.rows import (
     CaptureRow,

@@ -14,7 +14,7 @@ from rich.table import Table
 from fonds.cli.context import App, command, console, echo_json
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
-from fonds.runtime.dossier import Dossier, dossier, resolve
+from fonds.runtime.dossier import Dossier, dossier, read_body, resolve
 
 TEXT_SHOWN_CHARS = 600
 
@@ -55,10 +55,7 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
 def _bytes(stores: Stores, one: Dossier, *, body: bool, text: bool) -> bytes:
     """The body, text or thumbnail. Raises ConfigurationError when there is none."""
     if body:
-        place = one.body_place
-        if place is None:
-            raise ConfigurationError(f"the bytes of {one.sha1hex} lie in no WARC yet")
-        return stores.archive.read(place).body
+        return read_body(stores, one)
     key = one.text_key if text else one.thumbnail_key
     data = stores.blobs.get(key) if key else None
     if data is None:

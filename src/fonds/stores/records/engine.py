@@ -13,18 +13,18 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Engine, event
 
-from fonds.formats.sqlite_file import BUSY_TIMEOUT_S, WAL_LIMIT_BYTES, explain
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
     StorageFullError,
     StoreUnavailableError,
 )
+from fonds.sqlite_file import BUSY_TIMEOUT_S, WAL_LIMIT_BYTES, explain
 
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA secure_delete = OFF",
-    "PRAGMA synchronous = NORMAL",
+    "PRAGMA synchronous = FULL",
     f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}",
     "PRAGMA cache_size = -32768",
 )

@@ -9,8 +9,8 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from fonds.formats.sqlite_file import Layout, SqliteFile
 from fonds.model.errors import ConfigurationError
+from fonds.sqlite_file import Layout, SqliteFile
 
 KEY_MAX_BYTES = 32_767
 """HBase's limit; kept here so that every row can move there."""

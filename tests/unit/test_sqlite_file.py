@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from fonds.formats import sqlite_file
-from fonds.formats.sqlite_file import Layout, SqliteFile
+from fonds import sqlite_file
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.sqlite_file import Layout, SqliteFile
 
 LAYOUT = Layout("shelf", 0x1234, 2, "CREATE TABLE things (name TEXT, body BLOB)")
 
@@ -162,7 +162,7 @@ def add_until_full(file: SqliteFile) -> None:
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from fonds.formats.sqlite_file import Layout, SqliteFile
+from fonds.sqlite_file import Layout, SqliteFile
 from fonds.model.errors import StoreUnavailableError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 file = SqliteFile(Path(sys.argv[1]), Layout("shelf", 0x1234, 2, "CREATE TABLE things (name TEXT, body BLOB)"))
