@@ -1,31 +1,26 @@
 """Puts the system together: which class stands behind a URL, and which step behind a name.
 
-The only file that names technologies; backends are imported when their URL is chosen.
+The only file that names technologies. Backends are imported when their URL is chosen, and the parsers
+only by what reads files, so that commands that only look start at once.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fonds.config import Settings
 from fonds.extract.file_meta import describe
-from fonds.extract.page import EXTRACTOR as PAGE_EXTRACTOR
-from fonds.extract.page import PageExtraction, parse_page
-from fonds.extract.pdf import EXTRACTOR as PDF_EXTRACTOR
-from fonds.extract.pdf import PdfLimits, extract_pdf
 from fonds.formats.journal import COLUMNS, FAMILIES, check_columns, journal_table
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Subscription
-from fonds.model.pdf import PdfExtraction
 from fonds.model.rows import CdxRow
-from fonds.model.step import Result
 from fonds.pipelines.library import LIBRARY
 from fonds.ports import Archive, Stores
 from fonds.runtime.binding import Steps, bind, subscriptions
@@ -35,15 +30,11 @@ from fonds.runtime.handover import ByFile, sweep
 from fonds.runtime.intake import Intake, Marks
 from fonds.runtime.loop import Bound, Loop, RetryPolicy
 from fonds.sources.paths import PathSource
-from fonds.steps.archive_body import ArchiveBody
-from fonds.steps.extract_pdf import ExtractPdf
-from fonds.steps.identify import Identify
-from fonds.steps.import_story import ImportStory
-from fonds.steps.parse_story import ParseStory
-from fonds.steps.persist_file import PersistFile
-from fonds.steps.persist_pdf_text import PersistPdfText
-from fonds.steps.persist_thumbnail import PersistThumbnail
 from fonds.stores.archive.local import LocalArchive
+
+if TYPE_CHECKING:
+    from fonds.extract.page import PageExtraction
+    from fonds.model.pdf import PdfExtraction
 
 BACKENDS: dict[str, dict[str, str]] = {
     "queue": {"sqlite": "fonds.queues.sqlite:SqliteQueue"},
@@ -55,7 +46,7 @@ BACKENDS: dict[str, dict[str, str]] = {
 
 TEXT_SHARE = 0.6  # of a PDF's time may go into its text, so that the rest is kept
 SALVAGE_S = 10.0
-READER_MODULES = (extract_pdf.__module__, parse_page.__module__)
+READING_STEPS = ("identify", "extract_pdf", "parse_story")
 
 
 def now() -> datetime:
@@ -159,10 +150,15 @@ class Readers:
 
 def open_readers(spool: Path, settings: Settings) -> Readers:
     """Start the isolated processes; bodies are handed over in files below `spool`."""
+    from fonds.extract.page import parse_page
+    from fonds.extract.pdf import PdfLimits, extract_pdf
+
     sweep(spool)
     pdf = ChildLimits(wall_s=settings.pdf_timeout_s, memory_bytes=settings.child_memory_bytes)
     page = replace(pdf, wall_s=settings.page_timeout_s)
-    pool = ChildPool(settings.children or cores(), pdf, modules=READER_MODULES)
+    pool = ChildPool(
+        settings.children or cores(), pdf, modules=(extract_pdf.__module__, parse_page.__module__)
+    )
     whole = PdfLimits(
         pages_max=settings.pdf_pages_max,
         pixels_max=settings.pdf_pixels_max,
@@ -185,38 +181,63 @@ def cores() -> int:
 
 
 def library_steps(stores: Stores, readers: Readers, settings: Settings) -> Steps:
-    """The steps of the main pipeline by name, each with whether it takes a batch."""
-    archive, records, blobs = stores.archive, stores.records, stores.blobs
-    copy = settings.copy_bodies
+    """The steps of the main pipeline by name."""
+    resources = reading_resources(stores.archive, readers, settings) | {
+        "table": stores.table,
+        "records": stores.records,
+        "blobs": stores.blobs,
+        "index": stores.index,
+        "journal": stores.journal,
+    }
+    return {stage.step: build_step(stage.step, resources) for stage in LIBRARY.stages}
+
+
+def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
+    """The steps that read bodies and store nothing: all that `fonds extract` needs."""
+    resources = reading_resources(archive, readers, settings)
+    return {name: build_step(name, resources) for name in READING_STEPS}
+
+
+def reading_resources(archive: Archive, readers: Readers, settings: Settings) -> dict[str, Any]:
+    """What a step may ask for by the name of a field, but for the stores."""
+    from fonds.extract.page import EXTRACTOR as PAGE_EXTRACTOR
+    from fonds.extract.pdf import EXTRACTOR as PDF_EXTRACTOR
+
     return {
-        "identify": (identify_step(archive, settings), False),
-        "persist_file": (PersistFile(stores.table, records, stores.journal, copy, now), True),
-        "extract_pdf": (
-            ExtractPdf(archive, readers.extract, readers.salvage, PDF_EXTRACTOR),
-            False,
-        ),
-        "persist_pdf_text": (PersistPdfText(records, blobs, stores.index, now), True),
-        "persist_thumbnail": (PersistThumbnail(blobs), True),
-        "parse_story": (ParseStory(archive, readers.parse, PAGE_EXTRACTOR, copy, now), False),
-        "import_story": (ImportStory(records, blobs, stores.index, now), True),
-        "archive_body": (ArchiveBody(archive, records, stores.table, stores.journal, now), True),
+        "archive": archive,
+        "clock": now,
+        "copy_bodies": settings.copy_bodies,
+        "describe": describe,
+        "extract": readers.extract,
+        "page_extractor": PAGE_EXTRACTOR,
+        "page_max_bytes": settings.page_max_bytes,
+        "parse": readers.parse,
+        "pdf_extractor": PDF_EXTRACTOR,
+        "pdf_max_bytes": settings.pdf_max_bytes,
+        "salvage": readers.salvage,
     }
 
 
-def extraction_steps(
-    archive: Archive, readers: Readers, settings: Settings
-) -> dict[str, Callable[[Any], Result]]:
-    """The steps that only read: what `fonds extract` needs."""
-    return {
-        "identify": identify_step(archive, settings),
-        "extract_pdf": ExtractPdf(archive, readers.extract, readers.salvage, PDF_EXTRACTOR),
-        "parse_story": ParseStory(archive, readers.parse, PAGE_EXTRACTOR, False, now),
-    }
+def build_step(name: str, resources: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """The one class of `steps/NAME.py`, each field filled by the resource of its name.
 
-
-def identify_step(archive: Archive, settings: Settings) -> Identify:
-    """The step `identify` with the limits of the settings."""
-    return Identify(archive, describe, settings.pdf_max_bytes, settings.page_max_bytes)
+    Raises ConfigurationError when there is no such step, or no such resource.
+    """
+    try:
+        module = import_module(f"fonds.steps.{name}")
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"there is no step {name!r}: {error}") from error
+    (kind,) = (
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__
+    )
+    wanted = [field.name for field in fields(kind)]
+    missing = [field for field in wanted if field not in resources]
+    if missing:
+        raise ConfigurationError(f"the step {name!r} asks for {missing}, and nothing has that name")
+    step: Callable[[Any], Any] = kind(**{field: resources[field] for field in wanted})
+    return step
 
 
 def library_crew(stores: Stores, readers: Readers, settings: Settings) -> Crew:

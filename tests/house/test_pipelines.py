@@ -8,10 +8,11 @@ from importlib import import_module
 import pytest
 
 from fonds.config import Settings
+from fonds.model.errors import ConfigurationError
 from fonds.model.step import Pipeline
 from fonds.ports import Stores
 from fonds.runtime.binding import bind, subscriptions
-from fonds.wiring import Readers, library_steps
+from fonds.wiring import Readers, build_step, library_steps
 from house.tree import PACKAGE, modules
 
 
@@ -90,6 +91,13 @@ def test_wiring_has_a_step_for_every_stage_of_the_library() -> None:
     steps = library_steps(stores, readers, Settings())
     library = next(one for one in PIPELINES if one.name == "library")
     assert [bound.stage.step for bound in bind(library, steps, "x")] == list(steps)
+
+
+def test_a_step_that_asks_for_what_there_is_not_is_refused_by_name() -> None:
+    with pytest.raises(ConfigurationError, match="'persist_thumbnail' asks for \\['blobs'\\]"):
+        build_step("persist_thumbnail", {})
+    with pytest.raises(ConfigurationError, match="there is no step 'count_links'"):
+        build_step("count_links", {})
 
 
 def test_a_step_sees_no_queue_and_no_configuration() -> None:

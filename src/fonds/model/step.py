@@ -32,12 +32,14 @@ class Topic:
 class Stage:
     """One step in a pipeline: the topic it reads and those it may write.
 
-    `workers` None means one for each core; `batch_max` is how many messages are taken at once.
+    The step `x` is the one class of `steps/x.py`; a sink takes its messages as a batch. `workers` None
+    means one for each core; `batch_max` is how many messages are taken at once.
     """
 
     step: str
     reads: Topic
     writes: tuple[Topic, ...] = ()
+    sink: bool = False
     workers: int | None = 1
     batch_max: int = 100
 

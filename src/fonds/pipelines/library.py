@@ -26,12 +26,12 @@ LIBRARY = Pipeline(
     CAPTURED,
     (
         Stage("identify", CAPTURED, (IDENTIFIED,)),
-        Stage("persist_file", IDENTIFIED, (UNEXTRACTED, UNPARSED, UNARCHIVED)),
+        Stage("persist_file", IDENTIFIED, (UNEXTRACTED, UNPARSED, UNARCHIVED), sink=True),
         Stage("extract_pdf", UNEXTRACTED, (PDF_TEXT, PDF_THUMBNAIL), workers=None, batch_max=4),
-        Stage("persist_pdf_text", PDF_TEXT, batch_max=20),
-        Stage("persist_thumbnail", PDF_THUMBNAIL),
+        Stage("persist_pdf_text", PDF_TEXT, sink=True, batch_max=20),
+        Stage("persist_thumbnail", PDF_THUMBNAIL, sink=True),
         Stage("parse_story", UNPARSED, (STORIES, UNARCHIVED), workers=None, batch_max=8),
-        Stage("import_story", STORIES, batch_max=100),
-        Stage("archive_body", UNARCHIVED, batch_max=50),
+        Stage("import_story", STORIES, sink=True, batch_max=100),
+        Stage("archive_body", UNARCHIVED, sink=True, batch_max=50),
     ),
 )

@@ -10,7 +10,7 @@ from fonds.model.message import Subscription
 from fonds.model.step import Pipeline
 from fonds.runtime.loop import Bound
 
-Steps = Mapping[str, tuple[Callable[[Any], Any], bool]]
+Steps = Mapping[str, Callable[[Any], Any]]
 
 
 def subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
@@ -19,7 +19,7 @@ def subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
 
 
 def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[Bound]:
-    """Every stage with its step; `steps` maps a name to (callable, whether it takes a batch).
+    """Every stage with its step; `steps` maps its name to a callable of an item, or of a batch for a sink.
 
     Raises ConfigurationError for a stage without a step.
     """
@@ -28,10 +28,9 @@ def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[Bound]:
     for stage, subscription in zip(pipeline.stages, readers, strict=True):
         if stage.step not in steps:
             raise ConfigurationError(f"pipeline {pipeline.name}: there is no step {stage.step!r}")
-        step, batch = steps[stage.step]
         routes = {}
         for topic in stage.writes:
             name = f"{prefix}.{topic.name}"
             routes[topic.payload] = (name, tuple(r for r in readers if r.topic == name))
-        bound.append(Bound(stage, subscription, step, batch, routes))
+        bound.append(Bound(stage, subscription, steps[stage.step], routes))
     return bound

@@ -54,7 +54,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A stage bound to what carries it out: `step` takes one item, or a sequence when `batch`.
+    """A stage bound to what carries it out: `step` takes one item, or a sequence when it is a sink.
 
     `routes` maps each payload type the stage may write to the topic's name and its subscriptions.
     """
@@ -62,7 +62,6 @@ class Bound:
     stage: Stage
     subscription: Subscription
     step: Callable[[Any], Any]
-    batch: bool
     routes: Mapping[type, tuple[str, tuple[Subscription, ...]]]
 
 
@@ -117,7 +116,7 @@ class Loop:
                 )
             except PermanentError as error:
                 results[position] = Result(quarantined(error.reason, error.detail))
-        if self.bound.batch and len(items) > 1:
+        if self.bound.stage.sink and len(items) > 1:
             together = self._try_batch([item for _, item in items])
             if together is not None:
                 for (position, _), result in zip(items, together, strict=True):
@@ -144,7 +143,7 @@ class Loop:
     def _try_one(self, item: object, delivery: Delivery) -> Result:
         try:
             result: Result = (
-                self.bound.step([item])[0] if self.bound.batch else self.bound.step(item)
+                self.bound.step([item])[0] if self.bound.stage.sink else self.bound.step(item)
             )
         except TransientError as error:
             return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error)))

@@ -21,7 +21,7 @@ _STATUS_OF = {
 
 @dataclass(frozen=True, slots=True)
 class ExtractPdf:
-    """`extract` reads the bytes in an isolated process; `extractor` names program and version.
+    """`extract` reads the bytes in an isolated process; `pdf_extractor` names program and version.
 
     `salvage` reads the same without text and picture, for a file on which `extract` was stopped.
     """
@@ -29,7 +29,7 @@ class ExtractPdf:
     archive: Archive
     extract: Callable[[bytes], PdfExtraction]
     salvage: Callable[[bytes], PdfExtraction]
-    extractor: str
+    pdf_extractor: str
 
     def __call__(self, item: Unextracted) -> Result:
         """A PdfText always, whatever happened, and a Thumbnail when page 0 could be drawn."""
@@ -45,7 +45,7 @@ class ExtractPdf:
             pdf_extra=found.pdf_extra,
             file_meta=item.file,
             source=item.capture,
-            extractor=self.extractor,
+            extractor=self.pdf_extractor,
             error_msg=found.error_msg,
         )
         items: tuple[object, ...] = (text,)

@@ -24,7 +24,7 @@ class ParseStory:
 
     archive: Archive
     parse: Callable[[bytes, str, str | None, datetime, bool], PageExtraction]
-    extractor: str
+    page_extractor: str
     copy_bodies: bool
     clock: Callable[[], datetime]
 
@@ -44,7 +44,7 @@ class ParseStory:
         if ended is not DONE:
             return Result(ended, keep)
         url = story.content_metadata.url or capture.url
-        parsed = Parsed(capture, item.file, story, story_id(url), self.extractor)
+        parsed = Parsed(capture, item.file, story, story_id(url), self.page_extractor)
         return Result(items=(parsed, *(replace(one, story=story) for one in keep)))
 
     def _story(self, item: Unparsed, payload: Payload, page: PageExtraction) -> Story:

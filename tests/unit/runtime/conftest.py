@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,10 @@ NUMBERS, DOUBLES = Topic("numbers", Number), Topic("doubles", Double)
 SUMS = Pipeline(
     "sums",
     NUMBERS,
-    (Stage("double", NUMBERS, (DOUBLES,), batch_max=10), Stage("keep", DOUBLES, batch_max=10)),
+    (
+        Stage("double", NUMBERS, (DOUBLES,), batch_max=10),
+        Stage("keep", DOUBLES, sink=True, batch_max=10),
+    ),
 )
 RETRY = RetryPolicy(count_max=3, first_s=5.0, longest_s=60.0)
 
@@ -110,7 +113,8 @@ class Workplace:
     subscriptions: list[Subscription] = field(default_factory=list)
 
     def bound(self, step: Callable[..., Any] = double, *, batch: bool = False) -> Bound:
-        return bind(SUMS, {"double": (step, batch), "keep": (keep, True)}, "t")[0]
+        bound = bind(SUMS, {"double": step, "keep": keep}, "t")[0]
+        return replace(bound, stage=replace(bound.stage, sink=batch))
 
     def loop(
         self,

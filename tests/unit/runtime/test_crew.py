@@ -30,7 +30,7 @@ def _crew(
     queue: object = None,
     workers: int = 1,
 ) -> Crew:
-    stages = bind(SUMS, {"double": (step, False), "keep": (keep, True)}, "t")
+    stages = bind(SUMS, {"double": step, "keep": keep}, "t")
 
     def make_loop(bound: Bound) -> Loop:
         return place.loop(bound=bound, queue=queue)
@@ -157,7 +157,6 @@ def test_a_stage_without_a_number_of_workers_gets_the_default(place: Workplace) 
             stage=type(bound.stage)("double", bound.stage.reads, workers=None),
             subscription=bound.subscription,
             step=bound.step,
-            batch=bound.batch,
             routes=bound.routes,
         )
         for bound in crew.stages[:1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def extract(app: App, paths: tuple[str, ...], warc_base: str | None) -> int:
     fonds extract paper.pdf
     fonds extract crawl.warc.gz | jq -r 'select(.kind == "story") | .story.content_metadata.article_title'
     """
-    from fonds.wiring import cores, extraction_steps, open_archive, open_readers, path_source
+    from fonds.wiring import cores, open_archive, open_readers, path_source, reading_steps
 
     settings = app.settings(warc_base=warc_base)
     failed = False
@@ -49,7 +49,7 @@ def extract(app: App, paths: tuple[str, ...], warc_base: str | None) -> int:
         source = path_source(expand_paths(paths, home), home, settings)
         readers = open_readers(home / "tmp", settings)
         try:
-            steps = extraction_steps(open_archive(home, settings), readers, settings)
+            steps = reading_steps(open_archive(home, settings), readers, settings)
             for line in _in_order(source, steps, settings.children or cores()):
                 failed = failed or line["status"] == Verdict.QUARANTINED
                 echo_json(line)
@@ -58,7 +58,7 @@ def extract(app: App, paths: tuple[str, ...], warc_base: str | None) -> int:
     return 1 if failed else 0
 
 
-def _in_order(source: Source, steps: dict[str, Step], workers: int) -> Iterator[dict[str, Any]]:
+def _in_order(source: Source, steps: Mapping[str, Step], workers: int) -> Iterator[dict[str, Any]]:
     """The lines of all captures in the order found, several being read at once, few held in memory."""
     waiting: deque[Future[dict[str, Any]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
@@ -72,7 +72,7 @@ def _in_order(source: Source, steps: dict[str, Step], workers: int) -> Iterator[
             yield waiting.popleft().result()
 
 
-def _line(capture: Capture, steps: dict[str, Step]) -> dict[str, Any]:
+def _line(capture: Capture, steps: Mapping[str, Step]) -> dict[str, Any]:
     identified = _carry_out(steps["identify"], capture)
     one = next((item for item in identified.items if isinstance(item, Identified)), None)
     if one is None or one.file is None:
