@@ -57,7 +57,7 @@ def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
 def entered(body: Body) -> list[Row]:
     place = str(body.place) if body.place else f"/crawls/daily-2026.warc.gz:{body.number * 1000}"
     stamp = to_datetime14(body.captured_at)
-    return [CaptureRow(body.capture_id, "input-1", body.url, stamp, place, NOW)]
+    return [CaptureRow(body.capture_id, "input-1", body.url, stamp, place, "default", NOW)]
 
 
 def file_row(body: Body) -> FileMetaRow:

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fonds.config import Settings
 from fonds.extract.file_meta import describe
 from fonds.formats.journal import COLUMNS, FAMILIES, check_columns, journal_table
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.message import Subscription
 from fonds.model.rows import CdxRow
 from fonds.pipelines.library import LIBRARY
 from fonds.ports import Archive, Stores
 from fonds.runtime.binding import Steps, bind, subscriptions
 from fonds.runtime.children import ChildLimits, ChildPool
+from fonds.runtime.children.handover import ByFile, sweep
 from fonds.runtime.crew import Crew
-from fonds.runtime.handover import ByFile, sweep
 from fonds.runtime.intake import Intake, Marks
 from fonds.runtime.loop import Bound, Loop, RetryPolicy
 from fonds.sources.paths import PathSource
@@ -44,6 +46,7 @@ BACKENDS: dict[str, dict[str, str]] = {
     "index": {"tantivy": "fonds.stores.index.tantivy_index:TantivyIndex"},
 }
 
+ON_THIS_MACHINE = frozenset({"sqlite", "file", "tantivy"})  # their URL is a path below the home
 TEXT_SHARE = 0.6  # of a PDF's time may go into its text, so that the rest is kept
 SALVAGE_S = 10.0
 READING_STEPS = ("identify", "extract_pdf", "parse_story")
@@ -63,7 +66,8 @@ def backend(port: str, url: str, home: Path) -> Any:
             f"{port} = {url!r}: no backend for {scheme!r}; known are {', '.join(sorted(known))}"
         )
     module, _, name = known[scheme].partition(":")
-    return getattr(import_module(module), name)(home / rest)
+    place = home / rest if scheme in ON_THIS_MACHINE else url
+    return getattr(import_module(module), name)(place)
 
 
 def topic_prefix(settings: Settings) -> str:
@@ -101,6 +105,33 @@ def close_stores(stores: Stores) -> None:
     """Close what can be closed: messages in hand are given back at once, files and connections ended."""
     for store in (stores.queue, stores.table, stores.records, stores.index):
         getattr(store, "close", _nothing)()
+
+
+def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Stores, Path]:
+    """The same stores with an empty index, and where the folder of the old one lies now.
+
+    Raises ConfigurationError when the index is no folder of this machine, or cannot be moved.
+    """
+    scheme, _, rest = settings.index.partition(":")
+    if scheme not in ON_THIS_MACHINE:
+        raise ConfigurationError(
+            f"index = {settings.index!r} is no folder that could be moved aside; empty it yourself,"
+            " then run `fonds reindex` again"
+        )
+    folder = home / rest
+    names = (folder.with_name(f"{folder.name}.damaged-{number}") for number in count(1))
+    aside = next(path for path in names if not os.path.lexists(path))
+    with suppress(FondsError):
+        # A damaged index may not be closed without complaint; its lock is given up all the same.
+        getattr(stores.index, "close", _nothing)()
+    try:
+        folder.rename(aside)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{folder} cannot be moved to {aside} ({error.strerror}). Move it away yourself,"
+            " then run `fonds reindex` again."
+        ) from error
+    return replace(stores, index=backend("index", settings.index, home)), aside
 
 
 def _nothing() -> None:

@@ -58,7 +58,9 @@ def input_row(input_id: str, **changes: Any) -> InputRow:
 
 
 def capture(capture_id: str, input_id: str = "input") -> CaptureRow:
-    return CaptureRow(capture_id, input_id, "http://x.org/", "20240506120000", "a.warc.gz:9", NOON)
+    return CaptureRow(
+        capture_id, input_id, "http://x.org/", "20240506120000", "a.warc.gz:9", "default", NOON
+    )
 
 
 def ended(

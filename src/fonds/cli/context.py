@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import msgspec
@@ -15,8 +15,6 @@ from rich.console import Console
 from fonds.config import Settings, home_folder, load_settings
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
-
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +29,17 @@ class App:
     @classmethod
     def from_flags(cls, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
         """Raises click.UsageError for a --set without `=`."""
-        flags = {}
-        for pair in set_:
-            name, equals, value = pair.partition("=")
-            if not equals:
-                raise click.UsageError(f"--set {pair!r}: write it as NAME=VALUE")
-            flags[name.strip()] = value
-        return cls(home_folder(home), flags, json, quiet)
+        return cls(home_folder(home), _pairs(set_), json, quiet)
+
+    def with_flags(self, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
+        """The same call with what stands behind the command's name over what stands before it."""
+        return replace(
+            self,
+            home=home_folder(home) if home else self.home,
+            flags={**self.flags, **_pairs(set_)},
+            json=self.json or json,
+            quiet=self.quiet or quiet,
+        )
 
     def settings(self, **more: str | int | bool | None) -> Settings:
         """The settings, with flags of the command's own over all others; None is no flag."""
@@ -55,49 +57,49 @@ class App:
             )
         return open_stores(self.home, settings or self.settings())
 
-    def with_json(self, json: bool) -> App:
-        """The same call, with `--json` given behind the command's name too."""
-        return replace(self, json=self.json or json)
+
+def _pairs(words: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set {word!r}: write it as NAME=VALUE")
+        pairs[name.strip()] = value
+    return pairs
 
 
-def global_options(command: CommandT) -> CommandT:
-    """The options before the command's name."""
-    for option in (
-        click.option("--quiet", "-q", is_flag=True, help="No progress."),
-        click.option("--json", is_flag=True, help="Answer in JSON."),
-        click.option(
-            "--set",
-            "set_",
+def global_options() -> list[click.Option]:
+    """The options every call takes, before or behind the command's name."""
+    return [
+        click.Option(
+            ["--home"], metavar="DIR", help="Where everything is kept [FONDS_HOME, ./fonds-data]."
+        ),
+        click.Option(
+            ["--set", "set_"],
             multiple=True,
             metavar="NAME=VALUE",
             help="Set a setting for this call.",
         ),
-        click.option(
-            "--home", metavar="DIR", help="Where everything is kept [FONDS_HOME, ./fonds-data]."
-        ),
-    ):
-        command = option(command)
-    return command
+        click.Option(["--json"], is_flag=True, help="Answer in JSON."),
+        click.Option(["--quiet", "-q"], is_flag=True, help="No progress."),
+    ]
 
 
 def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command with `--json` and `--home` of its own, so that they may stand before or behind its name."""
+    """A command whose function takes the App and its own arguments."""
 
     def wrap(function: Callable[..., Any]) -> click.Command:
+        shared = global_options()
+        names = [option.name or "" for option in shared]
+
         def called(ctx: click.Context, /, **arguments: Any) -> Any:
             app: App = ctx.obj
-            home, json = arguments.pop("home_"), arguments.pop("json_")
-            if home:
-                app = replace(app, home=home_folder(home))
-            return function(app.with_json(json), **arguments)
+            flags = {shared_name: arguments.pop(shared_name) for shared_name in names}
+            return function(app.with_flags(**flags), **arguments)
 
         called.__doc__ = function.__doc__
         made = click.command(name)(click.pass_context(called))
-        made.params += reversed(getattr(function, "__click_params__", []))
-        made.params += [
-            click.Option(["--json", "json_"], is_flag=True, help="Answer in JSON."),
-            click.Option(["--home", "home_"], metavar="DIR", help="Where everything is kept."),
-        ]
+        made.params += [*reversed(getattr(function, "__click_params__", [])), *shared]
         return made
 
     return wrap

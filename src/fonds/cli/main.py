@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "fonds.cli.commands.doctor",
     "serve": "fonds.cli.commands.serve",
     "export": "fonds.cli.commands.export",
+    "reindex": "fonds.cli.commands.reindex",
 }
 
 
@@ -51,7 +52,6 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", message="fonds %(version)s")
-@global_options
 @click.pass_context
 def cli(ctx: click.Context, /, **flags: Any) -> None:
     """Turn crawls into a library: PDFs and stories out of web archives, folders and indexes.
@@ -62,6 +62,9 @@ def cli(ctx: click.Context, /, **flags: Any) -> None:
     fonds serve                            look at it in a browser
     """
     ctx.obj = App.from_flags(**flags)
+
+
+cli.params += global_options()
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 from fonds.model.capture import Capture, Place, PlaceKind
@@ -171,7 +171,7 @@ def first_seen_cell(
     """`f:c` as the crawler Heritrix writes it: numbers as numbers, what is unknown left out."""
     values: dict[str, object] = {
         "u": capture.url,
-        "d": capture.captured_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "d": _iso8601(capture.captured_at),
         "c": count,
     }
     if place.kind is PlaceKind.WARC:
@@ -236,6 +236,11 @@ def decode_integer(cell: bytes) -> int:
         raise ValueError(f"an integer has {_INTEGER.size} bytes, not {len(cell)}")
     (value,) = _INTEGER.unpack(cell)
     return int(value)
+
+
+def _iso8601(moment: datetime) -> str:
+    """To the second, in UTC, with four digits for any year."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _clean(text: str) -> str:

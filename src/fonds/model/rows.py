@@ -132,6 +132,7 @@ class CaptureRow:
     url: str
     datetime: str
     place: str
+    collection: str
     entered_at: dt.datetime
 
 

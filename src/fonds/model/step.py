@@ -33,7 +33,8 @@ class Stage:
     """One step in a pipeline: the topic it reads and those it may write.
 
     The step `x` is the one class of `steps/x.py`; a sink takes its messages as a batch. `workers` None
-    means one for each core; `batch_max` is how many messages are taken at once.
+    means one for each core; `batch_max` is how many messages are taken at once, `linger_s` how long more
+    are waited for when fewer came, because a batch costs the store about as much as a message.
     """
 
     step: str
@@ -42,6 +43,7 @@ class Stage:
     sink: bool = False
     workers: int | None = 1
     batch_max: int = 100
+    linger_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

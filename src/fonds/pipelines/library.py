@@ -21,17 +21,25 @@ UNPARSED = Topic("unparsed", Unparsed)
 STORIES = Topic("stories", Parsed)
 UNARCHIVED = Topic("unarchived", Unarchived)
 
+LINGER_S = 0.2
+
 LIBRARY = Pipeline(
     "library",
     CAPTURED,
     (
         Stage("identify", CAPTURED, (IDENTIFIED,)),
-        Stage("persist_file", IDENTIFIED, (UNEXTRACTED, UNPARSED, UNARCHIVED), sink=True),
+        Stage(
+            "persist_file",
+            IDENTIFIED,
+            (UNEXTRACTED, UNPARSED, UNARCHIVED),
+            sink=True,
+            linger_s=LINGER_S,
+        ),
         Stage("extract_pdf", UNEXTRACTED, (PDF_TEXT, PDF_THUMBNAIL), workers=None, batch_max=4),
-        Stage("persist_pdf_text", PDF_TEXT, sink=True, batch_max=20),
-        Stage("persist_thumbnail", PDF_THUMBNAIL, sink=True),
+        Stage("persist_pdf_text", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S),
+        Stage("persist_thumbnail", PDF_THUMBNAIL, sink=True, linger_s=LINGER_S),
         Stage("parse_story", UNPARSED, (STORIES, UNARCHIVED), workers=None, batch_max=8),
-        Stage("import_story", STORIES, sink=True, batch_max=100),
-        Stage("archive_body", UNARCHIVED, sink=True, batch_max=50),
+        Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S),
+        Stage("archive_body", UNARCHIVED, sink=True, batch_max=50, linger_s=LINGER_S),
     ),
 )

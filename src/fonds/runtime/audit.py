@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
+from fonds.formats.documents import INDEXED
 from fonds.model.disposition import Verdict
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.message import Depth, Subscription
-from fonds.model.pdf import PdfStatus
 from fonds.model.rows import (
     CaptureRow,
     CdxRow,
@@ -27,7 +27,6 @@ from fonds.ports import Records, Stores
 MISSING_MAX = 100
 NAMED_MAX = 5
 CHUNK = 500
-INDEXED = frozenset(str(status) for status in PdfStatus if status.reason is None)
 T = TypeVar("T")
 
 

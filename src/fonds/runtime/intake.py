@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from fonds.formats.envelope import encode
 from fonds.model.capture import Capture
@@ -41,6 +42,40 @@ class Entered:
     inputs_known: int = 0
 
 
+@dataclass(slots=True)
+class _Batch:
+    """Captures to be entered together, and the marks that stand behind them.
+
+    `resumed` are the captures of inputs begun before: some may be settled already.
+    """
+
+    captures: list[Capture] = field(default_factory=list)
+    rows: dict[str, InputRow] = field(default_factory=dict)
+    resumed: list[str] = field(default_factory=list)
+
+    def add(
+        self,
+        row: InputRow,
+        captures: list[Capture],
+        tally: Mapping[str, int],
+        position: int,
+        *,
+        resumed: bool,
+    ) -> InputRow:
+        """Take captures in, up to `position`; returns the input's row as it is to be written."""
+        self.captures += captures
+        if resumed:
+            self.resumed += [capture.id for capture in captures]
+        count = row.captures + len(captures)
+        row = replace(row, position=position, captures=count, tally=dict(tally))
+        self.rows[row.input_id] = row
+        return row
+
+    def clear(self) -> None:
+        """Everything was entered."""
+        self.captures, self.rows, self.resumed = [], {}, []
+
+
 @dataclass(frozen=True, slots=True)
 class Intake:
     """Enters captures at `entry`. `stopping` says when to leave off; nothing is lost by it."""
@@ -70,66 +105,73 @@ class Intake:
                 return
 
     def _run(self, source: Source, entered: Entered) -> None:
-        for found in source.inputs():
+        batch, read = _Batch(), set[str]()
+        for found, row in self._looked_up(source.inputs()):
             if self.stopping():
-                return
-            row = next(iter(self.records.get(InputRow, [found.input_id])), None)
+                break
+            if found.input_id in read:
+                continue
             if row is not None and row.finished:
                 if found.input_id not in entered.input_ids:
                     entered.inputs_known += 1
                     entered.known += row.captures + sum(row.tally.values())
                 continue
+            read.add(found.input_id)
             entered.input_ids.add(found.input_id)
-            self._read(source, row or found, row is not None, entered)
+            self._read(source.captures(row or found), row or found, row is not None, batch, entered)
+        self._flush(batch, entered)
 
-    def _read(self, source: Source, row: InputRow, resumed: bool, entered: Entered) -> None:
-        batch: list[Capture] = []
+    def _looked_up(self, inputs: Iterator[InputRow]) -> Iterator[tuple[InputRow, InputRow | None]]:
+        """Each input with its row of an earlier run, None for a new one."""
+        while chunk := list(islice(inputs, BATCH_MAX)):
+            keys = [found.input_id for found in chunk]
+            rows = {row.input_id: row for row in self.records.get(InputRow, keys)}
+            yield from ((found, rows.get(found.input_id)) for found in chunk)
+
+    def _read(
+        self,
+        reading: Iterator[Capture | Mapping[str, int] | int],
+        row: InputRow,
+        resumed: bool,
+        batch: _Batch,
+        entered: Entered,
+    ) -> None:
+        """One input; many small ones share a batch, a large one fills several."""
         tally: Counter[str] = Counter(row.tally)
-        reading = source.captures(row)
+        unmarked: list[Capture] = []
         for found in _until(reading, self.stopping):
             if isinstance(found, Capture):
-                batch.append(found)
+                unmarked.append(found)
             elif isinstance(found, Mapping):
                 tally.update(found)
-            elif len(batch) >= BATCH_MAX:
-                row = self._enter(row, batch, tally, found, resumed, entered)
-                batch = []
-        else:
-            if not self.stopping():
-                row = self._enter(row, batch, tally, row.position, resumed, entered)
-                self.records.put([replace(row, finished=True, updated=self.clock())])
+            elif len(unmarked) + len(batch.captures) >= BATCH_MAX:
+                row = batch.add(row, unmarked, tally, found, resumed=resumed)
+                unmarked = []
+                self._flush(batch, entered)
+        if self.stopping():
+            # What no mark stands behind is read again next time.
+            return
+        batch.add(replace(row, finished=True), unmarked, tally, row.position, resumed=resumed)
+        if max(len(batch.captures), len(batch.rows)) >= BATCH_MAX:
+            self._flush(batch, entered)
 
-    def _enter(
-        self,
-        row: InputRow,
-        batch: list[Capture],
-        tally: Mapping[str, int],
-        position: int,
-        resumed: bool,
-        entered: Entered,
-    ) -> InputRow:
-        """Captures first, then their messages, then the mark: a death in between repeats, never skips."""
+    def _flush(self, batch: _Batch, entered: Entered) -> None:
+        """Captures first, then their messages, then the marks: a death in between repeats, never skips."""
+        if not batch.rows:
+            return
         self._wait_for_room()
         now = self.clock()
-        self.records.add([_capture_row(capture, now) for capture in batch])
-        settled = self._settled(batch) if resumed else set()
-        messages = [Message(c.id, encode(c)) for c in batch if c.id not in settled]
+        self.records.add([_capture_row(capture, now) for capture in batch.captures])
+        settled = self._settled(batch.resumed)
+        messages = [Message(c.id, encode(c)) for c in batch.captures if c.id not in settled]
         if messages:
             self.queue.put(self.entry.topic, messages)
-        row = replace(
-            row,
-            position=position,
-            captures=row.captures + len(batch),
-            tally=dict(tally),
-            updated=now,
-        )
-        self.records.put([row])
-        entered.captures += len(batch)
-        return row
+        self.records.put([replace(row, updated=now) for row in batch.rows.values()])
+        entered.captures += len(batch.captures)
+        batch.clear()
 
-    def _settled(self, batch: list[Capture]) -> set[str]:
-        keys = [(capture.id, self.entry.name) for capture in batch]
-        rows = self.records.get(DispositionRow, keys)
+    def _settled(self, capture_ids: list[str]) -> set[str]:
+        rows = self.records.get(DispositionRow, [(one, self.entry.name) for one in capture_ids])
         return {row.capture_id for row in rows}
 
     def _wait_for_room(self) -> None:
@@ -155,5 +197,6 @@ def _capture_row(capture: Capture, now: datetime) -> CaptureRow:
         url=capture.url,
         datetime=capture.datetime14,
         place=str(capture.place),
+        collection=capture.collection,
         entered_at=now,
     )

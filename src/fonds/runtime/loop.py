@@ -8,6 +8,7 @@ did is done again with the same ids, so nothing is lost and nothing is counted t
 from __future__ import annotations
 
 import logging
+import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -81,8 +82,7 @@ class Loop:
         Raises TransientError when queue or records do not answer, and ConfigurationError (full disk):
         the messages in hand are then given back.
         """
-        incoming = self.bound.subscription.incoming
-        deliveries = self.queue.receive(incoming, self.bound.stage.batch_max, wait_s)
+        deliveries = self._receive(wait_s)
         if not deliveries:
             return 0
         try:
@@ -94,6 +94,16 @@ class Loop:
             self._give_back(deliveries)
             raise
         return len(deliveries)
+
+    def _receive(self, wait_s: float) -> list[Delivery]:
+        """A batch; where batches are worth it, a moment is given to those that are on their way."""
+        incoming, stage = self.bound.subscription.incoming, self.bound.stage
+        deliveries = self.queue.receive(incoming, stage.batch_max, wait_s)
+        missing = stage.batch_max - len(deliveries)
+        if deliveries and missing and stage.linger_s:
+            time.sleep(stage.linger_s)
+            deliveries += self.queue.receive(incoming, missing, 0.0)
+        return deliveries
 
     def _give_back(self, deliveries: Sequence[Delivery]) -> None:
         try:

@@ -10,13 +10,14 @@ import msgspec
 
 from fonds.formats.envelope import story_to_json
 from fonds.formats.journal import alternate_key, row_key
-from fonds.model.archive import Archived, ArchiveEntry
-from fonds.model.capture import from_datetime14
+from fonds.model.archive import ArchiveEntry
+from fonds.model.capture import Place, from_datetime14
 from fonds.model.rows import CaptureRow, CdxRow
 from fonds.model.step import Result
 from fonds.model.story import Unarchived
 from fonds.ports import Archive, Records, Table
 from fonds.steps.placing import REVISIT_MIME, cdx_row, first_cells, later_cells
+from fonds.steps.rereading import read_again
 
 TOGETHER_MAX_BYTES = 64 * 1024**2
 
@@ -35,16 +36,18 @@ class ArchiveBody:
         """Durable in the WARC before its place is written down, and both before the message is settled."""
         ids = [item.capture.id for item in items]
         there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
-        fresh = [item for item in items if item.capture.id not in there]
-        for some in _by_size(fresh):
+        # A message may come twice in one batch.
+        fresh = {item.capture.id: item for item in items if item.capture.id not in there}
+        for some in _by_size(list(fresh.values())):
             first = {row.capture_id: row for row in self.records.get(CaptureRow, _owners(some))}
-            written = self.archive.write([self._entry(item, first) for item in some])
-            self._note(some, written)
+            entries = [self._entry(item, first) for item in some]
+            places = [archived.place for archived in self.archive.write(entries)]
+            self._note(some, entries, places)
         return [Result() for _ in items]
 
     def _entry(self, item: Unarchived, first: dict[str, CaptureRow]) -> ArchiveEntry:
         capture = item.capture
-        payload = self.archive.read(capture.place)
+        payload = read_again(self.archive, capture, item.file)
         owner = first.get(item.repeat_of or "")
         story = msgspec.json.encode(story_to_json(item.story)) if item.story else None
         return ArchiveEntry(
@@ -58,18 +61,18 @@ class ArchiveBody:
             revisit_of=(owner.url, from_datetime14(owner.datetime)) if owner else None,
         )
 
-    def _note(self, items: Sequence[Unarchived], written: Sequence[Archived]) -> None:
+    def _note(
+        self, items: Sequence[Unarchived], entries: Sequence[ArchiveEntry], places: Sequence[Place]
+    ) -> None:
         now, rows, cells = self.clock(), [], []
-        for item, archived in zip(items, written, strict=True):
-            row = cdx_row(item.capture, item.file, archived.place, now)
+        for item, entry, place in zip(items, entries, places, strict=True):
+            row = cdx_row(item.capture, item.file, place, now)
+            rows.append(row if entry.revisit_of is None else replace(row, mimetype=REVISIT_MIME))
             if item.repeat_of is None:
-                place = first_cells(item.capture, archived.place)
-                cells.append((row_key(item.file.sha1), place))
+                cells.append((row_key(item.file.sha1), first_cells(item.capture, place)))
             else:
-                row = replace(row, mimetype=REVISIT_MIME)
-                place = later_cells(item.capture, archived.place)
-                cells.append((alternate_key(item.file.sha1, item.capture.id), place))
-            rows.append(row)
+                key = alternate_key(item.file.sha1, item.capture.id)
+                cells.append((key, later_cells(item.capture, place)))
         self.table.put(self.journal, cells)
         self.records.put(rows)
 

@@ -11,6 +11,7 @@ from fonds.model.file import Unextracted
 from fonds.model.pdf import PdfExtraction, PdfStatus, PdfText, Thumbnail
 from fonds.model.step import Result
 from fonds.ports import Archive
+from fonds.steps.rereading import read_again
 
 _STATUS_OF = {
     Reason.TIMEOUT: PdfStatus.ERROR_TIMEOUT,
@@ -33,7 +34,7 @@ class ExtractPdf:
 
     def __call__(self, item: Unextracted) -> Result:
         """A PdfText always, whatever happened, and a Thumbnail when page 0 could be drawn."""
-        payload = self.archive.read(item.capture.place)
+        payload = read_again(self.archive, item.capture, item.file)
         found = self._read(payload.body)
         text = PdfText(
             sha1hex=item.file.sha1,

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 
+from fonds.formats.documents import story_document, text_bytes
 from fonds.formats.envelope import story_to_json
-from fonds.model.document import IndexDocument
-from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
 from fonds.model.step import Result
@@ -29,13 +28,17 @@ class ImportStory:
     def __call__(self, items: Sequence[Parsed]) -> list[Result]:
         """Idempotent by the SHA-1 of the page."""
         now = self.clock()
-        for item in items:
-            text = item.story.content_metadata.text_content or ""
-            self.blobs.put(
-                text_blob_key(item.file.sha1), text.encode("utf-8", "replace"), "text/plain"
-            )
-        self.records.put([_row(item, now) for item in items])
-        self.index.put([_document(item, now) for item in items])
+        rows = [_row(item, now) for item in items]
+        texts = [text_bytes(item.story.content_metadata.text_content or "") for item in items]
+        for row, text in zip(rows, texts, strict=True):
+            self.blobs.put(text_blob_key(row.sha1hex), text, "text/plain")
+        self.records.put(rows)
+        self.index.put(
+            [
+                story_document(row, text, item.capture.collection)
+                for item, row, text in zip(items, rows, texts, strict=True)
+            ]
+        )
         return [Result() for _ in items]
 
 
@@ -50,7 +53,7 @@ def publication_date(story: Story) -> date | None:
         pass
     try:
         return parsedate_to_datetime(story.rss_entry.pub_date or "").date()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
@@ -71,22 +74,4 @@ def _row(item: Parsed, now: datetime) -> StoryMetaRow:
         word_count=len((content.text_content or "").split()),
         story=story_to_json(without_text),
         extractor=item.extractor,
-    )
-
-
-def _document(item: Parsed, now: datetime) -> IndexDocument:
-    content = item.story.content_metadata
-    return IndexDocument(
-        sha1hex=item.file.sha1,
-        kind=Kind.STORY,
-        url=content.url or item.capture.url,
-        canonical_domain=content.canonical_domain or "",
-        publication_date=publication_date(item.story),
-        language=content.language,
-        article_title=content.article_title,
-        text_content=content.text_content or "",
-        indexed_date=datetime.fromisoformat(content.parsed_date) if content.parsed_date else now,
-        collection=item.capture.collection,
-        story_id=item.story_id,
-        word_count=len((content.text_content or "").split()),
     )

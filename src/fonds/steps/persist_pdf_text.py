@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from fonds.extract.language import choose_language
 from fonds.extract.url import canonical_domain
+from fonds.formats.documents import INDEXED, Origin, pdf_document, text_bytes
 from fonds.model.document import IndexDocument
-from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key
 from fonds.model.pdf import PdfText
 from fonds.model.rows import PdfMetaRow
@@ -30,7 +28,6 @@ METADATA_KEYS = (
     "keywords",
 )
 EXTRA_KEYS = ("form", "encrypted", "update_id")
-TITLE_MAX_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +47,14 @@ class PersistPdfText:
         kept = [item for item in _best(items) if _better(item, before.get(item.sha1hex))]
         for item in kept:
             if item.text:
-                self.blobs.put(text_blob_key(item.sha1hex), _bytes(item.text), "text/plain")
-        self.records.put([_row(item, now) for item in kept])
-        documents = [_document(item, now) for item in kept if item.status.reason is None]
+                self.blobs.put(text_blob_key(item.sha1hex), text_bytes(item.text), "text/plain")
+        rows = [_row(item, now) for item in kept]
+        self.records.put(rows)
+        documents = [
+            _document(item, row)
+            for item, row in zip(kept, rows, strict=True)
+            if row.status in INDEXED
+        ]
         if documents:
             self.index.put(documents)
         return [Result() for _ in items]
@@ -69,14 +71,8 @@ def _best(items: Sequence[PdfText]) -> list[PdfText]:
 
 
 def _better(item: PdfText, before: PdfMetaRow | None) -> bool:
-    """Whether this outcome may stand in the row: any over none, a success over anything."""
-    if before is None or item.status.reason is None:
-        return True
-    return before.error_msg is not None and before.word_count is None
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
+    """Whether this outcome may stand in the row: a success over anything, a failure over failures."""
+    return before is None or item.status.reason is None or before.status not in INDEXED
 
 
 def _row(item: PdfText, now: datetime) -> PdfMetaRow:
@@ -93,18 +89,25 @@ def _row(item: PdfText, now: datetime) -> PdfMetaRow:
         permanent_id=extra.get("permanent_id") or None,
         pdf_created=_created(item.pdf_info or {}),
         pdf_version=extra.get("pdf_version") or None,
-        metadata=_metadata(item.pdf_info or {}, extra),
+        metadata=_metadata(item, extra),
         extractor=item.extractor,
         error_msg=item.error_msg,
     )
 
 
-def _metadata(info: Mapping[str, str], extra: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The subset of seed 003, under its spelling, whatever the case in the file."""
-    by_name = {name.lower(): value for name, value in info.items()}
-    found = {key: by_name.get(key.lower(), "").strip() for key in METADATA_KEYS}
-    small: dict[str, Any] = {key: value for key, value in found.items() if value}
+def _metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The subset of seed 003, under its spelling, whatever the case in the file; and the language."""
+    by_name: dict[str, str] = {}
+    for name, value in (item.pdf_info or {}).items():
+        if value.strip():
+            by_name.setdefault(name.lower(), value.strip())
+    small: dict[str, Any] = {
+        key: by_name[key.lower()] for key in METADATA_KEYS if key.lower() in by_name
+    }
     small |= {key: extra[key] for key in EXTRA_KEYS if extra.get(key) is not None}
+    language, _ = choose_language(item.text or "", extra.get("language"))
+    if language:
+        small["language"] = language
     return small or None
 
 
@@ -117,30 +120,7 @@ def _created(info: Mapping[str, str]) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def _document(item: PdfText, now: datetime) -> IndexDocument:
-    extra, info = item.pdf_extra or {}, item.pdf_info or {}
-    created = _created(info)
-    language, _ = choose_language(item.text or "", extra.get("language"))
-    return IndexDocument(
-        sha1hex=item.sha1hex,
-        kind=Kind.PDF,
-        url=item.source.url,
-        canonical_domain=canonical_domain(item.source.url) or "",
-        publication_date=created.date() if created else None,
-        language=language,
-        article_title=_title(item, info),
-        text_content=item.text or "",
-        indexed_date=now,
-        collection=item.source.collection,
-        page_count=extra.get("page_count"),
-        word_count=extra.get("word_count"),
-        has_thumbnail=item.page0_thumbnail,
-    )
-
-
-def _title(item: PdfText, info: Mapping[str, str]) -> str:
-    """The Info title, else the first line of text, else the file's name."""
-    titled = next((v for k, v in info.items() if k.lower() == "title" and v.strip()), "")
-    first_line = next((line for line in (item.text or "").splitlines() if line.strip()), "")
-    name = PurePosixPath(unquote(urlsplit(item.source.url).path)).name
-    return (titled.strip() or first_line.strip() or name)[:TITLE_MAX_CHARS]
+def _document(item: PdfText, row: PdfMetaRow) -> IndexDocument:
+    url = item.source.url
+    origin = Origin(url, canonical_domain(url) or "", item.source.collection)
+    return pdf_document(row, text_bytes(item.text) if item.text else None, origin)

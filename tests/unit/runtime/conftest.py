@@ -135,7 +135,8 @@ class Workplace:
         """Put numbers to work as an intake does: on the books first, then on the queue."""
         ids = [f"id-{value:03}" for value in values]
         moment = "20240305060708"
-        self.records.add([CaptureRow(i, "input", "", moment, "", self.clock()) for i in ids])
+        entered_at = self.clock()
+        self.records.add([CaptureRow(i, "input", "", moment, "", "", entered_at) for i in ids])
         self.queue.put(
             self.subscriptions[0].topic,
             [Message(i, encode(Number(v, note))) for i, v in zip(ids, values, strict=True)],

@@ -31,7 +31,7 @@ MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
 
 def _captured(capture_id: str, input_id: str = "one") -> CaptureRow:
-    return CaptureRow(capture_id, input_id, "u", "20240305060708", "p", MOMENT)
+    return CaptureRow(capture_id, input_id, "u", "20240305060708", "p", "c", MOMENT)
 
 
 def _ended(

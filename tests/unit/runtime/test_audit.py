@@ -272,7 +272,7 @@ def test_a_file_whose_archiving_is_quarantined_is_accounted_for(
     for one in (PDF, PAGE):
         place.records.put(
             [
-                CaptureRow(one[:3], "i", "u", "20240305060708", "p", MOMENT),
+                CaptureRow(one[:3], "i", "u", "20240305060708", "p", "c", MOMENT),
                 DispositionRow(
                     one[:3], "double", "quarantined", "timeout", "", one, (), 0, 0, MOMENT
                 ),

@@ -84,6 +84,18 @@ def test_without_title_and_text_the_name_of_the_file_is_the_title(step: PersistP
     assert step.index.get([KEY])[KEY].article_title == "pa per.pdf"
 
 
+def test_the_language_is_kept_so_that_the_index_can_be_made_again(step: PersistPdfText) -> None:
+    step([replace(READ, text=None, pdf_extra={"language": "pt-BR"})])
+    assert (_row(step).metadata or {})["language"] == "pt"
+    assert step.index.get([KEY])[KEY].language == "pt"
+
+
+def test_of_two_titles_the_one_that_says_something_is_kept(step: PersistPdfText) -> None:
+    step([replace(READ, pdf_info={"Title": " A title ", "TITLE": " "})])
+    assert (_row(step).metadata or {})["title"] == "A title"
+    assert step.index.get([KEY])[KEY].article_title == "A title"
+
+
 def test_a_failure_is_noted_and_not_indexed(step: PersistPdfText) -> None:
     step([FAILED])
     assert (_row(step).status, _row(step).error_msg) == ("error-timeout", "took too long")
@@ -99,6 +111,14 @@ def test_a_failure_never_takes_the_place_of_a_success(
     assert (_row(step).status, _row(step).extractor) == ("success", "reader 1")
     assert step.blobs.get(text_blob_key(KEY)) is not None
     assert KEY in step.index.get([KEY])
+
+
+def test_a_failure_leaves_alone_what_was_partly_read(step: PersistPdfText) -> None:
+    """Pages that could not be read leave a message and no words; the outcome is a success all the same."""
+    extra = {"page_count": 2, "word_count": None}
+    step([replace(READ, status=PdfStatus.PARTIAL, text=None, pdf_extra=extra, error_msg="page 1")])
+    step([FAILED])
+    assert (_row(step).status, _row(step).error_msg) == ("partial", "page 1")
 
 
 def test_a_success_takes_the_place_of_a_failure(step: PersistPdfText) -> None:

@@ -54,7 +54,9 @@ def test_rows_are_paged_by_fifty_and_no_row_is_on_two_pages(tmp_path: Path) -> N
     with opened(tmp_path) as stores:
         stores.records.put(
             [
-                CaptureRow(f"c{n:03}", "i", f"http://a.example/{n}", "20260101000000", "x:0", at)
+                CaptureRow(
+                    f"c{n:03}", "i", f"http://a.example/{n}", "20260101000000", "x:0", "default", at
+                )
                 for n in range(120)
             ]
         )

@@ -116,7 +116,10 @@ def test_what_does_not_add_up_is_said_in_red(tmp_path: Path) -> None:
     lost = DispositionRow("c1", "identify", str(Verdict.DROPPED), None, "", None, (), 0, 0, at)
     with opened(tmp_path) as stores:
         stores.records.put(
-            [CaptureRow("c1", "i", "http://a.example/", "20260101000000", "x:0", at), lost]
+            [
+                CaptureRow("c1", "i", "http://a.example/", "20260101000000", "x:0", "default", at),
+                lost,
+            ]
         )
         with TestClient(create_app(stores), base_url="http://localhost") as client:
             page = read(client, "/")

@@ -15,7 +15,7 @@ from fonds.model.errors import (
 )
 
 _REBUILD = (
-    "Stop Fonds, move this folder away and build the index again from the stored texts; "
+    "Run `fonds reindex` to build the index again from the stored texts; "
     "nothing but the index is lost."
 )
 WRITER_DIED = "index writer was killed"

@@ -119,6 +119,7 @@ Table(
     Column("url", CleanText, nullable=False),
     Column("datetime", CleanText, CheckConstraint("length(datetime) = 14"), nullable=False),
     Column("place", CleanText, nullable=False),
+    Column("collection", CleanText, nullable=False),
     Column("entered_at", UtcTime, nullable=False),
     Index("captures_input_id", "input_id"),
     sqlite_with_rowid=False,

@@ -86,6 +86,7 @@ def upgrade() -> None:
         sa.Column("url", TEXT, nullable=False),
         sa.Column("datetime", TEXT, sa.CheckConstraint("length(datetime) = 14"), nullable=False),
         sa.Column("place", TEXT, nullable=False),
+        sa.Column("collection", TEXT, nullable=False),
         sa.Column("entered_at", TIME, nullable=False),
         sqlite_with_rowid=False,
     )

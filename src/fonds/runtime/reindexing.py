@@ -1,0 +1,163 @@
+"""Makes the full-text index again from the records and the texts, in place, while others go on reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+from fonds.extract.url import canonical_domain
+from fonds.formats.documents import INDEXED, Origin, pdf_document, story_document
+from fonds.model.document import IndexDocument
+from fonds.model.errors import ConfigurationError, StorageFullError
+from fonds.model.keys import text_blob_key
+from fonds.model.rows import CaptureRow, FileMetaRow, PdfMetaRow, StoryMetaRow
+from fonds.ports import Blobs, Index, Records
+
+CHUNK = 500
+TOGETHER_MAX_CHARS = 16_000_000
+"""Documents put at once have no more text than this together; a longer one stands alone."""
+
+T = TypeVar("T")
+_UNKNOWN_ORIGIN = Origin("", "", "default")
+
+
+@dataclass(slots=True)
+class Reindexed:
+    """What came of it. `strays` is how many documents are left that no other store knows.
+
+    `textless` names files whose text should lie in the blobs and does not: they are indexed without.
+    `fault` is what the index said when it could not be worked with, None when it could.
+    """
+
+    indexed: int = 0
+    removed: int = 0
+    strays: int = 0
+    textless: list[str] = field(default_factory=list)
+    fault: ConfigurationError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is to be put into the index, and what is to be taken out of it if it is there."""
+
+    documents: Sequence[IndexDocument] = ()
+    unwanted: Sequence[str] = ()
+
+
+def expected_count(records: Records) -> int:
+    """How many documents there are to be."""
+    pdfs = records.count(PdfMetaRow, where={"status": sorted(INDEXED)})
+    return pdfs[()] + records.count(StoryMetaRow)[()]
+
+
+def reindex(records: Records, blobs: Blobs, index: Index, tick: Callable[[int], None]) -> Reindexed:
+    """Put every document there should be and delete the others; `tick` is told how many were put so far.
+
+    Idempotent, and interrupted at any moment it leaves an index that can be used and worked on again.
+    What the other stores raise is raised; a fault of the index is returned, StorageFullError raised.
+    """
+    done = Reindexed()
+    for batch in batches(records, blobs, done.textless):
+        done.fault = _attempt(partial(_apply, index, batch, done))
+        if done.fault is not None:
+            return done
+        tick(done.indexed)
+    done.fault = _attempt(partial(_count_strays, index, done))
+    return done
+
+
+def _attempt(act: Callable[[], None]) -> ConfigurationError | None:
+    """What an index that cannot be worked with says to `act`, which calls nothing but the index."""
+    try:
+        act()
+    except StorageFullError:
+        raise
+    except ConfigurationError as fault:
+        return fault
+    return None
+
+
+def _apply(index: Index, batch: Batch, done: Reindexed) -> None:
+    if batch.documents:
+        index.put(batch.documents)
+        done.indexed += len(batch.documents)
+    there = sorted(index.get(batch.unwanted)) if batch.unwanted else []
+    if there:
+        index.delete(there)
+        done.removed += len(there)
+
+
+def _count_strays(index: Index, done: Reindexed) -> None:
+    done.strays = max(0, index.count() - done.indexed)
+
+
+def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Batch]:
+    """All that is to be done, streamed: PDFs, then stories, then what must not be there.
+
+    Adds to `textless` the files whose text is not where it should be.
+    """
+    for some in _together(_documents(records, blobs, textless)):
+        yield Batch(documents=some)
+    for chunk in _chunks(records.find(FileMetaRow)):
+        keys = [row.sha1hex for row in chunk]
+        wanted = {row.sha1hex for row in records.get(StoryMetaRow, keys)}
+        wanted |= {row.sha1hex for row in records.get(PdfMetaRow, keys) if row.status in INDEXED}
+        unwanted = [key for key in keys if key not in wanted]
+        if unwanted:
+            yield Batch(unwanted=unwanted)
+
+
+def _documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexDocument]:
+    """Every document as the steps would put it, one text in memory at a time."""
+
+    def text(sha1hex: str, word_count: int | None) -> bytes | None:
+        blob = blobs.get(text_blob_key(sha1hex)) if word_count is not None else None
+        if blob is None and word_count:
+            textless.append(sha1hex)
+        return blob
+
+    pdfs = records.find(PdfMetaRow, {"status": sorted(INDEXED)})
+    for some in _chunks(pdfs):
+        origins = _origins(records, [row.sha1hex for row in some])
+        for pdf in some:
+            origin = origins.get(pdf.sha1hex, _UNKNOWN_ORIGIN)
+            yield pdf_document(pdf, text(pdf.sha1hex, pdf.word_count), origin)
+    for pages in _chunks(records.find(StoryMetaRow)):
+        origins = _origins(records, [row.sha1hex for row in pages])
+        for page in pages:
+            collection = origins.get(page.sha1hex, _UNKNOWN_ORIGIN).collection
+            yield story_document(page, text(page.sha1hex, page.word_count), collection)
+
+
+def _origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Origin]:
+    """Of each file what the capture that owns it says; absent where there is none."""
+    owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
+    captures = {row.capture_id: row for row in records.get(CaptureRow, list(owners.values()))}
+    found = ((key, captures.get(owner)) for key, owner in owners.items())
+    return {
+        key: Origin(row.url, canonical_domain(row.url) or "", row.collection)
+        for key, row in found
+        if row is not None
+    }
+
+
+def _together(documents: Iterator[IndexDocument]) -> Iterator[list[IndexDocument]]:
+    group: list[IndexDocument] = []
+    chars = 0
+    for document in documents:
+        size = len(document.text_content)
+        if group and (len(group) >= CHUNK or chars + size > TOGETHER_MAX_CHARS):
+            yield group
+            group, chars = [], 0
+        group.append(document)
+        chars += size
+    if group:
+        yield group
+
+
+def _chunks(rows: Iterator[T]) -> Iterator[list[T]]:
+    while chunk := list(islice(rows, CHUNK)):
+        yield chunk

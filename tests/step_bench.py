@@ -1,0 +1,133 @@
+"""The embedded stores a step works on, and captures of bodies that lie in a WARC or in loose files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fixtures.warcs import gzipped, http_response, offsets, revisit
+from fonds.extract.file_meta import describe
+from fonds.formats.journal import FAMILIES
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.file import FileMeta, Identified
+from fonds.model.rows import CaptureRow, CdxRow
+from fonds.stores.archive.local import LocalArchive
+from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.table.sqlite import SqliteTable
+
+MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+LATER = MOMENT + timedelta(days=1)
+JOURNAL = "t-journal-extract-0-test"
+PAGE = b"<!doctype html><title>A page</title><p>The river rose over the wall at night.</p>"
+OTHER_PAGE = PAGE.replace(b"river", b"tide")
+PDF = b"%PDF-1.7\n%nothing more is needed to be taken for one\n%%EOF\n"
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(40)
+PAGE_MAX_BYTES, PDF_MAX_BYTES = 2_000, 4_000
+
+
+def page_file(body: bytes = PAGE) -> FileMeta:
+    return describe(body, "text/html")
+
+
+def pdf_file(body: bytes = PDF) -> FileMeta:
+    return describe(body, "application/pdf")
+
+
+def identified(capture: Capture, body: bytes = PAGE) -> Identified:
+    return Identified(capture, describe(body, capture.mime))
+
+
+@dataclass
+class Bench:
+    """The stores of one test below `home`."""
+
+    home: Path
+    table: SqliteTable
+    records: SqlRecords
+    blobs: FolderBlobs
+    index: TantivyIndex
+    archive: LocalArchive
+    written: int = 0
+
+    def in_warc(self, *bodies: bytes, mime: str = "text/html", **response: Any) -> list[Capture]:
+        """A WARC with one response for each body, and the captures a source would make of it."""
+        headers = response.pop("headers", (("Content-Type", mime),))
+        return self.in_records(
+            *(http_response(body, headers=headers, **response) for body in bodies), mime=mime
+        )
+
+    def in_records(self, *records: bytes, mime: str = "text/html") -> list[Capture]:
+        self.written += 1
+        path = self.home / f"crawl-{self.written}.warc.gz"
+        members = [gzipped([record]) for record in records]
+        path.write_bytes(b"".join(members))
+        return [
+            Capture(
+                id=f"w{self.written}-{number}",
+                input_id=f"w{self.written}",
+                place=Place(PlaceKind.WARC, str(path), offset, len(member)),
+                url=f"http://news.example/{self.written}/{number}",
+                captured_at=MOMENT,
+                record_type="response",
+                mime=mime,
+            )
+            for number, (offset, member) in enumerate(zip(offsets(members), members, strict=True))
+        ]
+
+    def revisited(self, digest: str | None) -> Capture:
+        """A revisit record in a WARC of its own, and the digest its source found in it."""
+        (found,) = self.in_records(revisit())
+        return replace(found, record_type="revisit", mime=None, digest=digest)
+
+    def loose(self, body: bytes = PAGE, mime: str | None = "text/html") -> Capture:
+        """A file in a folder."""
+        self.written += 1
+        path = self.home / f"loose-{self.written}"
+        path.write_bytes(body)
+        return Capture(
+            id=f"f{self.written}",
+            input_id=f"f{self.written}",
+            place=Place(PlaceKind.FILE, str(path)),
+            url=path.as_uri(),
+            captured_at=MOMENT,
+            record_type="file",
+            mime=mime,
+        )
+
+    def enter(self, *captures: Capture) -> None:
+        """Onto the books, as the intake does."""
+        self.records.add(
+            [
+                CaptureRow(c.id, c.input_id, c.url, c.datetime14, str(c.place), c.collection, LATER)
+                for c in captures
+            ]
+        )
+
+    def cdx(self) -> dict[str, CdxRow]:
+        """The rows of `cdx` by the id of their capture."""
+        return {row.capture_id: row for row in self.records.find(CdxRow)}
+
+    def cells(self) -> dict[bytes, dict[str, bytes]]:
+        return dict(self.table.scan(JOURNAL))
+
+    def close(self) -> None:
+        for store in (self.table, self.records, self.index):
+            store.close()
+
+
+def open_bench(home: Path) -> Bench:
+    """Stores below `home`; a migrated `records.sqlite` may lie there."""
+    table = SqliteTable(home / "table.sqlite")
+    table.declare(JOURNAL, FAMILIES)
+    return Bench(
+        home,
+        table,
+        open_sqlite(home / "records.sqlite"),
+        FolderBlobs(home / "blobs"),
+        TantivyIndex(home / "index"),
+        LocalArchive(home, body_max_bytes=100_000),
+    )
