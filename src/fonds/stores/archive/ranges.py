@@ -139,7 +139,7 @@ class RangeReader:
         if not addresses or not all(self.is_allowed(address) for address in addresses):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                f"{host} is a private address; allow private addresses in the settings to read it",
+                f"{host} is a private address; set private_addresses=true to read it",
             )
         return host, port, addresses[0]
 
