@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?=
+EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase
 FONDS_HOME ?= fonds-data
 export FONDS_HOME
 
@@ -29,14 +30,14 @@ run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..
 
 test: $(VENV)/.dev ## every test that needs no server
 	@sh scripts/browser.sh
-	$(BIN)/pytest -m "not corpus"
+	$(BIN)/pytest -m "not corpus and not servers"
 
 check: $(VENV)/.dev ## format, lint, types, import rules, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -m "not slow and not browser and not corpus"
+	$(BIN)/pytest -q -m "not slow and not browser and not corpus and not servers"
 
 format: $(VENV)/.dev ## mend what the formatter and the linter can mend
 	$(BIN)/ruff format .
@@ -51,6 +52,7 @@ bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one ru
 lock: ## renew the locked dependencies (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in -o requirements/run.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in requirements/dev.in $(foreach one,$(EXTRAS),--extra $(one)) -o requirements/servers.txt
 
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist

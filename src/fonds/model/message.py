@@ -22,14 +22,29 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Traits:
+    """How a broker that keeps logs keeps a topic: parts read side by side, compression (`gzip`, `none`,
+    …), and whether only the newest message of a key is kept for good. Other brokers ignore them."""
+
+    partitions: int = 12
+    compression: str = "gzip"
+    compacted: bool = False
+
+
+USUAL = Traits()
+
+
+@dataclass(frozen=True, slots=True)
 class Subscription:
     """The readers of one topic that share its messages between them; named after their step.
 
-    Its three addresses are `NAME-in`, fed by the topic, `NAME-delay` and `NAME-quar`.
+    Its three addresses are `NAME-in`, fed by the topic, `NAME-delay` and `NAME-quar`. `traits` are the
+    topic's.
     """
 
     name: str
     topic: str
+    traits: Traits = USUAL
 
     @property
     def incoming(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fonds.model.disposition import DONE, Disposition
+from fonds.model.message import USUAL, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,11 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A named stream of messages of one payload type."""
+    """A named stream of messages of one payload type, and how a broker is to keep it."""
 
     name: str
     payload: type
+    traits: Traits = USUAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ captured ─ identify ─ identified ─ persist_file ┬ unextracted ─ extrac
 
 from fonds.model.capture import Capture
 from fonds.model.file import Identified, Unextracted, Unparsed
+from fonds.model.message import Traits
 from fonds.model.pdf import PdfText, Thumbnail
 from fonds.model.step import Pipeline, Stage, Topic
 from fonds.model.story import Parsed, Unarchived
@@ -15,8 +16,10 @@ from fonds.model.story import Parsed, Unarchived
 CAPTURED = Topic("captured", Capture)
 IDENTIFIED = Topic("identified", Identified)
 UNEXTRACTED = Topic("unextracted", Unextracted)
-PDF_TEXT = Topic("pdf-text", PdfText)
-PDF_THUMBNAIL = Topic("pdf-thumbnail-180px-jpg", Thumbnail)
+PDF_TEXT = Topic("pdf-text", PdfText, Traits(compacted=True))
+PDF_THUMBNAIL = Topic(
+    "pdf-thumbnail-180px-jpg", Thumbnail, Traits(compression="none", compacted=True)
+)
 UNPARSED = Topic("unparsed", Unparsed)
 STORIES = Topic("stories", Parsed)
 UNARCHIVED = Topic("unarchived", Unarchived)

@@ -15,7 +15,10 @@ Steps = Mapping[str, Callable[[Any], Any]]
 
 def subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
     """The subscriptions of a pipeline in its order; topics are named `{prefix}.{topic}`."""
-    return [Subscription(stage.step, f"{prefix}.{stage.reads.name}") for stage in pipeline.stages]
+    return [
+        Subscription(stage.step, f"{prefix}.{stage.reads.name}", stage.reads.traits)
+        for stage in pipeline.stages
+    ]
 
 
 def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[Bound]:
