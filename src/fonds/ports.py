@@ -166,7 +166,8 @@ class Archive(Protocol):
 
     def read(self, place: Place) -> Payload:
         """The body at `place`, codings undone. Raises DamagedInputError, LimitError, and PermanentError
-        (`missing-source`, `unreadable-source`) with the path in the message."""
+        (`missing-source`, `unreadable-source`) with the path in the message; TransientError when this
+        one place does not answer."""
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
         """Append records and make them durable (one fsync a batch); places in the order of `entries`.
@@ -211,7 +212,8 @@ class Step(Protocol[ItemT]):
     """One item in, any number of items and a disposition out."""
 
     def __call__(self, item: ItemT, /) -> Result:
-        """Raises TransientError to be retried, PermanentError to be quarantined."""
+        """Raises TransientError to be retried, PermanentError to be quarantined, StoreUnavailableError
+        to be kept in hand until the store is back."""
 
 
 class Sink(Protocol[ItemT]):

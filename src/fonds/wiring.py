@@ -30,7 +30,8 @@ from fonds.runtime.children import ChildLimits, ChildPool
 from fonds.runtime.children.handover import ByFile, sweep
 from fonds.runtime.crew import Crew
 from fonds.runtime.intake import Intake, Marks
-from fonds.runtime.loop import Bound, Loop, RetryPolicy
+from fonds.runtime.loop import Bound, Loop
+from fonds.runtime.working import RetryPolicy
 from fonds.sources.paths import PathSource
 from fonds.stores.archive.local import LocalArchive
 

@@ -2,7 +2,7 @@
 
     FondsError
     ├── TransientError          try again later: the message is retried
-    │   └── StoreUnavailableError   a backend does not answer
+    │   └── StoreUnavailableError   a backend does not answer: messages wait in hand until it does
     ├── PermanentError          no retry helps: the message is quarantined with a reason
     │   ├── DamagedInputError       the bytes are not what their container says
     │   ├── LimitError              the input is larger than a limit allows

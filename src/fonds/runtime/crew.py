@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fonds.model.errors import TransientError
+from fonds.model.errors import StorageFullError, TransientError
+from fonds.model.message import Depth
 from fonds.ports import Queue
 from fonds.runtime.loop import Bound, Loop
 
@@ -23,15 +24,18 @@ POLL_S = 0.05
 
 @dataclass(slots=True)
 class Crew:
-    """Runs every stage of a pipeline in threads; `make_loop` gives each thread its own loop.
+    """Runs stages of a pipeline in threads; `make_loop` gives each thread its own loop.
 
     `stages` stand in the order of the pipeline, so that looking at them in turn sees every message.
+    A store that does not answer is waited for; a full one too when the crew is `patient`, else it ends
+    the work.
     """
 
     queue: Queue
     stages: Sequence[Bound]
     make_loop: Callable[[Bound], Loop]
     workers_default: int
+    patient: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _failure: list[BaseException] = field(default_factory=list)
@@ -71,19 +75,27 @@ class Crew:
         """
         waited_since: float | None = None
         while not self.stopping():
-            depths = [self.queue.depth(bound.subscription) for bound in self.stages]
-            pending = sum(depth.pending for depth in depths)
-            if pending == 0:
-                return 0
-            busy = any(depth.ready or depth.in_hand for depth in depths)
-            now = time.monotonic()
-            waited_since = None if busy else (waited_since or now)
-            if waited_since is not None and now - waited_since > delayed_wait_s:
-                return pending
+            depths = self._depths()
+            if depths is not None:
+                pending = sum(depth.pending for depth in depths)
+                if pending == 0:
+                    return 0
+                busy = any(depth.ready or depth.in_hand for depth in depths)
+                now = time.monotonic()
+                waited_since = None if busy else (waited_since or now)
+                if waited_since is not None and now - waited_since > delayed_wait_s:
+                    return pending
             if tick is not None:
                 tick()
-            time.sleep(POLL_S)
-        return sum(self.queue.depth(bound.subscription).pending for bound in self.stages)
+            self._stop.wait(POLL_S if depths is not None else PAUSE_FIRST_S)
+        return sum(depth.pending for depth in self._depths() or ())
+
+    def _depths(self) -> list[Depth] | None:
+        """How many messages wait at each stage; None while the queue does not answer."""
+        try:
+            return [self.queue.depth(bound.subscription) for bound in self.stages]
+        except TransientError:
+            return None
 
     def stop(self) -> bool:
         """Stop the threads; True when all had left off within a few seconds."""
@@ -94,14 +106,25 @@ class Crew:
         return not any(thread.is_alive() for thread in self._threads)
 
     def _work(self, loop: Loop) -> None:
+        try:
+            self._work_until_stopped(loop)
+        except BaseException as error:  # noqa: BLE001 (told to whoever waits for the crew)
+            self.fail(error)
+        finally:
+            loop.give_back()
+
+    def _work_until_stopped(self, loop: Loop) -> None:
         pause_s = PAUSE_FIRST_S
         while not self._stop.is_set():
             try:
                 loop.turn(WAIT_S)
                 pause_s = PAUSE_FIRST_S
-            except TransientError as error:
-                logger.warning("%s: %s; again in %.0f s", loop.bound.stage.step, error, pause_s)
+            except (TransientError, StorageFullError) as error:
+                if isinstance(error, StorageFullError) and not self.patient:
+                    raise
+                step = loop.bound.stage.step
+                logger.warning(
+                    "%s: %s; again in %.0f s", step, error, pause_s, extra={"step": step}
+                )
                 self._stop.wait(pause_s)
                 pause_s = min(PAUSE_LONGEST_S, pause_s * 2)
-            except BaseException as error:  # noqa: BLE001 (told to whoever waits for the crew)
-                self.fail(error)

@@ -16,41 +16,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from fonds.formats.envelope import decode, encode
-from fonds.model.disposition import (
-    Disposition,
-    Reason,
-    Verdict,
-    Weight,
-    dropped,
-    quarantined,
-    retried,
-)
-from fonds.model.errors import ConfigurationError, PermanentError, TransientError
+from fonds.formats.envelope import encode
+from fonds.model.disposition import Verdict
+from fonds.model.errors import ConfigurationError, StorageFullError, TransientError
 from fonds.model.message import Delivery, Message, Subscription
 from fonds.model.rows import DispositionRow
 from fonds.model.step import Result, Stage
 from fonds.ports import Queue, Records
+from fonds.runtime.working import DETAIL_MAX_CHARS, Held, RetryPolicy, Worker, bug
 
 logger = logging.getLogger(__name__)
 
-RETURNS_MAX = 3
-REDELIVERIES_MAX = 20
-UNSETTLED = f"handed out {REDELIVERIES_MAX} times and never settled: perhaps it ends the process"
-DETAIL_MAX_CHARS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """When a transient failure is tried again: `first_s` doubling up to `longest_s`, `count_max` times."""
-
-    count_max: int = 10
-    first_s: float = 5.0
-    longest_s: float = 3600.0
-
-    def delay_s(self, attempt: int) -> float:
-        """Seconds to wait after the failure number `attempt` (from 0)."""
-        return float(min(self.longest_s, self.first_s * 2.0 ** min(attempt, 60)))
+Observer = Callable[[str, Sequence[DispositionRow], float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,122 +43,88 @@ class Bound:
     routes: Mapping[type, tuple[str, tuple[Subscription, ...]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """One stage at work on one queue. `clock` gives aware UTC."""
+def unobserved(step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
+    """The observer of those who count nothing."""
 
-    bound: Bound
-    queue: Queue
-    records: Records
-    retry: RetryPolicy
-    clock: Callable[[], datetime]
+
+class Loop:
+    """One stage at work on one queue, in one thread. `clock` gives aware UTC.
+
+    `observe` is told of each batch that was settled: the step, its dispositions and the seconds it took.
+    """
+
+    def __init__(
+        self,
+        bound: Bound,
+        queue: Queue,
+        records: Records,
+        retry: RetryPolicy,
+        clock: Callable[[], datetime],
+        observe: Observer = unobserved,
+    ) -> None:
+        self.bound = bound
+        self._queue = queue
+        self._records = records
+        self._clock = clock
+        self._observe = observe
+        stage = bound.stage
+        self._worker = Worker(stage.step, bound.step, stage.reads.payload, stage.sink, retry)
+        self._held: Held | None = None
 
     def turn(self, wait_s: float) -> int:
         """Work off one batch; returns how many messages were settled, 0 when none came in `wait_s`.
 
-        Raises TransientError when queue or records do not answer, and ConfigurationError (full disk):
-        the messages in hand are then given back.
+        Raises TransientError when the queue or a store does not answer, and StorageFullError: the batch
+        stays in hand, and the next turn goes on with it. Raises ConfigurationError for anything else a
+        person must change; the batch is then given back.
         """
-        deliveries = self._receive(wait_s)
-        if not deliveries:
+        held = self._held or self._take(wait_s)
+        if held is None:
             return 0
+        self._held = held
+        started = time.monotonic()
         try:
-            results, outgoing = self._pack(deliveries, self._work(deliveries))
-            self._hand_on(deliveries, results, outgoing)
-            self.records.put([self._row(d, r) for d, r in zip(deliveries, results, strict=True)])
-            self.queue.settle(deliveries)
-        except (TransientError, ConfigurationError):
-            self._give_back(deliveries)
+            rows = self._finish(held)
+        except (TransientError, StorageFullError):
             raise
-        return len(deliveries)
+        except ConfigurationError:
+            self.give_back()
+            raise
+        self._held = None
+        self._observe(self.bound.stage.step, rows, time.monotonic() - started)
+        return len(held.deliveries)
 
-    def _receive(self, wait_s: float) -> list[Delivery]:
+    def give_back(self) -> None:
+        """Give what is in hand back to the queue, unfinished."""
+        held, self._held = self._held, None
+        if held is None:
+            return
+        try:
+            self._queue.release(held.deliveries)
+        except (TransientError, ConfigurationError) as error:
+            # They come back by themselves when the process ends, or after the lease.
+            logger.warning("%s: could not give back: %s", self.bound.stage.step, error)
+
+    def _take(self, wait_s: float) -> Held | None:
         """A batch; where batches are worth it, a moment is given to those that are on their way."""
         incoming, stage = self.bound.subscription.incoming, self.bound.stage
-        deliveries = self.queue.receive(incoming, stage.batch_max, wait_s)
+        deliveries = self._queue.receive(incoming, stage.batch_max, wait_s)
         missing = stage.batch_max - len(deliveries)
         if deliveries and missing and stage.linger_s:
             time.sleep(stage.linger_s)
-            deliveries += self.queue.receive(incoming, missing, 0.0)
-        return deliveries
+            deliveries += self._queue.receive(incoming, missing, 0.0)
+        return Held(deliveries) if deliveries else None
 
-    def _give_back(self, deliveries: Sequence[Delivery]) -> None:
-        try:
-            self.queue.release(deliveries)
-        except (TransientError, ConfigurationError) as error:
-            # The lease gives them back later; the first error is the one to tell.
-            logger.warning("%s: could not give back: %s", self.bound.stage.step, error)
-
-    def _work(self, deliveries: Sequence[Delivery]) -> list[Result]:
-        results: list[Result | None] = [None] * len(deliveries)
-        items: list[tuple[int, object]] = []
-        for position, delivery in enumerate(deliveries):
-            message = delivery.message
-            if delivery.redelivered >= REDELIVERIES_MAX:
-                results[position] = Result(quarantined(Reason.INTERNAL_ERROR, UNSETTLED))
-                continue
-            try:
-                items.append(
-                    (position, decode(message.body, self.bound.stage.reads.payload, message.key))
-                )
-            except PermanentError as error:
-                results[position] = Result(quarantined(error.reason, error.detail))
-        if self.bound.stage.sink and len(items) > 1:
-            together = self._try_batch([item for _, item in items])
-            if together is not None:
-                for (position, _), result in zip(items, together, strict=True):
-                    results[position] = result
-                items = []
-        for position, item in items:
-            results[position] = self._try_one(item, deliveries[position])
-        return [result for result in results if result is not None]
-
-    def _try_batch(self, items: Sequence[object]) -> Sequence[Result] | None:
-        """The results of all, or None when one of them spoils it: they are then tried one by one."""
-        try:
-            results: Sequence[Result] = self.bound.step(items)
-        except ConfigurationError:
-            raise
-        except Exception:  # noqa: BLE001 (whatever it was, one item is to blame: find it)
-            return None
-        if len(results) != len(items):
-            raise RuntimeError(
-                f"{self.bound.stage.step}: {len(results)} results for {len(items)} items"
-            )
-        return results
-
-    def _try_one(self, item: object, delivery: Delivery) -> Result:
-        try:
-            result: Result = (
-                self.bound.step([item])[0] if self.bound.stage.sink else self.bound.step(item)
-            )
-        except TransientError as error:
-            return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error)))
-        except PermanentError as error:
-            return Result(_verdict(error))
-        except ConfigurationError:
-            raise
-        except Exception as error:  # noqa: BLE001 (its traceback goes with the message)
-            logger.error("%s failed on %s: %r", self.bound.stage.step, delivery.message.id, error)
-            return Result(self._bug(delivery, traceback.format_exc()))
-        if result.disposition.verdict is Verdict.RETRIED:
-            reason = result.disposition.reason or Reason.STORE_UNAVAILABLE
-            return replace(
-                result, disposition=self._again(delivery, reason, result.disposition.detail)
-            )
-        return result
-
-    def _again(self, delivery: Delivery, reason: Reason, detail: str) -> Disposition:
-        attempt = delivery.message.attempt
-        if attempt >= self.retry.count_max:
-            return quarantined(reason, f"given up after {attempt + 1} attempts: {detail}")
-        return retried(reason, detail, self.retry.delay_s(attempt))
-
-    def _bug(self, delivery: Delivery, trace: str) -> Disposition:
-        """A fault of ours comes back a few times, then stops standing in the way of the others."""
-        if delivery.message.attempt >= RETURNS_MAX:
-            return quarantined(Reason.INTERNAL_ERROR, trace[-DETAIL_MAX_CHARS:])
-        return retried(Reason.INTERNAL_ERROR, trace[-DETAIL_MAX_CHARS:], 0.0)
+    def _finish(self, held: Held) -> Sequence[DispositionRow]:
+        """What was handed on once is not handed on again when the records are away afterwards."""
+        if held.rows is None:
+            worked = self._worker.work(held)
+            results, outgoing = self._pack(held.deliveries, worked)
+            self._hand_on(held.deliveries, results, outgoing)
+            held.rows = [self._row(d, r) for d, r in zip(held.deliveries, results, strict=True)]
+        self._records.put(held.rows)
+        self._queue.settle(held.deliveries)
+        return held.rows
 
     def _pack(
         self, deliveries: Sequence[Delivery], worked: Sequence[Result]
@@ -195,7 +138,7 @@ class Loop:
             except Exception:
                 step = self.bound.stage.step
                 logger.exception("%s cannot hand on %s", step, delivery.message.id)
-                result, packed = Result(self._bug(delivery, traceback.format_exc())), []
+                result, packed = Result(bug(delivery, traceback.format_exc())), []
             results.append(result)
             for topic, message in packed:
                 outgoing[topic].append(message)
@@ -219,7 +162,7 @@ class Loop:
                     replace(message, headers={**message.headers, **headers})
                 )
         for address, messages in outgoing.items():
-            self.queue.put(address, messages)
+            self._queue.put(address, messages)
         self._delay(deliveries, results)
 
     def _delay(self, deliveries: Sequence[Delivery], results: Sequence[Result]) -> None:
@@ -229,7 +172,7 @@ class Loop:
                 again = replace(delivery.message, attempt=delivery.message.attempt + 1)
                 waiting[max(result.disposition.after_s, 0.001)].append(again)
         for after_s, messages in waiting.items():
-            self.queue.put(self.bound.subscription.incoming, messages, delay_s=after_s)
+            self._queue.put(self.bound.subscription.incoming, messages, delay_s=after_s)
 
     def _row(self, delivery: Delivery, result: Result) -> DispositionRow:
         ended, message = result.disposition, delivery.message
@@ -249,15 +192,8 @@ class Loop:
             emitted=emitted,
             emitted_count=len(emitted),
             attempt=message.attempt,
-            settled_at=self.clock(),
+            settled_at=self._clock(),
         )
-
-
-def _verdict(error: PermanentError) -> Disposition:
-    """What is refused by a rule is dropped; what failed is quarantined."""
-    if error.reason.weight is Weight.FAILED:
-        return quarantined(error.reason, error.detail)
-    return dropped(error.reason, error.detail)
 
 
 def _key(item: object, otherwise: str) -> str:

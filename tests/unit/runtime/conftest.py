@@ -18,7 +18,8 @@ from fonds.model.step import Pipeline, Result, Stage, Topic
 from fonds.ports import Queue, Records
 from fonds.queues.sqlite import SqliteQueue
 from fonds.runtime.binding import bind, subscriptions
-from fonds.runtime.loop import Bound, Loop, RetryPolicy
+from fonds.runtime.loop import Bound, Loop
+from fonds.runtime.working import RetryPolicy
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 

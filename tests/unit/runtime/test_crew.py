@@ -8,7 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from fonds.model.errors import ConfigurationError, StoreUnavailableError
+from fonds.model.errors import (
+    ConfigurationError,
+    StorageFullError,
+    StoreUnavailableError,
+    TransientError,
+)
 from fonds.model.step import Result
 from fonds.runtime import crew as crew_module
 from fonds.runtime.binding import bind
@@ -29,13 +34,15 @@ def _crew(
     step: Callable[[Number], Result] = double,
     queue: object = None,
     workers: int = 1,
+    *,
+    patient: bool = False,
 ) -> Crew:
     stages = bind(SUMS, {"double": step, "keep": keep}, "t")
 
     def make_loop(bound: Bound) -> Loop:
         return place.loop(bound=bound, queue=queue)
 
-    return Crew(place.queue, stages, make_loop, workers)
+    return Crew(place.queue, stages, make_loop, workers, patient)
 
 
 def test_everything_is_worked_off_through_all_stages(place: Workplace) -> None:
@@ -62,7 +69,7 @@ def test_what_is_delayed_for_long_is_not_waited_for(place: Workplace) -> None:
 
 
 def _unavailable(item: Number) -> Result:
-    raise StoreUnavailableError("no answer")
+    raise TransientError("no answer")
 
 
 def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
@@ -77,6 +84,53 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
     assert crew.failure() is None
     assert set(place.ended()) == set(ids)
     assert "deaf; again in" in caplog.text
+
+
+def test_a_patient_crew_waits_for_room_and_goes_on(
+    place: Workplace, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = place.enter(1, 2)
+    full = [True, True, True]
+
+    def full_at_first(item: Number) -> Result:
+        if full:
+            full.pop()
+            raise StorageFullError("no room")
+        return double(item)
+
+    crew = _crew(place, full_at_first, patient=True)
+    crew.start()
+    assert crew.drain(0.0) == 0
+    assert crew.stop()
+    assert crew.failure() is None
+    assert set(place.ended()) == set(ids)
+    assert "no room; again in" in caplog.text
+
+
+def test_a_queue_that_does_not_say_its_depth_is_asked_again(place: Workplace) -> None:
+    place.enter(1)
+    crew = _crew(place)
+    crew.queue = RaisesOnce(place.queue, "depth", StoreUnavailableError("deaf"), nth=2)
+    crew.start()
+    assert crew.drain(0.0) == 0
+    assert crew.stop()
+
+
+def test_when_told_to_stop_while_a_store_is_away_everything_is_given_back(
+    place: Workplace,
+) -> None:
+    place.enter(*range(3))
+    tried = threading.Event()
+
+    def away(item: Number) -> Result:
+        tried.set()
+        raise StoreUnavailableError("away")
+
+    crew = _crew(place, away)
+    crew.start()
+    assert tried.wait(10)
+    assert crew.stop()
+    assert (place.depth().ready, place.depth().in_hand) == (3, 0)
 
 
 def test_a_full_disk_stops_the_crew_and_is_told(place: Workplace) -> None:

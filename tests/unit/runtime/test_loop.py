@@ -17,14 +17,24 @@ from fonds.model.errors import (
     ConfigurationError,
     DamagedInputError,
     LimitError,
+    StorageFullError,
     StoreUnavailableError,
+    TransientError,
 )
 from fonds.model.message import Message
+from fonds.model.rows import DispositionRow
 from fonds.model.step import Result
 from fonds.queues.sqlite import SqliteQueue
-from fonds.runtime.loop import DETAIL_MAX_CHARS, REDELIVERIES_MAX, RETURNS_MAX, RetryPolicy
+from fonds.runtime.loop import Loop
+from fonds.runtime.working import (
+    DETAIL_MAX_CHARS,
+    REDELIVERIES_MAX,
+    RETURNS_MAX,
+    WAITS_MAX,
+    RetryPolicy,
+)
 
-from .conftest import Double, Number, RaisesOnce, Workplace, double, doubles
+from .conftest import RETRY, Double, Number, RaisesOnce, Workplace, double, doubles
 
 
 def test_a_message_is_handed_on_written_down_and_settled(place: Workplace) -> None:
@@ -76,18 +86,23 @@ def test_what_comes_of_a_message_is_put_before_it_is_written_down_and_settled(
     assert calls == ["receive double-in", "put t.doubles", "put", "settle"]
 
 
+@pytest.mark.parametrize("gone", [False, True], ids=["goes-on", "gives-back"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("where", ["queue.put", "records.put", "queue.settle"])
 def test_a_failure_between_the_acts_loses_nothing_and_counts_nothing_twice(
-    place: Workplace, where: str, after: bool
+    place: Workplace, where: str, after: bool, gone: bool
 ) -> None:
     ids = place.enter(*range(5))
     store, _, method = where.partition(".")
     error = StoreUnavailableError("the answer was lost")
     failing = RaisesOnce(getattr(place, store), method, error, after=after)
+    loop = place.loop(**{store: failing})
     with pytest.raises(StoreUnavailableError):
-        place.loop(**{store: failing}).turn(0.0)
-    assert place.loop().turn(0.0) == (0 if where == "queue.settle" and after else 5)
+        loop.turn(0.0)
+    if gone:
+        loop.give_back()
+        loop = place.loop()
+    assert loop.turn(0.0) == (0 if gone and where == "queue.settle" and after else 5)
     assert place.ended() == dict.fromkeys(ids, ("done", None))
     assert place.depth().pending == 0
     assert sorted(message.id for message in place.taken("keep-in")) == ids
@@ -111,7 +126,7 @@ def test_what_is_put_twice_is_worked_off_once(place: Workplace) -> None:
 
 
 def _unavailable(item: Number) -> Result:
-    raise StoreUnavailableError("no answer")
+    raise TransientError("no answer")
 
 
 def test_a_transient_fault_is_retried_with_growing_delays_then_quarantined(
@@ -320,10 +335,103 @@ def test_when_giving_back_fails_the_first_fault_is_told(
 ) -> None:
     place.enter(1)
     deaf = RaisesOnce(place.queue, "release", StoreUnavailableError("still deaf"))
-    loop = place.loop(queue=RaisesOnce(deaf, "settle", StoreUnavailableError("deaf")))
-    with pytest.raises(StoreUnavailableError, match=r"^deaf$"):
+    loop = place.loop(queue=RaisesOnce(deaf, "settle", ConfigurationError("no such queue")))
+    with pytest.raises(ConfigurationError, match=r"^no such queue$"):
         loop.turn(0.0)
     assert "could not give back: still deaf" in caplog.text
+
+
+def test_while_a_store_is_away_messages_wait_in_hand_and_nothing_is_counted(
+    place: Workplace,
+) -> None:
+    ids = place.enter(*range(3))
+    tried: list[int] = []
+
+    def away_at_first(item: Number) -> Result:
+        tried.append(item.value)
+        if tried.count(1) < 3 and item.value == 1:
+            raise StoreUnavailableError("away")
+        return double(item)
+
+    loop = place.loop(away_at_first)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailableError):
+            loop.turn(0.0)
+        assert (place.depth().in_hand, place.depth().delayed) == (3, 0)
+    assert loop.turn(0.0) == 3
+    assert tried == [0, 1, 1, 1, 2]
+    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.row("id-001").attempt == 0  # type: ignore[union-attr]
+
+
+def test_a_batch_is_not_tried_message_by_message_while_its_store_is_away(
+    place: Workplace,
+) -> None:
+    place.enter(*range(5))
+    sizes: list[int] = []
+
+    def away(items: Sequence[Number]) -> list[Result]:
+        sizes.append(len(items))
+        raise StoreUnavailableError("away")
+
+    with pytest.raises(StoreUnavailableError):
+        place.loop(away, batch=True).turn(0.0)
+    assert sizes == [5, 1]
+
+
+def test_a_message_no_store_can_take_does_not_hold_the_others_for_ever(place: Workplace) -> None:
+    place.enter(*range(3))
+
+    def chokes(items: Sequence[Number]) -> list[Result]:
+        if any(item.value == 1 for item in items):
+            raise StoreUnavailableError("timed out")
+        return doubles(items)
+
+    loop = place.loop(chokes, batch=True)
+    for _ in range(WAITS_MAX):
+        with pytest.raises(StoreUnavailableError):
+            loop.turn(0.0)
+    assert loop.turn(0.0) == 3
+    assert place.ended() == {
+        "id-000": ("done", None),
+        "id-001": ("retried", "store-unavailable"),
+        "id-002": ("done", None),
+    }
+
+
+def test_what_was_handed_on_is_not_handed_on_again_while_the_records_are_away(
+    place: Workplace,
+) -> None:
+    place.enter(1)
+    calls: list[str] = []
+    away = RaisesOnce(place.records, "put", StoreUnavailableError("away"))
+    loop = place.loop(queue=Spy(place.queue, calls), records=away)
+    with pytest.raises(StoreUnavailableError):
+        loop.turn(0.0)
+    assert loop.turn(0.0) == 1
+    assert calls == ["receive double-in", "put t.doubles", "settle"]
+
+
+def test_a_full_store_keeps_the_batch_in_hand(place: Workplace) -> None:
+    place.enter(1)
+    full = RaisesOnce(place.records, "put", StorageFullError("no room"))
+    loop = place.loop(records=full)
+    with pytest.raises(StorageFullError):
+        loop.turn(0.0)
+    assert place.depth().in_hand == 1
+    assert loop.turn(0.0) == 1
+    assert place.ended() == {"id-001": ("done", None)}
+
+
+def test_each_batch_settled_is_told_to_the_observer(place: Workplace) -> None:
+    place.enter(1, 2)
+    told: list[tuple[str, list[str], bool]] = []
+
+    def observe(step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
+        told.append((step, [row.capture_id for row in rows], seconds > 0))
+
+    Loop(place.bound(), place.queue, place.records, RETRY, place.clock, observe).turn(0.0)
+    assert told == [("double", ["id-001", "id-002"], True)]
 
 
 def test_details_are_cut(place: Workplace) -> None:

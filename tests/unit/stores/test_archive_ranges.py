@@ -14,7 +14,7 @@ import pytest
 from fixtures import warcs
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.model.errors import PermanentError, StoreUnavailableError
+from fonds.model.errors import PermanentError, TransientError
 from fonds.stores.archive.local import LocalArchive
 from fonds.stores.archive.places import PlaceReader
 from fonds.stores.archive.ranges import RangeReader, is_public
@@ -147,12 +147,12 @@ def test_a_server_that_will_not_is_a_permanent_fault(path: str, reason: Reason, 
 
 @pytest.mark.parametrize("path", ["/500", "/429"])
 def test_a_server_that_cannot_just_now_is_a_passing_fault(path: str, read) -> None:
-    with pytest.raises(StoreUnavailableError):
+    with pytest.raises(TransientError):
         read(path)
 
 
 def test_a_connection_that_breaks_off_is_a_passing_fault(read) -> None:
-    with pytest.raises(StoreUnavailableError):
+    with pytest.raises(TransientError):
         read("/cut", OFFSETS[1])
 
 
@@ -164,7 +164,7 @@ def test_an_offset_beyond_the_end_is_damage(read) -> None:
 
 def test_no_server_at_all_is_a_passing_fault(tmp_path: Path) -> None:
     archive = LocalArchive(tmp_path, private_addresses=True)
-    with pytest.raises(StoreUnavailableError):
+    with pytest.raises(TransientError):
         archive.read(Place(PlaceKind.WARC, "http://127.0.0.1:9/a.warc.gz"))
 
 

@@ -14,7 +14,7 @@ from fonds.formats.warc import read_record
 from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.model.errors import LimitError, PermanentError, StoreUnavailableError
+from fonds.model.errors import LimitError, PermanentError, TransientError
 from fonds.stores.archive.ranges import RangeReader, is_url
 from fonds.stores.archive.standing import StandingReaders
 from fonds.stores.archive.zips import ZipReader
@@ -40,8 +40,8 @@ class PlaceReader:
             return self._read(place)
         except PermanentError as fault:
             raise type(fault)(fault.reason, f"{place}: {fault.detail}") from fault
-        except (StoreUnavailableError, OSError) as fault:
-            raise StoreUnavailableError(f"{place}: {fault}") from fault
+        except (TransientError, OSError) as fault:
+            raise TransientError(f"{place}: {fault}") from fault
 
     def close(self) -> None:
         """Close files that were left open to be read on from; the next read opens them anew."""
@@ -81,7 +81,7 @@ class PlaceReader:
 def open_regular(path: Path) -> BinaryIO:
     """A regular file, open for reading. Pipes and devices are refused without being opened.
 
-    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and StoreUnavailableError.
+    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and TransientError.
     """
     try:
         _check_regular(path.stat().st_mode)
@@ -106,7 +106,7 @@ def _check_regular(mode: int) -> None:
         raise PermanentError(Reason.UNREADABLE_SOURCE, "not a regular file")
 
 
-def _translated(error: OSError) -> PermanentError | StoreUnavailableError:
+def _translated(error: OSError) -> PermanentError | TransientError:
     if error.errno in _MISSING:
         return PermanentError(
             Reason.MISSING_SOURCE, "the file is not there; put it back, or add its folder anew"
@@ -116,7 +116,7 @@ def _translated(error: OSError) -> PermanentError | StoreUnavailableError:
             Reason.UNREADABLE_SOURCE,
             f"the file cannot be opened ({error.strerror}); check its rights",
         )
-    return StoreUnavailableError(f"the file cannot be opened just now ({error.strerror})")
+    return TransientError(f"the file cannot be opened just now ({error.strerror})")
 
 
 def _unpacked(body: bytes, body_max_bytes: int) -> bytes:

@@ -21,7 +21,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from fonds.model.disposition import Reason
-from fonds.model.errors import DamagedInputError, LimitError, PermanentError, StoreUnavailableError
+from fonds.model.errors import DamagedInputError, LimitError, PermanentError, TransientError
 
 _PORTS = {"http": 80, "https": 443}
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
@@ -76,7 +76,7 @@ class RangeReader:
         """The file as a seekable stream; the first request asks for `size_bytes` from `offset` on.
 
         Here and while reading: PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), DamagedInputError
-        when the file is too short, LimitError (TOO_LARGE), StoreUnavailableError.
+        when the file is too short, LimitError (TOO_LARGE), TransientError.
         """
         return cast(BinaryIO, _RangeFile(self, url, offset, size_bytes))
 
@@ -127,7 +127,7 @@ class RangeReader:
                 "GET", target, headers=headers, redirect=False, retries=False, preload_content=False
             )
         except (HTTPError, HTTPException, OSError) as error:
-            raise StoreUnavailableError(f"{host} does not answer: {error}") from error
+            raise TransientError(f"{host} does not answer: {error}") from error
 
     def _target(self, parts: SplitResult) -> tuple[str, int, str]:
         """Host, port and the IP address to connect to; every address of the host must be allowed."""
@@ -135,7 +135,7 @@ class RangeReader:
         try:
             addresses = self.resolve(host, port)
         except (OSError, UnicodeError) as error:
-            raise StoreUnavailableError(f"the name {host} cannot be resolved: {error}") from error
+            raise TransientError(f"the name {host} cannot be resolved: {error}") from error
         if not addresses or not all(self.is_allowed(address) for address in addresses):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
@@ -174,7 +174,7 @@ def _check_status(status: int, start: int) -> None:
             Reason.DAMAGED_RECORD, f"the file behind the URL ends before offset {start}"
         )
     if status >= 500 or status in _PASSING:
-        raise StoreUnavailableError(f"the server answers {status}")
+        raise TransientError(f"the server answers {status}")
     if status in _FORBIDDEN:
         raise PermanentError(Reason.UNREADABLE_SOURCE, f"the server answers {status}")
     raise PermanentError(
@@ -200,9 +200,9 @@ def _read(response: urllib3.BaseHTTPResponse, size_max: int, deadline: float) ->
         ):
             body += piece
             if time.monotonic() > deadline:
-                raise StoreUnavailableError("the server sends too slowly")
+                raise TransientError("the server sends too slowly")
     except (HTTPError, HTTPException, OSError) as error:
-        raise StoreUnavailableError(f"the connection broke off: {error}") from error
+        raise TransientError(f"the connection broke off: {error}") from error
     return bytes(body)
 
 

@@ -1,0 +1,177 @@
+"""Works a batch of messages with one step: each ends with a result, or the store it needs is away.
+
+A fault of one item is that item's; a store that does not answer is nobody's. The batch is then kept,
+with what was worked of it, and tried again when the loop comes round.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fonds.formats.envelope import decode
+from fonds.model.disposition import (
+    Disposition,
+    Reason,
+    Verdict,
+    Weight,
+    dropped,
+    quarantined,
+    retried,
+)
+from fonds.model.errors import (
+    ConfigurationError,
+    PermanentError,
+    StoreUnavailableError,
+    TransientError,
+)
+from fonds.model.message import Delivery
+from fonds.model.rows import DispositionRow
+from fonds.model.step import Result
+
+logger = logging.getLogger(__name__)
+
+RETURNS_MAX = 3
+REDELIVERIES_MAX = 20
+WAITS_MAX = 20
+UNSETTLED = f"handed out {REDELIVERIES_MAX} times and never settled: perhaps it ends the process"
+DETAIL_MAX_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """When a transient failure is tried again: `first_s` doubling up to `longest_s`, `count_max` times."""
+
+    count_max: int = 10
+    first_s: float = 5.0
+    longest_s: float = 3600.0
+
+    def delay_s(self, attempt: int) -> float:
+        """Seconds to wait after the failure number `attempt` (from 0)."""
+        return float(min(self.longest_s, self.first_s * 2.0 ** min(attempt, 60)))
+
+
+class Held:
+    """Messages in hand, with the results there are so far.
+
+    `waits` counts how often in a row the same message found its store away; `rows` are the dispositions
+    once everything was handed on.
+    """
+
+    def __init__(self, deliveries: Sequence[Delivery]) -> None:
+        self.deliveries = list(deliveries)
+        self.results: list[Result | None] = [None] * len(self.deliveries)
+        self.rows: Sequence[DispositionRow] | None = None
+        self.waits = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One step at work: `step` takes one item of type `payload`, or a sequence of them when it is a sink."""
+
+    name: str
+    step: Callable[[Any], Any]
+    payload: type
+    sink: bool
+    retry: RetryPolicy
+
+    def work(self, held: Held) -> list[Result]:
+        """A result for each message, in order.
+
+        Raises StoreUnavailableError while the store the step needs is away (what was worked stays in
+        `held`), and ConfigurationError.
+        """
+        items = self._items(held)
+        if self.sink and len(items) > 1:
+            together = self._try_batch([item for _, item in items])
+            if together is not None:
+                for (position, _), result in zip(items, together, strict=True):
+                    held.results[position] = result
+                items = []
+        for position, item in items:
+            held.results[position] = self._try_one(item, held, held.deliveries[position])
+            held.waits = 0
+        return [result for result in held.results if result is not None]
+
+    def _items(self, held: Held) -> list[tuple[int, object]]:
+        """What is still to be worked, decoded; a message that cannot be read has its result at once."""
+        items: list[tuple[int, object]] = []
+        for position, delivery in enumerate(held.deliveries):
+            if held.results[position] is not None:
+                continue
+            message = delivery.message
+            if delivery.redelivered >= REDELIVERIES_MAX:
+                held.results[position] = Result(quarantined(Reason.INTERNAL_ERROR, UNSETTLED))
+                continue
+            try:
+                items.append((position, decode(message.body, self.payload, message.key)))
+            except PermanentError as error:
+                held.results[position] = Result(quarantined(error.reason, error.detail))
+        return items
+
+    def _try_batch(self, items: Sequence[object]) -> Sequence[Result] | None:
+        """The results of all, or None when one of them spoils it: they are then tried one by one."""
+        try:
+            results: Sequence[Result] = self.step(items)
+        except ConfigurationError:
+            raise
+        except Exception:  # noqa: BLE001 (whatever it was, one item is to blame: find it)
+            return None
+        if len(results) != len(items):
+            raise RuntimeError(f"{self.name}: {len(results)} results for {len(items)} items")
+        return results
+
+    def _try_one(self, item: object, held: Held, delivery: Delivery) -> Result:
+        try:
+            result: Result = self.step([item])[0] if self.sink else self.step(item)
+        except StoreUnavailableError as error:
+            # One message may be what a store cannot take; not one that has just been found away.
+            if held.waits < WAITS_MAX:
+                held.waits += 1
+                raise
+            return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error)))
+        except TransientError as error:
+            return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error)))
+        except PermanentError as error:
+            return Result(_verdict(error))
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            message_id = delivery.message.id
+            logger.exception(
+                "%s failed on %s: %r",
+                self.name,
+                message_id,
+                error,
+                extra={"step": self.name, "message_id": message_id},
+            )
+            return Result(bug(delivery, traceback.format_exc()))
+        if result.disposition.verdict is Verdict.RETRIED:
+            reason = result.disposition.reason or Reason.STORE_UNAVAILABLE
+            return replace(
+                result, disposition=self._again(delivery, reason, result.disposition.detail)
+            )
+        return result
+
+    def _again(self, delivery: Delivery, reason: Reason, detail: str) -> Disposition:
+        attempt = delivery.message.attempt
+        if attempt >= self.retry.count_max:
+            return quarantined(reason, f"given up after {attempt + 1} attempts: {detail}")
+        return retried(reason, detail, self.retry.delay_s(attempt))
+
+
+def bug(delivery: Delivery, trace: str) -> Disposition:
+    """A fault of ours comes back a few times, then stops standing in the way of the others."""
+    if delivery.message.attempt >= RETURNS_MAX:
+        return quarantined(Reason.INTERNAL_ERROR, trace[-DETAIL_MAX_CHARS:])
+    return retried(Reason.INTERNAL_ERROR, trace[-DETAIL_MAX_CHARS:], 0.0)
+
+
+def _verdict(error: PermanentError) -> Disposition:
+    """What is refused by a rule is dropped; what failed is quarantined."""
+    if error.reason.weight is Weight.FAILED:
+        return quarantined(error.reason, error.detail)
+    return dropped(error.reason, error.detail)
