@@ -17,6 +17,7 @@ import pytest
 import sqlalchemy as sa
 
 from fonds.queues.sqlite import SqliteQueue
+from fonds.runtime.large_bodies import LargeBodies
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
@@ -37,7 +38,16 @@ def _in_schema(_: Path, name: str) -> SqlRecords:
 
 Opener = Callable[[Path, str], Any]
 
-QUEUES: dict[str, Opener] = {"sqlite": lambda folder, _: SqliteQueue(folder / "queue.sqlite")}
+
+def _with_large_bodies(folder: Path, _: str) -> LargeBodies:
+    """Every body longer than a few bytes goes by the blob store."""
+    return LargeBodies(SqliteQueue(folder / "queue.sqlite"), FolderBlobs(folder / "bodies"), 3)
+
+
+QUEUES: dict[str, Opener] = {
+    "sqlite": lambda folder, _: SqliteQueue(folder / "queue.sqlite"),
+    "large-bodies": _with_large_bodies,
+}
 TABLES: dict[str, Opener] = {"sqlite": lambda folder, _: SqliteTable(folder / "table.sqlite")}
 BLOBS: dict[str, Opener] = {"folder": lambda folder, _: FolderBlobs(folder / "blobs")}
 RECORDS: dict[str, Opener] = {

@@ -1,0 +1,138 @@
+"""A queue whose messages may be of any size: bodies over its limit lie in the blob store meanwhile."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from fonds.model.message import Delivery, Depth, Message, Subscription
+from fonds.ports import Blobs, Queue
+
+BODY_BLOB = "fonds-body"
+FOLDER = "messages"
+CONTENT_TYPE = "application/octet-stream"
+
+logger = logging.getLogger(__name__)
+
+
+class LargeBodies:
+    """Implements the port Queue over another queue and a blob store.
+
+    A body over `limit_bytes` is put under a key of its own for each address that will read it, and its
+    message says which in the header `fonds-body`; the blob goes when the message is settled. A message
+    whose blob is gone was settled before and came twice: it is settled again and not handed out.
+    """
+
+    def __init__(self, queue: Queue, blobs: Blobs, limit_bytes: int) -> None:
+        self._queue = queue
+        self._blobs = blobs
+        self._limit_bytes = limit_bytes
+        self._readers: dict[str, list[str]] = defaultdict(list)
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[Delivery]] = {}
+
+    def declare(self, subscriptions: Iterable[Subscription]) -> None:
+        """As the port says."""
+        known = list(subscriptions)
+        self._queue.declare(known)
+        for subscription in known:
+            if subscription.incoming not in self._readers[subscription.topic]:
+                self._readers[subscription.topic].append(subscription.incoming)
+
+    def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
+        """As the port says; large bodies are in the blob store before their messages are put."""
+        small = [message for message in messages if len(message.body) <= self._limit_bytes]
+        large = [message for message in messages if len(message.body) > self._limit_bytes]
+        if small or not large:
+            self._queue.put(address, small, delay_s=delay_s)
+        if not large:
+            return
+        readers = self._readers.get(address, [address])
+        for reader in readers:
+            stored = [self._stored(message, reader) for message in large]
+            # What only one reads goes the way of all others, and is seen on its topic.
+            self._queue.put(address if len(readers) == 1 else reader, stored, delay_s=delay_s)
+
+    def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
+        """As the port says, with the bodies whole.
+
+        While the blob store is away what was received stays here: given back it would count as handed
+        out, and after some twenty times as a message that ends processes.
+        """
+        with self._lock:
+            waiting = self._waiting.pop(address, [])
+        deliveries, rest = waiting[:count_max], waiting[count_max:]
+        try:
+            deliveries = deliveries or self._queue.receive(address, count_max, wait_s)
+            found = [whole for delivery in deliveries if (whole := self._whole(delivery))]
+        except BaseException:
+            rest = deliveries + rest
+            raise
+        finally:
+            if rest:
+                with self._lock:
+                    self._waiting.setdefault(address, []).extend(rest)
+        return found
+
+    def settle(self, deliveries: Sequence[Delivery]) -> None:
+        """As the port says; blobs go last, so that no message is ever without its body."""
+        self._queue.settle([_bare(delivery) for delivery in deliveries])
+        keys = [one.receipt.key for one in deliveries if isinstance(one.receipt, _Fetched)]
+        if keys:
+            self._blobs.delete(keys)
+
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """As the port says."""
+        self._queue.release([_bare(delivery) for delivery in deliveries])
+
+    def depth(self, subscription: Subscription) -> Depth:
+        """As the port says."""
+        return self._queue.depth(subscription)
+
+    def close(self) -> None:
+        """Close the queue below, where it can be closed."""
+        close = getattr(self._queue, "close", None)
+        if close is not None:
+            close()
+
+    def _stored(self, message: Message, reader: str) -> Message:
+        digest = hashlib.sha1(f"{message.id}\n{message.attempt}\n".encode(), usedforsecurity=False)
+        digest.update(message.body)
+        name = digest.hexdigest()
+        key = f"{FOLDER}/{reader}/{name[:2]}/{name[2:4]}/{name}"
+        self._blobs.put(key, message.body, CONTENT_TYPE)
+        return replace(message, body=b"", headers={**message.headers, BODY_BLOB: key})
+
+    def _whole(self, delivery: Delivery) -> Delivery | None:
+        message = delivery.message
+        key = message.headers.get(BODY_BLOB, "")
+        if not key.startswith(f"{FOLDER}/{delivery.address}/"):
+            # No reference, or not to a blob that is this queue's to read and remove.
+            return delivery
+        body = self._blobs.get(key)
+        if body is None:
+            logger.warning("%s came again after it was settled", message.id)
+            self._queue.settle([delivery])
+            return None
+        headers = {name: value for name, value in message.headers.items() if name != BODY_BLOB}
+        whole = replace(message, body=body, headers=headers)
+        return replace(delivery, message=whole, receipt=_Fetched(delivery.receipt, key))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """The receipt of a message whose body lies at `key`."""
+
+    receipt: object
+    key: str
+
+
+def _bare(delivery: Delivery) -> Delivery:
+    """The delivery with the receipt the queue below gave."""
+    if isinstance(delivery.receipt, _Fetched):
+        return replace(delivery, receipt=delivery.receipt.receipt)
+    return delivery
