@@ -41,7 +41,8 @@ from fonds.model.errors import PermanentError
 from fonds.model.file import Kind
 from fonds.ports import Archive
 from fonds.runtime.children import ChildLimits, ChildPool
-from fonds.wiring import open_archive, path_source
+from fonds.wiring.backends import open_archive
+from fonds.wiring.pipelines import path_source
 from sample import write_sample
 
 ROOT = Path(__file__).parents[1]

@@ -14,8 +14,8 @@ from pathlib import Path
 from fonds.cli.main import EXIT_QUARANTINED, cli, run
 from fonds.config import home_folder, load_settings
 from fonds.model.disposition import Reason
-from fonds.runtime.accounting import tally
-from fonds.wiring import backend
+from fonds.runtime.accounts.accounting import tally
+from fonds.wiring.backends import backend
 from sample import write_sample
 
 SAMPLE = Path("sample-crawl")

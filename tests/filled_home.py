@@ -24,7 +24,7 @@ from fonds.model.rows import (
     StoryMetaRow,
 )
 from fonds.ports import Stores
-from fonds.wiring import open_stores
+from fonds.wiring.backends import open_stores
 from home_rows import NOW, Body, archived, cdx_row, ended, entered, file_row, kept, said
 
 HOSTILE_TITLE = "<script>alert('title')</script> & \"quotes\""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,10 @@ from fonds.model.errors import ConfigurationError
 
 ENVIRONMENT_PREFIX = "FONDS_"
 SETTINGS_FILE = "fonds.toml"
+FILE_SUFFIX = "_FILE"
+PORTS = ("queue", "table", "records", "blobs", "index")
+SECRET = re.compile(r"(?<=://)[^/@\s]+(?=@)|(?<=password=)[^&\s]+|(?<=secret=)[^&\s]+")
+HIDDEN = "***"
 DEFAULT_HOME = Path("fonds-data")
 NOT_SETTINGS = frozenset({"FONDS_HOME"})
 
@@ -27,11 +32,14 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    queue: str = Field("sqlite:queue.sqlite", description="URL of the queue")
-    table: str = Field("sqlite:table.sqlite", description="URL of the wide-row table")
-    records: str = Field("sqlite:records.sqlite", description="URL of the SQL records")
-    blobs: str = Field("file:blobs", description="URL of the blob store")
-    index: str = Field("tantivy:index", description="URL of the full-text index")
+    queue: str = Field("sqlite:queue.sqlite", repr=False, description="URL of the queue")
+    table: str = Field("sqlite:table.sqlite", repr=False, description="URL of the wide-row table")
+    records: str = Field("sqlite:records.sqlite", repr=False, description="URL of the SQL records")
+    blobs: str = Field("file:blobs", repr=False, description="URL of the blob store")
+    index: str = Field("tantivy:index", repr=False, description="URL of the full-text index")
+    message_max_bytes: int = Field(
+        900_000, ge=1, description="Largest body on the queue; larger ones lie in the blobs"
+    )
     group: str = Field("fonds", description="Group in the table's name and prefix of topics")
     env: str = Field("local", description="Environment in the table's name and in topics")
     table_version: int = Field(0, ge=0, description="Version in the table's name")
@@ -64,8 +72,11 @@ class Settings(BaseModel):
     private_addresses: bool = Field(
         False, description="Allow fetching from private and loopback addresses"
     )
-    host: str = Field("127.0.0.1", description="Address the web page listens on")
+    host: str = Field("127.0.0.1", description="Address the web page and the metrics listen on")
     port: int = Field(8765, ge=0, le=65535, description="Port the web page listens on")
+    metrics_port: int = Field(
+        0, ge=0, le=65535, description="Port of a worker's /metrics and /healthz; 0 means none"
+    )
 
 
 SETTING_NAMES = tuple(field.alias or name for name, field in Settings.model_fields.items())
@@ -94,9 +105,8 @@ def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Setting
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise ConfigurationError(
-            f"setting {name!r}: {first['msg']} (it is {values.get(name)!r})"
-        ) from error
+        value = without_secrets(repr(values.get(name)))
+        raise ConfigurationError(f"setting {name!r}: {first['msg']} (it is {value})") from None
 
 
 def _from_file(path: Path) -> Mapping[str, Any]:
@@ -108,12 +118,29 @@ def _from_file(path: Path) -> Mapping[str, Any]:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
 
 
+def without_secrets(text: str) -> str:
+    """The text with users and passwords in URLs hidden; what may be shown or logged."""
+    return SECRET.sub(HIDDEN, text)
+
+
 def _from_environment() -> Mapping[str, str]:
-    return {
-        name.removeprefix(ENVIRONMENT_PREFIX).lower(): value
+    found = {
+        name: value
         for name, value in sorted(os.environ.items())
         if name.startswith(ENVIRONMENT_PREFIX) and name not in NOT_SETTINGS
     }
+    return dict(_setting(name, value) for name, value in found.items())
+
+
+def _setting(variable: str, value: str) -> tuple[str, str]:
+    """The setting of a variable; `FONDS_NAME_FILE` names the file that holds the value of NAME."""
+    name = variable.removeprefix(ENVIRONMENT_PREFIX)
+    if not name.endswith(FILE_SUFFIX):
+        return name.lower(), value
+    try:
+        return name.removesuffix(FILE_SUFFIX).lower(), Path(value).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{variable}={value} cannot be read: {error}") from error
 
 
 def _check_known(name: str, origin: str) -> None:

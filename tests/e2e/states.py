@@ -12,7 +12,7 @@ from typing import Any
 from fonds.config import load_settings
 from fonds.formats.warc import read_heads
 from fonds.model.rows import CdxRow, DispositionRow, FateRow, FileMetaRow, PdfMetaRow, StoryMetaRow
-from fonds.wiring import library_subscriptions, open_stores
+from fonds.wiring.backends import every_reader, open_stores
 
 TIMES = {"row_created", "updated", "settled_at", "entered_at"}
 OURS, OUR_PREFIX = "archive/", "fonds-"
@@ -40,9 +40,7 @@ def state(home: Path) -> dict[str, Any]:
             if path.is_file() and ".parts" not in path.parts
         },
         "archive": _archive(home),
-        "left": {
-            one.name: stores.queue.depth(one).pending for one in library_subscriptions(settings)
-        },
+        "left": {one.name: stores.queue.depth(one).pending for one in every_reader(settings)},
     }
 
 

@@ -37,7 +37,9 @@ def test_a_command_answers_in_json_and_takes_a_home(name: str) -> None:
 def test_the_examples_of_a_command_name_options_it_has(name: str) -> None:
     """An example somebody copies must work."""
     command = _command(name)
-    flags = {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
+    within = command.commands.values() if isinstance(command, click.Group) else ()
+    params = [one for each in (command, *within) for one in each.params]
+    flags = {flag for one in params for flag in (*one.opts, *one.secondary_opts)}
     flags |= {flag for one in cli.params for flag in one.opts}
     example = (command.help or "").partition("\b")[2]
     lines = [line.partition("|")[0] for line in example.splitlines() if f"fonds {name}" in line]

@@ -12,7 +12,8 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.step import Pipeline
 from fonds.ports import Stores
 from fonds.runtime.binding import bind, subscriptions
-from fonds.wiring import Readers, build_step, library_steps
+from fonds.wiring.pipelines import build_step, pipeline_steps
+from fonds.wiring.readers import Readers
 from house.tree import PACKAGE, modules
 
 
@@ -88,7 +89,7 @@ def test_wiring_has_a_step_for_every_stage_of_the_library() -> None:
     nothing: object = None
     stores = Stores(*[nothing] * 6, journal="journal")  # type: ignore[arg-type]
     readers = Readers(**dict.fromkeys(Readers.__dataclass_fields__))  # type: ignore[arg-type]
-    steps = library_steps(stores, readers, Settings())
+    steps = pipeline_steps("library", stores, readers, Settings())
     library = next(one for one in PIPELINES if one.name == "library")
     assert [bound.stage.step for bound in bind(library, steps, "x")] == list(steps)
 

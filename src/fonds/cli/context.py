@@ -48,7 +48,7 @@ class App:
 
     def stores(self, settings: Settings | None = None, *, make: bool = False) -> Stores:
         """The stores of the home. Raises ConfigurationError when there is no home yet, unless `make`."""
-        from fonds.wiring import open_stores
+        from fonds.wiring.backends import open_stores
 
         if not make and not self.home.is_dir():
             raise ConfigurationError(

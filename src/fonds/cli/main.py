@@ -21,6 +21,8 @@ EXIT_INTERRUPTED = 130
 
 COMMANDS: dict[str, str] = {
     "ingest": "fonds.cli.commands.ingest",
+    "run": "fonds.cli.commands.work",
+    "work": "fonds.cli.commands.work",
     "extract": "fonds.cli.commands.extract",
     "search": "fonds.cli.commands.search",
     "show": "fonds.cli.commands.show",
@@ -31,6 +33,8 @@ COMMANDS: dict[str, str] = {
     "serve": "fonds.cli.commands.serve",
     "export": "fonds.cli.commands.export",
     "reindex": "fonds.cli.commands.reindex",
+    "topics": "fonds.cli.commands.queue",
+    "queue": "fonds.cli.commands.queue",
 }
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from fonds.cli.context import console
 from fonds.ports import Records
-from fonds.runtime.accounting import tally
+from fonds.runtime.accounts.accounting import tally
 from fonds.runtime.intake import Entered
 
 EVERY_S = 1.0

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fonds.model.disposition import Reason, Weight
-from fonds.runtime.accounting import Tally
+from fonds.runtime.accounts.accounting import Tally
 from fonds.runtime.intake import Entered
 
 

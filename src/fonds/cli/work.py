@@ -16,12 +16,13 @@ from fonds.cli.reckoning import print_reckoning
 from fonds.config import Settings
 from fonds.model.rows import FateRow
 from fonds.ports import Stores
-from fonds.runtime.accounting import summary, tally
+from fonds.runtime.accounts.accounting import summary, tally
 from fonds.runtime.crew import Crew
 from fonds.runtime.intake import Entered, Intake
 
 DELAYED_WAIT_S = 60.0
 LEAVE_OFF_S = 10.0
+PIPELINE = "library"
 SPOOL = "tmp"
 EXIT_INTERRUPTED = 130
 
@@ -33,14 +34,16 @@ def work_off(
 
     What an earlier run left unfinished is worked off with it and is part of the account.
     """
-    from fonds.wiring import close_stores, library_crew, library_intake, open_readers, recover
+    from fonds.wiring.backends import close_stores, recover
+    from fonds.wiring.pipelines import make_crew, make_intake
+    from fonds.wiring.readers import open_readers
 
     recover(stores)
     started, entered = time.monotonic(), _unfinished(stores)
     readers = open_readers(app.home / SPOOL, settings)
-    crew = library_crew(stores, readers, settings)
-    intake = library_intake(stores, settings, crew.stopping)
-    with _stopped_by_signals(crew) as interrupted:
+    crew = make_crew(PIPELINE, stores, readers, settings)
+    intake = make_intake(PIPELINE, stores, settings, crew.stopping)
+    with _stopped_by_signals(crew.request_stop) as interrupted:
         try:
             crew.start()
             with Progress(stores.records, entered, shown=not (app.json or app.quiet)) as progress:
@@ -69,6 +72,29 @@ def work_off(
     return 1 if counted.quarantined else 0
 
 
+def enter_only(
+    app: App, settings: Settings, stores: Stores, feed: Callable[[Intake, Entered], None]
+) -> int:
+    """Enter what `feed` brings for workers elsewhere to work off; returns the exit code."""
+    from fonds.wiring.backends import close_stores
+    from fonds.wiring.pipelines import make_intake
+
+    stopped, entered = threading.Event(), Entered()
+    intake = make_intake(PIPELINE, stores, settings, stopped.is_set)
+    with _stopped_by_signals(stopped.set) as interrupted:
+        feed(intake, entered)
+    close_stores(stores)
+    if app.json:
+        told = {"entered": entered.captures, "inputs": len(entered.input_ids)}
+        echo_json({**told, "known": entered.known})
+    else:
+        console().print(
+            f"{entered.captures:,} captures entered from {len(entered.input_ids):,} inputs"
+            f" ({entered.known:,} records were known before). `fonds status` shows how they fare."
+        )
+    return EXIT_INTERRUPTED if interrupted.is_set() else 0
+
+
 def _unfinished(stores: Stores) -> Entered:
     """The inputs an earlier run did not bring to an end."""
     pending = stores.records.count(FateRow, ("input_id",), {"fate": "pending"})
@@ -93,15 +119,15 @@ def _feed(crew: Crew, enter: Callable[[], None], tick: Callable[[], None]) -> No
 
 
 @contextmanager
-def _stopped_by_signals(crew: Crew) -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM ask the crew to stop; a second one ends the process at once."""
+def _stopped_by_signals(request_stop: Callable[[], None]) -> Iterator[threading.Event]:
+    """SIGINT and SIGTERM ask the work to stop; a second one ends the process at once."""
     interrupted = threading.Event()
 
     def stop(number: int, frame: object) -> None:
         if interrupted.is_set():
             os._exit(EXIT_INTERRUPTED)
         interrupted.set()
-        crew.request_stop()
+        request_stop()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -64,6 +64,7 @@ class Reason(StrEnum):
     EMPTY_BODY = "empty-body", Weight.REFUSED, "no bytes at all"
     TOO_LARGE = "too-large", Weight.REFUSED, "larger than the limit for its kind"
     NO_TEXT = "no-text", Weight.REFUSED, "a page without any text worth keeping"
+    PURGED = "purged", Weight.REFUSED, "a person took its message off the queue"
     IS_FEED = "is-feed", Weight.REFUSED, "a feed or sitemap served as a page"
 
     # Failed: somebody may want to look.

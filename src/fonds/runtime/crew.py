@@ -27,6 +27,7 @@ class Crew:
     """Runs stages of a pipeline in threads; `make_loop` gives each thread its own loop.
 
     `stages` stand in the order of the pipeline, so that looking at them in turn sees every message.
+    `workers` None means what each stage says, and `workers_default` where it says nothing.
     A store that does not answer is waited for; a full one too when the crew is `patient`, else it ends
     the work.
     """
@@ -35,15 +36,17 @@ class Crew:
     stages: Sequence[Bound]
     make_loop: Callable[[Bound], Loop]
     workers_default: int
+    workers: int | None = None
     patient: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _failure: list[BaseException] = field(default_factory=list)
+    _troubles: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
         """Start the threads."""
         for bound in self.stages:
-            for number in range(bound.stage.workers or self.workers_default):
+            for number in range(self.workers or bound.stage.workers or self.workers_default):
                 name = f"{bound.stage.step}-{number}"
                 thread = threading.Thread(
                     target=self._work, args=(self.make_loop(bound),), name=name, daemon=True
@@ -67,6 +70,14 @@ class Crew:
     def failure(self) -> BaseException | None:
         """The error that ended the work, if one did."""
         return self._failure[0] if self._failure else None
+
+    def troubles(self) -> dict[str, str]:
+        """The threads that wait for a store, each with what the store said."""
+        return dict(self._troubles)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the crew is told to stop or has to, `seconds` at most; whether it was."""
+        return self._stop.wait(seconds)
 
     def drain(self, delayed_wait_s: float, tick: Callable[[], None] | None = None) -> int:
         """Wait until nothing is left, or only what is delayed for longer than `delayed_wait_s`.
@@ -114,15 +125,16 @@ class Crew:
             loop.give_back()
 
     def _work_until_stopped(self, loop: Loop) -> None:
-        pause_s = PAUSE_FIRST_S
+        pause_s, name = PAUSE_FIRST_S, threading.current_thread().name
         while not self._stop.is_set():
             try:
                 loop.turn(WAIT_S)
+                self._troubles.pop(name, None)
                 pause_s = PAUSE_FIRST_S
             except (TransientError, StorageFullError) as error:
                 if isinstance(error, StorageFullError) and not self.patient:
                     raise
-                step = loop.bound.stage.step
+                step, self._troubles[name] = loop.bound.stage.step, str(error)
                 logger.warning(
                     "%s: %s; again in %.0f s", step, error, pause_s, extra={"step": step}
                 )

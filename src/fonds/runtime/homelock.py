@@ -1,4 +1,4 @@
-"""One worker process for one home: the second is refused, and told who holds it."""
+"""Who may work on a home: one process alone, or any number that share it; the other kind is refused."""
 
 from __future__ import annotations
 
@@ -13,25 +13,32 @@ LOCK_FILE = "lock"
 
 
 class HomeLock:
-    """Held while the context lasts; the kernel lets go when the process ends, however it ends."""
+    """Held while the context lasts; the kernel lets go when the process ends, however it ends.
 
-    def __init__(self, home: Path) -> None:
+    `shared` is for processes that do no harm beside each other: workers of single steps, and whole
+    pipelines whose stores are all on servers.
+    """
+
+    def __init__(self, home: Path, *, shared: bool = False) -> None:
         self._path = home / LOCK_FILE
+        self._shared = shared
         self._handle: int | None = None
 
     def __enter__(self) -> HomeLock:
         """Raises ConfigurationError when another process works on the home."""
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
+            holder = os.read(handle, 32).decode("ascii", "replace").strip()
             os.close(handle)
             raise ConfigurationError(
-                f"{self._path.parent} is in use by process {holder}. Wait for it, or choose another --home."
+                f"{self._path.parent} is in use by {holder or 'workers'}."
+                " Wait for it, or choose another --home."
             ) from error
         os.ftruncate(handle, 0)
-        os.write(handle, str(os.getpid()).encode())
+        if not self._shared:
+            os.write(handle, f"process {os.getpid()}".encode())
         self._handle = handle
         return self
 

@@ -29,7 +29,7 @@ class LargeBodies:
 
     def __init__(self, queue: Queue, blobs: Blobs, limit_bytes: int) -> None:
         self._queue = queue
-        self._blobs = blobs
+        self.blobs = blobs
         self._limit_bytes = limit_bytes
         self._readers: dict[str, list[str]] = defaultdict(list)
         self._lock = threading.Lock()
@@ -83,7 +83,7 @@ class LargeBodies:
         self._queue.settle([_bare(delivery) for delivery in deliveries])
         keys = [one.receipt.key for one in deliveries if isinstance(one.receipt, _Fetched)]
         if keys:
-            self._blobs.delete(keys)
+            self.blobs.delete(keys)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """As the port says."""
@@ -104,7 +104,7 @@ class LargeBodies:
         digest.update(message.body)
         name = digest.hexdigest()
         key = f"{FOLDER}/{reader}/{name[:2]}/{name[2:4]}/{name}"
-        self._blobs.put(key, message.body, CONTENT_TYPE)
+        self.blobs.put(key, message.body, CONTENT_TYPE)
         return replace(message, body=b"", headers={**message.headers, BODY_BLOB: key})
 
     def _whole(self, delivery: Delivery) -> Delivery | None:
@@ -113,7 +113,7 @@ class LargeBodies:
         if not key.startswith(f"{FOLDER}/{delivery.address}/"):
             # No reference, or not to a blob that is this queue's to read and remove.
             return delivery
-        body = self._blobs.get(key)
+        body = self.blobs.get(key)
         if body is None:
             logger.warning("%s came again after it was settled", message.id)
             self._queue.settle([delivery])

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Records
-from fonds.runtime.accounting import FailureGroup, broken_inputs, failure_groups, tally
+from fonds.runtime.accounts.accounting import FailureGroup, broken_inputs, failure_groups, tally
 from fonds.web.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page
 

@@ -20,8 +20,8 @@ from fonds.model.rows import (
     StoryMetaRow,
 )
 from fonds.ports import Stores
-from fonds.runtime.accounting import fates
-from fonds.runtime.dossier import Dossier, dossier, resolve
+from fonds.runtime.accounts.accounting import fates
+from fonds.runtime.accounts.dossier import Dossier, dossier, resolve
 from fonds.web.records import Record, record
 from fonds.web.rendering import OpenStores, cut, how_many, link, page, size, web_url
 

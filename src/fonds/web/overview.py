@@ -11,7 +11,13 @@ from starlette.responses import HTMLResponse
 
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Records, Stores
-from fonds.runtime.accounting import Tally, failure_groups, files_by_type, newest_input, tally
+from fonds.runtime.accounts.accounting import (
+    Tally,
+    failure_groups,
+    files_by_type,
+    newest_input,
+    tally,
+)
 from fonds.web.charts import Band, Part, flow, meter, share, strip
 from fonds.web.failures import Failure, failure
 from fonds.web.rendering import OpenStores, how_many, link, page

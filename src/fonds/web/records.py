@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 from fonds.model.disposition import Reason
 from fonds.model.rows import CaptureRow, FateRow, FileMetaRow
 from fonds.ports import Records
-from fonds.runtime.accounting import counted, fates
+from fonds.runtime.accounts.accounting import counted, fates
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 
 PAGE_SIZE = 50

@@ -105,6 +105,21 @@ class RaisesOnce:
 
 
 @dataclass
+class Spy:
+    """Notes the calls of both stores in one list."""
+
+    real: Any
+    calls: list[str]
+
+    def __getattr__(self, name: str) -> Any:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            self.calls.append(f"{name} {args[0]}" if isinstance(args[0], str) else name)
+            return getattr(self.real, name)(*args, **kwargs)
+
+        return called
+
+
+@dataclass
 class Workplace:
     """Queue and records of one test, and what is asked of them over and over."""
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import CaptureRow, DispositionRow, FileMetaRow, InputRow
-from fonds.runtime.accounting import (
+from fonds.runtime.accounts.accounting import (
     Tally,
     broken_inputs,
     counted,

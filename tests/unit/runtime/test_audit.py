@@ -26,7 +26,7 @@ from fonds.model.rows import (
 )
 from fonds.model.step import Result
 from fonds.ports import Stores
-from fonds.runtime.audit import MISSING_MAX, as_json, audit
+from fonds.runtime.accounts.audit import MISSING_MAX, as_json, audit
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.index.tantivy_index import TantivyIndex
 from fonds.stores.table.sqlite import SqliteTable

@@ -42,7 +42,7 @@ def _crew(
     def make_loop(bound: Bound) -> Loop:
         return place.loop(bound=bound, queue=queue)
 
-    return Crew(place.queue, stages, make_loop, workers, patient)
+    return Crew(place.queue, stages, make_loop, workers, patient=patient)
 
 
 def test_everything_is_worked_off_through_all_stages(place: Workplace) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from fonds.model.errors import (
     ConfigurationError,
     DamagedInputError,
     LimitError,
-    StorageFullError,
     StoreUnavailableError,
     TransientError,
 )
@@ -30,11 +28,10 @@ from fonds.runtime.working import (
     DETAIL_MAX_CHARS,
     REDELIVERIES_MAX,
     RETURNS_MAX,
-    WAITS_MAX,
     RetryPolicy,
 )
 
-from .conftest import RETRY, Double, Number, RaisesOnce, Workplace, double, doubles
+from .conftest import RETRY, Double, Number, RaisesOnce, Spy, Workplace, double, doubles
 
 
 def test_a_message_is_handed_on_written_down_and_settled(place: Workplace) -> None:
@@ -60,21 +57,6 @@ def test_a_step_that_brings_nothing_forth_promises_nothing(place: Workplace) -> 
     row = place.row("id-001")
     assert row is not None
     assert (row.emitted, row.emitted_count, row.sha1hex) == ((), 0, None)
-
-
-@dataclass
-class Spy:
-    """Notes the calls of both stores in one list."""
-
-    real: Any
-    calls: list[str]
-
-    def __getattr__(self, name: str) -> Any:
-        def called(*args: Any, **kwargs: Any) -> Any:
-            self.calls.append(f"{name} {args[0]}" if isinstance(args[0], str) else name)
-            return getattr(self.real, name)(*args, **kwargs)
-
-        return called
 
 
 def test_what_comes_of_a_message_is_put_before_it_is_written_down_and_settled(
@@ -339,88 +321,6 @@ def test_when_giving_back_fails_the_first_fault_is_told(
     with pytest.raises(ConfigurationError, match=r"^no such queue$"):
         loop.turn(0.0)
     assert "could not give back: still deaf" in caplog.text
-
-
-def test_while_a_store_is_away_messages_wait_in_hand_and_nothing_is_counted(
-    place: Workplace,
-) -> None:
-    ids = place.enter(*range(3))
-    tried: list[int] = []
-
-    def away_at_first(item: Number) -> Result:
-        tried.append(item.value)
-        if tried.count(1) < 3 and item.value == 1:
-            raise StoreUnavailableError("away")
-        return double(item)
-
-    loop = place.loop(away_at_first)
-    for _ in range(2):
-        with pytest.raises(StoreUnavailableError):
-            loop.turn(0.0)
-        assert (place.depth().in_hand, place.depth().delayed) == (3, 0)
-    assert loop.turn(0.0) == 3
-    assert tried == [0, 1, 1, 1, 2]
-    assert place.ended() == dict.fromkeys(ids, ("done", None))
-    assert place.row("id-001").attempt == 0  # type: ignore[union-attr]
-
-
-def test_a_batch_is_not_tried_message_by_message_while_its_store_is_away(
-    place: Workplace,
-) -> None:
-    place.enter(*range(5))
-    sizes: list[int] = []
-
-    def away(items: Sequence[Number]) -> list[Result]:
-        sizes.append(len(items))
-        raise StoreUnavailableError("away")
-
-    with pytest.raises(StoreUnavailableError):
-        place.loop(away, batch=True).turn(0.0)
-    assert sizes == [5, 1]
-
-
-def test_a_message_no_store_can_take_does_not_hold_the_others_for_ever(place: Workplace) -> None:
-    place.enter(*range(3))
-
-    def chokes(items: Sequence[Number]) -> list[Result]:
-        if any(item.value == 1 for item in items):
-            raise StoreUnavailableError("timed out")
-        return doubles(items)
-
-    loop = place.loop(chokes, batch=True)
-    for _ in range(WAITS_MAX):
-        with pytest.raises(StoreUnavailableError):
-            loop.turn(0.0)
-    assert loop.turn(0.0) == 3
-    assert place.ended() == {
-        "id-000": ("done", None),
-        "id-001": ("retried", "store-unavailable"),
-        "id-002": ("done", None),
-    }
-
-
-def test_what_was_handed_on_is_not_handed_on_again_while_the_records_are_away(
-    place: Workplace,
-) -> None:
-    place.enter(1)
-    calls: list[str] = []
-    away = RaisesOnce(place.records, "put", StoreUnavailableError("away"))
-    loop = place.loop(queue=Spy(place.queue, calls), records=away)
-    with pytest.raises(StoreUnavailableError):
-        loop.turn(0.0)
-    assert loop.turn(0.0) == 1
-    assert calls == ["receive double-in", "put t.doubles", "settle"]
-
-
-def test_a_full_store_keeps_the_batch_in_hand(place: Workplace) -> None:
-    place.enter(1)
-    full = RaisesOnce(place.records, "put", StorageFullError("no room"))
-    loop = place.loop(records=full)
-    with pytest.raises(StorageFullError):
-        loop.turn(0.0)
-    assert place.depth().in_hand == 1
-    assert loop.turn(0.0) == 1
-    assert place.ended() == {"id-001": ("done", None)}
 
 
 def test_each_batch_settled_is_told_to_the_observer(place: Workplace) -> None:

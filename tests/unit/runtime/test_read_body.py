@@ -13,7 +13,7 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
-from fonds.runtime.dossier import Dossier, dossier, read_body
+from fonds.runtime.accounts.dossier import Dossier, dossier, read_body
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from fonds.model.keys import text_blob_key
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.model.rows import CaptureRow, FileMetaRow, PdfMetaRow, StoryMetaRow
 from fonds.model.story import ContentMetadata, Parsed, RssEntry, Story
-from fonds.runtime import reindexing
-from fonds.runtime.reindexing import Reindexed, expected_count, reindex
+from fonds.runtime.accounts import reindexing
+from fonds.runtime.accounts.reindexing import Reindexed, expected_count, reindex
 from fonds.steps.import_story import ImportStory
 from fonds.steps.persist_file import PersistFile
 from fonds.steps.persist_pdf_text import PersistPdfText

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json
-from fonds.config import Settings
+from fonds.config import Settings, without_secrets
 from fonds.model.errors import FondsError
 
 FREE_MIN_BYTES = 1024**3
@@ -41,7 +41,10 @@ def doctor(app: App) -> int:
     """
     settings = app.settings()
     findings = list(_look(app, settings))
-    values = settings.model_dump(by_alias=True)
+    values = {
+        name: without_secrets(value) if isinstance(value, str) else value
+        for name, value in settings.model_dump(by_alias=True).items()
+    }
     if app.json:
         echo_json({"findings": findings, "settings": values, "home": str(app.home)})
     else:
@@ -76,7 +79,8 @@ def _stores(app: App, settings: Settings) -> Finding:
 
 def _readers(app: App, settings: Settings) -> Finding:
     """Starts an isolated reader and lets it read a page."""
-    from fonds.wiring import now, open_readers
+    from fonds.wiring.pipelines import now
+    from fonds.wiring.readers import open_readers
 
     page = b"<html><title>Fit</title><body><p>" + b"The reader is fit to work today. " * 20
     readers = open_readers(app.home / "tmp", settings)

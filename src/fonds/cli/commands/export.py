@@ -16,7 +16,7 @@ from fonds import __version__
 from fonds.cli.context import App, command, console
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
-from fonds.runtime.exporting import FIELDS, exported
+from fonds.runtime.accounts.exporting import FIELDS, exported
 
 CHUNK = 500
 Writer = Callable[[Iterator[dict[str, Any]], BinaryIO], int]
@@ -46,7 +46,7 @@ def export(
     fonds export > library.jsonl
     fonds export --format parquet --out library.parquet --kind pdf
     """
-    from fonds.wiring import now
+    from fonds.wiring.pipelines import now
 
     if form == "parquet" and out is None:
         raise click.UsageError(

@@ -40,7 +40,9 @@ def extract(app: App, paths: tuple[str, ...], warc_base: str | None) -> int:
     fonds extract paper.pdf
     fonds extract crawl.warc.gz | jq -r 'select(.kind == "story") | .story.content_metadata.article_title'
     """
-    from fonds.wiring import cores, open_archive, open_readers, path_source, reading_steps
+    from fonds.wiring.backends import open_archive
+    from fonds.wiring.pipelines import path_source, reading_steps
+    from fonds.wiring.readers import cores, open_readers
 
     settings = app.settings(warc_base=warc_base)
     failed = False

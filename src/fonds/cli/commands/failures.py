@@ -9,7 +9,7 @@ from fonds.cli.context import App, command, console, echo_json
 from fonds.cli.work import work_off
 from fonds.model.disposition import Reason
 from fonds.model.message import Message
-from fonds.runtime.accounting import failure_groups, fates
+from fonds.runtime.accounts.accounting import failure_groups, fates
 from fonds.runtime.homelock import HomeLock
 from fonds.runtime.quarantine import release
 
@@ -99,12 +99,14 @@ def _retry(app: App, reason: str | None, step: str | None, keys: tuple[str, ...]
         fits = reason in (None, message.headers.get("reason"))
         return fits and (not keys or message.key in keys or message.id in keys)
 
-    with HomeLock(app.home):
-        from fonds.wiring import library_subscriptions, now
+    from fonds.wiring.backends import every_reader, on_servers
+
+    with HomeLock(app.home, shared=on_servers(settings)):
+        from fonds.wiring.pipelines import now
 
         count = sum(
             release(stores.queue, stores.records, one, wanted, now)
-            for one in library_subscriptions(settings)
+            for one in every_reader(settings)
             if step in (None, one.name)
         )
         if not count:

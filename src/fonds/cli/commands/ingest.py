@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from fonds.cli import work
 from fonds.cli.context import App, command
 from fonds.cli.inbox import expand_paths
-from fonds.cli.work import work_off
 from fonds.runtime.homelock import HomeLock
 
 
@@ -17,7 +17,10 @@ from fonds.runtime.homelock import HomeLock
 @click.option("--warc-base", metavar="DIR|URL", help="Where the WARCs named by a CDX are.")
 @click.option("--collection", metavar="NAME", help="Collection the documents belong to.")
 @click.option("--copy", is_flag=True, default=None, help="Copy bodies out of WARCs into ours.")
-def ingest(app: App, paths: tuple[str, ...], **flags: Any) -> int:
+@click.option(
+    "--enter-only", is_flag=True, help="Enter the captures and leave the work to workers."
+)
+def ingest(app: App, paths: tuple[str, ...], enter_only: bool, **flags: Any) -> int:
     """Take in WARC, ARC, CDX, ZIP, PDF and HTML files, and folders of them.
 
     Each is recognised by its content. `@list` names a file with one path a line, `-` is standard input.
@@ -28,14 +31,17 @@ def ingest(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     fonds ingest crawl.warc.gz papers/ "old pages.zip"
     fonds ingest --warc-base /archive/warcs index.cdx
     fonds ingest @paths.txt --collection elections
+    fonds ingest --enter-only /archive/2026   # and `fonds work STEP` elsewhere
     curl -s https://example.org/paper.pdf | fonds ingest -
     """
     settings = app.settings(**flags)
     found = expand_paths(paths, app.home)
     app.home.mkdir(parents=True, exist_ok=True)
-    with HomeLock(app.home):
-        from fonds.wiring import path_source
+    from fonds.wiring.backends import on_servers
+    from fonds.wiring.pipelines import path_source
 
+    with HomeLock(app.home, shared=enter_only or on_servers(settings)):
         source = path_source(found, app.home, settings)
         stores = app.stores(settings, make=True)
-        return work_off(app, settings, stores, lambda intake, entered: intake.run(source, entered))
+        act = work.enter_only if enter_only else work.work_off
+        return act(app, settings, stores, lambda intake, entered: intake.run(source, entered))

@@ -12,9 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from fonds.cli.context import App, command, console, echo_json
 from fonds.config import Settings
 from fonds.ports import Records, Stores
+from fonds.runtime.accounts.reindexing import Reindexed, expected_count
+from fonds.runtime.accounts.reindexing import reindex as work_through
 from fonds.runtime.homelock import HomeLock
-from fonds.runtime.reindexing import Reindexed, expected_count
-from fonds.runtime.reindexing import reindex as work_through
 
 TEXTLESS_NAMED_MAX = 5
 
@@ -31,7 +31,7 @@ def reindex(app: App) -> int:
     fonds reindex
     fonds reindex --json
     """
-    from fonds.wiring import close_stores
+    from fonds.wiring.backends import close_stores
 
     started = time.monotonic()
     settings = app.settings()
@@ -54,7 +54,7 @@ def reindex(app: App) -> int:
 
 def _reindexed(app: App, settings: Settings, stores: Stores) -> tuple[Stores, Reindexed]:
     """In place; where the index cannot be used, or holds what nothing else knows, from an empty one."""
-    from fonds.wiring import set_index_aside
+    from fonds.wiring.backends import set_index_aside
 
     with _progress(app, stores.records) as tick:
         first = work_through(stores.records, stores.blobs, stores.index, tick)

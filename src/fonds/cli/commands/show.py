@@ -14,7 +14,7 @@ from rich.table import Table
 from fonds.cli.context import App, command, console, echo_json
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
-from fonds.runtime.dossier import Dossier, dossier, read_body, resolve
+from fonds.runtime.accounts.dossier import Dossier, dossier, read_body, resolve
 
 TEXT_SHOWN_CHARS = 600
 

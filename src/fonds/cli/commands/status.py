@@ -11,8 +11,8 @@ from rich.table import Table
 from fonds.cli.context import App, command, console, echo_json
 from fonds.cli.reckoning import reckoning_table
 from fonds.model.message import Depth
-from fonds.runtime import audit as auditing
-from fonds.runtime.accounting import files_by_type, newest_input, tally
+from fonds.runtime.accounts import audit as auditing
+from fonds.runtime.accounts.accounting import files_by_type, newest_input, tally
 
 
 @command("status")
@@ -23,12 +23,12 @@ def status(app: App) -> int:
     fonds status
     fonds status --json
     """
-    from fonds.wiring import library_subscriptions
+    from fonds.wiring.backends import every_reader
 
     settings = app.settings()
     stores = app.stores(settings)
     counted, kinds = tally(stores.records), files_by_type(stores.records)
-    depths = {one.name: stores.queue.depth(one) for one in library_subscriptions(settings)}
+    depths = {one.name: stores.queue.depth(one) for one in every_reader(settings)}
     indexed = stores.index.count()
     if app.json:
         newest = newest_input(stores.records)
@@ -76,10 +76,10 @@ def audit(app: App) -> int:
     fonds audit
     fonds audit --json | jq .missing
     """
-    from fonds.wiring import library_subscriptions
+    from fonds.wiring.backends import every_reader
 
     settings = app.settings()
-    found = auditing.audit(app.stores(settings), library_subscriptions(settings))
+    found = auditing.audit(app.stores(settings), every_reader(settings))
     if app.json:
         echo_json(auditing.as_json(found))
         return 0 if found.balanced else 1

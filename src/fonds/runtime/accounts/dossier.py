@@ -22,7 +22,7 @@ from fonds.model.rows import (
     StoryMetaRow,
 )
 from fonds.ports import Stores
-from fonds.runtime.accounting import history
+from fonds.runtime.accounts.accounting import history
 
 CAPTURES_MAX = 1000
 REVISIT_MIME = "warc/revisit"

@@ -1,0 +1,270 @@
+"""`fonds queue` and `fonds topics`: what waits and what people may do to it, what travels where."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.context import App, command, console, echo_json, global_options
+from fonds.config import without_secrets
+from fonds.model.disposition import Reason
+from fonds.model.message import Delivery, Message, Subscription
+from fonds.ports import Queue
+from fonds.runtime import dumping
+from fonds.runtime.quarantine import release as release_quarantine
+
+SHOWN_CHARS = 300
+KEEP_MAX = 1000
+
+
+@click.group("queue")
+@click.pass_context
+def queue(ctx: click.Context, /, **flags: Any) -> None:
+    """Look at the queue, take messages off it into a file and put them back.
+
+    ADDRESS is a step's name or NAME-in for what waits for it, NAME-quar for what it set apart.
+
+    \b
+    fonds queue list
+    fonds queue peek extract_pdf-quar
+    fonds queue dump extract_pdf-quar stuck.warc.gz
+    fonds queue load stuck.warc.gz --to extract_pdf
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+queue.params += global_options()
+
+
+@command("list")
+def list_(app: App) -> int:
+    """How many messages wait for each step.
+
+    \b
+    fonds queue list
+    fonds queue list --json
+    """
+    waiting, subscriptions = _open(app)
+    depths = [(one, waiting.depth(one)) for one in subscriptions]
+    if app.json:
+        for one, depth in depths:
+            echo_json({"subscription": one.name, "topic": one.topic, "depth": depth})
+        return 0
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Step")
+    for title in ("Ready", "In hand", "Delayed", "Quarantined"):
+        table.add_column(title, justify="right")
+    for one, depth in depths:
+        counts = (depth.ready, depth.in_hand, depth.delayed, depth.quarantined)
+        table.add_row(one.name, *(f"{count:,}" for count in counts))
+    console().print(table)
+    return 0
+
+
+@command("peek")
+@click.argument("address")
+@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True)
+def peek(app: App, address: str, count: int) -> int:
+    """Show the first messages that wait, and give them back.
+
+    Each then counts as handed out once more; one that was handed out 20 times and never settled is set
+    apart by its step.
+
+    \b
+    fonds queue peek parse_story
+    fonds queue peek extract_pdf-quar --count 20 --json
+    """
+    waiting, subscriptions = _open(app)
+    place = dumping.readable_address(address, subscriptions)
+    seen = dumping.peek(waiting, place, count)
+    for delivery in seen:
+        _show(app, delivery)
+    if not seen and not app.json:
+        console().print(f"Nothing is ready at {place}.")
+    return 0
+
+
+@command("dump")
+@click.argument("address")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--max", "count_max", type=click.IntRange(1), help="Not more than so many.")
+@click.option("--keep", is_flag=True, help="Leave them on the queue (1,000 at most).")
+def dump(app: App, address: str, file: Path, count_max: int | None, keep: bool) -> int:
+    """Take messages off the queue into a WARC file, each once it is safely on the disk.
+
+    Until they are loaded again `fonds audit` misses them.
+
+    \b
+    fonds queue dump extract_pdf-quar stuck.warc.gz
+    fonds queue dump parse_story sample.warc.gz --max 100 --keep
+    """
+    waiting, subscriptions = _open(app)
+    place = dumping.readable_address(address, subscriptions)
+    if keep:
+        count_max = min(count_max or KEEP_MAX, KEEP_MAX)
+    try:
+        with file.open("xb") as out:
+            batches = dumping.dump(waiting, place, out, count_max=count_max, keep=keep)
+            return _told(app, batches, f"written to {file}")
+    except FileExistsError:
+        raise click.UsageError(f"{file} is there already; choose another name") from None
+    except OSError as error:
+        raise click.UsageError(f"{file} cannot be written: {error.strerror}") from error
+
+
+@command("load")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--to", metavar="ADDRESS", help="Put them here, not where they were taken from.")
+def load(app: App, file: Path, to: str | None) -> int:
+    """Put the messages of a dump back on the queue. Twice does no harm.
+
+    \b
+    fonds queue load stuck.warc.gz --to extract_pdf
+    """
+    waiting, subscriptions = _open(app)
+    return _told(app, dumping.load(waiting, file, subscriptions, to), "put on the queue")
+
+
+@command("purge")
+@click.argument("address")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def purge(app: App, address: str, yes: bool) -> int:
+    """Throw away what waits. Each message ends as dropped, with the reason `purged`.
+
+    \b
+    fonds queue purge extract_pdf-quar --yes
+    """
+    from fonds.wiring.backends import every_reader
+    from fonds.wiring.pipelines import now
+
+    settings = app.settings()
+    stores, subscriptions = app.stores(settings), every_reader(settings)
+    place = dumping.readable_address(address, subscriptions)
+    whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
+    if not yes:
+        depth = stores.queue.depth(whose)
+        count = depth.quarantined if place == whose.quarantine else depth.ready
+        click.confirm(f"Throw away about {count:,} messages at {place}?", abort=True)
+    batches = dumping.purge(stores.queue, stores.records, place, whose, now)
+    return _told(app, batches, "thrown away")
+
+
+@command("release")
+@click.argument("step")
+@click.option("--reason", type=click.Choice([str(reason) for reason in Reason]), metavar="REASON")
+def release(app: App, step: str, reason: str | None) -> int:
+    """Put what a step set apart back to work; workers take it up.
+
+    `fonds failures retry` does the same and works it off itself.
+
+    \b
+    fonds queue release extract_pdf --reason timeout
+    """
+    from fonds.wiring.backends import every_reader
+    from fonds.wiring.pipelines import now
+
+    settings = app.settings()
+    stores, subscriptions = app.stores(settings), every_reader(settings)
+    name = step.removesuffix("-quar")
+    dumping.readable_address(name, subscriptions)
+    whose = next(one for one in subscriptions if one.name == name)
+
+    def wanted(message: Message) -> bool:
+        return reason in (None, message.headers.get("reason"))
+
+    count = release_quarantine(stores.queue, stores.records, whose, wanted, now)
+    return _told(app, [count], "put back to work")
+
+
+for one in (list_, peek, dump, load, purge, release):
+    queue.add_command(one)
+
+
+@command("topics")
+@click.argument("action", type=click.Choice(["list", "create"]), default="list")
+def topics(app: App, action: str) -> int:
+    """List the topics and their readers; `create` makes them all on the queue.
+
+    Every command makes what it needs; `create` is for whoever wants the topics there beforehand, or
+    may not make them with the rights of the workers. Again is harmless.
+
+    \b
+    fonds topics
+    fonds topics create --set queue=kafka://broker:9092
+    """
+    from fonds.wiring.backends import close_queue, every_reader, open_queue
+
+    settings = app.settings()
+    subscriptions = every_reader(settings)
+    if action == "create":
+        close_queue(open_queue(app.home, settings))
+    if app.json:
+        for one in subscriptions:
+            echo_json(one)
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for title in ("Topic", "Read by", "Partitions", "Compression", "Kept"):
+        table.add_column(title, no_wrap=True)
+    for one in subscriptions:
+        traits = one.traits
+        kept = "newest by key" if traits.compacted else "all"
+        table.add_row(one.topic, one.name, str(traits.partitions), traits.compression, kept)
+    screen = console()
+    screen.print(table, crop=False)
+    if action == "create":
+        screen.print(f"\nAll are there, on {without_secrets(settings.queue)}.")
+    return 0
+
+
+def _open(app: App) -> tuple[Queue, list[Subscription]]:
+    """The queue alone: no other store need be there."""
+    from fonds.wiring.backends import every_reader, open_queue
+
+    settings = app.settings()
+    return open_queue(app.home, settings), every_reader(settings)
+
+
+def _told(app: App, batches: Iterable[int], what: str) -> int:
+    count = 0
+    for size in batches:
+        count += size
+    if app.json:
+        echo_json({"messages": count})
+    else:
+        console().print(f"{count:,} messages {what}.")
+    return 0
+
+
+def _show(app: App, delivery: Delivery) -> None:
+    message = delivery.message
+    if app.json:
+        try:
+            body = {"body": message.body.decode("utf-8")}
+        except UnicodeDecodeError:
+            body = {"body_base64": base64.b64encode(message.body).decode("ascii")}
+        echo_json(
+            {
+                "id": message.id,
+                "key": message.key,
+                "attempt": message.attempt,
+                "redelivered": delivery.redelivered,
+                "headers": dict(message.headers),
+                **body,
+            }
+        )
+        return
+    screen = console()
+    screen.print(
+        f"[bold]{escape(message.id)}[/bold] {escape(message.key)} attempt {message.attempt},"
+        f" {len(message.body):,} bytes"
+    )
+    for name, value in message.headers.items():
+        screen.print(f"  {escape(name)}: {escape(value[:SHOWN_CHARS])}")
+    text = message.body[: 4 * SHOWN_CHARS].decode("utf-8", "replace")[:SHOWN_CHARS]
+    screen.print("  " + escape("".join(c if c.isprintable() else "·" for c in text)))

@@ -1,0 +1,146 @@
+"""A process that works until it is told to stop: for services, with JSON logs, metrics and health."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from pythonjsonlogger.json import JsonFormatter
+
+from fonds.cli.context import App
+from fonds.cli.work import SPOOL
+from fonds.config import Settings, without_secrets
+from fonds.model.disposition import Verdict
+from fonds.model.rows import DispositionRow
+from fonds.runtime.crew import Crew
+from fonds.runtime.homelock import HomeLock
+from fonds.runtime.metrics import Metrics, Watchtower
+
+logger = logging.getLogger("fonds.worker")
+
+LOOK_EVERY_S = 60.0
+DETAIL_LOGGED_CHARS = 300
+FIELDS = "%(levelname)s %(name)s %(threadName)s %(message)s"
+
+
+def log_as_json() -> None:
+    """From now on log to standard error, one JSON object a line, in UTC, from INFO on."""
+    handler = logging.StreamHandler(sys.stderr)
+    names = {"levelname": "level", "name": "logger", "threadName": "thread"}
+    handler.setFormatter(JsonFormatter(FIELDS, rename_fields=names, timestamp="time"))
+    handler.addFilter(_hide_secrets)
+    root = logging.getLogger()
+    root.handlers = [handler]
+    logging.getLogger("fonds").setLevel(logging.INFO)
+
+
+def _hide_secrets(record: logging.LogRecord) -> bool:
+    """Take users and passwords out of URLs; nothing is kept back for it."""
+    record.msg, record.args = without_secrets(record.getMessage()), ()
+    return True
+
+
+def _observe(metrics: Metrics, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
+    """Count a batch, and log each message that did not simply go on."""
+    metrics.observe(step, rows, seconds)
+    for row in rows:
+        usual = row.verdict == Verdict.DONE
+        logger.log(
+            logging.DEBUG if usual else logging.INFO,
+            row.verdict,
+            extra={
+                "message_id": row.capture_id,
+                "step": step,
+                "reason": row.reason,
+                "detail": row.detail[:DETAIL_LOGGED_CHARS],
+                "sha1hex": row.sha1hex,
+            },
+        )
+
+
+def serve(
+    app: App,
+    settings: Settings,
+    pipeline: str,
+    *,
+    steps: Collection[str] | None,
+    workers: int | None,
+    shared: bool,
+) -> int:
+    """Work off a pipeline, or some of its steps, until SIGTERM or SIGINT; returns the exit code.
+
+    Stores that are away or full are waited for. Told to stop, the threads finish what they have in
+    hand; what takes longer than a few seconds is given back.
+    """
+    from fonds.wiring.backends import close_stores, every_reader, recover
+    from fonds.wiring.pipelines import make_crew
+    from fonds.wiring.readers import open_readers
+
+    log_as_json()
+    app.home.mkdir(parents=True, exist_ok=True)
+    with HomeLock(app.home, shared=shared):
+        stores = app.stores(settings, make=True)
+        recover(stores)
+        readers = open_readers(app.home / SPOOL, settings)
+        metrics = Metrics()
+        metrics.watch(stores.queue, every_reader(settings))
+        crew = make_crew(
+            pipeline,
+            stores,
+            readers,
+            settings,
+            steps=steps,
+            workers=workers,
+            patient=True,
+            observe=partial(_observe, metrics),
+        )
+        with _watched(settings, metrics, crew):
+            ended = _run(crew)
+        if ended:
+            readers.close()
+            stores.archive.finish()
+        close_stores(stores)
+        logger.info("stopped", extra={"finished": ended})
+        if (failure := crew.failure()) is not None:
+            raise failure
+        if not ended:
+            # A reader is still at work in a thread; what it held was given back with the queue.
+            os._exit(0)
+    return 0
+
+
+def _run(crew: Crew) -> bool:
+    """Work until a signal, or until the crew cannot go on; whether all threads had left off."""
+
+    def stop(number: int, frame: object) -> None:
+        logger.info("told to stop", extra={"signal": signal.Signals(number).name})
+        crew.request_stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        crew.start()
+        logger.info("at work", extra={"steps": [one.stage.step for one in crew.stages]})
+        while not crew.wait(LOOK_EVERY_S):
+            pass
+        return crew.stop()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _watched(settings: Settings, metrics: Metrics, crew: Crew) -> Iterator[None]:
+    """With `/metrics` and `/healthz` when a port is set for them."""
+    if not settings.metrics_port:
+        yield
+        return
+    tower = Watchtower(settings.host, settings.metrics_port, metrics, crew.troubles)
+    try:
+        yield
+    finally:
+        tower.close()

@@ -1,0 +1,1 @@
+"""What became of everything, told from the stores: counts, proof, histories, exports, the index anew."""

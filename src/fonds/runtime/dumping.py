@@ -1,0 +1,149 @@
+"""What people's tools do to a queue: look, write messages to a file and put them back, throw away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from fonds.formats.message_record import MessageWriter, read_messages
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.errors import ConfigurationError
+from fonds.model.message import Delivery, Message, Subscription
+from fonds.model.rows import DispositionRow
+from fonds.ports import Queue, Records
+
+BATCH_MAX = 200
+FIRST_WAIT_S = 5.0
+WAIT_S = 0.5
+
+
+def readable_address(word: str, subscriptions: Sequence[Subscription]) -> str:
+    """The address a person means: `NAME` or `NAME-in`, or `NAME-quar`.
+
+    Raises ConfigurationError for any other, with those there are.
+    """
+    for subscription in subscriptions:
+        if word in (subscription.name, subscription.incoming):
+            return subscription.incoming
+        if word == subscription.quarantine:
+            return word
+        if word == subscription.delay:
+            raise ConfigurationError(
+                f"what waits in {word} comes to {subscription.incoming} by itself; look there"
+            )
+    known = ", ".join(f"{one.incoming}, {one.quarantine}" for one in subscriptions)
+    raise ConfigurationError(f"there is no address {word!r}; there are {known}")
+
+
+def take(queue: Queue, address: str, count_max: int | None) -> Iterator[list[Delivery]]:
+    """Batches of what is ready at an address, until nothing more comes or `count_max` were taken."""
+    left, wait_s = count_max, FIRST_WAIT_S
+    while left is None or left > 0:
+        deliveries = queue.receive(
+            address, BATCH_MAX if left is None else min(left, BATCH_MAX), wait_s
+        )
+        if not deliveries:
+            return
+        left, wait_s = None if left is None else left - len(deliveries), WAIT_S
+        yield deliveries
+
+
+def peek(queue: Queue, address: str, count_max: int) -> list[Delivery]:
+    """What is ready at an address, given back at once; each then counts as handed out once more."""
+    seen: list[Delivery] = []
+    try:
+        for deliveries in take(queue, address, count_max):
+            seen += deliveries
+    finally:
+        queue.release(seen)
+    return seen
+
+
+def dump(
+    queue: Queue, address: str, out: BinaryIO, *, count_max: int | None, keep: bool
+) -> Iterator[int]:
+    """Write messages to a file, and settle each batch once it is safely on the disk; yields its size.
+
+    With `keep` they are given back in the end. A process that dies in between leaves messages both in
+    the file and on the queue; loading them again does no harm.
+    """
+    writer, kept = MessageWriter(out), list[Delivery]()
+    try:
+        for deliveries in take(queue, address, count_max):
+            if keep:
+                kept += deliveries
+            for delivery in deliveries:
+                writer.write(address, delivery.message)
+            out.flush()
+            os.fsync(out.fileno())
+            if not keep:
+                queue.settle(deliveries)
+            yield len(deliveries)
+    finally:
+        queue.release(kept)
+
+
+def load(
+    queue: Queue, path: Path, subscriptions: Sequence[Subscription], to: str | None
+) -> Iterator[int]:
+    """Put the messages of a file on `to`, or where each was taken from; yields the size of each batch.
+
+    Raises ConfigurationError for an address there is not, DamagedInputError for a file that is none.
+    """
+    with path.open("rb") as stream:
+        messages = read_messages(stream)
+        while batch := list(islice(messages, BATCH_MAX)):
+            by_address: dict[str, list[Message]] = {}
+            for taken_from, message in batch:
+                address = readable_address(to or taken_from, subscriptions)
+                by_address.setdefault(address, []).append(message)
+            for address, those in by_address.items():
+                queue.put(address, those)
+            yield len(batch)
+
+
+def purge(
+    queue: Queue,
+    records: Records,
+    address: str,
+    subscription: Subscription,
+    clock: Callable[[], datetime],
+) -> Iterator[int]:
+    """Throw away what is ready at an address: each ends as dropped, `purged`; yields each batch's size."""
+    for deliveries in take(queue, address, None):
+        keys = [(one.message.id, subscription.name) for one in deliveries]
+        known = {row.capture_id: row for row in records.get(DispositionRow, keys)}
+        records.put([_purged(one, subscription, known, clock()) for one in deliveries])
+        queue.settle(deliveries)
+        yield len(deliveries)
+
+
+def _purged(
+    delivery: Delivery,
+    subscription: Subscription,
+    known: dict[str, DispositionRow],
+    now: datetime,
+) -> DispositionRow:
+    message = delivery.message
+    ended = DispositionRow(
+        capture_id=message.id,
+        step=subscription.name,
+        verdict=str(Verdict.DROPPED),
+        reason=str(Reason.PURGED),
+        detail=f"purged by hand from {delivery.address}",
+        sha1hex=message.key or None,
+        emitted=(),
+        emitted_count=0,
+        attempt=message.attempt,
+        settled_at=now,
+    )
+    before = known.get(message.id)
+    if before is None:
+        return ended
+    # What a failed message had handed on before stays on the books.
+    return replace(ended, emitted=before.emitted, emitted_count=before.emitted_count)

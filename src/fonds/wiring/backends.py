@@ -1,0 +1,181 @@
+"""Which class stands behind a URL, and the six stores of a home, opened and closed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from fonds.config import PORTS, Settings, without_secrets
+from fonds.formats.journal import COLUMNS, FAMILIES, check_columns, journal_table
+from fonds.model.errors import ConfigurationError, FondsError
+from fonds.model.message import Subscription
+from fonds.model.rows import CdxRow
+from fonds.pipelines import PIPELINES
+from fonds.ports import Archive, Queue, Stores
+from fonds.runtime.binding import subscriptions
+from fonds.runtime.large_bodies import LargeBodies
+from fonds.stores.archive.local import LocalArchive
+
+BACKENDS: dict[str, dict[str, str]] = {
+    "queue": {"sqlite": "fonds.queues.sqlite:SqliteQueue"},
+    "table": {"sqlite": "fonds.stores.table.sqlite:SqliteTable"},
+    "records": {"sqlite": "fonds.stores.records.sql:open_sqlite"},
+    "blobs": {"file": "fonds.stores.blobs.folder:FolderBlobs"},
+    "index": {"tantivy": "fonds.stores.index.tantivy_index:TantivyIndex"},
+}
+EXTRAS: dict[str, str] = {}
+ON_THIS_MACHINE = frozenset({"sqlite", "file", "tantivy"})  # their URL is a path below the home
+
+
+def backend(port: str, url: str, home: Path) -> Any:
+    """The backend a URL names, opened.
+
+    Raises ConfigurationError for a scheme no backend has, and when its library is not installed.
+    """
+    scheme, _, rest = url.partition(":")
+    known = BACKENDS[port]
+    if scheme not in known:
+        raise ConfigurationError(
+            f"{port} = {without_secrets(url)!r}: no backend for {scheme!r};"
+            f" known are {', '.join(sorted(known))}"
+        )
+    module, _, name = known[scheme].partition(":")
+    try:
+        found: Callable[[Any], Any] = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if scheme not in EXTRAS:
+            raise
+        raise ConfigurationError(
+            f"{port} = {without_secrets(url)!r} needs the library {error.name!r}:"
+            f" pip install 'fonds[{EXTRAS[scheme]}]'"
+        ) from error
+    return found(home / rest if scheme in ON_THIS_MACHINE else url)
+
+
+def on_servers(settings: Settings) -> bool:
+    """Whether no store is of this machine alone, so that any number of processes may share the home."""
+    return not any(getattr(settings, p).partition(":")[0] in ON_THIS_MACHINE for p in PORTS)
+
+
+def topic_prefix(settings: Settings) -> str:
+    """What stands before every topic's name: `{group}-{env}`."""
+    return f"{settings.group}-{settings.env}"
+
+
+def readers_of(pipeline: str, settings: Settings) -> list[Subscription]:
+    """The subscriptions of a pipeline, the entry first. Raises ConfigurationError for an unknown one."""
+    if pipeline not in PIPELINES:
+        raise ConfigurationError(
+            f"there is no pipeline {pipeline!r}; there are {', '.join(sorted(PIPELINES))}"
+        )
+    return subscriptions(PIPELINES[pipeline], topic_prefix(settings))
+
+
+def every_reader(settings: Settings) -> list[Subscription]:
+    """The subscriptions of all pipelines, each once."""
+    return list(dict.fromkeys(one for name in PIPELINES for one in readers_of(name, settings)))
+
+
+def open_queue(home: Path, settings: Settings) -> LargeBodies:
+    """The queue alone, with every topic and address made."""
+    home.mkdir(parents=True, exist_ok=True)
+    queue = backend("queue", settings.queue, home)
+    blobs = backend("blobs", settings.blobs, home)
+    whole = LargeBodies(queue, blobs, settings.message_max_bytes)
+    whole.declare(every_reader(settings))
+    return whole
+
+
+def close_queue(queue: Queue) -> None:
+    """Close a queue: what is in hand is given back at once."""
+    getattr(queue, "close", _nothing)()
+
+
+def open_stores(home: Path, settings: Settings) -> Stores:
+    """Open all six stores of a home, making what is not there yet and migrating what is older.
+
+    Raises ConfigurationError for what cannot be opened.
+    """
+    queue = open_queue(home, settings)
+    stores = Stores(
+        queue=queue,
+        table=backend("table", settings.table, home),
+        records=backend("records", settings.records, home),
+        blobs=queue.blobs,
+        index=backend("index", settings.index, home),
+        archive=open_archive(home, settings),
+        journal=journal_table(settings.group, settings.table_version, settings.env),
+    )
+    check_columns(COLUMNS)
+    stores.table.declare(stores.journal, FAMILIES)
+    return stores
+
+
+def close_stores(stores: Stores) -> None:
+    """Close what can be closed: messages in hand are given back at once, files and connections ended."""
+    for store in (stores.queue, stores.table, stores.records, stores.blobs, stores.index):
+        getattr(store, "close", _nothing)()
+
+
+def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Stores, Path]:
+    """The same stores with an empty index, and where the folder of the old one lies now.
+
+    Raises ConfigurationError when the index is no folder of this machine, or cannot be moved.
+    """
+    scheme, _, rest = settings.index.partition(":")
+    if scheme not in ON_THIS_MACHINE:
+        raise ConfigurationError(
+            f"index = {without_secrets(settings.index)!r} is no folder that could be moved aside;"
+            " empty it yourself, then run `fonds reindex` again"
+        )
+    folder = home / rest
+    names = (folder.with_name(f"{folder.name}.damaged-{number}") for number in count(1))
+    aside = next(path for path in names if not os.path.lexists(path))
+    with suppress(FondsError):
+        # A damaged index may not be closed without complaint; its lock is given up all the same.
+        getattr(stores.index, "close", _nothing)()
+    try:
+        folder.rename(aside)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{folder} cannot be moved to {aside} ({error.strerror}). Move it away yourself,"
+            " then run `fonds reindex` again."
+        ) from error
+    return replace(stores, index=backend("index", settings.index, home)), aside
+
+
+def _nothing() -> None:
+    """What closing means to a store that holds nothing open."""
+
+
+def open_archive(home: Path, settings: Settings) -> Archive:
+    """The archive of a home; nothing is written before the first body is."""
+    archive: Archive = LocalArchive(
+        home,
+        prefix=settings.archive_prefix,
+        version=f"WARC/{settings.archive_version}",
+        body_max_bytes=max(settings.pdf_max_bytes, settings.page_max_bytes),
+        stories_max=settings.archive_stories_max,
+        file_max_bytes=settings.archive_max_bytes,
+        private_addresses=settings.private_addresses,
+    )
+    return archive
+
+
+def recover(stores: Stores) -> None:
+    """Mend what a killed process left behind: bodies in our WARCs that nobody refers to are cut off."""
+
+    def settled_end(path: str) -> int | None:
+        rows = stores.records.find(
+            CdxRow, {"warc_path": path}, order=("-warc_offset",), count_max=1
+        )
+        last = next(rows, None)
+        return None if last is None else last.warc_offset + (last.warc_csize or 0)
+
+    stores.archive.recover(settled_end)

@@ -1,0 +1,68 @@
+"""The native parsers in their isolated processes, started when the first body comes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fonds.config import Settings
+from fonds.runtime.children import ChildLimits, ChildPool
+from fonds.runtime.children.handover import ByFile, sweep
+
+if TYPE_CHECKING:
+    from fonds.extract.page import PageExtraction
+    from fonds.model.pdf import PdfExtraction
+
+TEXT_SHARE = 0.6  # of a PDF's time may go into its text, so that the rest is kept
+SALVAGE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The native parsers in their isolated processes; `close` ends those."""
+
+    pool: ChildPool
+    extract: Callable[[bytes], PdfExtraction]
+    salvage: Callable[[bytes], PdfExtraction]
+    parse: Callable[[bytes, str, str | None, datetime, bool], PageExtraction]
+
+    def close(self) -> None:
+        """End the processes."""
+        self.pool.close()
+
+
+def open_readers(spool: Path, settings: Settings) -> Readers:
+    """Start the isolated processes; bodies are handed over in files below `spool`."""
+    from fonds.extract.page import parse_page
+    from fonds.extract.pdf import PdfLimits, extract_pdf
+
+    sweep(spool)
+    pdf = ChildLimits(wall_s=settings.pdf_timeout_s, memory_bytes=settings.child_memory_bytes)
+    page = replace(pdf, wall_s=settings.page_timeout_s)
+    pool = ChildPool(
+        settings.children or cores(), pdf, modules=(extract_pdf.__module__, parse_page.__module__)
+    )
+    whole = PdfLimits(
+        pages_max=settings.pdf_pages_max,
+        pixels_max=settings.pdf_pixels_max,
+        size_max_bytes=settings.pdf_max_bytes,
+        text_max_s=TEXT_SHARE * settings.pdf_timeout_s,
+    )
+    bare = replace(whole, pages_max=0, thumbnail_width=0)
+    brief = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf_timeout_s))
+    return Readers(
+        pool,
+        extract=ByFile(pool.limited(pdf), extract_pdf, (whole,), spool),
+        salvage=ByFile(pool.limited(brief), extract_pdf, (bare,), spool),
+        parse=partial(pool.limited(page), parse_page),
+    )
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0))

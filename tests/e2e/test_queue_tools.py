@@ -1,0 +1,101 @@
+"""`fonds queue` and `fonds topics`: look, dump, load, release, purge; and a library that adds up after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from e2e.crawls import write_crawl
+from e2e.running import fonds
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("queue-tools")
+    write_crawl(folder / "crawl")
+    assert fonds(folder / "home", "ingest", folder / "crawl").code == 1
+    return folder / "home"
+
+
+def _quarantined(home: Path) -> int:
+    depths = {
+        line["subscription"]: line["depth"] for line in fonds(home, "queue", "list", "--json").lines
+    }
+    return int(depths["extract_pdf"]["quarantined"])
+
+
+def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
+    filled: Path, tmp_path: Path
+) -> None:
+    before = _quarantined(filled)
+    assert before > 0
+    seen = fonds(filled, "queue", "peek", "extract_pdf-quar", "--count", "1", "--json").last
+    assert {"id", "key", "headers", "body"} <= set(seen)
+    dump = tmp_path / "stuck.warc.gz"
+    assert fonds(filled, "queue", "dump", "extract_pdf-quar", dump, "--json").last == {
+        "messages": before
+    }
+    with dump.open("rb") as stream:
+        assert sum(1 for _ in ArchiveIterator(stream, check_digests="raise")) == before
+    assert _quarantined(filled) == 0
+    assert "not in quarantine" in fonds(filled, "audit").out
+    assert fonds(filled, "queue", "load", dump).code == 0
+    assert _quarantined(filled) == before
+    assert fonds(filled, "audit").code == 0
+    assert fonds(filled, "queue", "release", "extract_pdf").code == 0
+    assert _quarantined(filled) == 0
+    assert fonds(filled, "failures", "retry", "--step", "nothing").code == 0
+    assert fonds(filled, "ingest", tmp_path / "..").code in (0, 1)
+    assert _quarantined(filled) == before
+    assert fonds(filled, "audit").code == 0
+
+
+def test_what_is_purged_is_on_the_books(filled: Path) -> None:
+    assert fonds(filled, "queue", "purge", "identify-quar", "--yes").code == 0
+    assert fonds(filled, "audit").code == 0
+    assert fonds(filled, "status", "--json").last["dropped"]["purged"] > 0
+
+
+def test_without_a_yes_nothing_is_thrown_away(filled: Path) -> None:
+    before = _quarantined(filled)
+    assert fonds(filled, "queue", "purge", "extract_pdf-quar", stdin=b"n\n").code == 130
+    assert _quarantined(filled) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("peek", "nobody"), "there is no address 'nobody'"),
+        (("peek", "extract_pdf-delay"), "comes to extract_pdf-in by itself"),
+        (("dump", "extract_pdf", "/nowhere/at/all.warc.gz"), "cannot be written"),
+        (("load", "/dev/null/x"), "does not exist"),
+        (("release", "nobody"), "there is no address"),
+    ],
+)
+def test_bad_words_are_told(filled: Path, words: tuple[str, ...], told: str) -> None:
+    ran = fonds(filled, "queue", *words)
+    assert ran.code == 2
+    assert told in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_file_that_is_no_dump_is_refused_and_one_that_is_there_is_kept(
+    filled: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<p>hello")
+    ran = fonds(filled, "queue", "load", page)
+    assert (ran.code, "no WARC file" in ran.err) == (1, True)
+    ran = fonds(filled, "queue", "dump", "extract_pdf", page)
+    assert (ran.code, "choose another name" in ran.err) == (2, True)
+    assert page.read_text() == "<p>hello"
+
+
+def test_topics_are_listed_with_their_readers(filled: Path) -> None:
+    lines = fonds(filled, "topics", "--json").lines
+    assert "fonds-local.pdf-text" in {line["topic"] for line in lines}
+    assert fonds(filled, "topics", "create").code == 0

@@ -1,0 +1,114 @@
+"""Steps as processes of their own end in the state of one process left in peace, whoever is killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import socket
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from e2e.crawls import write_crawl
+from e2e.running import fonds
+from e2e.states import state
+from e2e.workers import Workers
+
+KILLS = 20
+SEED = 20261121
+
+pytestmark = pytest.mark.slow
+
+
+def test_killed_at_random_the_workers_lose_nothing_and_count_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    crawl = tmp_path / "crawl"
+    write_crawl(crawl)
+    calm, home = tmp_path / "calm", tmp_path / "home"
+    assert fonds(calm, "ingest", crawl).code in (0, 1)
+    entered = fonds(home, "ingest", "--enter-only", crawl, "--json")
+    assert entered.code == 0, entered.err
+    assert entered.last["entered"] > 100
+
+    chance, workers = random.Random(SEED), Workers(home)
+    while workers.kills < KILLS:
+        workers.start()
+        time.sleep(chance.uniform(0.2, 1.5))
+        workers.kill_one(chance)
+    workers.start()
+    workers.drain()
+    # One that was told to stop before it had begun ends by the signal itself.
+    assert set(workers.stop()) <= {0, -signal.SIGTERM}
+    audited = fonds(home, "audit")
+    assert audited.code == 0, audited.out
+    assert state(home) == state(calm)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def _ask(url: str) -> bytes:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return bytes(answer.read())
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
+
+def test_a_worker_tells_how_it_fares_and_stops_when_told(tmp_path: Path) -> None:
+    crawl, home = tmp_path / "crawl", tmp_path / "home"
+    write_crawl(crawl)
+    assert fonds(home, "ingest", "--enter-only", crawl).code == 0
+    port = _free_port()
+    workers = Workers(home)
+    process = workers.spawn("identify", "--metrics-port", str(port))
+    try:
+        assert json.loads(_ask(f"http://127.0.0.1:{port}/healthz")) == {"well": True, "waiting": {}}
+        deadline = time.monotonic() + 60
+        while b'step="identify",verdict="done"' not in _ask(f"http://127.0.0.1:{port}/metrics"):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    finally:
+        process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    lines = [json.loads(x) for x in (tmp_path / "home-identify.log").read_text().splitlines()]
+    assert {"time", "level", "message", "thread"} <= set(lines[0])
+    assert lines[-1]["message"] == "stopped"
+    dropped = [line for line in lines if line["message"] == "dropped"]
+    assert dropped
+    assert {"message_id", "step", "reason"} <= set(dropped[0])
+
+
+def test_a_home_that_one_process_works_alone_takes_no_workers(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert fonds(home, "ingest", "--enter-only", tmp_path).code == 0
+    workers = Workers(home)
+    alone = workers.spawn("identify")
+    try:
+        log = tmp_path / "home-identify.log"
+        while "at work" not in log.read_text():
+            time.sleep(0.1)
+        refused = fonds(home, "ingest", tmp_path)
+        assert refused.code == 2
+        assert "is in use by workers" in refused.err
+    finally:
+        alone.send_signal(signal.SIGTERM)
+        assert alone.wait(30) == 0
+
+
+def test_steps_pipelines_and_ports_there_are_not_are_refused(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    unknown = fonds(home, "work", "extract_pdff")
+    assert (unknown.code, "there are identify, persist_file" in unknown.err) == (2, True)
+    unknown = fonds(home, "run", "librery")
+    assert (unknown.code, "there is no pipeline 'librery'" in unknown.err) == (2, True)
+    assert fonds(home, "work").code == 2

@@ -1,0 +1,67 @@
+"""Messages as WARC records: whatever a message holds comes back, and damage is told."""
+
+from __future__ import annotations
+
+import gzip
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator
+
+from fonds.formats.message_record import MessageWriter, read_messages
+from fonds.model.errors import DamagedInputError
+from fonds.model.message import Message
+
+MESSAGE = Message("id-1", b"\x00\xff body", "ab" * 20, 3, {"reason": "zu groß"})
+
+
+def _written(*messages: Message, address: str = "read-quar") -> bytes:
+    out = BytesIO()
+    writer = MessageWriter(out)
+    for message in messages:
+        writer.write(address, message)
+    return out.getvalue()
+
+
+@given(
+    st.builds(
+        Message,
+        id=st.text(min_size=1, max_size=40),
+        body=st.binary(max_size=200),
+        key=st.text(max_size=40),
+        attempt=st.integers(0, 1000),
+        headers=st.dictionaries(st.text(max_size=10), st.text(max_size=20), max_size=4),
+    )
+)
+def test_any_message_comes_back_as_it_was(message: Message) -> None:
+    assert list(read_messages(BytesIO(_written(message)))) == [("read-quar", message)]
+
+
+def test_a_dump_is_a_warc_file_other_tools_read() -> None:
+    (record,) = list(ArchiveIterator(BytesIO(_written(MESSAGE)), check_digests="raise"))
+    assert record.rec_type == "resource"
+    assert record.rec_headers.get_header("WARC-Target-URI") == "urn:fonds:message:read-quar:id-1"
+
+
+def test_records_of_other_kinds_are_passed_over() -> None:
+    stranger = (
+        b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: urn:x\r\n"
+        b"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\n"
+        b"WARC-Date: 2024-01-01T00:00:00Z\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"
+    )
+    data = gzip.compress(stranger) + _written(MESSAGE)
+    assert [message for _, message in read_messages(BytesIO(data))] == [MESSAGE]
+
+
+@pytest.mark.parametrize("damage", ["no warc", "cut body", "bad field"])
+def test_damage_is_told(damage: str) -> None:
+    whole = gzip.decompress(_written(MESSAGE))
+    data = {
+        "no warc": b"%PDF-1.4 and so on",
+        "cut body": whole[: whole.index(b"body") + 1],
+        "bad field": whole.replace(b'Fonds-Headers: {"', b"Fonds-Headers: {{{"),
+    }[damage]
+    with pytest.raises(DamagedInputError):
+        list(read_messages(BytesIO(data)))

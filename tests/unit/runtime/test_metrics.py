@@ -1,0 +1,83 @@
+"""What a worker tells: counts, depths and health, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from fonds.model.errors import ConfigurationError, StoreUnavailableError
+from fonds.runtime.loop import Loop
+from fonds.runtime.metrics import Metrics, Watchtower
+
+from .conftest import RETRY, RaisesOnce, Workplace
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture
+def troubles() -> dict[str, str]:
+    return {}
+
+
+@pytest.fixture
+def tower(metrics: Metrics, troubles: dict[str, str]) -> Iterator[Watchtower]:
+    made = Watchtower("127.0.0.1", 0, metrics, lambda: troubles)
+    yield made
+    made.close()
+
+
+def _ask(tower: Watchtower, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{tower.port}{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_messages_are_counted_by_how_they_ended(
+    place: Workplace, metrics: Metrics, tower: Watchtower
+) -> None:
+    place.enter(1, 2)
+    Loop(place.bound(), place.queue, place.records, RETRY, place.clock, metrics.observe).turn(0.0)
+    metrics.watch(place.queue, place.subscriptions)
+    status, text = _ask(tower, "/metrics")
+    assert status == 200
+    assert 'fonds_messages_total{reason="",step="double",verdict="done"} 2.0' in text
+    assert 'fonds_batch_seconds_count{step="double"} 1.0' in text
+    assert 'fonds_queue_messages{state="ready",subscription="keep"} 2.0' in text
+
+
+def test_a_queue_that_is_away_does_not_silence_the_rest(
+    place: Workplace, metrics: Metrics, tower: Watchtower
+) -> None:
+    away = RaisesOnce(place.queue, "depth", StoreUnavailableError("away"))
+    metrics.watch(away, place.subscriptions)  # type: ignore[arg-type]
+    status, text = _ask(tower, "/metrics")
+    assert status == 200
+    assert 'subscription="double"' not in text
+    assert 'subscription="keep"' in text
+
+
+def test_health_says_who_waits_for_what(tower: Watchtower, troubles: dict[str, str]) -> None:
+    assert _ask(tower, "/healthz") == (200, json.dumps({"well": True, "waiting": {}}))
+    troubles["extract_pdf-0"] = "the records do not answer"
+    status, text = _ask(tower, "/healthz")
+    assert status == 503
+    assert json.loads(text)["waiting"] == troubles
+
+
+def test_other_paths_are_not_there(tower: Watchtower) -> None:
+    assert _ask(tower, "/anything")[0] == 404
+
+
+def test_a_port_that_is_taken_is_told(tower: Watchtower, metrics: Metrics) -> None:
+    with pytest.raises(ConfigurationError, match="choose another metrics_port"):
+        Watchtower("127.0.0.1", tower.port, metrics, dict)
