@@ -16,7 +16,7 @@ class Server:
     the scratch folder; again is quick and harmless, and it raises RuntimeError saying what cannot be
     had. `start` starts it on a port with data and logs below the folder and returns its processes, each
     the leader of its own session, none of them waited for. `ready` says whether it answers by now; it
-    never raises. `url` is what Fonds is given.
+    never raises. `url` is what Fonds is given. All get a folder of their own.
     """
 
     name: str
@@ -24,6 +24,6 @@ class Server:
     variable: str
     install: Callable[[Path], None]
     start: Callable[[Path, int], list[subprocess.Popen[bytes]]]
-    ready: Callable[[int], bool]
-    url: Callable[[int], str]
+    ready: Callable[[Path, int], bool]
+    url: Callable[[Path, int], str]
     ready_max_s: float = 120.0

@@ -34,7 +34,7 @@ class Queue(Protocol):
     """
 
     def declare(self, subscriptions: Iterable[Subscription]) -> None:
-        """Make topics and addresses exist; again is harmless. Messages put to an undeclared topic raise."""
+        """Make topics and addresses exist; again is harmless. Each handle declares what it uses."""
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """Durable when it returns: all of `messages` or, on an error, possibly some of them.

@@ -26,6 +26,9 @@ POSTGRESQL_URL = os.environ.get("TEST_POSTGRESQL_URL", "")
 """A database the suites may make schemas in; without it, PostgreSQL is left out."""
 
 
+RABBITMQ_URL = os.environ.get("TEST_RABBITMQ_URL", "")
+
+
 def _in_schema(_: Path, name: str) -> SqlRecords:
     """A schema of its own on the server named by TEST_POSTGRESQL_URL."""
     url = sa.make_url(POSTGRESQL_URL).set(drivername="postgresql+psycopg")
@@ -48,6 +51,11 @@ QUEUES: dict[str, Opener] = {
     "sqlite": lambda folder, _: SqliteQueue(folder / "queue.sqlite"),
     "large-bodies": _with_large_bodies,
 }
+if RABBITMQ_URL:
+    from fonds.queues.rabbit.queue import RabbitQueue
+
+    QUEUES["rabbitmq"] = lambda _, __: RabbitQueue(RABBITMQ_URL)
+    QUEUES["rabbitmq-quorum"] = lambda _, __: RabbitQueue(f"{RABBITMQ_URL}?quorum=1")
 TABLES: dict[str, Opener] = {"sqlite": lambda folder, _: SqliteTable(folder / "table.sqlite")}
 BLOBS: dict[str, Opener] = {"folder": lambda folder, _: FolderBlobs(folder / "blobs")}
 RECORDS: dict[str, Opener] = {

@@ -245,7 +245,8 @@ def test_what_one_handle_puts_another_receives(
     open_queue: Callable[[], Queue], reader: Subscription
 ) -> None:
     writer, other = open_queue(), open_queue()
-    writer.declare([reader])
+    for handle in (writer, other):
+        handle.declare([reader])
     writer.put(reader.topic, [Message("a", b"")])
     assert ids(take(other, reader.incoming, 1)) == ["a"]
 
@@ -254,7 +255,8 @@ def test_many_threads_and_handles_share_the_messages_without_doubling_or_losing_
     open_queue: Callable[[], Queue], reader: Subscription
 ) -> None:
     handles = [open_queue(), open_queue()]
-    handles[0].declare([reader])
+    for handle in handles:
+        handle.declare([reader])
     count = 400
     received: Counter[str] = Counter()
     lock = threading.Lock()

@@ -1,0 +1,206 @@
+"""Starts and stops the real servers the tests run against, as plain processes on loopback.
+
+python scripts/servers.py start [--only "postgresql kafka"] [--port kafka=19092]
+. .servers/servers.env
+python scripts/servers.py stop
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+from server import Server
+
+HERE = Path(__file__).parent
+STOP_MAX_S = 20.0
+POLL_S = 0.2
+TAIL_LINES = 25
+
+
+def known_servers() -> dict[str, Server]:
+    """The servers there are, by name."""
+    names = sorted(path.stem for path in HERE.glob("server_*.py"))
+    found = [import_module(name).SERVER for name in names]
+    return {server.name: server for server in found}
+
+
+def start(servers: list[Server], folder: Path) -> int:
+    """Install and start all, side by side; returns how many did not come up."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(len(servers)) as threads:
+        urls = list(threads.map(lambda one: _start_one(one, folder), servers))
+    _write_environment(folder, servers, urls)
+    return urls.count(None)
+
+
+def _start_one(server: Server, folder: Path) -> str | None:
+    """The server's URL once it answers; None when it does not, with the reason printed."""
+    started = time.monotonic()
+    home = folder / server.name
+    home.mkdir(parents=True, exist_ok=True)
+    if _alive(_pids(home)) and server.ready(home, server.port):
+        print(f"{server.name}: runs already, {server.url(home, server.port)}", flush=True)
+        return server.url(home, server.port)
+    if _taken(server.port):
+        print(
+            f"{server.name}: port {server.port} is taken; end what listens there,"
+            f" or choose another with --port {server.name}=PORT",
+            flush=True,
+        )
+        return None
+    try:
+        server.install(home)
+        processes = server.start(home, server.port)
+    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+        print(f"{server.name}: {error}", flush=True)
+        return None
+    (home / "pids").write_text("".join(f"{one.pid}\n" for one in processes))
+    installed_s = time.monotonic() - started
+    if not _wait_until_ready(server, home, processes):
+        print(f"{server.name}: it does not answer\n{_tail(home)}", flush=True)
+        _end(home)
+        return None
+    ready_s = time.monotonic() - started
+    url = server.url(home, server.port)
+    print(
+        f"{server.name}: {url} ({ready_s - installed_s:.1f} s, {ready_s:.1f} s in all)", flush=True
+    )
+    return url
+
+
+def _wait_until_ready(server: Server, home: Path, processes: list[subprocess.Popen[bytes]]) -> bool:
+    deadline = time.monotonic() + server.ready_max_s
+    while time.monotonic() < deadline:
+        if server.ready(home, server.port):
+            return True
+        if all(process.poll() is not None for process in processes):
+            return False
+        time.sleep(POLL_S)
+    return False
+
+
+def _tail(home: Path) -> str:
+    """The end of what the server logged last."""
+    logs = sorted(home.glob("*.log"), key=lambda path: path.stat().st_mtime)
+    if not logs:
+        return "(no log)"
+    lines = logs[-1].read_text("utf-8", "replace").splitlines()[-TAIL_LINES:]
+    return "\n".join([f"the end of {logs[-1]}:", *lines])
+
+
+def stop(servers: list[Server], folder: Path) -> int:
+    """End the servers and what they started; returns how many could not be ended."""
+    return [_end(folder / server.name) for server in servers].count(False)
+
+
+def _end(home: Path) -> bool:
+    pids = _pids(home)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in _alive(pids):
+            os.killpg(pid, number)
+        deadline = time.monotonic() + STOP_MAX_S
+        while _alive(pids) and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+    if _alive(pids):
+        return False
+    (home / "pids").unlink(missing_ok=True)
+    return True
+
+
+def status(servers: list[Server], folder: Path) -> int:
+    """Say which answer; returns how many do not."""
+    silent = 0
+    for server in servers:
+        home = folder / server.name
+        answers = bool(_alive(_pids(home))) and server.ready(home, server.port)
+        silent += not answers
+        print(f"{server.name}: {server.url(home, server.port) if answers else 'does not answer'}")
+    return silent
+
+
+def _pids(home: Path) -> list[int]:
+    try:
+        return [int(line) for line in (home / "pids").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def _alive(pids: list[int]) -> list[int]:
+    """Those whose process group still has somebody in it."""
+    found = []
+    for pid in pids:
+        with suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+        try:
+            os.killpg(pid, 0)
+        except ProcessLookupError:
+            continue
+        found.append(pid)
+    return found
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def _write_environment(folder: Path, servers: list[Server], urls: list[str | None]) -> None:
+    """What the tests read; servers started earlier stay in it."""
+    path = folder / "servers.env"
+    lines = path.read_text().splitlines() if path.exists() else []
+    known = dict(line.removeprefix("export ").split("=", 1) for line in lines if "=" in line)
+    for server, url in zip(servers, urls, strict=True):
+        if url is None:
+            known.pop(server.variable, None)
+        else:
+            known[server.variable] = f"'{url}'"
+    path.touch(mode=0o600)
+    path.write_text("".join(f"export {name}={url}\n" for name, url in sorted(known.items())))
+
+
+def _chosen(only: list[str], ports: list[str]) -> list[Server]:
+    """Raises SystemExit with a sentence for a name there is not."""
+    servers = known_servers()
+    names = [name for word in only for name in word.split()] or list(servers)
+    changed = dict(word.partition("=")[::2] for word in ports)
+    unknown = [name for name in (*names, *changed) if name not in servers]
+    if unknown:
+        raise SystemExit(f"there is no server {unknown[0]!r}; there are {', '.join(servers)}")
+    bad = [name for name, port in changed.items() if not port.isdecimal()]
+    if bad:
+        raise SystemExit(f"--port {bad[0]}={changed[bad[0]]}: write it as NAME=PORT")
+    return [
+        replace(servers[name], port=int(changed.get(name, servers[name].port))) for name in names
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("action", choices=("start", "stop", "status"))
+    parser.add_argument("--only", action="append", default=[], metavar='"NAME NAME…"')
+    parser.add_argument("--folder", type=Path, default=Path(".servers"))
+    parser.add_argument("--port", action="append", default=[], metavar="NAME=PORT")
+    arguments = parser.parse_args()
+    act = {"start": start, "stop": stop, "status": status}[arguments.action]
+    failed = act(_chosen(arguments.only, arguments.port), arguments.folder.absolute())
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""Receiving from one queue: what the broker pushes waits here until somebody asks for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+
+import pika
+from pika.channel import Channel
+from pika.spec import Basic
+
+from fonds.model.message import Delivery
+from fonds.queues.rabbit.coding import to_message
+from fonds.queues.rabbit.link import Link, succeed
+
+ON_THE_WAY_S = 1.0
+_NUMBERS = count(1)
+Recount = Callable[[pika.BasicProperties, bytes, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Which delivery of which inbox it is; another inbox's are over and nothing need be done about them."""
+
+    inbox: int
+    tag: int
+
+
+class Inbox:
+    """A consuming channel of a link. The broker pushes as many messages as were asked for, not more.
+
+    A message that comes back unsettled is counted: `recount` puts it again with the count one higher,
+    and it is taken off here, because a classic queue only says that it came back, not how often.
+    """
+
+    def __init__(self, link: Link, queue: str, recount: Recount) -> None:
+        self.number = next(_NUMBERS)
+        self._link = link
+        self._queue = queue
+        self._recount = recount
+        self._arrived = threading.Condition()
+        self._buffer: deque[tuple[Basic.Deliver, pika.BasicProperties, bytes]] = deque()
+        self._held: set[int] = set()
+        self._allowed = 0
+        self._consumer = ""
+        self._channel: Channel = link.do(self._open)
+
+    @property
+    def over(self) -> bool:
+        """Whether the link ended or the broker closed the channel: what was in hand comes again."""
+        return self._link.over or not self._channel.is_open
+
+    @property
+    def waiting(self) -> int:
+        """How many messages lie here and in nobody's hand."""
+        return len(self._buffer)
+
+    @property
+    def in_hand(self) -> int:
+        """How many were handed out and neither settled nor given back."""
+        return len(self._held)
+
+    def take(self, count_max: int, wait_s: float) -> list[Delivery]:
+        """Up to `count_max` messages, waiting at most `wait_s` seconds for the first."""
+        deadline = time.monotonic() + wait_s
+        with self._arrived:
+            wanted = len(self._held) + count_max
+        if wanted > self._allowed:
+            self._link.do(partial(self._consume, wanted))
+        while True:
+            with self._arrived:
+                if not self._buffer and not self.over:
+                    self._arrived.wait(max(0.0, deadline - time.monotonic()))
+                taken = [self._buffer.popleft() for _ in range(min(count_max, len(self._buffer)))]
+                self._held |= {method.delivery_tag for method, _, _ in taken}
+            found = self._hand_out(taken)
+            if found:
+                return found
+            if self.over:
+                return []
+            if time.monotonic() < deadline:
+                continue
+            if not taken and not self.ready():
+                return []
+            deadline = time.monotonic() + ON_THE_WAY_S
+
+    def _hand_out(
+        self, taken: Sequence[tuple[Basic.Deliver, pika.BasicProperties, bytes]]
+    ) -> list[Delivery]:
+        found, counted = [], []
+        for method, properties, body in taken:
+            message, returns = to_message(properties, body)
+            if method.redelivered:
+                self._recount(properties, body, returns + 1)
+                counted.append(method.delivery_tag)
+                continue
+            receipt = Receipt(self.number, method.delivery_tag)
+            found.append(Delivery(message, self._queue, receipt, returns))
+        self.answer(counted, lambda tag: self._channel.basic_ack(tag))
+        return found
+
+    def settle(self, tags: Sequence[int]) -> None:
+        """Tell the broker that these are finished."""
+        self.answer(tags, lambda tag: self._channel.basic_ack(tag))
+
+    def release(self, tags: Sequence[int]) -> None:
+        """Give these back."""
+        self.answer(tags, lambda tag: self._channel.basic_nack(tag, requeue=True))
+
+    def answer(self, tags: Sequence[int], act: Callable[[int], None]) -> None:
+        """Tell the broker about those of `tags` that are in hand here; returns when it was told."""
+        with self._arrived:
+            mine = [tag for tag in tags if tag in self._held]
+            self._held.difference_update(mine)
+        if not mine or self.over:
+            return
+
+        def run(_: pika.SelectConnection, future: Future[None]) -> None:
+            for tag in mine:
+                if self._channel.is_open:
+                    act(tag)
+            succeed(future, None)
+
+        self._link.do(run)
+
+    def ready(self) -> int:
+        """How many messages the broker holds ready."""
+
+        def ask(_: pika.SelectConnection, future: Future[int]) -> None:
+            self._channel.queue_declare(
+                self._queue,
+                passive=True,
+                callback=lambda frame: succeed(future, int(frame.method.message_count)),
+            )
+
+        return self._link.do(ask)
+
+    def _open(self, connection: pika.SelectConnection, future: Future[Channel]) -> None:
+        def opened(channel: Channel) -> None:
+            channel.add_on_close_callback(self._closed)
+            succeed(future, channel)
+
+        connection.channel(on_open_callback=opened)
+
+    def _consume(self, allowed: int, _: pika.SelectConnection, future: Future[None]) -> None:
+        """Ask for up to `allowed` messages at once; a limit holds for a consumer from its beginning on."""
+
+        def consume() -> None:
+            self._channel.basic_qos(prefetch_count=allowed)
+            self._consumer = self._channel.basic_consume(
+                self._queue, self._delivered, callback=lambda _: succeed(future, None)
+            )
+            self._allowed = allowed
+
+        if self._consumer:
+            self._channel.basic_cancel(self._consumer, callback=lambda _: consume())
+        else:
+            consume()
+
+    def _delivered(
+        self,
+        channel: Channel,
+        method: Basic.Deliver,
+        properties: pika.BasicProperties,
+        body: bytes,
+    ) -> None:
+        with self._arrived:
+            self._buffer.append((method, properties, body))
+            self._arrived.notify()
+
+    def _closed(self, channel: Channel, reason: Exception) -> None:
+        with self._arrived:
+            self._buffer.clear()
+            self._held.clear()
+            self._arrived.notify_all()

@@ -1,0 +1,135 @@
+"""One connection to RabbitMQ, driven by a thread of its own: heartbeats go on whatever a step does.
+
+All of pika is touched in that thread only; others hand it functions and wait for what comes of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, TypeVar
+
+import pika
+import pika.exceptions
+
+from fonds.model.errors import ConfigurationError, StoreUnavailableError
+
+ANSWER_MAX_S = 30.0
+T = TypeVar("T")
+REFUSED = (
+    pika.exceptions.ProbableAuthenticationError,
+    pika.exceptions.ProbableAccessDeniedError,
+    pika.exceptions.AuthenticationError,
+)
+
+
+class Link:
+    """A connection that is open, or over for good; whoever needs it again makes a new one."""
+
+    def __init__(self, parameters: pika.URLParameters) -> None:
+        """Raises StoreUnavailableError when there is no answer, ConfigurationError when it is no."""
+        self._where = f"RabbitMQ at {parameters.host}:{parameters.port}"
+        self._ended: Exception | None = None
+        self._waiting: set[Future[Any]] = set()
+        opened: Future[None] = Future()
+        self._connection = pika.SelectConnection(
+            parameters,
+            on_open_callback=lambda _: opened.set_result(None),
+            on_open_error_callback=lambda _, error: self._end(error, opened),
+            on_close_callback=lambda _, error: self._end(error),
+        )
+        self._thread = threading.Thread(target=self._run, name="rabbitmq", daemon=True)
+        self._thread.start()
+        self._await(opened)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._ended is not None
+
+    def do(self, act: Callable[[pika.SelectConnection, Future[T]], None]) -> T:
+        """Call `act` in the link's thread and wait until it has given its future a result.
+
+        Raises StoreUnavailableError when the link ends meanwhile or nothing comes of it for long.
+        """
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if self._ended is not None:
+                fail(future, self._ended)
+                return
+            self._waiting.add(future)
+            future.add_done_callback(self._waiting.discard)
+            try:
+                act(self._connection, future)
+            except Exception as error:  # noqa: BLE001 (told to the thread that waits)
+                fail(future, error)
+
+        try:
+            self._connection.ioloop.add_callback_threadsafe(run)
+        except (RuntimeError, OSError, AttributeError) as error:
+            raise self._unavailable(error) from error
+        return self._await(future)
+
+    def later(self, act: Callable[[], None]) -> None:
+        """Call `act` in the link's thread, some time; nobody waits for it."""
+        if not self.over:
+            self._connection.ioloop.add_callback_threadsafe(act)
+
+    def close(self) -> None:
+        """End the connection: the broker gives what is unsettled to others at once."""
+
+        def shut() -> None:
+            if self._connection.is_open:
+                self._connection.close()
+
+        self.later(shut)
+        self._thread.join(ANSWER_MAX_S)
+
+    def _await(self, future: Future[T]) -> T:
+        try:
+            return future.result(ANSWER_MAX_S)
+        except FutureTimeoutError as error:
+            # Whatever was on its way may still arrive; readers are idempotent.
+            self.later(self._connection.ioloop.stop)
+            raise self._unavailable("no answer") from error
+        except REFUSED as error:
+            raise ConfigurationError(
+                f"{self._where} refuses the user, the password or the virtual host ({type(error).__name__})"
+            ) from error
+        except (pika.exceptions.AMQPError, OSError) as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: object) -> StoreUnavailableError:
+        told = str(error) or type(error).__name__
+        return StoreUnavailableError(f"{self._where} does not answer: {told[:300]}")
+
+    def _run(self) -> None:
+        try:
+            self._connection.ioloop.start()
+        except Exception as error:  # noqa: BLE001 (told to all threads that wait)
+            self._end(error)
+        finally:
+            if self._ended is None:
+                self._end(ConnectionError("the connection was given up"))
+            self._connection.ioloop.close()
+
+    def _end(self, error: BaseException, opened: Future[None] | None = None) -> None:
+        self._ended = error if isinstance(error, Exception) else ConnectionError(str(error))
+        for future in [*self._waiting, *([opened] if opened else [])]:
+            fail(future, self._ended)
+        self._connection.ioloop.stop()
+
+
+def fail(future: Future[Any], error: BaseException) -> None:
+    """Give a future an error, if it has not ended yet."""
+    if not future.done():
+        future.set_exception(error)
+
+
+def succeed(future: Future[T], value: T) -> None:
+    """Give a future its result, if it has not ended yet."""
+    if not future.done():
+        future.set_result(value)
