@@ -27,6 +27,8 @@ POSTGRESQL_URL = os.environ.get("TEST_POSTGRESQL_URL", "")
 
 
 RABBITMQ_URL = os.environ.get("TEST_RABBITMQ_URL", "")
+KAFKA_URL = os.environ.get("TEST_KAFKA_URL", "")
+S3_URL = os.environ.get("TEST_S3_URL", "")
 
 
 def _in_schema(_: Path, name: str) -> SqlRecords:
@@ -56,8 +58,16 @@ if RABBITMQ_URL:
 
     QUEUES["rabbitmq"] = lambda _, __: RabbitQueue(RABBITMQ_URL)
     QUEUES["rabbitmq-quorum"] = lambda _, __: RabbitQueue(f"{RABBITMQ_URL}?quorum=1")
+if KAFKA_URL:
+    from fonds.queues.kafka.queue import KafkaQueue
+
+    QUEUES["kafka"] = lambda _, __: KafkaQueue(f"{KAFKA_URL}?partitions=3")
 TABLES: dict[str, Opener] = {"sqlite": lambda folder, _: SqliteTable(folder / "table.sqlite")}
 BLOBS: dict[str, Opener] = {"folder": lambda folder, _: FolderBlobs(folder / "blobs")}
+if S3_URL:
+    from fonds.stores.blobs.s3 import S3Blobs
+
+    BLOBS["s3"] = lambda _, __: S3Blobs(S3_URL)
 RECORDS: dict[str, Opener] = {
     "sqlite": lambda folder, _: open_sqlite(folder / "records.sqlite"),
     **({"postgresql": _in_schema} if POSTGRESQL_URL else {}),

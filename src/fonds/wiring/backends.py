@@ -23,13 +23,26 @@ from fonds.runtime.large_bodies import LargeBodies
 from fonds.stores.archive.local import LocalArchive
 
 BACKENDS: dict[str, dict[str, str]] = {
-    "queue": {"sqlite": "fonds.queues.sqlite:SqliteQueue"},
+    "queue": {
+        "sqlite": "fonds.queues.sqlite:SqliteQueue",
+        "amqp": "fonds.queues.rabbit.queue:RabbitQueue",
+        "amqps": "fonds.queues.rabbit.queue:RabbitQueue",
+        "kafka": "fonds.queues.kafka.queue:KafkaQueue",
+    },
     "table": {"sqlite": "fonds.stores.table.sqlite:SqliteTable"},
-    "records": {"sqlite": "fonds.stores.records.sql:open_sqlite"},
+    "records": {
+        "sqlite": "fonds.stores.records.sql:open_sqlite",
+        "postgresql": "fonds.stores.records.sql:SqlRecords",
+    },
     "blobs": {"file": "fonds.stores.blobs.folder:FolderBlobs"},
     "index": {"tantivy": "fonds.stores.index.tantivy_index:TantivyIndex"},
 }
-EXTRAS: dict[str, str] = {}
+EXTRAS = {
+    "amqp": "rabbitmq",
+    "amqps": "rabbitmq",
+    "kafka": "kafka",
+    "postgresql": "postgresql",
+}
 ON_THIS_MACHINE = frozenset({"sqlite", "file", "tantivy"})  # their URL is a path below the home
 
 

@@ -29,6 +29,15 @@ _PRAGMAS = (
     "PRAGMA cache_size = -32768",
 )
 
+# A server that vanished is given up after some 20 seconds.
+_PATIENCE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 20_000,
+}
+
 # Classes of SQLSTATE, by their first two characters, and single states.
 _FULL_STATE = "53100"
 _TRANSIENT_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
@@ -42,8 +51,9 @@ def open_engine(url: str | URL) -> Engine:
     """
     try:
         parsed = sa.make_url(url)
-    except sa.exc.ArgumentError as error:
-        raise ConfigurationError(f"{url!r} is no database URL: {error}") from error
+    except sa.exc.ArgumentError:
+        # The text may hold a password, and the client's message the text.
+        raise ConfigurationError("the setting `records` is no database URL") from None
     backend = parsed.get_backend_name()
     if backend == "sqlite":
         return _open_sqlite(parsed)
@@ -78,6 +88,7 @@ def _open_postgresql(url: URL) -> Engine:
             url.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,
             max_overflow=-1,
+            connect_args=_PATIENCE,
             json_serializer=_to_json,
             hide_parameters=True,
         )

@@ -122,6 +122,7 @@ Table(
     Column("collection", CleanText, nullable=False),
     Column("entered_at", UtcTime, nullable=False),
     Index("captures_input_id", "input_id"),
+    Index("captures_url", "url"),
     sqlite_with_rowid=False,
 )
 

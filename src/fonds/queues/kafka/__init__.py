@@ -1,0 +1,1 @@
+"""The port Queue on Kafka."""

@@ -1,0 +1,42 @@
+"""What Kafka's client reports, in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaError, KafkaException
+
+from fonds.model.errors import ConfigurationError, FondsError, StoreUnavailableError
+
+_REFUSED = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError._INVALID_ARG,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.INVALID_REPLICATION_FACTOR,
+        KafkaError.INVALID_PARTITIONS,
+        KafkaError.INVALID_CONFIG,
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+
+
+def explained(error: KafkaError, where: str) -> FondsError:
+    """ConfigurationError for what a person must change, else StoreUnavailableError."""
+    if error.code() in _REFUSED:
+        return ConfigurationError(f"Kafka at {where} refuses: {error.str()}")
+    return StoreUnavailableError(f"Kafka at {where} does not answer: {error.str()}")
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Raises ours for the client's errors."""
+    try:
+        yield
+    except KafkaException as error:
+        raise explained(error.args[0], where) from error

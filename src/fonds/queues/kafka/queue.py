@@ -1,0 +1,214 @@
+"""The port Queue on Kafka: a topic for each topic, a consumer group for each subscription."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from fonds.model.errors import ConfigurationError
+from fonds.model.message import Delivery, Depth, Message, Subscription
+from fonds.queues.kafka.faults import translated
+from fonds.queues.kafka.outbox import Outbox
+from fonds.queues.kafka.reader import Reader
+from fonds.queues.kafka.topics import Places, all_topics, make_topics
+
+ANSWER_MAX_S = 30.0
+OUR_OPTIONS = frozenset({"partitions", "replication"})
+
+
+class KafkaQueue:
+    """Implements the port Queue over `kafka://[user:password@]host:port[,host:port…]`.
+
+    Options in the URL: `partitions` for those of every topic, `replication` (1), and any setting of
+    librdkafka, as `security.protocol=SASL_SSL` or `session.timeout.ms=6000`. `depth` counts what is in
+    hand here, and takes what others hold for ready. A message in hand when its reader is put out of the
+    group comes again elsewhere.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Raises ConfigurationError for a URL that is none; connects when it is first needed."""
+        parts = urlsplit(url)
+        self._where = parts.netloc.rpartition("@")[2]
+        options = dict(parse_qsl(parts.query))
+        try:
+            self._partitions = int(options["partitions"]) if "partitions" in options else None
+            self._replication = int(options.get("replication", "1"))
+        except ValueError:
+            raise ConfigurationError("kafka: partitions and replication are numbers") from None
+        if not self._where:
+            raise ConfigurationError("kafka: the URL names no host: kafka://host:9092")
+        self._settings = _client_settings(self._where, parts.username, parts.password, options)
+        self._lock = threading.RLock()
+        self._admin_client: AdminClient | None = None
+        self._outbox = Outbox(self._settings, self._where)
+        self._readers: dict[str, Reader] = {}
+        self._places: dict[str, Places] = {}
+
+    def declare(self, subscriptions: Iterable[Subscription]) -> None:
+        """Make topics that are not there. Raises ConfigurationError when the cluster refuses."""
+        places = [Places(one) for one in subscriptions]
+        with translated(self._where):
+            wanted = all_topics(places, self._partitions)
+            make_topics(self._admin(), wanted, self._replication, self._where)
+        with self._lock:
+            self._places |= {one.subscription.name: one for one in places}
+
+    def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
+        """All of `messages` acknowledged by all replicas; on an error possibly some are."""
+        topic, due_ms = self._topic(address), None
+        if delay_s > 0:
+            places = next(
+                (o for o in self._places.values() if address == o.subscription.incoming), None
+            )
+            if places is None:
+                raise ValueError(f"{address}: only what a step receives from takes a delay")
+            topic, due_ms = places.delay(delay_s), round((time.time() + delay_s) * 1000)
+        if messages:
+            self._outbox.put(topic, messages, due_ms)
+
+    def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
+        """Messages in the order of their partitions; the first call joins the group."""
+        self._topic(address)
+        return self._reader(address).take(count_max, wait_s) if count_max > 0 else []
+
+    def settle(self, deliveries: Sequence[Delivery]) -> None:
+        """Committed up to the first that is not settled; the rest as soon as that one is."""
+        for reader, those in self._by_reader(deliveries):
+            reader.settle(those)
+
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """Ready again in this process."""
+        for reader, those in self._by_reader(deliveries):
+            reader.release(those)
+
+    def depth(self, subscription: Subscription) -> Depth:
+        """How far the groups are behind, less what is known here to be in hand or settled."""
+        places = Places(subscription)
+        main = self._lag(places.name, [subscription.topic, places.direct])
+        delayed = self._lag(places.name, places.delays)
+        apart = self._lag(places.quarantine, [places.quarantine])
+        in_hand, ready_here, main_here, delayed_here = self._here(subscription.incoming)
+        apart_settled = self._here(subscription.quarantine)
+        return Depth(
+            ready=max(0, main - main_here) + ready_here,
+            in_hand=in_hand,
+            delayed=max(0, delayed - delayed_here),
+            quarantined=max(0, apart - (apart_settled[2] - apart_settled[0])),
+        )
+
+    def close(self) -> None:
+        """Leave the groups and wait for what is on its way."""
+        with self._lock:
+            readers, self._readers = list(self._readers.values()), {}
+        for reader in readers:
+            reader.close()
+        self._outbox.close()
+
+    def _admin(self) -> AdminClient:
+        with self._lock:
+            if self._admin_client is None:
+                self._admin_client = AdminClient(self._settings)
+            return self._admin_client
+
+    def _topic(self, address: str) -> str:
+        """The topic an address is put to. Raises ConfigurationError for an undeclared one."""
+        for places in self._places.values():
+            one = places.subscription
+            if address == one.topic:
+                return address
+            if address == one.incoming:
+                return places.direct
+            if address == one.quarantine:
+                return places.quarantine
+        raise ConfigurationError(f"{address!r} was never declared")
+
+    def _reader(self, address: str) -> Reader:
+        with self._lock:
+            if address not in self._readers:
+                self._readers[address] = self._open_reader(address)
+            return self._readers[address]
+
+    def _open_reader(self, address: str) -> Reader:
+        for places in self._places.values():
+            one = places.subscription
+            if address == one.incoming:
+                topics = [one.topic, places.direct]
+                return Reader(
+                    self._settings, address, places.name, topics, places.delays, self._where
+                )
+            if address == one.quarantine:
+                name = places.quarantine
+                return Reader(self._settings, address, name, [name], [], self._where)
+        raise ConfigurationError(
+            f"{address!r} is a topic; receive from one of its readers' addresses"
+        )
+
+    def _by_reader(self, deliveries: Sequence[Delivery]) -> list[tuple[Reader, list[Delivery]]]:
+        found = []
+        for address in dict.fromkeys(one.address for one in deliveries):
+            reader = self._readers.get(address)
+            if reader is not None:
+                found.append((reader, [one for one in deliveries if one.address == address]))
+        return found
+
+    def _here(self, address: str) -> tuple[int, int, int, int]:
+        reader = self._readers.get(address)
+        return (0, 0, 0, 0) if reader is None else reader.counts()
+
+    def _lag(self, group: str, topics: Sequence[str]) -> int:
+        """How many records of the topics lie beyond what the group has committed."""
+        with translated(self._where):
+            known = self._admin().list_topics(timeout=ANSWER_MAX_S).topics
+            partitions = [
+                TopicPartition(topic, number)
+                for topic in topics
+                if topic in known
+                for number in known[topic].partitions
+            ]
+            if not partitions:
+                return 0
+            ends = self._offsets(partitions, OffsetSpec.latest())
+            starts = self._offsets(partitions, OffsetSpec.earliest())
+            request = [ConsumerGroupTopicPartitions(group, partitions)]
+            answer = self._admin().list_consumer_group_offsets(
+                request, request_timeout=ANSWER_MAX_S
+            )
+            committed = answer[group].result(ANSWER_MAX_S).topic_partitions
+        reached = {(one.topic, one.partition): one.offset for one in committed}
+        return sum(
+            max(0, end - max(reached.get(place, -1), starts[place])) for place, end in ends.items()
+        )
+
+    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[Any, int]:
+        answer = self._admin().list_offsets(
+            dict.fromkeys(partitions, spec), request_timeout=ANSWER_MAX_S
+        )
+        return {
+            (one.topic, one.partition): future.result(ANSWER_MAX_S).offset
+            for one, future in answer.items()
+        }
+
+
+def _client_settings(
+    hosts: str, user: str | None, password: str | None, options: Mapping[str, str]
+) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "bootstrap.servers": hosts,
+        "client.id": "fonds",
+        "allow.auto.create.topics": False,
+        "reconnect.backoff.max.ms": 2_000,
+        "log_level": 2,
+        "error_cb": lambda _: None,
+    }
+    settings |= {name: value for name, value in options.items() if name not in OUR_OPTIONS}
+    if user is not None:
+        settings |= {"sasl.username": unquote(user), "sasl.password": unquote(password or "")}
+        settings.setdefault("sasl.mechanism", "PLAIN")
+        settings.setdefault("security.protocol", "SASL_SSL")
+    return settings
