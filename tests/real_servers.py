@@ -1,0 +1,93 @@
+"""The real servers of a test: those that run for all of them, and one of its own that may be harmed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from server import Server
+
+SERVERS = Path(os.environ.get("TEST_SERVERS_FOLDER", Path(__file__).parents[1] / ".servers"))
+"""Where `scripts/servers.py` keeps what it built: a server of a test's own is not built again."""
+BUILT = ("lib", "lib.complete", "versitygw", "home")
+END_MAX_S = 30.0
+
+
+def url_of(variable: str) -> str:
+    """The URL of a server that runs; without one the test is skipped, or fails where all are required."""
+    url = os.environ.get(variable, "")
+    if not url and os.environ.get("TEST_SERVERS_REQUIRED"):
+        pytest.fail(f"{variable} is not set: the server did not start")
+    if not url:
+        pytest.skip(f"{variable} is not set: make servers")
+    return url
+
+
+def free_port() -> int:
+    """A port of loopback where nobody listens, low enough for those counted up from it."""
+    for port in range(30_100 + os.getpid() % 500 * 10, 44_000, 7):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no port is free")
+
+
+@dataclass
+class PrivateServer:
+    """One server on a port of its own, stopped and started at will."""
+
+    server: Server
+    folder: Path
+    port: int
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return self.server.url(self.folder, self.port)
+
+    def start(self) -> None:
+        """Returns when it answers."""
+        self.processes = self.server.start(self.folder, self.port)
+        deadline = time.monotonic() + self.server.ready_max_s
+        while not self.server.ready(self.folder, self.port):
+            assert time.monotonic() < deadline, f"{self.server.name} does not answer"
+            time.sleep(0.1)
+
+    def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """End it as a crash does, or politely."""
+        for process in self.processes:
+            os.killpg(process.pid, number)
+            process.wait(END_MAX_S)
+        self.processes = []
+
+
+@contextmanager
+def private(name: str, folder: Path) -> Iterator[PrivateServer]:
+    """The server `name` with everything it writes below `folder`, running."""
+    server: Server = import_module(f"server_{name}").SERVER
+    url_of(server.variable)
+    folder.mkdir(parents=True, exist_ok=True)
+    for built in BUILT:
+        there = SERVERS / name / built
+        if there.exists():
+            (folder / built).symlink_to(there)
+    server.install(folder)
+    own = PrivateServer(server, folder, free_port())
+    try:
+        own.start()
+        yield own
+    finally:
+        own.stop()
