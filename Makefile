@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?=
+ONLY ?=
+PORTS ?=
+SERVERS_FOLDER ?= $(CURDIR)/.servers
 EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase
 FONDS_HOME ?= fonds-data
 export FONDS_HOME
@@ -25,6 +28,11 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
 	@touch $@
 
+$(VENV)/.servers: requirements/servers.txt $(VENV)/.dev
+	@echo "Adding the servers' clients to $(VENV)"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/servers.txt
+	@touch $@
+
 run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..."
 	@$(BIN)/python scripts/run.py $(DATA)
 
@@ -43,6 +51,19 @@ format: $(VENV)/.dev ## mend what the formatter and the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+servers: $(VENV)/.servers ## start the real servers; ONLY="kafka hbase", PORTS="kafka=19092", SERVERS_FOLDER=...
+	@$(BIN)/python scripts/servers.py start --folder "$(SERVERS_FOLDER)" --only "$(ONLY)" $(foreach one,$(PORTS),--port $(one))
+
+servers-stop: $(VENV)/.servers ## stop them
+	@$(BIN)/python scripts/servers.py stop --folder "$(SERVERS_FOLDER)" --only "$(ONLY)"
+
+test-servers: $(VENV)/.servers ## the contract suites and more on the servers that run; a missing one fails
+	set -a; . "$(SERVERS_FOLDER)/servers.env"; \
+	TEST_SERVERS_REQUIRED=1 TEST_SERVERS_FOLDER="$(SERVERS_FOLDER)" $(BIN)/pytest -q tests/contract tests/servers
+
+bench-servers: $(VENV)/.servers ## messages, rows and documents a second beside the bare clients
+	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py
+
 corpus: $(VENV)/.dev ## the whole of ../shared/corpus, with counts and rates
 	$(BIN)/pytest -s -m corpus tests/corpus
 
@@ -57,4 +78,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test check format corpus bench lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format corpus bench lock clean

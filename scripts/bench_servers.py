@@ -1,0 +1,167 @@
+"""Measures each server backend beside the bare client doing the same, in one run.
+
+    . .servers/servers.env; python scripts/bench_servers.py [--only queue table records blobs index]
+
+Every number is of this machine and this run: compare the lines of one table, never two tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import bench_peers as peers
+from bench_peers import BATCH, documents, file_rows, wide_rows
+from fonds.model.message import Message, Subscription
+from fonds.model.rows import FileMetaRow
+from fonds.ports import Blobs, Queue
+from fonds.wiring.backends import BACKENDS, backend
+
+SIZES = {"1 kB": (1_000, 2_000), "100 kB": (100_000, 200)}
+ROWS, WIDE_ROWS, DOCUMENTS, BLOBS = 5_000, 2_000, 2_000, 500
+BLOB_BYTES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One measurement: `ours` and `bare` in things a second."""
+
+    what: str
+    backend: str
+    ours: float
+    bare: float | None
+
+
+def main() -> None:
+    kinds: dict[str, Callable[[Path], Iterator[Line]]] = {
+        "queue": queues,
+        "table": tables,
+        "records": records,
+        "blobs": blobs,
+        "index": indexes,
+    }
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="*", choices=list(kinds), default=list(kinds))
+    arguments = parser.parse_args()
+    print(f"{'what':34} {'backend':14} {'a second':>10} {'bare client':>12} {'ratio':>6}")
+    for kind in arguments.only:
+        with tempfile.TemporaryDirectory(prefix="fonds-bench-") as folder:
+            for line in kinds[kind](Path(folder)):
+                bare = f"{line.bare:12,.0f} {line.ours / line.bare:6.2f}" if line.bare else ""
+                print(f"{line.what:34} {line.backend:14} {line.ours:10,.0f} {bare}", flush=True)
+
+
+def chosen(port: str) -> Iterator[tuple[str, str, Callable[..., float] | None]]:
+    """The backends of a port that can be had here: name, URL and the bare client's peer."""
+    here = {"queue": "queue.sqlite", "table": "table.sqlite", "records": "records.sqlite"}
+    names = {"blobs": "blobs", "index": "index"}
+    for scheme in BACKENDS[port]:
+        if scheme in ("sqlite", "file", "tantivy"):
+            yield scheme, f"{scheme}:{(here | names)[port]}", None
+        elif scheme in peers.PEERS and (url := os.environ.get(peers.PEERS[scheme].variable)):
+            yield scheme, url, peers.PEERS[scheme].measure
+
+
+def rate(count: int, act: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    act()
+    return count / (time.perf_counter() - started)
+
+
+def queues(folder: Path) -> Iterator[Line]:
+    for name, url, bare in chosen("queue"):
+        for label, (size_bytes, count) in SIZES.items():
+            queue = backend("queue", url, folder)
+            unique = f"b{secrets.token_hex(5)}"
+            reader = Subscription(unique, f"{unique}.topic")
+            queue.declare([reader])
+            body = secrets.token_bytes(size_bytes)
+            ours = rate(count, partial(_travel, queue, reader, body, count))
+            queue.close()
+            theirs = bare(url, body, count) if bare else None
+            yield Line(f"messages of {label}, in and out", name, ours, theirs)
+
+
+def tables(folder: Path) -> Iterator[Line]:
+    for name, url, bare in chosen("table"):
+        table, rows = backend("table", url, folder), wide_rows(WIDE_ROWS)
+        unique = f"b{secrets.token_hex(5)}"
+        table.declare(unique, ("f", "file"))
+        ours = rate(WIDE_ROWS, partial(_in_batches, rows, partial(table.put, unique)))
+        keys = [key for key, _ in rows]
+        reads = rate(WIDE_ROWS, partial(_in_batches, keys, partial(table.get, unique)))
+        theirs = bare(url, unique) if bare else None
+        yield Line("wide rows written", name, ours, theirs)
+        yield Line("wide rows read", name, reads, None)
+        getattr(table, "close", lambda: None)()
+
+
+def records(folder: Path) -> Iterator[Line]:
+    for name, url, bare in chosen("records"):
+        store, rows = backend("records", url, folder), file_rows(ROWS)
+        ours = rate(ROWS, partial(_in_batches, rows, store.put))
+        keys = [row.sha1hex for row in rows]
+        reads = rate(ROWS, partial(_in_batches, keys, partial(store.get, FileMetaRow)))
+        store.delete(FileMetaRow, keys)
+        store.close()
+        yield Line("rows upserted", name, ours, bare(url) if bare else None)
+        yield Line("rows read by key", name, reads, None)
+
+
+def blobs(folder: Path) -> Iterator[Line]:
+    for name, url, bare in chosen("blobs"):
+        store, data = backend("blobs", url, folder), secrets.token_bytes(BLOB_BYTES)
+        keys = [f"bench/{secrets.token_hex(8)}" for _ in range(BLOBS)]
+        ours = rate(BLOBS, partial(_each, keys, partial(_put, store, data)))
+        reads = rate(BLOBS, partial(_each, keys, store.get))
+        store.delete(keys)
+        getattr(store, "close", lambda: None)()
+        yield Line("blobs of 10 kB put", name, ours, bare(url, data, BLOBS) if bare else None)
+        yield Line("blobs of 10 kB read", name, reads, None)
+
+
+def indexes(folder: Path) -> Iterator[Line]:
+    for name, url, bare in chosen("index"):
+        index, found = backend("index", url, folder), documents(DOCUMENTS)
+        ours = rate(DOCUMENTS, partial(_in_batches, found, index.put))
+        index.delete([one.sha1hex for one in found])
+        getattr(index, "close", lambda: None)()
+        theirs = bare(url, found) if bare else None
+        yield Line("documents of 3 kB indexed", name, ours, theirs)
+
+
+def _travel(queue: Queue, reader: Subscription, body: bytes, count: int) -> None:
+    """Put all messages, then take and settle them, in batches."""
+    for start in range(0, count, BATCH):
+        queue.put(reader.topic, [Message(f"{start + n}", body) for n in range(BATCH)])
+    left = count
+    while left:
+        found = queue.receive(reader.incoming, BATCH, 10.0)
+        queue.settle(found)
+        left -= len(found)
+
+
+def _each(things: Sequence[Any], act: Callable[[Any], object]) -> None:
+    for one in things:
+        act(one)
+
+
+def _put(store: Blobs, data: bytes, key: str) -> None:
+    store.put(key, data, "text/plain")
+
+
+def _in_batches(things: Sequence[Any], act: Callable[[Sequence[Any]], object]) -> None:
+    for start in range(0, len(things), BATCH):
+        act(things[start : start + BATCH])
+
+
+if __name__ == "__main__":
+    main()
