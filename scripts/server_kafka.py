@@ -48,7 +48,7 @@ def install(folder: Path) -> None:
 
 def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     properties, data = folder / "server.properties", folder / "data"
-    text = PROPERTIES.format(port=port, controller=port + 20_000, data=data)
+    text = PROPERTIES.format(port=port, controller=port + 1, data=data)
     properties.write_text(text.strip() + "\n")
     classpath = ["-cp", f"{folder / 'lib'}/*"]
     if not (data / "meta.properties").exists():

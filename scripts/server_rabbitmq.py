@@ -37,9 +37,9 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
         "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
         "RABBITMQ_LOG_BASE": str(folder / "log"),
-        "RABBITMQ_DIST_PORT": str(port + 20_000),
+        "RABBITMQ_DIST_PORT": str(port + 1),
         "RABBITMQ_PID_FILE": str(folder / "rabbit.pid"),
-        "ERL_EPMD_PORT": str(port + 20_001),
+        "ERL_EPMD_PORT": str(port + 2),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
     }
     return [spawn([SERVER_SCRIPT], folder / "server.log", environment)]

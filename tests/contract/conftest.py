@@ -27,6 +27,7 @@ POSTGRESQL_URL = os.environ.get("TEST_POSTGRESQL_URL", "")
 
 
 RABBITMQ_URL = os.environ.get("TEST_RABBITMQ_URL", "")
+HBASE_URL = os.environ.get("TEST_HBASE_URL", "")
 KAFKA_URL = os.environ.get("TEST_KAFKA_URL", "")
 S3_URL = os.environ.get("TEST_S3_URL", "")
 
@@ -63,6 +64,10 @@ if KAFKA_URL:
 
     QUEUES["kafka"] = lambda _, __: KafkaQueue(f"{KAFKA_URL}?partitions=3")
 TABLES: dict[str, Opener] = {"sqlite": lambda folder, _: SqliteTable(folder / "table.sqlite")}
+if HBASE_URL:
+    from fonds.stores.table.hbase import HbaseTable
+
+    TABLES["hbase"] = lambda _, __: HbaseTable(HBASE_URL)
 BLOBS: dict[str, Opener] = {"folder": lambda folder, _: FolderBlobs(folder / "blobs")}
 if S3_URL:
     from fonds.stores.blobs.s3 import S3Blobs

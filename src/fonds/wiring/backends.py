@@ -29,7 +29,10 @@ BACKENDS: dict[str, dict[str, str]] = {
         "amqps": "fonds.queues.rabbit.queue:RabbitQueue",
         "kafka": "fonds.queues.kafka.queue:KafkaQueue",
     },
-    "table": {"sqlite": "fonds.stores.table.sqlite:SqliteTable"},
+    "table": {
+        "sqlite": "fonds.stores.table.sqlite:SqliteTable",
+        "hbase": "fonds.stores.table.hbase:HbaseTable",
+    },
     "records": {
         "sqlite": "fonds.stores.records.sql:open_sqlite",
         "postgresql": "fonds.stores.records.sql:SqlRecords",
@@ -40,6 +43,7 @@ BACKENDS: dict[str, dict[str, str]] = {
 EXTRAS = {
     "amqp": "rabbitmq",
     "amqps": "rabbitmq",
+    "hbase": "hbase",
     "kafka": "kafka",
     "postgresql": "postgresql",
 }

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.queues.sqlite import SqliteQueue
-from fonds.stores.table.sqlite import KEY_MAX_BYTES, SqliteTable, end_of_prefix
+from fonds.stores.table.rows import KEY_MAX_BYTES, end_of_prefix
+from fonds.stores.table.sqlite import SqliteTable
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from fonds.model.errors import ConfigurationError
 from fonds.sqlite_file import Layout, SqliteFile
+from fonds.stores.table.rows import check_families, check_key, end_of_prefix
 
-KEY_MAX_BYTES = 32_767
 """HBase's limit; kept here so that every row can move there."""
 
 _SCAN = "SELECT key, name, value FROM cells WHERE number = ? AND key >= ?"
@@ -118,12 +118,6 @@ class SqliteTable:
         self._file.close()
 
 
-def end_of_prefix(prefix: bytes) -> bytes | None:
-    """The smallest key greater than all that begin with `prefix`; None when there is none such."""
-    kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
-
-
 def _declared(connection: sqlite3.Connection, table: str) -> tuple[int, set[str]]:
     row = connection.execute(
         "SELECT number, families FROM tables WHERE name = ?", (table,)
@@ -140,14 +134,9 @@ def _cells(
     rows: Sequence[tuple[bytes, Mapping[str, bytes]]],
 ) -> Iterator[tuple[int, bytes, str, bytes]]:
     for key, cells in rows:
-        if not 0 < len(key) <= KEY_MAX_BYTES:
-            raise ValueError(f"a row key has 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
+        check_key(key)
+        check_families(table, families, cells)
         for name, value in cells.items():
-            family, colon, _ = name.partition(":")
-            if not colon or family not in families:
-                raise ConfigurationError(
-                    f"table {table!r} has no family for the column {name!r}, only {sorted(families)}"
-                )
             yield number, key, name, value
 
 

@@ -1,0 +1,275 @@
+"""The port Table on HBase, over its Thrift 1 server.
+
+Source: HBase 2.6 `Hbase.thrift`, as the happybase library speaks it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+import happybase
+from thriftpy2.thrift import TException
+from thriftpy2.transport import TTransportException
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import ConfigurationError, FondsError, LimitError, StoreUnavailableError
+from fonds.stores.table.rows import check_families, check_key, end_of_prefix
+
+T = TypeVar("T")
+
+PORT = 9090
+CONNECTIONS = 8
+ANSWER_MAX_S = 25.0
+WRITE_MAX_BYTES, WRITE_MAX_ROWS = 8 * 1024 * 1024, 1000
+READ_ROWS = 200
+SCAN_ROWS = 100
+TICK_S = 0.003
+BROKEN = (TTransportException, OSError, EOFError)
+
+
+class HbaseTable:
+    """Implements the port Table over `hbase://host:port`, the address of a Thrift 1 server.
+
+    Families keep one version of a cell and are compressed (`?compression=GZ`, or NONE, SNAPPY, LZ4,
+    ZSTD as the cluster can). Cells carry the time of the region server, so that of two writers the
+    later wins whatever their own clocks say.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Raises ConfigurationError for a URL that is none; connects when it is first needed."""
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        if not parts.hostname:
+            raise ConfigurationError("hbase: the URL names no host: hbase://host:9090")
+        self._host, self._port = parts.hostname, parts.port or PORT
+        self._where = f"HBase at {self._host}:{self._port}"
+        self._compression = options.get("compression", "GZ").upper()
+        self._transport = options.get("transport", "buffered")
+        self._slots = threading.BoundedSemaphore(CONNECTIONS)
+        self._idle: deque[happybase.Connection] = deque()
+        self._families: dict[str, frozenset[str]] = {}
+
+    def declare(self, table: str, families: Sequence[str]) -> None:
+        """Make the table, each family with one version and compressed."""
+        wanted = frozenset(families)
+        found = self._known(table)
+        if found is None:
+            settings = {"max_versions": 1, "compression": self._compression}
+            described = {family: dict(settings) for family in sorted(wanted)}
+            self._call(lambda one: _create(one, table, described))
+            found = self._known(table)
+        if found != wanted:
+            raise ConfigurationError(
+                f"table {table!r} has the families {sorted(found or ())}, not {sorted(wanted)};"
+                " use another table name."
+            )
+
+    def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
+        """Rows in calls of a bounded size; on an error some of them may be written.
+
+        Raises ValueError for a key that is empty or longer than HBase takes, LimitError for a cell
+        larger than the server takes.
+        """
+        families = self._declared(table)
+        merged: dict[bytes, dict[bytes, bytes]] = {}
+        for key, cells in rows:
+            check_key(key)
+            check_families(table, families, cells)
+            merged.setdefault(key, {}).update({n.encode(): v for n, v in cells.items()})
+        for chunk in _chunks([(key, cells) for key, cells in merged.items() if cells]):
+            self._call(partial(_write, table, chunk))
+
+    def get(self, table: str, keys: Sequence[bytes]) -> dict[bytes, dict[str, bytes]]:
+        """The rows that exist; keys may repeat."""
+        self._declared(table)
+        wanted = list(dict.fromkeys(keys))
+        found: dict[bytes, dict[str, bytes]] = {}
+        for start in range(0, len(wanted), READ_ROWS):
+            rows = self._call(partial(_read, table, wanted[start : start + READ_ROWS]))
+            found |= {key: _text(cells) for key, cells in rows if cells}
+        return found
+
+    def scan(
+        self, table: str, prefix: bytes = b"", *, after: bytes | None = None, count_max: int = 1000
+    ) -> list[tuple[bytes, dict[str, bytes]]]:
+        """The region servers read `count_max` rows each at most."""
+        self._declared(table)
+        if count_max < 1:
+            return []
+        # The next key after any key is that key and a zero byte.
+        start = prefix if after is None else max(prefix, after + b"\x00")
+        end = end_of_prefix(prefix)
+        if end is not None and start >= end:
+            return []
+        rows = self._call(lambda one: _scan(one.table(table), start, end, count_max))
+        return [(key, _text(cells)) for key, cells in rows]
+
+    def delete(self, table: str, keys: Sequence[bytes]) -> None:
+        """Remove whole rows. Returns when the server's clock has moved on: a cell put in the same
+        millisecond as a row was deleted would be covered by the deletion."""
+        self._declared(table)
+        if not keys:
+            return
+        self._call(lambda one: _delete(one.table(table), list(dict.fromkeys(keys))))
+        threading.Event().wait(TICK_S)
+
+    def close(self) -> None:
+        """Close the connections nobody uses now."""
+        while self._idle:
+            with suppress(IndexError):
+                self._idle.pop().close()
+
+    def _declared(self, table: str) -> frozenset[str]:
+        families = self._families.get(table) or self._known(table)
+        if families is None:
+            raise ConfigurationError(f"there is no table {table!r}; declare it first.")
+        return families
+
+    def _known(self, table: str) -> frozenset[str] | None:
+        """The families of a table on the server; None when there is no such table."""
+
+        def ask(one: happybase.Connection) -> frozenset[str] | None:
+            if table.encode() not in one.tables():
+                return None
+            names = one.table(table).families()
+            return frozenset(name.decode().removesuffix(":") for name in names)
+
+        found = self._call(ask)
+        if found is not None:
+            self._families[table] = found
+        return found
+
+    def _call(self, act: Callable[[happybase.Connection], T]) -> T:
+        """What comes of `act` with a connection; tried twice, as one may have ended while it lay idle."""
+        try:
+            with suppress(*BROKEN), self._connection() as connection:
+                return act(connection)
+            self.close()
+            with self._connection() as connection:
+                return act(connection)
+        except BROKEN as error:
+            told = f"{self._where} does not answer: {_told(error)}"
+            raise StoreUnavailableError(told) from error
+        except TException as error:
+            raise self._explained(error) from error
+
+    @contextmanager
+    def _connection(self) -> Iterator[happybase.Connection]:
+        """An idle connection or a new one; kept afterwards unless something went wrong."""
+        if not self._slots.acquire(timeout=ANSWER_MAX_S):
+            raise StoreUnavailableError(f"{self._where}: no connection became free")
+        try:
+            try:
+                one = self._idle.pop()
+            except IndexError:
+                one = self._connect()
+            try:
+                yield one
+            except BaseException:
+                one.close()
+                raise
+            self._idle.append(one)
+        finally:
+            self._slots.release()
+
+    def _connect(self) -> happybase.Connection:
+        one = happybase.Connection(
+            self._host,
+            self._port,
+            timeout=round(ANSWER_MAX_S * 1000),
+            transport=self._transport,
+            autoconnect=False,
+        )
+        try:
+            one.open()
+        except BaseException:
+            one.close()
+            raise
+        return one
+
+    def _explained(self, error: TException) -> FondsError:
+        told = _told(error)
+        # A table that was dropped may show as regions nobody has: the next call asks for it anew.
+        self._families.clear()
+        if "TableNotFound" in told or "NoSuchColumnFamily" in told:
+            return ConfigurationError(f"{self._where}: no table or family of this name: {told}")
+        if "KeyValue size too large" in told or "exceeds" in told:
+            return LimitError(
+                Reason.TOO_LARGE, f"a cell is larger than {self._where} takes: {told}"
+            )
+        return StoreUnavailableError(f"{self._where} refuses for now: {told}")
+
+
+def _create(one: happybase.Connection, table: str, families: dict[str, dict[str, Any]]) -> None:
+    try:
+        one.create_table(table, families)
+    except TException as error:
+        if "exist" not in _told(error).lower():
+            raise
+        # Another process was faster.
+
+
+def _write(
+    table: str, rows: Sequence[tuple[bytes, Mapping[bytes, bytes]]], one: happybase.Connection
+) -> None:
+    batch = one.table(table).batch()
+    for key, cells in rows:
+        batch.put(key, cells)
+    batch.send()
+
+
+def _read(
+    table: str, keys: Sequence[bytes], one: happybase.Connection
+) -> list[tuple[bytes, dict[bytes, bytes]]]:
+    return list(one.table(table).rows(keys))
+
+
+def _scan(
+    table: happybase.Table, start: bytes, end: bytes | None, count_max: int
+) -> list[tuple[bytes, dict[bytes, bytes]]]:
+    rows = table.scan(
+        row_start=start or None,
+        row_stop=end,
+        filter=f"PageFilter({count_max})",
+        batch_size=min(count_max, SCAN_ROWS),
+        limit=count_max,
+    )
+    return list(rows)
+
+
+def _delete(table: happybase.Table, keys: Sequence[bytes]) -> None:
+    for key in keys:
+        table.delete(key)
+
+
+def _chunks(
+    rows: Sequence[tuple[bytes, Mapping[bytes, bytes]]],
+) -> Iterator[list[tuple[bytes, Mapping[bytes, bytes]]]]:
+    """Rows together in calls that are not too large; a row is never cut in two."""
+    chunk: list[tuple[bytes, Mapping[bytes, bytes]]] = []
+    size_bytes = 0
+    for key, cells in rows:
+        row_bytes = sum(len(name) + len(value) for name, value in cells.items())
+        if chunk and (size_bytes + row_bytes > WRITE_MAX_BYTES or len(chunk) >= WRITE_MAX_ROWS):
+            yield chunk
+            chunk, size_bytes = [], 0
+        chunk.append((key, cells))
+        size_bytes += row_bytes
+    if chunk:
+        yield chunk
+
+
+def _text(cells: Mapping[bytes, bytes]) -> dict[str, bytes]:
+    return {name.decode(): value for name, value in cells.items()}
+
+
+def _told(error: BaseException) -> str:
+    message = getattr(error, "message", None) or str(error) or type(error).__name__
+    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+    return text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__
