@@ -113,7 +113,9 @@ def ready(folder: Path, port: int) -> bool:
             answer = connection.recv(64)
             # After the echo of the name comes field 0 (the result) or field 1 (an error).
             place = 8 + len(name) + 4
-            return answer[:4] == b"\x80\x01\x00\x02" and answer[place : place + 3] == b"\x0f\x00\x00"
+            return (
+                answer[:4] == b"\x80\x01\x00\x02" and answer[place : place + 3] == b"\x0f\x00\x00"
+            )
     except OSError:
         return False
 

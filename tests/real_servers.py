@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -64,7 +65,12 @@ class PrivateServer:
         deadline = time.monotonic() + self.server.ready_max_s
         while not self.server.ready(self.folder, self.port):
             assert time.monotonic() < deadline, f"{self.server.name} does not answer"
+            assert any(one.poll() is None for one in self.processes), self._log()
             time.sleep(0.1)
+
+    def _log(self) -> str:
+        logs = sorted(self.folder.glob("*.log"))
+        return "\n".join(path.read_text("utf-8", "replace")[-2000:] for path in logs)
 
     def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
         """End it as a crash does, or politely."""
@@ -75,11 +81,12 @@ class PrivateServer:
 
 
 @contextmanager
-def private(name: str, folder: Path) -> Iterator[PrivateServer]:
-    """The server `name` with everything it writes below `folder`, running."""
+def private(name: str) -> Iterator[PrivateServer]:
+    """The server `name` in a folder of its own, running; some run as users who cannot enter ours."""
     server: Server = import_module(f"server_{name}").SERVER
     url_of(server.variable)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = SERVERS / "private" / f"{name}-{os.urandom(4).hex()}"
+    folder.mkdir(parents=True)
     for built in BUILT:
         there = SERVERS / name / built
         if there.exists():
@@ -91,3 +98,4 @@ def private(name: str, folder: Path) -> Iterator[PrivateServer]:
         yield own
     finally:
         own.stop()
+        shutil.rmtree(folder, ignore_errors=True)

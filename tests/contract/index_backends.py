@@ -1,6 +1,7 @@
 """The backends of the Index port, and the documents their suite puts into them."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,11 +19,34 @@ BACKENDS: dict[str, Callable[[Path], Index]] = {
 }
 
 
+def _on_server(variable: str, open_at: Callable[[str], Index]) -> Callable[[Path], Index]:
+    """An index of the server in `variable`, behind an alias made of the folder."""
+
+    def open_one(folder: Path) -> Index:
+        alias = f"t{hashlib.sha1(str(folder).encode()).hexdigest()[:12]}"
+        return open_at(os.environ[variable].rpartition("/")[0] + f"/{alias}?refresh=true")
+
+    return open_one
+
+
+if os.environ.get("TEST_ELASTICSEARCH_URL"):
+    from fonds.stores.index.elastic.index import open_elasticsearch
+
+    BACKENDS["elasticsearch"] = _on_server("TEST_ELASTICSEARCH_URL", open_elasticsearch)
+if os.environ.get("TEST_OPENSEARCH_URL"):
+    from fonds.stores.index.elastic.index import open_opensearch
+
+    BACKENDS["opensearch"] = _on_server("TEST_OPENSEARCH_URL", open_opensearch)
+
+
 @contextmanager
 def opened(backend: str, folder: Path) -> Iterator[Index]:
-    """An index that is closed at the end, if it can be."""
+    """An index that is closed at the end, if it can be; one on a server is removed."""
     index = BACKENDS[backend](folder)
     yield index
+    remove = getattr(index, "remove", None)
+    if remove is not None:
+        remove()
     close = getattr(index, "close", None)
     if close is not None:
         close()

@@ -18,7 +18,11 @@ INSTEAD = {
 }
 
 # What a server's own protocol calls a thing keeps its name beside that server.
-THEIRS = {"channel": "src/fonds/queues/rabbit/"}
+THEIRS = {
+    "channel": "src/fonds/queues/rabbit/",
+    "consumer": "src/fonds/queues/kafka/",
+    "producer": "src/fonds/queues/kafka/",
+}
 
 
 def test_the_glossary_can_be_read() -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import happybase
@@ -93,8 +92,8 @@ def test_a_table_that_was_dropped_meanwhile_is_told(table: HbaseTable, name: str
         table.put(name, [(b"a", {"f:a": b"1"})])
 
 
-def test_a_server_that_is_away_is_told_and_found_again(tmp_path: Path, name: str) -> None:
-    with private("hbase", tmp_path / "hbase") as server:
+def test_a_server_that_is_away_is_told_and_found_again(name: str) -> None:
+    with private("hbase") as server:
         table = HbaseTable(server.url)
         table.declare(name, ("f",))
         table.put(name, [(b"a", {"f:a": b"1"})])

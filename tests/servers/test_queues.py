@@ -77,9 +77,9 @@ def again(act: Callable[[], None]) -> None:
 
 @each_queue
 def test_a_broker_that_is_killed_and_comes_back_has_lost_nothing(
-    kind: str, opened: Callable[..., Any], reader: Subscription, tmp_path: Path
+    kind: str, opened: Callable[..., Any], reader: Subscription
 ) -> None:
-    with private(kind, tmp_path / kind) as server:
+    with private(kind) as server:
         queue = opened(kind, server.url)
         queue.declare([reader])
         ids = {f"m{number}" for number in range(50)}

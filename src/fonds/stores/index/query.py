@@ -20,9 +20,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
 from fonds.stores.index.words import is_spaceless, words
 
+RESULTS_MAX = 10_000
+SORTS = ("score", "newest", "oldest")
 QUERY_CHARACTERS_MAX = 4_000
 CLAUSES_MAX = 256
 DEPTH_MAX = 32
@@ -103,6 +106,18 @@ def parse(text: str) -> Node:
     if node is None:
         raise ValueError(f"“{_shortened(text)}” has no letters or digits to search for.")
     return node
+
+
+def check_page(query: SearchQuery) -> None:
+    """Raises ValueError for an order there is not and a page nobody can turn to."""
+    if query.sort not in SORTS:
+        raise ValueError(f"Results cannot be sorted by “{query.sort}”; use {', '.join(SORTS)}.")
+    if query.offset < 0 or query.count_max < 0:
+        raise ValueError("Results are counted from 0; a negative offset or count has no meaning.")
+    if query.offset + query.count_max > RESULTS_MAX:
+        raise ValueError(
+            f"Only the first {RESULTS_MAX:,} results can be looked at; narrow the search instead."
+        )
 
 
 def wanted_terms(node: Node) -> tuple[Term, ...]:

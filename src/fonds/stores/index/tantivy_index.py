@@ -13,6 +13,7 @@ from tantivy import Query
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.model.errors import FondsError
 from fonds.stores.index import tantivy_query
+from fonds.stores.index.query import check_page
 from fonds.stores.index.tantivy_faults import WRITER_DIED, translated
 from fonds.stores.index.tantivy_results import nothing, results
 from fonds.stores.index.tantivy_schema import (
@@ -24,8 +25,6 @@ from fonds.stores.index.tantivy_schema import (
 )
 
 WRITER_MEMORY_BYTES = 48_000_000
-RESULTS_MAX = 10_000
-SORTS = ("score", "newest", "oldest")
 
 
 class TantivyIndex:
@@ -72,7 +71,7 @@ class TantivyIndex:
 
     def search(self, query: SearchQuery) -> SearchResults:
         """Raises ValueError with a sentence for people."""
-        _check(query)
+        check_page(query)
         tree = tantivy_query.parsed(query)
         wanted = tantivy_query.build(query, tree, self._schema)
         with translated(self._folder):
@@ -165,14 +164,3 @@ class TantivyIndex:
                 raise ValueError("meta.json is missing") from None
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def _check(query: SearchQuery) -> None:
-    if query.sort not in SORTS:
-        raise ValueError(f"Results cannot be sorted by “{query.sort}”; use {', '.join(SORTS)}.")
-    if query.offset < 0 or query.count_max < 0:
-        raise ValueError("Results are counted from 0; a negative offset or count has no meaning.")
-    if query.offset + query.count_max > RESULTS_MAX:
-        raise ValueError(
-            f"Only the first {RESULTS_MAX:,} results can be looked at; narrow the search instead."
-        )

@@ -1,0 +1,96 @@
+"""What starting OpenSearch and Elasticsearch has in common: the archive, a Java, a user that is not root."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from serving import as_owner, install_packages, spawn
+
+JAVA_MIN = 21
+OWNER = "nobody"
+HEAP = "-Xms1g -Xmx1g"
+
+
+def unpack(group: str, artifact: str, version: str, folder: Path) -> None:
+    """Fetch the distribution from Maven Central and unpack it as `home`, once."""
+    home = folder / "home"
+    if home.exists():
+        return
+    install_packages({"/usr/bin/mvn": "maven"})
+    wanted = f"{group}:{artifact}:{version}:zip"
+    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={wanted}"]
+    done = subprocess.run(
+        [*command, f"-DoutputDirectory={folder}"], capture_output=True, check=False, timeout=600
+    )
+    if done.returncode:
+        raise RuntimeError(f"Maven failed: {(done.stdout + done.stderr).decode()[-500:]}")
+    archive = folder / f"{artifact}-{version}.zip"
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(folder)
+    unpacked = folder / f"{artifact}-{version}"
+    for script in (unpacked / "bin").iterdir():
+        script.chmod(0o755)
+    archive.unlink()
+    unpacked.rename(home)
+
+
+def new_java() -> Path:
+    """The home of a Java that is new enough. Raises RuntimeError when there is none."""
+    homes = [Path(os.environ["JAVA_HOME"])] if "JAVA_HOME" in os.environ else []
+    homes += sorted(Path("/usr/lib/jvm").glob("*"))
+    for home in homes:
+        command = [str(home / "bin" / "java"), "-version"]
+        try:
+            told = subprocess.run(command, capture_output=True, check=False, timeout=20).stderr
+        except OSError:
+            continue
+        found = re.search(rb'version "(\d+)', told)
+        if found and int(found[1]) >= JAVA_MIN:
+            return home
+    raise RuntimeError(f"no Java {JAVA_MIN} or newer in /usr/lib/jvm or JAVA_HOME: install one")
+
+
+def run(
+    folder: Path, program: str, settings: Mapping[str, object], environment: Mapping[str, str]
+) -> list[subprocess.Popen[bytes]]:
+    """Start it as a user that is not root, with a configuration of its own."""
+    conf, data = folder / "conf", folder / "data"
+    conf.mkdir(exist_ok=True)
+    for name in ("jvm.options", "log4j2.properties"):
+        lines = (folder / "home" / "config" / name).read_text().splitlines()
+        # The garbage collector's log would go where the user that runs it may not write.
+        (conf / name).write_text("\n".join(one for one in lines if "Xlog:gc" not in one) + "\n")
+    whole = {**settings, "path.data": str(data), "path.logs": str(folder / "logs")}
+    lines = [f"{name}: {json.dumps(value)}\n" for name, value in whole.items()]
+    (conf / f"{program}.yml").write_text("".join(lines))
+    folder.chmod(0o755)
+    owner = as_owner(OWNER, conf, data, folder / "logs", folder / "tmp")
+    command = [*_with_tmp(folder / "tmp"), *owner, str(folder / "home" / "bin" / program)]
+    scratch = str(folder / "tmp")
+    more = {"HOME": scratch, "CLI_JAVA_OPTS": f"-Djava.io.tmpdir={scratch}", **environment}
+    return [spawn(command, folder / "server.log", more)]
+
+
+def _with_tmp(scratch: Path) -> list[str]:
+    """What stands before a Java that attaches to itself by /tmp, where not all may write there."""
+    if os.geteuid() != 0 or Path("/tmp").stat().st_mode & 0o002:
+        return []
+    return ["unshare", "--mount", "sh", "-c", f'mount --bind "{scratch}" /tmp && exec "$@"', "sh"]
+
+
+def answers(port: int) -> bool:
+    """Whether the cluster has elected itself and takes writes."""
+    address = f"http://127.0.0.1:{port}/_cluster/health?wait_for_status=yellow&timeout=2s"
+    try:
+        with urllib.request.urlopen(address, timeout=4) as answer:
+            return bool(json.load(answer)["status"] in ("yellow", "green"))
+    except (OSError, ValueError, urllib.error.HTTPError):
+        return False

@@ -1,0 +1,1 @@
+"""The port Index on Elasticsearch and OpenSearch, each by its own client."""

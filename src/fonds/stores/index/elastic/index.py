@@ -1,0 +1,339 @@
+"""The port Index over an alias of Elasticsearch or OpenSearch.
+
+Behind the alias stand indices `ALIAS-000001` and on; a new one begins when the last has grown large.
+A document stays in the index that has it: before writing, older indices are asked.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from fonds.model.disposition import Reason
+from fonds.model.document import Hit, IndexDocument, SearchQuery, SearchResults
+from fonds.model.errors import (
+    ConfigurationError,
+    FondsError,
+    PermanentError,
+    StorageFullError,
+    StoreUnavailableError,
+)
+from fonds.stores.index.elastic.clients import (
+    JSON,
+    LINES,
+    Asking,
+    ElasticsearchClient,
+    OpensearchClient,
+    Refused,
+)
+from fonds.stores.index.elastic.mapping import (
+    RAW_FIELDS,
+    from_source,
+    template,
+    to_source,
+    version_of,
+)
+from fonds.stores.index.elastic.query import body
+from fonds.stores.index.passages import passage
+from fonds.stores.index.query import check_page, parse, wanted_terms
+
+REQUEST_MAX_BYTES = 8 * 1024 * 1024
+IDS_A_REQUEST = 500
+TRIES, PAUSE_S = 4, 0.5
+ROLLOVER_EVERY_S = 300.0
+DOCUMENTS_MAX, SIZE_MAX = 200_000_000, "50gb"
+BUSY = frozenset({429, 502, 503, 504})
+CONFLICT, GONE = 409, 404
+
+
+def open_elasticsearch(url: str) -> ElasticIndex:
+    """The index at `elasticsearch://[user:password@]host:port/alias`; options as ElasticIndex says."""
+    return ElasticIndex(url, ElasticsearchClient)
+
+
+def open_opensearch(url: str) -> ElasticIndex:
+    """The index at `opensearch://[user:password@]host:port/alias`."""
+    return ElasticIndex(url, OpensearchClient)
+
+
+class ElasticIndex:
+    """Implements the port Index. Options in the URL: `scheme` (http), `shards` (1), `replicas` (0),
+    `refresh` (false; `true` makes what is put searchable at once), `max_docs` and
+    `max_size`, at which a new index begins.
+
+    An older document (by `indexed_date`) never replaces a newer one.
+    """
+
+    def __init__(self, url: str, client: type[ElasticsearchClient | OpensearchClient]) -> None:
+        """Raises ConfigurationError for a URL that is none; connects when it is first needed."""
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        self._alias = parts.path.strip("/") or "fonds"
+        if not parts.hostname or "/" in self._alias or self._alias != self._alias.lower():
+            raise ConfigurationError(
+                "index: the URL is SCHEME://host:port/alias, and an alias is lower case"
+            )
+        address = f"{options.get('scheme', 'http')}://{parts.hostname}:{parts.port or 9200}"
+        self._where = f"{address}/{self._alias}"
+        self._shards = int(options.get("shards", "1"))
+        self._replicas = int(options.get("replicas", "0"))
+        self._refresh = options.get("refresh", "false")
+        self._rollover = {
+            "max_docs": int(options.get("max_docs", DOCUMENTS_MAX)),
+            "max_size": options.get("max_size", SIZE_MAX),
+        }
+        user = unquote(parts.username) if parts.username else None
+        self._ask: Asking = client(address, user, unquote(parts.password or ""))
+        self._lock = threading.Lock()
+        self._ready = False
+        self._rolled_at_s = time.monotonic()
+
+    def put(self, documents: Sequence[IndexDocument]) -> None:
+        """Written to the translog of every copy; of several documents with one id the last wins.
+
+        Raises PermanentError for a document the server cannot take.
+        """
+        newest = {document.sha1hex: document for document in documents}
+        if not newest:
+            return
+        self._prepare()
+        places = self._places(list(newest))
+        lines = [
+            _line("index", places.get(key, self._alias), key, version_of(document))
+            + json.dumps(to_source(document), ensure_ascii=False)
+            + "\n"
+            for key, document in newest.items()
+        ]
+        for chunk in _chunks(lines):
+            self._bulk(chunk)
+        self._roll_over()
+
+    def delete(self, sha1hexes: Sequence[str]) -> None:
+        """Remove documents; a put that is older than what was removed does not bring it back soon."""
+        self._prepare()
+        found = {one["_id"]: one for one in self._fetch(sha1hexes, source=False)}
+        lines = [
+            _line("delete", one["_index"], key, one.get("_version", 1))
+            for key, one in found.items()
+        ]
+        for chunk in _chunks(lines):
+            self._bulk(chunk)
+
+    def get(self, sha1hexes: Sequence[str]) -> dict[str, IndexDocument]:
+        """Whole documents by id, those that exist, as they are at this moment."""
+        self._prepare()
+        found = self._fetch(sha1hexes, source=True)
+        return {one["_id"]: from_source(one["_source"]) for one in found}
+
+    def search(self, query: SearchQuery) -> SearchResults:
+        """Raises ValueError with a sentence for people."""
+        check_page(query)
+        tree = parse(query.text.encode("utf-8", "ignore").decode())
+        self._prepare()
+        answer = self._call("POST", f"/{self._alias}/_search", {}, body(query, tree))
+        terms = wanted_terms(tree)
+        hits = []
+        for one in answer["hits"]["hits"]:
+            text = one["_source"].pop("text_content", "")
+            score = float(one["_score"] or 0.0) if query.sort == "score" else 0.0
+            hits.append(Hit(from_source(one["_source"]), score, passage(text, terms)))
+        counts = answer["aggregations"]
+        return SearchResults(
+            total=answer["hits"]["total"]["value"],
+            hits=tuple(hits),
+            facets={name: _buckets(counts[name]) for name in RAW_FIELDS},
+            dates=_buckets(counts["months"]),
+            undated=counts["undated"]["doc_count"],
+        )
+
+    def count(self) -> int:
+        """Exact: what was put before counts, also when it cannot be found yet."""
+        self._prepare()
+        self._call("POST", f"/{self._alias}/_refresh", {})
+        return int(self._call("GET", f"/{self._alias}/_count", {})["count"])
+
+    def remove(self) -> None:
+        """Remove the indices behind the alias, and their template, for good."""
+        self._prepare()
+        for index in self._indices():
+            self._call("DELETE", f"/{index}", {})
+        self._call("DELETE", f"/_index_template/{self._alias}", {})
+        self._ready = False
+
+    def close(self) -> None:
+        """End the connections."""
+        self._ask.close()
+
+    def _prepare(self) -> None:
+        """Make template, first index and alias, once; another process may be faster."""
+        with self._lock:
+            if self._ready:
+                return
+            if not self._exists():
+                self._make_template()
+                first = {"aliases": {self._alias: {"is_write_index": True}}}
+                try:
+                    self._call("PUT", f"/{self._alias}-000001", {}, first)
+                except ConfigurationError:
+                    if not self._exists():
+                        raise
+            self._ready = True
+
+    def _exists(self) -> bool:
+        try:
+            self._call("GET", f"/_alias/{self._alias}", {})
+        except _MissingError:
+            return False
+        return True
+
+    def _make_template(self) -> None:
+        """With the type `wildcard` for URLs where the server has it."""
+        path = f"/_index_template/{self._alias}"
+        for wildcard in (True, False):
+            wanted = template(self._alias, self._shards, self._replicas, wildcard=wildcard)
+            try:
+                self._call("PUT", path, {}, wanted)
+            except ConfigurationError as error:
+                if not wildcard or "[wildcard]" not in str(error):
+                    raise
+            else:
+                return
+
+    def _indices(self) -> list[str]:
+        """The indices behind the alias, the newest first."""
+        return sorted(self._call("GET", f"/_alias/{self._alias}", {}), reverse=True)
+
+    def _places(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """In which older index each of `keys` is; those in none are absent."""
+        _, *older = self._indices()
+        if not older:
+            return {}
+        return {one["_id"]: one["_index"] for one in self._fetch(keys, source=False)}
+
+    def _fetch(self, keys: Sequence[str], *, source: bool) -> list[dict[str, Any]]:
+        """What each index has of `keys`, in real time; only what exists."""
+        wanted = list(dict.fromkeys(key for key in keys if key))
+        found: list[dict[str, Any]] = []
+        indices = self._indices() if wanted else []
+        for start in range(0, len(wanted), IDS_A_REQUEST):
+            chunk = wanted[start : start + IDS_A_REQUEST]
+            asked = [
+                {"_index": index, "_id": key, "_source": source}
+                for index in indices
+                for key in chunk
+            ]
+            answer = self._call("POST", "/_mget", {}, {"docs": asked})
+            found += [one for one in answer["docs"] if one.get("found")]
+        return found
+
+    def _roll_over(self) -> None:
+        """Begin a new index when the last has grown large; asked for now and then."""
+        with self._lock:
+            if time.monotonic() - self._rolled_at_s < ROLLOVER_EVERY_S:
+                return
+            self._rolled_at_s = time.monotonic()
+        self.roll_over()
+
+    def roll_over(self) -> bool:
+        """Begin a new index if the last is as large as the options say; whether one was begun."""
+        self._prepare()
+        wanted = {"conditions": self._rollover}
+        answer = self._call("POST", f"/{self._alias}/_rollover", {}, wanted)
+        return bool(answer["rolled_over"])
+
+    def _bulk(self, lines: Sequence[str]) -> None:
+        """Send lines, and those again that the server was too busy for."""
+        left = list(lines)
+        for attempt in range(TRIES):
+            answer = self._send("POST", "/_bulk", {"refresh": self._refresh}, "".join(left), LINES)
+            ended = [next(iter(item.values())) for item in answer["items"]]
+            again = [line for line, one in zip(left, ended, strict=True) if one["status"] in BUSY]
+            for one in ended:
+                self._check(one)
+            if not again:
+                return
+            left = again
+            time.sleep(PAUSE_S * 2**attempt)
+        busy = next(_reason(one.get("error")) for one in ended if one["status"] in BUSY)
+        raise StoreUnavailableError(f"{self._where} is too busy for {len(left)} documents: {busy}")
+
+    def _check(self, ended: Mapping[str, Any]) -> None:
+        """Raises for one document that was refused; a newer one that is there already is no fault."""
+        status = ended["status"]
+        if status < 300 or status in (*BUSY, CONFLICT, GONE):
+            return
+        told = ended.get("error")
+        fault = self._explained(Refused(status, told))
+        if isinstance(fault, StorageFullError):
+            raise fault
+        raise PermanentError(
+            Reason.INTERNAL_ERROR, f"{self._where} cannot take {ended['_id']}: {_reason(told)}"
+        )
+
+    def _call(
+        self, method: str, path: str, parameters: Mapping[str, Any], asked: Any = None
+    ) -> Any:
+        text = None if asked is None else json.dumps(asked, ensure_ascii=False)
+        return self._send(method, path, parameters, text, JSON)
+
+    def _send(
+        self, method: str, path: str, parameters: Mapping[str, Any], text: str | None, kind: str
+    ) -> Any:
+        try:
+            return self._ask(method, quote(path), parameters, text, kind)
+        except Refused as answer:
+            raise self._explained(answer) from answer
+
+    def _explained(self, answer: Refused) -> FondsError:
+        told = _reason(answer.told)
+        if "read-only-allow-delete" in told or "flood" in told or "disk usage exceeded" in told:
+            return StorageFullError(f"no room left for the index at {self._where}: {told}")
+        if answer.status in BUSY or "no_shard_available" in told or "search_phase" in told:
+            return StoreUnavailableError(f"{self._where} refuses for now: {told}")
+        if answer.status == GONE:
+            self._ready = False
+            return _MissingError(f"{self._where} is not there: {told}")
+        return ConfigurationError(f"{self._where} refuses ({answer.status}): {told}")
+
+
+def _reason(told: object) -> str:
+    """The innermost of the reasons a server gives, with the outermost before it."""
+    reasons = []
+    while isinstance(told, Mapping):
+        if isinstance(told.get("reason"), str):
+            reasons.append(told["reason"])
+        told = told.get("caused_by") or told.get("error")
+    if isinstance(told, str):
+        reasons.append(told)
+    return ": ".join(dict.fromkeys([*reasons[:1], *reasons[-1:]]))[:500]
+
+
+class _MissingError(StoreUnavailableError):
+    """An alias or index is not there (any more); it is made anew by the next call."""
+
+
+def _line(action: str, index: str, key: str, version: int) -> str:
+    about = {"_index": index, "_id": key, "version": version, "version_type": "external_gte"}
+    return json.dumps({action: about}) + "\n"
+
+
+def _chunks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Lines together in requests that are not too large."""
+    chunk: list[str] = []
+    size_bytes = 0
+    for line in lines:
+        if chunk and size_bytes + len(line) > REQUEST_MAX_BYTES:
+            yield chunk
+            chunk, size_bytes = [], 0
+        chunk.append(line)
+        size_bytes += len(line)
+    if chunk:
+        yield chunk
+
+
+def _buckets(counted: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    return tuple((one["key"], one["doc_count"]) for one in counted["buckets"])

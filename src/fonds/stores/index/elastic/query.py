@@ -1,0 +1,116 @@
+"""Turns the tree of a query, and the filters beside it, into the query language of Elasticsearch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fonds.model.document import SearchQuery
+from fonds.stores.index.elastic.mapping import MONTH, RAW_FIELDS, WORD_FIELDS
+from fonds.stores.index.query import Exact, Node, Not, Or, Term
+from fonds.stores.index.words import words
+
+TITLE_WEIGHT = 5.0
+# What the weaker of title and text adds to the score of the stronger.
+TIE_BREAKER = 0.2
+FACET_VALUES_MAX = 20
+SHARD_VALUES_MAX = 2_000
+MONTHS_MAX = 12_000
+
+Clause = dict[str, Any]
+EVERYTHING: Clause = {"constant_score": {"filter": {"match_all": {}}, "boost": 0.0}}
+SORTS: dict[str, list[Clause]] = {
+    "score": [{"_score": "desc"}, {"sha1hex": "asc"}],
+    "newest": [{"publication_date": {"order": "desc", "missing": "_last"}}, {"sha1hex": "asc"}],
+    "oldest": [{"publication_date": {"order": "asc", "missing": "_last"}}, {"sha1hex": "asc"}],
+}
+
+
+def body(query: SearchQuery, tree: Node) -> Clause:
+    """The whole request: hits of one page, counts over all matches. Filters do not change the score."""
+    counts = {
+        name: {
+            "terms": {
+                "field": name,
+                "size": FACET_VALUES_MAX,
+                "shard_size": SHARD_VALUES_MAX,
+                "order": [{"_count": "desc"}, {"_key": "asc"}],
+            }
+        }
+        for name in RAW_FIELDS
+    }
+    return {
+        "query": {"bool": {"must": [_node(tree)], "filter": _filters(query)}},
+        "from": query.offset,
+        "size": query.count_max,
+        "sort": SORTS[query.sort],
+        "track_scores": query.sort == "score",
+        "track_total_hits": True,
+        "aggs": counts
+        | {
+            "months": {"terms": {"field": MONTH, "size": MONTHS_MAX, "order": {"_key": "asc"}}},
+            "undated": {"missing": {"field": MONTH}},
+        },
+    }
+
+
+def _node(node: Node) -> Clause:
+    if isinstance(node, Term):
+        return _term(node)
+    if isinstance(node, Exact):
+        return _silent({"term": {node.field: node.value}})
+    if isinstance(node, Or):
+        alternatives = [_node(child) for child in node.nodes]
+        return {"bool": {"should": alternatives, "minimum_should_match": 1}}
+    if isinstance(node, Not):
+        return {"bool": {"must": [EVERYTHING], "must_not": [_node(node.node)]}}
+    wanted = [_node(child) for child in node.nodes if not isinstance(child, Not)]
+    excluded = [_node(child.node) for child in node.nodes if isinstance(child, Not)]
+    return {"bool": {"must": wanted or [EVERYTHING], "must_not": excluded}}
+
+
+def _silent(clause: Clause) -> Clause:
+    return {"constant_score": {"filter": clause, "boost": 0.0}}
+
+
+def _term(term: Term) -> Clause:
+    parts = words(term.text)
+    if term.field is not None:
+        return _in_field(WORD_FIELDS[term.field], parts, term.prefix, 1.0)
+    title = _in_field(WORD_FIELDS["article_title"], parts, term.prefix, TITLE_WEIGHT)
+    text = _in_field(WORD_FIELDS["text_content"], parts, term.prefix, 1.0)
+    return {"dis_max": {"queries": [title, text], "tie_breaker": TIE_BREAKER}}
+
+
+def _in_field(field: str, parts: list[str], prefix: bool, boost: float) -> Clause:
+    if prefix:
+        return {"prefix": {field: {"value": parts[0], "boost": boost}}}
+    return {"match_phrase": {field: {"query": " ".join(parts), "boost": boost}}}
+
+
+def _filters(query: SearchQuery) -> list[Clause]:
+    allowed = {
+        "kind": query.kinds,
+        "language": query.languages,
+        "canonical_domain": query.domains,
+        "collection": query.collections,
+    }
+    filters: list[Clause] = [
+        {"terms": {field: [_clean(str(value)) for value in values]}}
+        for field, values in allowed.items()
+        if values
+    ]
+    if query.undated:
+        filters.append({"bool": {"must_not": [{"exists": {"field": MONTH}}]}})
+    limits = {"gte": query.date_from, "lte": query.date_to}
+    days = {name: _day(day) for name, day in limits.items() if day}
+    if days:
+        filters.append({"range": {"publication_date": days}})
+    return filters
+
+
+def _day(day: Any) -> str:
+    return f"{day.year:04d}-{day.month:02d}-{day.day:02d}"
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "ignore").decode()

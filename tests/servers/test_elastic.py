@@ -1,0 +1,170 @@
+"""Elasticsearch and OpenSearch beyond the port: rollover, versions, mapping, refusals, a restart."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from contract.index_backends import document, found, sha1hex
+from fonds.model.errors import ConfigurationError, PermanentError, StoreUnavailableError
+from fonds.stores.index.elastic.index import ElasticIndex, open_elasticsearch, open_opensearch
+from real_servers import free_port, private, url_of
+
+pytestmark = pytest.mark.servers
+
+OPENERS: dict[str, Callable[[str], ElasticIndex]] = {
+    "elasticsearch": open_elasticsearch,
+    "opensearch": open_opensearch,
+}
+SEED_FIELDS = {
+    "url",
+    "canonical_domain",
+    "publication_date",
+    "language",
+    "article_title",
+    "text_content",
+    "indexed_date",
+}
+
+
+@pytest.fixture(params=list(OPENERS))
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def address(kind: str) -> str:
+    """The URL of a new alias, to be searched at once."""
+    url = url_of(f"TEST_{kind.upper()}_URL")
+    return f"{url.rpartition('/')[0]}/t{os.urandom(6).hex()}?refresh=true"
+
+
+@pytest.fixture
+def index(kind: str, address: str) -> Iterator[ElasticIndex]:
+    opened = OPENERS[kind](address)
+    yield opened
+    opened.remove()
+    opened.close()
+
+
+def asked(address: str, path: str) -> Any:
+    parts = urlsplit(address)
+    url = f"http://{parts.netloc}{path.replace('ALIAS', parts.path.strip('/'))}"
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        return json.load(answer)
+
+
+def test_ids_stay_unique_when_a_new_index_begins(kind: str, address: str) -> None:
+    index = OPENERS[kind](f"{address}&max_docs=2")
+    index.put([document("a", "old"), document("b", "old")])
+    assert index.roll_over()
+    assert not index.roll_over()
+    index.put([document("a", "new"), document("c", "new")])
+    assert index.count() == 3
+    assert found(index, "new") == {"a", "c"}
+    assert len(asked(address, "/_alias/ALIAS")) == 2
+    index.delete([sha1hex("a")])
+    assert index.count() == 2
+    index.remove()
+    index.close()
+
+
+def test_an_older_document_does_not_replace_a_newer(index: ElasticIndex) -> None:
+    newer = document("a", "newer")
+    older = replace(
+        newer, text_content="older", indexed_date=newer.indexed_date - timedelta(days=1)
+    )
+    index.put([newer])
+    index.put([older])
+    assert index.get([newer.sha1hex])[newer.sha1hex].text_content == "newer"
+    index.delete([newer.sha1hex])
+    index.put([newer])
+    assert index.count() == 1
+
+
+def test_the_seed_s_fields_have_the_seed_s_types(index: ElasticIndex, address: str) -> None:
+    index.put([document("a")])
+    (whole,) = asked(address, "/ALIAS/_mapping").values()
+    mapping = whole["mappings"]
+    types = {name: field["type"] for name, field in mapping["properties"].items()}
+    assert set(types) >= SEED_FIELDS
+    assert types["url"] in ("wildcard", "keyword")
+    assert (types["article_title"], types["text_content"]) == ("text", "text")
+    assert (types["indexed_date"], types["publication_date"]) == ("date_nanos", "date")
+    assert (types["language"], types["canonical_domain"]) == ("keyword", "keyword")
+    assert mapping["dynamic"] == "false"
+
+
+def test_a_client_that_knows_the_seed_s_fields_finds_a_story(
+    index: ElasticIndex, address: str
+) -> None:
+    index.put([document("a", "The river rose over its banks.", "Flood")])
+    hits = asked(address, "/ALIAS/_search?q=text_content:river")["hits"]["hits"]
+    assert [hit["_source"]["article_title"] for hit in hits] == ["Flood"]
+    assert "text_words" not in hits[0]["_source"]
+
+
+def test_without_a_refresh_documents_are_there_and_counted(kind: str, address: str) -> None:
+    index = OPENERS[kind](address.replace("refresh=true", "refresh=false"))
+    index.put([document("a")])
+    assert set(index.get([sha1hex("a")])) == {sha1hex("a")}
+    assert index.count() == 1
+    index.remove()
+    index.close()
+
+
+def test_one_document_that_cannot_be_taken_is_named_and_the_others_are_kept(
+    index: ElasticIndex,
+) -> None:
+    wrong = replace(document("wrong"), page_count="not a number")  # type: ignore[arg-type]
+    with pytest.raises(PermanentError, match=wrong.sha1hex):
+        index.put([document("fine"), wrong])
+    assert set(index.get([sha1hex("fine"), wrong.sha1hex])) == {sha1hex("fine")}
+
+
+def test_many_documents_go_in_several_requests(index: ElasticIndex) -> None:
+    text = "w " * 1_000_000
+    index.put([document(str(number), text) for number in range(12)])
+    assert index.count() == 12
+
+
+def test_long_words_and_addresses_do_no_harm(index: ElasticIndex) -> None:
+    long = document("long", "x" * 40_000, url="https://x.example/" + "y" * 40_000)
+    index.put([long])
+    assert index.get([long.sha1hex])[long.sha1hex] == long
+
+
+def test_nobody_there_is_told_without_the_password(kind: str) -> None:
+    url_of(f"TEST_{kind.upper()}_URL")
+    index = OPENERS[kind](f"{kind}://user:s3cret@127.0.0.1:{free_port()}/alias")
+    with pytest.raises(StoreUnavailableError, match="does not answer") as told:
+        index.count()
+    assert "s3cret" not in f"{told.value} {told.value.__cause__}"
+    index.close()
+
+
+def test_senseless_urls_are_refused(kind: str) -> None:
+    for url in (f"{kind}:/alias", f"{kind}://host/Upper", f"{kind}://host/a/b"):
+        with pytest.raises(ConfigurationError, match="lower case"):
+            OPENERS[kind](url)
+
+
+def test_a_server_that_is_away_is_told_and_found_again(kind: str) -> None:
+    with private(kind) as server:
+        index = OPENERS[kind](f"{server.url}?refresh=true")
+        index.put([document("a")])
+        server.stop()
+        with pytest.raises(StoreUnavailableError):
+            index.put([document("b")])
+        server.start()
+        index.put([document("b")])
+        assert index.count() == 2
+        index.close()
