@@ -81,8 +81,11 @@ class PrivateServer:
 
 
 @contextmanager
-def private(name: str) -> Iterator[PrivateServer]:
-    """The server `name` in a folder of its own, running; some run as users who cannot enter ours."""
+def private(name: str, data: Path | None = None) -> Iterator[PrivateServer]:
+    """The server `name` in a folder of its own, running; some run as users who cannot enter ours.
+
+    `data` is where it keeps its data, if not in that folder.
+    """
     server: Server = import_module(f"server_{name}").SERVER
     url_of(server.variable)
     folder = SERVERS / "private" / f"{name}-{os.urandom(4).hex()}"
@@ -91,6 +94,8 @@ def private(name: str) -> Iterator[PrivateServer]:
         there = SERVERS / name / built
         if there.exists():
             (folder / built).symlink_to(there)
+    if data is not None:
+        (folder / "data").symlink_to(data)
     server.install(folder)
     own = PrivateServer(server, folder, free_port())
     try:

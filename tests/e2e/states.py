@@ -6,24 +6,38 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict
+from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
-from fonds.config import load_settings
+from fonds.config import Settings, load_settings
 from fonds.formats.warc import read_heads
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.rows import CdxRow, DispositionRow, FateRow, FileMetaRow, PdfMetaRow, StoryMetaRow
-from fonds.wiring.backends import every_reader, open_stores
+from fonds.ports import Stores
+from fonds.wiring.backends import close_stores, every_reader, open_stores
 
 TIMES = {"row_created", "updated", "settled_at", "entered_at"}
 OURS, OUR_PREFIX = "archive/", "fonds-"
 
 
-def state(home: Path) -> dict[str, Any]:
-    """Everything that must be equal after an undisturbed and a disturbed run of the same input."""
-    settings = load_settings(home)
+def state(home: Path, **flags: str) -> dict[str, Any]:
+    """Everything that must be equal after an undisturbed and a disturbed run of the same input, and on
+    whatever stores; `flags` are settings."""
+    settings = load_settings(home, flags)
     stores = open_stores(home, settings)
-    documents = stores.index.get([row.sha1hex for row in stores.records.find(FileMetaRow)])
-    blobs = home / "blobs"
+    try:
+        return _state(home, stores, settings)
+    finally:
+        close_stores(stores)
+
+
+def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
+    files = [row.sha1hex for row in stores.records.find(FileMetaRow)]
+    keys = [key for one in files for key in (text_blob_key(one), thumbnail_blob_key(one))]
+    documents: dict[str, Any] = {}
+    for start in range(0, len(files), 200):
+        documents |= stores.index.get(files[start : start + 200])
     return {
         "fates": {row.capture_id: (row.fate, row.reason) for row in stores.records.find(FateRow)},
         "steps": stores.records.count(DispositionRow, ("step", "verdict", "reason")),
@@ -35,13 +49,18 @@ def state(home: Path) -> dict[str, Any]:
         "indexed": stores.index.count(),
         "table": _table(stores),
         "blobs": {
-            str(path.relative_to(blobs)): path.read_bytes()
-            for path in sorted(blobs.rglob("*"))
-            if path.is_file() and ".parts" not in path.parts
+            key: sha1(stores.blobs.get(key)).hexdigest() for key in stores.blobs.exists(keys)
         },
+        "strays": _strays(home / "blobs", keys),
         "archive": _archive(home),
         "left": {one.name: stores.queue.depth(one).pending for one in every_reader(settings)},
     }
+
+
+def _strays(folder: Path, keys: list[str]) -> list[str]:
+    """Blobs in a folder that belong to no file: none, also none of messages that were settled."""
+    there = [path for path in folder.rglob("*") if path.is_file() and ".parts" not in path.parts]
+    return sorted({path.relative_to(folder).as_posix() for path in there} - set(keys))
 
 
 def _plain(row: Any) -> dict[str, Any]:

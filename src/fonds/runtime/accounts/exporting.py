@@ -105,7 +105,7 @@ def _described(pdf: PdfMetaRow | None, story: StoryMetaRow | None) -> dict[str, 
             "page_count": pdf.page_count,
             "word_count": pdf.word_count,
             "extractor": pdf.extractor,
-            "metadata": msgspec.json.encode(pdf.metadata).decode() if pdf.metadata else None,
+            "metadata": _text(pdf.metadata) if pdf.metadata else None,
         }
     if story is not None:
         return {
@@ -114,6 +114,11 @@ def _described(pdf: PdfMetaRow | None, story: StoryMetaRow | None) -> dict[str, 
             "story_id": story.story_id,
             "word_count": story.word_count,
             "extractor": story.extractor,
-            "metadata": msgspec.json.encode(story.story).decode(),
+            "metadata": _text(story.story),
         }
     return {}
+
+
+def _text(value: object) -> str:
+    """JSON with its names in order: PostgreSQL keeps none, and exports are to be compared."""
+    return msgspec.json.encode(value, order="deterministic").decode()

@@ -1,0 +1,119 @@
+"""Workers on servers while everything goes away in turn: nothing is lost, nothing is there twice, and
+the work goes on by itself."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from deployments import deployed, variables
+from e2e.crawls import write_crawl
+from e2e.running import fonds
+from e2e.states import state
+from e2e.workers import Workers
+from real_servers import PrivateServer, private
+
+pytestmark = pytest.mark.servers
+
+KILLS = 12
+SEED = 20261122
+AWAY_S = 20.0
+DISK = "24m"
+
+
+@pytest.fixture
+def crawls(tmp_path: Path) -> tuple[Path, Path]:
+    """Two crawls, of which the second brings files the first did not have."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    write_crawl(first)
+    second.mkdir()
+    for number in range(40):
+        words = " ".join(f"report{number} flood{word}" for word in range(400))
+        page = f"<html><head><title>Report {number}</title></head><body><article><p>{words}</p>"
+        (second / f"page-{number}.html").write_text(page)
+    return first, second
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A disk that can be filled, mounted where a server keeps its data."""
+    folder.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "fonds-test", str(folder)]
+    subprocess.run(mount, check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def kill_at_random(workers: Workers, chance: random.Random, count: int) -> None:
+    """Kill so many, each started again like all that died."""
+    wanted = workers.kills + count
+    while workers.kills < wanted:
+        workers.start()
+        time.sleep(chance.uniform(0.5, 2.5))
+        workers.kill_one(chance)
+    workers.start()
+
+
+def restarted(server: PrivateServer) -> None:
+    """Killed as by a crash, away for a moment, and there again."""
+    server.stop()
+    time.sleep(2.0)
+    server.start()
+
+
+@pytest.mark.parametrize(("queue", "index"), [("rabbitmq", "opensearch"), ("kafka", "opensearch")])
+def test_whoever_goes_away_the_work_is_done_once(
+    queue: str, index: str, crawls: tuple[Path, Path], tmp_path: Path
+) -> None:
+    first, second = crawls
+    calm, home = tmp_path / "calm", tmp_path / "home"
+    assert fonds(calm, "ingest", first, second).code in (0, 1)
+    chance = random.Random(SEED)
+    with ExitStack() as stack:
+        disk = stack.enter_context(small_disk(tmp_path / "disk"))
+        own = {name: stack.enter_context(private(name)) for name in (queue, index, "postgresql")}
+        own["s3"] = stack.enter_context(private("s3", data=disk))
+        settings = stack.enter_context(deployed(queue, index, own))
+        environment = variables(settings)
+        workers = Workers(home, environment)
+        stack.callback(workers.stop)
+
+        # The index is away while the first crawl is worked off and workers are killed.
+        own[index].stop()
+        entered = fonds(home, "ingest", "--enter-only", first, **environment)
+        assert entered.code == 0, entered.err
+        kill_at_random(workers, chance, KILLS // 2)
+        restarted(own[queue])
+        kill_at_random(workers, chance, KILLS // 4)
+        restarted(own["postgresql"])
+
+        # The second crawl meets a full disk.
+        filler = disk / "filler"
+        with filler.open("wb") as out:
+            try:
+                while True:
+                    out.write(os.urandom(1 << 16))
+            except OSError:
+                pass
+        again = fonds(home, "ingest", "--enter-only", second, **environment)
+        assert again.code == 0, again.err
+        kill_at_random(workers, chance, KILLS // 4)
+        time.sleep(AWAY_S)
+        filler.unlink()
+        own[index].start()
+
+        workers.drain()
+        audited = fonds(home, "audit", **environment)
+        assert audited.code == 0, audited.out
+        found, expected = state(home, **settings), state(calm)
+        for part in expected:
+            assert found[part] == expected[part], part

@@ -1,0 +1,78 @@
+"""The main job leaves the same behind wherever its stores are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments import deployed, variables
+from e2e.crawls import write_crawl
+from e2e.running import adds_up, fonds
+from e2e.states import TIMES, state
+from real_servers import private
+
+pytestmark = pytest.mark.servers
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+PDFS_MAX = 300
+DEPLOYMENTS = [("rabbitmq", "opensearch"), ("kafka", "elasticsearch")]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl of ours, and where it is there the corpus: its WARCs and some hundred PDFs."""
+    folder = tmp_path_factory.mktemp("main-job")
+    write_crawl(folder / "crawl")
+    lines = [str(folder / "crawl")]
+    if CORPUS.is_dir():
+        lines.append(str(CORPUS / "warc"))
+        pdfs = sorted(CORPUS.glob("pdf/**/*.pdf"))
+        lines += [str(path) for path in pdfs[:: max(1, len(pdfs) // PDFS_MAX)]]
+    (folder / "list.txt").write_text("\n".join(lines))
+    return folder / "list.txt"
+
+
+@pytest.fixture(scope="module")
+def embedded(inputs: Path) -> tuple[dict[str, Any], list[Any]]:
+    """What it leaves behind on this machine alone."""
+    home = inputs.parent / "embedded"
+    ran = fonds(home, "ingest", "--json", f"@{inputs}")
+    assert ran.code in (0, 1), ran.err
+    assert adds_up(ran.last)
+    return state(home), exported(home, {})
+
+
+def exported(home: Path, environment: dict[str, str]) -> list[Any]:
+    """The rows of `fonds export`, without the times of this run."""
+    out = home.parent / f"{home.name}.jsonl"
+    ran = fonds(home, "export", "--format", "jsonl", "--out", out, **environment)
+    assert ran.code == 0, ran.err
+    rows = [json.loads(line) for line in out.read_bytes().splitlines()]
+    return sorted(
+        json.dumps(
+            {name: value for name, value in row.items() if name not in TIMES}, sort_keys=True
+        )
+        for row in rows
+    )
+
+
+@pytest.mark.parametrize(("queue", "index"), DEPLOYMENTS)
+def test_on_servers_it_leaves_the_same_behind(
+    queue: str, index: str, inputs: Path, embedded: tuple[dict[str, Any], list[Any]]
+) -> None:
+    home = inputs.parent / f"on-{queue}"
+    with private(queue) as broker, deployed(queue, index, {queue: broker}) as settings:
+        environment = variables(settings)
+        ran = fonds(home, "ingest", "--json", f"@{inputs}", **environment)
+        assert ran.code in (0, 1), ran.err
+        assert ran.last["pending"] == 0
+        audited = fonds(home, "audit", **environment)
+        assert audited.code == 0, audited.out
+        found, rows = state(home, **settings), exported(home, environment)
+        expected, expected_rows = embedded
+        for part in expected:
+            assert found[part] == expected[part], part
+        assert rows == expected_rows
