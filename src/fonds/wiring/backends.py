@@ -37,14 +37,24 @@ BACKENDS: dict[str, dict[str, str]] = {
         "sqlite": "fonds.stores.records.sql:open_sqlite",
         "postgresql": "fonds.stores.records.sql:SqlRecords",
     },
-    "blobs": {"file": "fonds.stores.blobs.folder:FolderBlobs"},
-    "index": {"tantivy": "fonds.stores.index.tantivy_index:TantivyIndex"},
+    "blobs": {
+        "file": "fonds.stores.blobs.folder:FolderBlobs",
+        "s3": "fonds.stores.blobs.s3:S3Blobs",
+    },
+    "index": {
+        "tantivy": "fonds.stores.index.tantivy_index:TantivyIndex",
+        "elasticsearch": "fonds.stores.index.elastic.index:open_elasticsearch",
+        "opensearch": "fonds.stores.index.elastic.index:open_opensearch",
+    },
 }
 EXTRAS = {
     "amqp": "rabbitmq",
     "amqps": "rabbitmq",
+    "elasticsearch": "elasticsearch",
     "hbase": "hbase",
     "kafka": "kafka",
+    "opensearch": "opensearch",
+    "s3": "s3",
     "postgresql": "postgresql",
 }
 ON_THIS_MACHINE = frozenset({"sqlite", "file", "tantivy"})  # their URL is a path below the home

@@ -16,17 +16,13 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
-
-KEY_MAX_BYTES = 1024
-PART_MAX_BYTES = 255
-"""The limits of S3 and of common file systems, so that every blob can move to the other."""
+from fonds.stores.blobs.keys import PARTS_FOLDER, check_key
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _MISCONFIGURED = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 )
-PARTS_FOLDER = ".parts"
 PART_LIFE_S = 86_400.0
 
 
@@ -94,24 +90,6 @@ class FolderBlobs:
         self._make_folders(folder.parent)
         folder.mkdir(exist_ok=True)
         _sync_folder(folder.parent)
-
-
-def check_key(key: str) -> None:
-    """Raises ConfigurationError for a key that leads outside the folder or fits no store."""
-    try:
-        parts = key.encode().split(b"/")
-    except UnicodeEncodeError as error:
-        raise ConfigurationError(f"the blob key {key!r} is not text") from error
-    if len(key.encode()) > KEY_MAX_BYTES or max(map(len, parts)) > PART_MAX_BYTES:
-        raise ConfigurationError(
-            f"the blob key {key[:80]!r}… is longer than {KEY_MAX_BYTES} bytes,"
-            f" or than {PART_MAX_BYTES} between slashes"
-        )
-    unfit = (b"", b".", b"..", PARTS_FOLDER.encode())
-    if b"\x00" in key.encode() or any(part in unfit for part in parts):
-        raise ConfigurationError(
-            f"the blob key {key!r} is not a relative path: it has an empty part, `.`, `..` or a NUL"
-        )
 
 
 def _write_durably(path: Path, data: bytes) -> None:

@@ -1,0 +1,329 @@
+"""nginx with our configuration gives thumbnails to everybody, and nothing else that lies beside them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from string import Template
+
+import pytest
+
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.blobs.s3 import S3Blobs
+from fonds.stores.blobs.s3_address import parse_address
+from real_servers import free_port, url_of
+from serving import install_packages
+
+pytestmark = pytest.mark.servers
+
+CONFIGURATIONS = Path(__file__).parents[2] / "deploy" / "nginx"
+NGINX = Path("/usr/sbin/nginx")
+SHA1HEX = secrets.token_hex(20)
+THUMBNAIL, TEXT = thumbnail_blob_key(SHA1HEX), text_blob_key(SHA1HEX)
+PAGE = thumbnail_blob_key("ef" * 20).replace(".180px.jpg", ".html")
+JPEG = b"\xff\xd8\xff\xe0 a picture"
+WHOLE = """
+daemon off;
+{user}
+worker_processes 1;
+pid nginx.pid;
+error_log stderr;
+events {{ worker_connections 64; }}
+http {{
+    access_log off;
+    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fcgi;
+    scgi_temp_path scgi; uwsgi_temp_path uwsgi;
+    include served.conf;
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Site:
+    """nginx on a port of loopback."""
+
+    port: int
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
+        """The path goes out as it is written here."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection.putrequest(method, path, skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        response = connection.getresponse()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        answer = Answer(response.status, found, response.read())
+        connection.close()
+        return answer
+
+
+@contextmanager
+def nginx(folder: Path, name: str, values: dict[str, str]) -> Iterator[Site]:
+    """Nginx with one of our configurations, its placeholders filled in."""
+    install_packages(
+        {str(NGINX): "nginx-light", "/etc/ssl/certs/ca-certificates.crt": "ca-certificates"}
+    )
+    folder.mkdir()
+    port = free_port()
+    filled = {**values, "THUMBNAILS_LISTEN": f"127.0.0.1:{port}"}
+    text = (CONFIGURATIONS / name).read_text("utf-8")
+    for placeholder, value in filled.items():
+        text = text.replace(f"${{{placeholder}}}", value)
+    (folder / "served.conf").write_text(text)
+    user = "user root;" if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(WHOLE.format(user=user))
+    command = [NGINX, "-p", folder, "-c", folder / "nginx.conf", "-e", "stderr"]
+    with (folder / "nginx.log").open("wb") as log:
+        process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log)
+    try:
+        _wait_for(process, port, folder / "nginx.log")
+        yield Site(port)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(OSError):
+            Site(port).ask("/")
+            return
+        time.sleep(0.02)
+    pytest.fail(f"nginx does not answer: {log.read_text()}")
+
+
+def s3_values(url: str) -> dict[str, str]:
+    address = parse_address(url)
+    scheme, _, host = str(address.endpoint).partition("://")
+    path = "/".join(filter(None, (address.bucket, address.prefix)))
+    return {
+        "S3_SCHEME": scheme,
+        "S3_HOST": host,
+        "S3_NAME": host.partition(":")[0],
+        "S3_PATH": path,
+    }
+
+
+def fill(put: Callable[[str, bytes, str], None]) -> None:
+    put(THUMBNAIL, JPEG, "image/jpeg")
+    put(TEXT, b"private", "text/plain")
+    put(PAGE, b"<script>", "text/html")
+
+
+@pytest.fixture(scope="module", params=["s3", "folder"])
+def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """The thumbnails of the S3 bucket, and those of a blob folder."""
+    url = url_of("TEST_S3_URL")
+    folder = tmp_path_factory.mktemp("thumbnails")
+    if request.param == "s3":
+        blobs = S3Blobs(url)
+        fill(blobs.put)
+        blobs.close()
+        name, values = "thumbnails.conf", s3_values(url)
+    else:
+        fill(FolderBlobs(folder / "blobs").put)
+        name, values = "thumbnails-folder.conf", {"BLOBS_FOLDER": str(folder / "blobs")}
+    with nginx(folder / "nginx", name, values) as served:
+        yield served
+
+
+def test_a_thumbnail_comes_with_its_type_and_may_be_kept_for_ever(site: Site) -> None:
+    answer = site.ask(f"/{THUMBNAIL}")
+    assert (answer.status, answer.body) == (200, JPEG)
+    assert answer.headers["content-type"] == "image/jpeg"
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert not [name for name in answer.headers if name.startswith("x-amz")]
+
+
+def test_its_head_comes_without_it(site: Site) -> None:
+    answer = site.ask(f"/{THUMBNAIL}", "HEAD")
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["content-length"] == str(len(JPEG))
+
+
+def test_who_has_it_already_is_told_so(site: Site) -> None:
+    etag = site.ask(f"/{THUMBNAIL}").headers["etag"]
+    assert site.ask(f"/{THUMBNAIL}", If_None_Match=etag).status == 304
+
+
+def test_a_thumbnail_that_is_missing_is_missing_in_plain_words(site: Site) -> None:
+    answer = site.ask("/" + thumbnail_blob_key("0" * 40))
+    assert answer.status == 404
+    assert b"<Error>" not in answer.body
+    assert "cache-control" not in answer.headers
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "PATCH", "OPTIONS", "PROPFIND"])
+def test_nobody_may_change_anything(site: Site, method: str) -> None:
+    assert site.ask(f"/{THUMBNAIL}", method, Content_Length="0").status == 405
+    assert site.ask(f"/{THUMBNAIL}").body == JPEG
+
+
+FOLDER = THUMBNAIL.rpartition("/")[0]
+TRICKS = [
+    "/",
+    f"/{TEXT}",
+    f"/{PAGE}",
+    "/thumbnail",
+    "/thumbnail/",
+    f"/{FOLDER}/",
+    f"/{THUMBNAIL}/",
+    f"/fonds/{THUMBNAIL}",
+    f"/fonds/{TEXT}",
+    f"/thumbnail/../{TEXT}",
+    f"/thumbnail/pdf/../../{TEXT}",
+    f"/thumbnail/%2e%2e/{TEXT}",
+    f"/thumbnail/%2E%2E%2F{TEXT}",
+    f"/thumbnail/..%2f{TEXT}",
+    f"/thumbnail%2f..%2f{TEXT}",
+    f"/thumbnail/%252e%252e/{TEXT}",
+    f"/thumbnail/..%5c{TEXT}",
+    f"/thumbnail/pdf/..;/{TEXT}",
+    f"/{THUMBNAIL}%00.txt",
+    f"/{THUMBNAIL}%3facl",
+    f"/{THUMBNAIL}%0a",
+    f"/{THUMBNAIL}%20HTTP/1.1%0d%0aX:y",
+    f"/{THUMBNAIL}/../../../../../../{TEXT}",
+    "/?list-type=2",
+    "/?acl",
+    "/thumbnail/?list-type=2&prefix=text/",
+    "/.parts",
+    "/../../../etc/passwd",
+]
+
+
+@pytest.mark.parametrize("path", TRICKS)
+def test_nothing_else_comes_out(site: Site, path: str) -> None:
+    answer = site.ask(path)
+    assert answer.status in (400, 404)
+    assert b"private" not in answer.body
+    assert b"xml" not in answer.body
+
+
+@pytest.mark.parametrize("query", ["acl", "list-type=2", "versionId=x", "uploads", "tagging"])
+def test_a_question_about_a_thumbnail_is_answered_by_the_thumbnail(site: Site, query: str) -> None:
+    answer = site.ask(f"/{THUMBNAIL}?{query}&response-content-type=text/html")
+    assert (answer.status, answer.body) == (200, JPEG)
+    assert answer.headers["content-type"] == "image/jpeg"
+
+
+@dataclass
+class Listener:
+    """Stands where S3 stands, and notes what reaches it."""
+
+    answer: int = 200
+    heard: list[tuple[str, set[str]]] = field(default_factory=list)
+
+
+@pytest.fixture
+def listener() -> Listener:
+    return Listener()
+
+
+@pytest.fixture
+def before_listener(tmp_path: Path, listener: Listener) -> Iterator[Site]:
+    """Nginx with the listener as its S3 server."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            names = {name.lower() for name in self.headers}
+            listener.heard.append((f"{self.command} {self.path}", names))
+            self.send_response(listener.answer)
+            self.send_header("Content-Type", "application/xml")
+            self.send_header("Content-Length", "22")
+            self.end_headers()
+            self.wfile.write(b"<xml>of the bucket</xml>"[:22])
+
+        do_PUT = do_POST = do_DELETE = do_HEAD = do_GET
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is printed."""
+
+    url_of("TEST_S3_URL")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+    serving.start()
+    url = f"s3://127.0.0.1:{server.server_port}/bucket/deep?scheme=http"
+    try:
+        with nginx(tmp_path / "nginx", "thumbnails.conf", s3_values(url)) as site:
+            yield site
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+
+
+def test_no_trick_reaches_the_server_behind(before_listener: Site, listener: Listener) -> None:
+    for path in TRICKS:
+        before_listener.ask(path)
+    for method in ("PUT", "POST", "DELETE"):
+        before_listener.ask(f"/{THUMBNAIL}", method, Content_Length="0")
+    assert listener.heard == []
+
+
+def test_only_path_and_harmless_headers_go_on(before_listener: Site, listener: Listener) -> None:
+    before_listener.ask(
+        f"//thumbnail/./x/..{THUMBNAIL.removeprefix('thumbnail')}?acl&X-Amz-Signature=1",
+        Authorization="AWS4 x",
+        X_Amz_Acl="public-read-write",
+        Cookie="c=1",
+        Range="bytes=0-1",
+        If_None_Match='"e"',
+    )
+    [(request, names)] = listener.heard
+    assert request == f"GET /bucket/deep/{THUMBNAIL}"
+    assert names <= {"host", "if-none-match"}
+
+
+@pytest.mark.parametrize(("answer", "told"), [(403, 404), (404, 404), (500, 502), (503, 502)])
+def test_what_the_server_behind_says_when_it_refuses_is_not_passed_on(
+    before_listener: Site, listener: Listener, answer: int, told: int
+) -> None:
+    listener.answer = answer
+    found = before_listener.ask(f"/{THUMBNAIL}")
+    assert found.status == told
+    assert b"xml" not in found.body
+    assert "cache-control" not in found.headers
+
+
+def test_a_server_that_is_away_is_a_bad_gateway(tmp_path: Path) -> None:
+    url_of("TEST_S3_URL")
+    values = s3_values("s3://127.0.0.1:1/bucket?scheme=http")
+    with nginx(tmp_path / "nginx", "thumbnails.conf", values) as site:
+        assert site.ask(f"/{THUMBNAIL}").status == 502
+
+
+@pytest.mark.parametrize(
+    "name", ["thumbnails.conf", "thumbnails-folder.conf", "thumbnails-policy.json"]
+)
+def test_every_placeholder_is_described(name: str) -> None:
+    """Filled in as `envsubst` does it, with the names its command lists."""
+    text = (CONFIGURATIONS / name).read_text("utf-8")
+    described = (CONFIGURATIONS / name.replace("-policy.json", ".conf")).read_text("utf-8")
+    used = {found["braced"] for found in Template.pattern.finditer(text) if found["braced"]}
+    assert used
+    for placeholder in used:
+        assert f"${placeholder}" in described
+        assert f"{placeholder}=…" in described

@@ -1,0 +1,291 @@
+"""What S3Blobs makes of URLs, keys and a server's answers; the server here says what a test wants."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("obstore", reason="the extra s3 is not installed")
+
+from fonds.model.errors import (
+    ConfigurationError,
+    FondsError,
+    StorageFullError,
+    StoreUnavailableError,
+)
+from fonds.stores.blobs.s3 import ASKED_AT_ONCE_MAX, S3Blobs
+from fonds.stores.blobs.s3_address import SILENCE_MAX_S, S3Address, parse_address
+
+SECRET = "a+secret/with@signs"
+ENCODED = "a%2Bsecret%2Fwith%40signs"
+ABSENT = (404, "<Error><Code>NoSuchKey</Code><Message>none</Message></Error>")
+
+
+@dataclass
+class Script:
+    """What the server answers, in order, and then for ever; and what it was asked."""
+
+    answers: deque[tuple[int, str]] = field(default_factory=deque)
+    ever: tuple[int, str] = ABSENT
+    asked: list[str] = field(default_factory=list)
+    pause_s: float = 0.0
+    now: int = 0
+    most: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def next(self, request: str) -> tuple[int, str]:
+        with self.lock:
+            self.asked.append(request)
+            self.now += 1
+            self.most = max(self.most, self.now)
+            answer = self.answers.popleft() if self.answers else self.ever
+        time.sleep(self.pause_s)
+        with self.lock:
+            self.now -= 1
+        return answer
+
+
+def handler_of(script: Script) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, body = script.next(f"{self.command} {self.path}")
+            self.send_response(status)
+            self.send_header("ETag", '"e"')
+            self.send_header("Last-Modified", "Sat, 21 Nov 2026 00:00:00 GMT")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body.encode())
+
+        do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = answer
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is printed."""
+
+    return Handler
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def url(script: Script) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(script))
+    serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+    serving.start()
+    yield f"s3://KEY:{ENCODED}@127.0.0.1:{server.server_port}/bucket/prefix?scheme=http"
+    server.shutdown()
+    serving.join()
+    server.server_close()
+
+
+@pytest.fixture
+def blobs(url: str, script: Script) -> Iterator[S3Blobs]:
+    """Opened, and giving up after the first or second try."""
+    opened = S3Blobs(url, give_up_s=SILENCE_MAX_S + 0.15)
+    script.asked.clear()
+    yield opened
+    opened.close()
+
+
+def refusal(code: str, message: str = "words", rest: str = "") -> str:
+    return f"<Error><Code>{code}</Code><Message>{message}</Message>{rest}</Error>"
+
+
+def test_a_passing_refusal_is_tried_again(blobs: S3Blobs, script: Script) -> None:
+    script.answers.append((503, refusal("SlowDown")))
+    script.answers.append((200, "data"))
+    assert blobs.get("a") == b"data"
+    assert script.asked == ["GET /bucket/prefix/a"] * 2
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (500, "InternalError", StoreUnavailableError),
+        (503, "SlowDown", StoreUnavailableError),
+        (429, "TooManyRequests", StoreUnavailableError),
+        (400, "RequestTimeout", StoreUnavailableError),
+        (409, "OperationAborted", StoreUnavailableError),
+        (507, "InsufficientStorage", StorageFullError),
+        (403, "QuotaExceeded", StorageFullError),
+        (403, "AccessDenied", ConfigurationError),
+        (403, "InvalidAccessKeyId", ConfigurationError),
+        (401, "Unauthorized", ConfigurationError),
+        (404, "NoSuchBucket", ConfigurationError),
+        (404, "NotFound", ConfigurationError),
+        (400, "AuthorizationHeaderMalformed", ConfigurationError),
+        (409, "ObjectParentIsFile", ConfigurationError),
+        (301, "PermanentRedirect", ConfigurationError),
+    ],
+)
+def test_a_refused_put_is_one_of_our_errors(
+    blobs: S3Blobs, script: Script, status: int, code: str, kind: type[FondsError]
+) -> None:
+    script.ever = (status, refusal(code))
+    with pytest.raises(kind) as caught:
+        blobs.put("a", b"", "text/plain")
+    assert type(caught.value) is kind
+    assert (len(script.asked) > 1) == (kind is StoreUnavailableError), (
+        "only what passes is repeated"
+    )
+
+
+def test_a_refusal_of_one_key_among_deleted_ones_is_an_error(
+    blobs: S3Blobs, script: Script
+) -> None:
+    failed = "<Error><Key>prefix/a</Key><Code>AccessDenied</Code><Message>no</Message></Error>"
+    script.ever = (200, f"<DeleteResult>{failed}</DeleteResult>")
+    with pytest.raises(ConfigurationError, match="AccessDenied"):
+        blobs.delete(["a"])
+
+
+def test_a_bucket_that_went_away_is_no_absent_blob(blobs: S3Blobs, script: Script) -> None:
+    script.ever = (404, refusal("NoSuchBucket"))
+    with pytest.raises(ConfigurationError, match="create-bucket --bucket bucket "):
+        blobs.get("a")
+
+
+def test_what_a_server_repeats_of_a_request_is_not_shown(blobs: S3Blobs, script: Script) -> None:
+    repeated = "<CanonicalRequest>x-amz-security-token:TOKEN</CanonicalRequest>"
+    script.ever = (403, refusal("SignatureDoesNotMatch", "bad &#34;key&#34;", repeated))
+    with pytest.raises(ConfigurationError, match='bad "key"') as caught:
+        blobs.get("a")
+    told = "".join(traceback.format_exception(caught.value))
+    assert "TOKEN" not in told
+    assert SECRET not in told
+
+
+def test_keys_are_asked_for_side_by_side_but_not_all_at_once(
+    blobs: S3Blobs, script: Script
+) -> None:
+    script.pause_s = 0.01
+    assert blobs.exists([str(number) for number in range(100)]) == set()
+    assert 1 < script.most <= ASKED_AT_ONCE_MAX
+    assert len(script.asked) == 100
+
+
+def test_when_one_key_cannot_be_asked_for_the_others_are_not_waited_for(
+    blobs: S3Blobs, script: Script
+) -> None:
+    script.ever = (403, "")
+    with pytest.raises(ConfigurationError):
+        blobs.exists([str(number) for number in range(5000)])
+    assert len(script.asked) < 5000
+
+
+def test_a_thousand_keys_are_deleted_by_one_request(blobs: S3Blobs, script: Script) -> None:
+    script.ever = (200, "<DeleteResult><Deleted><Key>k</Key></Deleted></DeleteResult>")
+    blobs.delete([str(number) for number in range(2001)])
+    blobs.delete([])
+    assert script.asked == ["POST /bucket?delete"] * 3
+
+
+def test_a_type_that_is_no_header_is_refused(blobs: S3Blobs, script: Script) -> None:
+    for content_type in ("", "a\nb", "ü"):
+        with pytest.raises(ConfigurationError, match="content type"):
+            blobs.put("a", b"", content_type)
+    assert script.asked == []
+
+
+def test_a_key_that_is_too_long_below_the_prefix_is_refused(blobs: S3Blobs) -> None:
+    key = "/".join(["x" * 200] * 5)
+    assert blobs.get(key) is None
+    with pytest.raises(ConfigurationError, match="longer"):
+        blobs.get(f"{key}/{'%' * 10}")
+
+
+ADDRESSES = {
+    "s3://bucket": S3Address("bucket", ""),
+    "s3://bucket/a/b?region=eu-west-1": S3Address("bucket", "a/b", None, "eu-west-1"),
+    f"s3://K:{ENCODED}@h:9000/bucket": S3Address(
+        "bucket", "", "https://h:9000", "us-east-1", "K", SECRET
+    ),
+    "s3://K:s@h/bucket/p?scheme=http": S3Address("bucket", "p", "http://h", "us-east-1", "K", "s"),
+    "s3://h/bucket?scheme=https": S3Address("bucket", "", "https://h", "us-east-1"),
+    "s3://[::1]:9/bucket?scheme=http&region=x": S3Address("bucket", "", "http://[::1]:9", "x"),
+}
+
+
+@pytest.mark.parametrize(("url", "address"), ADDRESSES.items())
+def test_a_url_is_read(url: str, address: S3Address) -> None:
+    assert parse_address(url) == address
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3:",
+        "s3:///bucket",
+        "file://bucket",
+        "s3://K:S3CR3T@h:9000",
+        "s3://K:S3CR3T@h:9000/",
+        "s3://K@h:9000/bucket",
+        "s3://:S3CR3T@h:9000/bucket",
+        "s3://K:S3CR3T/more@h:9000/bucket",
+        "s3://K:123/S3CR3T@h:9000/bucket",
+        "s3://K:S3CR3T?more@h:9000/bucket",
+        "s3://K:S3CR3T#more@h:9000/bucket",
+        "s3://K:1#S3CR3T@h:9000/bucket",
+        "s3://K:S3CR3T@h:90000/bucket",
+        "s3://K:S3CR3T@h:9000/bucket?scheme=ftp",
+        "s3://K:S3CR3T@h:9000/bucket?unknown=S3CR3T",
+        "s3://K:S3CR3T@h:9000/bucket?region=a%0Ab",
+        "s3://K:S3CR3T%0A@h:9000/bucket",
+        "s3://K:S3CR3T@h:9000/bucket/a/../b",
+        "s3://K:S3CR3T@h h:9000/bucket",
+    ],
+)
+def test_a_url_that_cannot_be_read_is_refused_without_showing_it(url: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_address(url)
+    assert "S3CR3T" not in "".join(traceback.format_exception(caught.value))
+
+
+@given(st.text())
+def test_any_url_is_read_or_refused(text: str) -> None:
+    for url in (text, f"s3://{text}", f"s3://K:{text}@h:1/bucket"):
+        try:
+            parse_address(url)
+        except ConfigurationError:
+            continue
+
+
+def name_of(key: str) -> str:
+    opened = S3Blobs.__new__(S3Blobs)
+    opened._address = S3Address("bucket", "")
+    return opened._below_prefix(key)
+
+
+CHARACTERS = st.characters(exclude_categories=["Cs"])
+
+
+@given(st.lists(st.text(CHARACTERS | st.sampled_from("%\n\x7f\uffff2A"), max_size=20), max_size=2))
+def test_different_keys_have_different_names_that_any_server_takes(keys: list[str]) -> None:
+    names = [name_of(key) for key in keys]
+    assert len(set(names)) == len(set(keys))
+    assert not any(re.search("[\x00-\x1f\x7f\ufffe\uffff]", name) for name in names)
+
+
+def test_a_plain_key_is_its_name() -> None:
+    assert name_of("thumbnail/pdf/ab/cd/ü ~.jpg") == "thumbnail/pdf/ab/cd/ü ~.jpg"
+
+
+def test_opening_asks_once_and_makes_nothing(url: str, script: Script) -> None:
+    S3Blobs(url).close()
+    assert script.asked == ["GET /bucket/prefix/.parts"]
