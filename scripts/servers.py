@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -50,7 +51,7 @@ def _start_one(server: Server, folder: Path) -> str | None:
     home = folder / server.name
     home.mkdir(parents=True, exist_ok=True)
     if _alive(_pids(home)) and server.ready(home, server.port):
-        print(f"{server.name}: runs already, {server.url(home, server.port)}", flush=True)
+        print(f"{server.name}: runs already, {shown(server.url(home, server.port))}", flush=True)
         return server.url(home, server.port)
     if _taken(server.port):
         print(
@@ -73,9 +74,8 @@ def _start_one(server: Server, folder: Path) -> str | None:
         return None
     ready_s = time.monotonic() - started
     url = server.url(home, server.port)
-    print(
-        f"{server.name}: {url} ({ready_s - installed_s:.1f} s, {ready_s:.1f} s in all)", flush=True
-    )
+    seconds = f"{ready_s - installed_s:.1f} s, {ready_s:.1f} s in all"
+    print(f"{server.name}: {shown(url)} ({seconds})", flush=True)
     return url
 
 
@@ -125,8 +125,14 @@ def status(servers: list[Server], folder: Path) -> int:
         home = folder / server.name
         answers = bool(_alive(_pids(home))) and server.ready(home, server.port)
         silent += not answers
-        print(f"{server.name}: {server.url(home, server.port) if answers else 'does not answer'}")
+        told = shown(server.url(home, server.port)) if answers else "does not answer"
+        print(f"{server.name}: {told}")
     return silent
+
+
+def shown(url: str) -> str:
+    """The URL without its password; the whole is in `servers.env`."""
+    return re.sub(r"(?<=://)[^/@]+(?=@)", "***", url)
 
 
 def _pids(home: Path) -> list[int]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ SERVERS = Path(os.environ.get("TEST_SERVERS_FOLDER", Path(__file__).parents[1] /
 """Where `scripts/servers.py` keeps what it built: a server of a test's own is not built again."""
 BUILT = ("lib", "lib.complete", "versitygw", "home")
 END_MAX_S = 30.0
+PORT_MAX = 32_700
 
 
 def url_of(variable: str) -> str:
@@ -34,16 +36,26 @@ def url_of(variable: str) -> str:
     return url
 
 
+_PORTS = count(30_100 + os.getpid() % 100 * 20, 7)
+
+
 def free_port() -> int:
-    """A port of loopback where nobody listens, low enough for those counted up from it."""
-    for port in range(30_100 + os.getpid() % 500 * 10, 44_000, 7):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+    """A port of loopback where nobody listens, each time another; the next few are free as well."""
+    for port in _PORTS:
+        if port > PORT_MAX:
+            raise OSError("no port is free")
+        if all(_is_free(port + more) for more in range(4)):
             return port
     raise OSError("no port is free")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 @dataclass

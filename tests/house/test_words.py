@@ -20,7 +20,7 @@ INSTEAD = {
 # What a server's own protocol calls a thing keeps its name beside that server.
 THEIRS = {
     "channel": "src/fonds/queues/rabbit/",
-    "consumer": "src/fonds/queues/kafka/",
+    "consumer": "src/fonds/queues/",
     "producer": "src/fonds/queues/kafka/",
 }
 

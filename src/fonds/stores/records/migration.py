@@ -41,14 +41,18 @@ def refuse_foreign(connection: Connection) -> None:
         )
 
 
+def wait_for_turn(connection: Connection) -> None:
+    """Let one process at a time look and migrate, until the transaction ends; several workers may start
+    at once. SQLite's write lock does the same."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))
+
+
 def upgrade(connection: Connection, revision: str = NEWEST) -> list[str]:
     """Run what is missing up to `revision` inside the caller's transaction; the revisions that ran.
 
     Raises ConfigurationError for a database made by a newer Fonds.
     """
-    if connection.dialect.name == "postgresql":
-        # Several workers may start at once; SQLite's write lock does the same.
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))
     scripts = ScriptDirectory(str(_FOLDER), version_locations=[str(_FOLDER)])
     ran: list[str] = []
 

@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fonds.model.rows import Row
 from fonds.stores.records.conditions import beyond, column, conditions, keyed, ordering
 from fonds.stores.records.engine import open_engine, translated, writing
-from fonds.stores.records.migration import NEWEST, refuse_foreign, upgrade
+from fonds.stores.records.migration import NEWEST, refuse_foreign, upgrade, wait_for_turn
 from fonds.stores.records.schema import is_view, key_columns, table_of
 
 R = TypeVar("R", bound=Row)
@@ -45,11 +45,13 @@ class SqlRecords:
     def migrate(self, revision: str = NEWEST) -> list[str]:
         """Run the migrations that are missing, all or none of them; the revisions that ran."""
         with translated(self._engine):
-            with self._engine.connect() as connection:
-                refuse_foreign(connection)
             if self._engine.dialect.name == "sqlite":
+                with self._engine.connect() as connection:
+                    refuse_foreign(connection)
                 self._use_wal()
             with writing(self._engine) as connection, connection.begin():
+                wait_for_turn(connection)
+                refuse_foreign(connection)
                 ran = upgrade(connection, revision)
         if ran:
             logger.info("%r: ran the migrations %s", self._engine.url, ", ".join(ran))

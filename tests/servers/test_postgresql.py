@@ -1,0 +1,120 @@
+"""PostgreSQL beyond the port: many migrating at once, what no column takes, silence, secrets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+
+from fonds.model.errors import ConfigurationError, StoreUnavailableError
+from fonds.model.rows import FileMetaRow
+from fonds.stores.records.sql import SqlRecords
+from real_servers import private, url_of
+
+pytestmark = pytest.mark.servers
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+OPEN = (
+    "import sys; from fonds.stores.records.sql import SqlRecords; SqlRecords(sys.argv[1]).close()"
+)
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """The URL of a new database."""
+    server, name = url_of("TEST_POSTGRESQL_URL"), f"t{os.urandom(5).hex()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield f"{server.rpartition('/')[0]}/{name}"
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def row(key: str, mimetype: str = "text/html") -> FileMetaRow:
+    return FileMetaRow(key, (key * 2)[:64], key[:32], 1, mimetype, "capture", NOW)
+
+
+def keys(count: int) -> list[str]:
+    return [f"{number:040x}" for number in range(count)]
+
+
+def test_four_processes_may_make_the_tables_at_once(database: str) -> None:
+    words = [sys.executable, "-c", OPEN, database]
+    running = [subprocess.Popen(words, stderr=subprocess.PIPE) for _ in range(4)]
+    ended = [(one.wait(60), one.communicate()[1]) for one in running]
+    assert ended == [(0, b"")] * 4
+    records = SqlRecords(database)
+    assert records.migrated == []
+    records.close()
+
+
+def test_columns_are_postgresql_s_own(database: str) -> None:
+    SqlRecords(database).close()
+    with psycopg.connect(database) as connection:
+        rows = connection.execute(
+            "SELECT table_name || '.' || column_name, data_type FROM information_schema.columns"
+            " WHERE table_schema = 'public'"
+        ).fetchall()
+    types = dict(rows)
+    assert types["pdf_meta.metadata"] == "jsonb"
+    assert types["story_meta.story"] == "jsonb"
+    assert types["file_meta.row_created"] == "timestamp with time zone"
+
+
+def test_nul_and_lone_surrogates_never_reach_it(database: str) -> None:
+    records = SqlRecords(database)
+    key = "ab" * 20
+    records.put([row(key, "text/\x00ht\ud800ml")])
+    assert [one.mimetype for one in records.get(FileMetaRow, [key])] == ["text/html"]
+    records.close()
+
+
+def test_writers_of_the_same_rows_in_different_orders_do_not_stop_each_other(
+    database: str,
+) -> None:
+    records = SqlRecords(database)
+    rows = [row(key) for key in keys(300)]
+
+    def write(part: int) -> None:
+        for _ in range(10):
+            records.put(rows if part % 2 else rows[::-1])
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(write, range(6)))
+    assert records.count(FileMetaRow) == {(): 300}
+    records.close()
+
+
+def test_a_server_that_is_away_is_told_and_found_again() -> None:
+    with private("postgresql") as server:
+        records = SqlRecords(server.url)
+        records.put([row("ab" * 20)])
+        server.stop()
+        with pytest.raises(StoreUnavailableError) as told:
+            records.put([row("cd" * 20)])
+        assert server.url.split(":")[2].partition("@")[0] not in str(told.value)
+        server.start()
+        records.put([row("cd" * 20)])
+        assert records.count(FileMetaRow) == {(): 2}
+        records.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [(("fonds:", "fonds:s3cret"), "password"), (("/postgres", "/nowhere"), "nowhere")],
+)
+def test_a_wrong_password_or_database_is_told_without_the_password(
+    change: tuple[str, str], told: str
+) -> None:
+    url = url_of("TEST_POSTGRESQL_URL")
+    password = url.split(":")[2].partition("@")[0]
+    with pytest.raises((ConfigurationError, StoreUnavailableError), match=told) as caught:
+        SqlRecords(url.replace(*change))
+    shown = f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
+    assert password not in shown
+    assert "s3cret" not in shown

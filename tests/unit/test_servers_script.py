@@ -1,0 +1,129 @@
+"""The runner of servers: it starts, waits, refuses and ends, with a small web server in their place."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import servers
+from server import Server
+
+# The runner leaves its servers running when it ends, and with it what it knows of them.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+def _install(folder: Path) -> None:
+    (folder / "installed").touch()
+
+
+def _start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
+    words = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(port)]
+    with (folder / "server.log").open("ab") as log:
+        return [subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, start_new_session=True)]
+
+
+def _ready(folder: Path, port: int) -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _url(folder: Path, port: int) -> str:
+    return f"web://user:s3cret@127.0.0.1:{port}/"
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+@pytest.fixture
+def web() -> Server:
+    return Server("web", _free_port(), "TEST_WEB_URL", _install, _start, _ready, _url, 20.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, web: Server) -> Iterator[Path]:
+    yield tmp_path / "servers"
+    servers.stop([web], tmp_path / "servers")
+
+
+def test_a_server_is_installed_started_and_ended(
+    web: Server, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert servers.start([web], folder) == 0
+    assert (folder / "web" / "installed").exists()
+    assert servers.status([web], folder) == 0
+    assert (folder / "servers.env").read_text() == (
+        f"export TEST_WEB_URL='web://user:s3cret@127.0.0.1:{web.port}/'\n"
+    )
+    assert servers.start([web], folder) == 0
+    told = capsys.readouterr().out
+    assert "runs already" in told
+    assert "s3cret" not in told
+    assert servers.stop([web], folder) == 0
+    assert not _ready(folder, web.port)
+    assert servers.status([web], folder) == 1
+
+
+def test_a_taken_port_is_refused_with_what_to_do(
+    web: Server, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", web.port)):
+        assert servers.start([web], folder) == 1
+    assert f"port {web.port} is taken" in (told := capsys.readouterr().out)
+    assert "--port web=PORT" in told
+    assert (folder / "servers.env").read_text() == ""
+
+
+def test_one_that_ends_by_itself_shows_its_log_and_does_not_stop_the_others(
+    web: Server, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(home: Path, port: int) -> list[subprocess.Popen[bytes]]:
+        words = [sys.executable, "-c", "raise SystemExit('no such licence')"]
+        with (home / "server.log").open("ab") as log:
+            return [subprocess.Popen(words, stderr=log, start_new_session=True)]
+
+    other = replace(web, name="other", port=_free_port(), start=broken, variable="TEST_OTHER_URL")
+    assert servers.start([web, other], folder) == 1
+    told = capsys.readouterr().out
+    assert "other: it does not answer" in told
+    assert "no such licence" in told
+    assert "TEST_OTHER_URL" not in (folder / "servers.env").read_text()
+
+
+def test_what_cannot_be_installed_is_told(
+    web: Server, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nowhere(home: Path) -> None:
+        raise RuntimeError("install the Debian package web")
+
+    assert servers.start([replace(web, install=nowhere)], folder) == 1
+    assert "web: install the Debian package web" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("only", "ports", "told"),
+    [
+        (["kafkaa"], [], "there is no server 'kafkaa'"),
+        ([], ["kafka=x"], "write it as NAME=PORT"),
+        ([], ["nobody=1"], "there is no server 'nobody'"),
+    ],
+)
+def test_names_and_ports_there_are_not_are_refused(
+    only: list[str], ports: list[str], told: str, monkeypatch: pytest.MonkeyPatch, web: Server
+) -> None:
+    monkeypatch.setattr(servers, "known_servers", lambda: {"kafka": web})
+    with pytest.raises(SystemExit, match=told):
+        servers._chosen(only, ports)
