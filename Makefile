@@ -24,13 +24,8 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
-	@echo "Adding the tools of the tests to $(VENV)"
+	@echo "Adding the tools of the tests and the servers' clients to $(VENV)"
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
-	@touch $@
-
-$(VENV)/.servers: requirements/servers.txt $(VENV)/.dev
-	@echo "Adding the servers' clients to $(VENV)"
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/servers.txt
 	@touch $@
 
 run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..."
@@ -51,17 +46,17 @@ format: $(VENV)/.dev ## mend what the formatter and the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-servers: $(VENV)/.servers ## start the real servers; ONLY="kafka hbase", PORTS="kafka=19092", SERVERS_FOLDER=...
+servers: $(VENV)/.dev ## start the real servers; ONLY="kafka hbase", PORTS="kafka=19092", SERVERS_FOLDER=...
 	@$(BIN)/python scripts/servers.py start --folder "$(SERVERS_FOLDER)" --only "$(ONLY)" $(foreach one,$(PORTS),--port $(one))
 
-servers-stop: $(VENV)/.servers ## stop them
+servers-stop: $(VENV)/.dev ## stop them
 	@$(BIN)/python scripts/servers.py stop --folder "$(SERVERS_FOLDER)" --only "$(ONLY)"
 
-test-servers: $(VENV)/.servers ## the contract suites and more on the servers that run; a missing one fails
+test-servers: $(VENV)/.dev ## the contract suites and more on the servers that run; a missing one fails
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; \
 	TEST_SERVERS_REQUIRED=1 TEST_SERVERS_FOLDER="$(SERVERS_FOLDER)" $(BIN)/pytest -q tests/contract tests/servers
 
-bench-servers: $(VENV)/.servers ## messages, rows and documents a second beside the bare clients
+bench-servers: $(VENV)/.dev ## messages, rows and documents a second beside the bare clients
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py
 
 corpus: $(VENV)/.dev ## the whole of ../shared/corpus, with counts and rates
@@ -72,8 +67,7 @@ bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one ru
 
 lock: ## renew the locked dependencies (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in -o requirements/run.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in requirements/dev.in $(foreach one,$(EXTRAS),--extra $(one)) -o requirements/servers.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in requirements/dev.in $(foreach one,$(EXTRAS),--extra $(one)) -o requirements/dev.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in $(foreach one,$(EXTRAS),--extra $(one)) -o requirements/workers.txt
 
 clean: ## remove what the recipes made (not fonds-data)
