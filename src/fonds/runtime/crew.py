@@ -20,6 +20,7 @@ PAUSE_FIRST_S = 1.0
 PAUSE_LONGEST_S = 30.0
 STOP_WAIT_S = 10.0
 POLL_S = 0.05
+POLL_SHARE_MAX = 0.1  # of the time may go into asking a broker how much is left
 
 
 @dataclass(slots=True)
@@ -86,7 +87,9 @@ class Crew:
         """
         waited_since: float | None = None
         while not self.stopping():
+            asked_at = time.monotonic()
             depths = self._depths()
+            pause_s = max(POLL_S, (time.monotonic() - asked_at) / POLL_SHARE_MAX)
             if depths is not None:
                 pending = sum(depth.pending for depth in depths)
                 if pending == 0:
@@ -98,7 +101,7 @@ class Crew:
                     return pending
             if tick is not None:
                 tick()
-            self._stop.wait(POLL_S if depths is not None else PAUSE_FIRST_S)
+            self._stop.wait(pause_s if depths is not None else PAUSE_FIRST_S)
         return sum(depth.pending for depth in self._depths() or ())
 
     def _depths(self) -> list[Depth] | None:

@@ -1,0 +1,78 @@
+"""Passwords come by the environment or by a file, and are shown by nobody."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from fonds.cli.worker import log_as_json
+from fonds.config import Settings, load_settings, without_secrets
+from fonds.model.errors import ConfigurationError
+from fonds.wiring.backends import backend
+
+URL = "postgresql://fonds:s3cret@database:5432/fonds"
+
+
+def test_a_secret_may_lie_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "records.url").write_text(f"{URL}\n")
+    monkeypatch.setenv("FONDS_RECORDS_FILE", str(tmp_path / "records.url"))
+    assert load_settings(tmp_path).records == URL
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FONDS_RECORDS_FILE", str(tmp_path / "nothing"))
+    with pytest.raises(ConfigurationError, match="nothing cannot be read"):
+        load_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (URL, "postgresql://***@database:5432/fonds"),
+        ("amqp://guest:gu%40est@[::1]:5672/%2F", "amqp://***@[::1]:5672/%2F"),
+        ("kafka://a:9092?sasl.password=s3cret&x=1", "kafka://a:9092?sasl.password=***&x=1"),
+        ("sqlite:queue.sqlite", "sqlite:queue.sqlite"),
+        ("see https://example.org/a@b", "see https://example.org/a@b"),
+    ],
+)
+def test_users_and_passwords_are_hidden(url: str, shown: str) -> None:
+    assert without_secrets(url) == shown
+
+
+def test_settings_do_not_show_urls() -> None:
+    assert "s3cret" not in repr(Settings(records=URL))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: backend("records", URL.replace("postgresql", "oracle"), Path()),
+        lambda: load_settings(Path(), {"queue_high": URL}),
+    ],
+)
+def test_errors_do_not_show_them(act: object) -> None:
+    assert callable(act)
+    with pytest.raises(ConfigurationError) as told:
+        act()
+    assert (
+        "s3cret" not in f"{told.value!r} {told.value.__cause__!r} {told.value.__context__!r}"
+        or (told.value.__suppress_context__)
+    )
+    assert "s3cret" not in str(told.value)
+
+
+def test_logs_do_not_show_them(capsys: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    before = (root.handlers, logging.getLogger("fonds").level)
+    try:
+        log_as_json()
+        logging.getLogger("fonds.test").warning("%s does not answer", URL, extra={"step": "x"})
+    finally:
+        root.handlers = before[0]
+        logging.getLogger("fonds").setLevel(before[1])
+    line = capsys.readouterr().err
+    assert "postgresql://***@database" in line
+    assert "s3cret" not in line
+    assert '"step": "x"' in line
