@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from fonds.config import Settings, home_folder, load_settings
 from fonds.model.errors import ConfigurationError
-from fonds.ports import Stores
+from fonds.ports import Queue, Stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +48,28 @@ class App:
         return load_settings(self.home, {**self.flags, **own})
 
     def stores(self, settings: Settings | None = None, *, make: bool = False) -> Stores:
-        """The stores of the home. Raises ConfigurationError when there is no home yet, unless `make`."""
-        from fonds.wiring.backends import open_stores
+        """The stores of the home, closed when the command ends.
+
+        Raises ConfigurationError when there is no home yet, unless `make`.
+        """
+        from fonds.wiring.backends import close_stores, open_stores
 
         if not make and not self.home.is_dir():
             raise ConfigurationError(
                 f"there is no {self.home} yet. `fonds ingest PATH…` makes it; "
                 f"or point to another with --home or FONDS_HOME."
             )
-        return open_stores(self.home, settings or self.settings())
+        stores = open_stores(self.home, settings or self.settings())
+        click.get_current_context().call_on_close(partial(close_stores, stores))
+        return stores
+
+    def queue(self, settings: Settings) -> Queue:
+        """The queue alone, closed when the command ends: no other store need be there."""
+        from fonds.wiring.backends import close_queue, open_queue
+
+        queue = open_queue(self.home, settings)
+        click.get_current_context().call_on_close(partial(close_queue, queue))
+        return queue
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, str]:

@@ -198,12 +198,12 @@ def topics(app: App, action: str) -> int:
     fonds topics
     fonds topics create --set queue=kafka://broker:9092
     """
-    from fonds.wiring.backends import close_queue, every_reader, open_queue
+    from fonds.wiring.backends import every_reader
 
     settings = app.settings()
     subscriptions = every_reader(settings)
     if action == "create":
-        close_queue(open_queue(app.home, settings))
+        app.queue(settings)
     if app.json:
         for one in subscriptions:
             echo_json(one)
@@ -223,11 +223,10 @@ def topics(app: App, action: str) -> int:
 
 
 def _open(app: App) -> tuple[Queue, list[Subscription]]:
-    """The queue alone: no other store need be there."""
-    from fonds.wiring.backends import every_reader, open_queue
+    from fonds.wiring.backends import every_reader
 
     settings = app.settings()
-    return open_queue(app.home, settings), every_reader(settings)
+    return app.queue(settings), every_reader(settings)
 
 
 def _told(app: App, batches: Iterable[int], what: str) -> int:

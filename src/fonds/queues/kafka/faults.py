@@ -12,6 +12,7 @@ from fonds.model.errors import ConfigurationError, FondsError, StoreUnavailableE
 _REFUSED = frozenset(
     {
         KafkaError._AUTHENTICATION,
+        KafkaError._SSL,
         KafkaError._INVALID_ARG,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.GROUP_AUTHORIZATION_FAILED,
@@ -22,8 +23,23 @@ _REFUSED = frozenset(
         KafkaError.INVALID_CONFIG,
         KafkaError.MSG_SIZE_TOO_LARGE,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
     }
 )
+
+MOVED = frozenset(
+    {
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.REBALANCE_IN_PROGRESS,
+        KafkaError.FENCED_INSTANCE_ID,
+        KafkaError._STATE,
+        KafkaError._NO_OFFSET,
+    }
+)
+"""A commit failed because the member was put out or is being moved: what it holds comes again to
+whoever has the partition now."""
 
 
 def explained(error: KafkaError, where: str) -> FondsError:
@@ -40,3 +56,5 @@ def translated(where: str) -> Iterator[None]:
         yield
     except KafkaException as error:
         raise explained(error.args[0], where) from error
+    except TimeoutError as error:
+        raise StoreUnavailableError(f"Kafka at {where} does not answer") from error

@@ -12,7 +12,7 @@ from confluent_kafka import Message as KafkaRecord
 
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Message
-from fonds.queues.kafka.coding import to_headers
+from fonds.queues.kafka.coding import to_headers, to_key
 from fonds.queues.kafka.faults import explained
 from fonds.queues.kafka.topics import MESSAGE_MAX_BYTES
 
@@ -31,6 +31,7 @@ class Outbox:
             "linger.ms": 2,
             "message.max.bytes": MESSAGE_MAX_BYTES,
             "message.timeout.ms": GIVE_UP_MS,
+            "topic.metadata.propagation.max.ms": GIVE_UP_MS // 2,
             "queue.buffering.max.kbytes": 256 * 1024,
         }
         self._where = where
@@ -42,8 +43,7 @@ class Outbox:
         batch, producer = _Batch(len(messages)), self._ready()
         deadline = time.monotonic() + ANSWER_MAX_S
         for message in messages:
-            key = (message.key or message.id).encode("utf-8", "replace")
-            headers = to_headers(message, due_ms)
+            key, headers = to_key(message), to_headers(message, due_ms)
             while True:
                 try:
                     producer.produce(
@@ -53,6 +53,7 @@ class Outbox:
                 except BufferError:
                     self._wait(producer, deadline)
                 except KafkaException as error:
+                    self._noticed(error.args[0])
                     raise explained(error.args[0], self._where) from error
         while batch.left:
             self._wait(producer, deadline)
@@ -79,7 +80,7 @@ class Outbox:
 
     def _noticed(self, error: KafkaError) -> None:
         """After a fatal error an idempotent producer does nothing more."""
-        if error.fatal():
+        if error.fatal() or error.code() == KafkaError._FATAL:
             self._producer = None
 
 

@@ -8,17 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Delivery, Depth, Message, Subscription
-from fonds.queues.kafka.faults import translated
+from fonds.queues.kafka.faults import explained, translated
+from fonds.queues.kafka.holding import Counts
 from fonds.queues.kafka.outbox import Outbox
 from fonds.queues.kafka.reader import Reader
 from fonds.queues.kafka.topics import Places, all_topics, make_topics
 
-ANSWER_MAX_S = 30.0
+ANSWER_MAX_S = 20.0
 OUR_OPTIONS = frozenset({"partitions", "replication"})
 
 
@@ -44,6 +45,8 @@ class KafkaQueue:
         if not self._where:
             raise ConfigurationError("kafka: the URL names no host: kafka://host:9092")
         self._settings = _client_settings(self._where, parts.username, parts.password, options)
+        self._settings["error_cb"] = self._noticed
+        self._refusal: KafkaError | None = None
         self._lock = threading.RLock()
         self._admin_client: AdminClient | None = None
         self._outbox = Outbox(self._settings, self._where)
@@ -52,10 +55,16 @@ class KafkaQueue:
 
     def declare(self, subscriptions: Iterable[Subscription]) -> None:
         """Make topics that are not there. Raises ConfigurationError when the cluster refuses."""
-        places = [Places(one) for one in subscriptions]
-        with translated(self._where):
-            wanted = all_topics(places, self._partitions)
-            make_topics(self._admin(), wanted, self._replication, self._where)
+        places, self._refusal = [Places(one) for one in subscriptions], None
+        try:
+            with translated(self._where):
+                wanted = all_topics(places, self._partitions)
+                make_topics(self._admin(), wanted, self._replication, self._where)
+        except StoreUnavailableError as error:
+            self._admin().poll(0)  # What the client noticed is told only now.
+            if self._refusal is not None:
+                raise explained(self._refusal, self._where) from error
+            raise
         with self._lock:
             self._places |= {one.subscription.name: one for one in places}
 
@@ -90,16 +99,16 @@ class KafkaQueue:
     def depth(self, subscription: Subscription) -> Depth:
         """How far the groups are behind, less what is known here to be in hand or settled."""
         places = Places(subscription)
-        main = self._lag(places.name, [subscription.topic, places.direct])
-        delayed = self._lag(places.name, places.delays)
+        main = self._lag(places.name, [subscription.topic])
+        main += self._lag(places.direct, [places.direct])
+        delayed = self._lag(places.direct, places.delays)
         apart = self._lag(places.quarantine, [places.quarantine])
-        in_hand, ready_here, main_here, delayed_here = self._here(subscription.incoming)
-        apart_settled = self._here(subscription.quarantine)
+        here, apart_here = self._here(subscription.incoming), self._here(subscription.quarantine)
         return Depth(
-            ready=max(0, main - main_here) + ready_here,
-            in_hand=in_hand,
-            delayed=max(0, delayed - delayed_here),
-            quarantined=max(0, apart - (apart_settled[2] - apart_settled[0])),
+            ready=max(0, main - here.known) + here.due,
+            in_hand=here.in_hand,
+            delayed=max(0, delayed - here.known_delayed),
+            quarantined=max(0, apart - (apart_here.known - apart_here.in_hand)),
         )
 
     def close(self) -> None:
@@ -109,6 +118,11 @@ class KafkaQueue:
         for reader in readers:
             reader.close()
         self._outbox.close()
+
+    def _noticed(self, error: KafkaError) -> None:
+        """The client tries again for ever what will never do: a wrong password is told nowhere else."""
+        if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):
+            self._refusal = error
 
     def _admin(self) -> AdminClient:
         with self._lock:
@@ -130,21 +144,20 @@ class KafkaQueue:
 
     def _reader(self, address: str) -> Reader:
         with self._lock:
-            if address not in self._readers:
-                self._readers[address] = self._open_reader(address)
-            return self._readers[address]
+            reader = self._readers.get(address)
+            if reader is None or reader.ended:
+                reader = self._readers[address] = self._open_reader(address)
+            return reader
 
     def _open_reader(self, address: str) -> Reader:
         for places in self._places.values():
             one = places.subscription
             if address == one.incoming:
-                topics = [one.topic, places.direct]
-                return Reader(
-                    self._settings, address, places.name, topics, places.delays, self._where
-                )
+                shares = {places.name: [one.topic], places.direct: places.own}
+                return Reader(self._settings, address, shares, places.delays, self._where)
             if address == one.quarantine:
-                name = places.quarantine
-                return Reader(self._settings, address, name, [name], [], self._where)
+                shares = {places.quarantine: [places.quarantine]}
+                return Reader(self._settings, address, shares, [], self._where)
         raise ConfigurationError(
             f"{address!r} is a topic; receive from one of its readers' addresses"
         )
@@ -157,9 +170,9 @@ class KafkaQueue:
                 found.append((reader, [one for one in deliveries if one.address == address]))
         return found
 
-    def _here(self, address: str) -> tuple[int, int, int, int]:
+    def _here(self, address: str) -> Counts:
         reader = self._readers.get(address)
-        return (0, 0, 0, 0) if reader is None else reader.counts()
+        return Counts() if reader is None else reader.counts()
 
     def _lag(self, group: str, topics: Sequence[str]) -> int:
         """How many records of the topics lie beyond what the group has committed."""
@@ -204,7 +217,6 @@ def _client_settings(
         "allow.auto.create.topics": False,
         "reconnect.backoff.max.ms": 2_000,
         "log_level": 2,
-        "error_cb": lambda _: None,
     }
     settings |= {name: value for name, value in options.items() if name not in OUR_OPTIONS}
     if user is not None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Subscription, Traits
 from fonds.queues.kafka.faults import explained
 
-ANSWER_MAX_S = 30.0
+ANSWER_MAX_S = 20.0
+LOOK_AGAIN_S = 0.02
 DELAY_LEVELS_S = (4, 64, 1024, 16384)
 MESSAGE_MAX_BYTES = 16_000_000
 UNREAD_KEPT_MS = 7 * 24 * 3600 * 1000
@@ -29,14 +31,19 @@ class Places:
 
     @property
     def name(self) -> str:
-        """Group of its readers, and beginning of the names of its own topics."""
+        """The group that reads the shared topic, and beginning of the names of its own topics."""
         prefix, dot, _ = self.subscription.topic.rpartition(".")
         return f"{prefix}{dot}{self.subscription.name}"
 
     @property
     def direct(self) -> str:
-        """The topic of what is put to this subscription alone."""
+        """The topic of what is put to this subscription alone, and the group that reads its own topics."""
         return f"{self.name}-in"
+
+    @property
+    def own(self) -> list[str]:
+        """The topics of its own that its readers read."""
+        return [self.direct, *self.delays]
 
     @property
     def quarantine(self) -> str:
@@ -86,12 +93,27 @@ def make_topics(
         )
         for name in missing
     ]
-    for future in admin.create_topics(new, operation_timeout=ANSWER_MAX_S).values():
+    asked = admin.create_topics(new, operation_timeout=ANSWER_MAX_S, request_timeout=ANSWER_MAX_S)
+    for future in asked.values():
         try:
             future.result(ANSWER_MAX_S)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise explained(error.args[0], where) from error
+    _wait_until_known(admin, missing, where)
+
+
+def _wait_until_known(admin: AdminClient, names: list[str], where: str) -> None:
+    """Until every partition has a leader: who subscribes earlier may wait minutes for his first message."""
+    deadline = time.monotonic() + ANSWER_MAX_S
+    while True:
+        known = admin.list_topics(timeout=ANSWER_MAX_S).topics
+        parts = [list(known[name].partitions.values()) if name in known else [] for name in names]
+        if all(some and all(one.leader >= 0 for one in some) for some in parts):
+            return
+        if time.monotonic() > deadline:
+            raise StoreUnavailableError(f"Kafka at {where} has no leader for new topics yet")
+        time.sleep(LOOK_AGAIN_S)
 
 
 def _settings(traits: Traits) -> dict[str, str]:

@@ -1,0 +1,133 @@
+"""Whether nothing unsettled is ever committed, and what is counted when readers end."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.queues.kafka.ledger import ENDS_MAX, UNKNOWN, Ledger
+
+
+def reading(count: int, first: int = 0) -> Ledger:
+    ledger = Ledger.resumed(first, None)
+    for offset in range(first, first + count):
+        ledger.read(offset)
+    return ledger
+
+
+def handed(ledger: Ledger, *offsets: int) -> Ledger:
+    for offset in offsets:
+        ledger.hand_out(offset)
+    return ledger
+
+
+def resumed(ledger: Ledger) -> Ledger:
+    """As whoever comes after a process that ended here."""
+    return Ledger.resumed(ledger.start, ledger.metadata)
+
+
+def test_only_what_is_settled_without_a_gap_is_committed() -> None:
+    ledger = reading(5)
+    assert not ledger.settle(2)
+    assert ledger.settle(0)
+    assert ledger.start == 1
+    assert ledger.settled_ahead == 1
+    assert ledger.settle(1)
+    assert ledger.start == 3
+    assert ledger.settled_ahead == 0
+
+
+@given(st.permutations(range(8)), st.integers(0, 8))
+def test_nothing_unsettled_is_ever_behind_the_commit(order: list[int], count: int) -> None:
+    ledger = reading(8)
+    settled = order[:count]
+    for offset in settled:
+        ledger.settle(offset)
+    left = [offset for offset in range(8) if offset not in settled]
+    assert ledger.start == min(left, default=8)
+    assert ledger.settled_ahead == len([offset for offset in settled if offset > ledger.start])
+
+
+def test_settling_twice_or_what_was_never_read_changes_nothing() -> None:
+    ledger = reading(2)
+    assert ledger.settle(0)
+    assert not ledger.settle(0)
+    assert not ledger.settle(7)
+    assert ledger.start == 1
+
+
+def test_offsets_may_have_gaps_where_a_topic_was_compacted() -> None:
+    ledger = Ledger.resumed(3, None)
+    for offset in (5, 9):
+        ledger.read(offset)
+    assert ledger.settle(5)
+    assert ledger.start == 6
+    assert ledger.settle(9)
+    assert ledger.start == 10
+
+
+def test_what_was_never_in_a_hand_is_not_counted() -> None:
+    after = resumed(handed(reading(6), 0, 1, 2))
+    assert [after.returned(offset) for offset in range(6)] == [1, 1, 1, 0, 0, 0]
+
+
+def test_a_clean_end_counts_nothing() -> None:
+    ledger = handed(reading(3), 0, 1, 2)
+    for offset in range(3):
+        ledger.settle(offset)
+    after = resumed(ledger)
+    assert [after.returned(offset) for offset in range(5)] == [0] * 5
+
+
+def test_only_what_stayed_unsettled_at_every_end_is_counted_every_time() -> None:
+    """A partition that always has something in hand must not collect the ends of months."""
+    first = handed(reading(4), 0, 1, 2, 3)
+    second = resumed(first)
+    for offset in range(8):
+        second.read(offset)
+    handed(second, *range(8))
+    for offset in (0, 1, 2):
+        second.settle(offset)
+    third = resumed(second)
+    assert [third.returned(offset) for offset in range(3, 9)] == [2, 1, 1, 1, 1, 0]
+
+
+def test_a_message_that_ends_every_process_is_counted_up() -> None:
+    ledger = Ledger.resumed(UNKNOWN, None)
+    for times in range(ENDS_MAX + 5):
+        ledger.read(7)
+        assert ledger.returned(7) == min(times, ENDS_MAX)
+        ledger.hand_out(7)
+        ledger = resumed(ledger)
+    assert len(ledger.metadata) < 4000
+
+
+def test_without_a_commit_it_starts_at_what_is_read_first() -> None:
+    ledger = Ledger.resumed(-1001, None)
+    assert ledger.start == UNKNOWN
+    ledger.read(40)
+    assert ledger.start == 40
+
+
+def test_a_place_that_was_set_back_is_worked_off_from_there() -> None:
+    ledger = reading(3, first=10)
+    ledger.read(4)
+    ledger.settle(10)
+    assert ledger.start == 4
+    ledger.settle(4)
+    assert ledger.start == 11
+
+
+@given(st.text(max_size=40), st.integers(-2000, 50))
+def test_metadata_of_others_is_no_error(metadata: str, committed: int) -> None:
+    ledger = Ledger.resumed(committed, metadata)
+    assert ledger.start == max(committed, UNKNOWN)
+    assert ledger.returned(0) <= ENDS_MAX
+
+
+@given(st.integers(0, 100), st.lists(st.integers(0, 200), max_size=20))
+def test_metadata_travels(start: int, ends: list[int]) -> None:
+    ledger = Ledger(start, max(ends, default=0), [end for end in ends if end > start])
+    after = Ledger.resumed(start, ledger.metadata)
+    expected = ledger.ends + [ledger.handed_to] * (ledger.handed_to > start)
+    assert after.ends == expected

@@ -1,0 +1,138 @@
+"""Records as messages and back, names on the cluster, and URLs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.model.errors import ConfigurationError
+from fonds.model.message import Message, Subscription, Traits
+from fonds.queues.kafka.coding import RecordHeaders, to_headers, to_key, to_message
+from fonds.queues.kafka.queue import KafkaQueue
+from fonds.queues.kafka.topics import Places
+
+
+@dataclass
+class Record:
+    """What Kafka's client hands over, as far as it is looked at."""
+
+    sent: RecordHeaders | None
+    body: bytes | None = b""
+    keyed: bytes | None = None
+
+    def headers(self) -> RecordHeaders | None:
+        return self.sent
+
+    def value(self) -> bytes | None:
+        return self.body
+
+    def key(self) -> bytes | None:
+        return self.keyed
+
+    def topic(self) -> str:
+        return "texts"
+
+    def partition(self) -> int:
+        return 3
+
+    def offset(self) -> int:
+        return 41
+
+
+class Unreadable(Record):
+    """Its headers have names that are no UTF-8."""
+
+    def headers(self) -> RecordHeaders | None:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+
+def read(record: Record) -> tuple[Message, int]:
+    return to_message(cast(Any, record))
+
+
+WORDS = st.text(st.characters(codec="utf-8"), max_size=20)
+
+
+@given(
+    st.builds(
+        Message,
+        id=WORDS.filter(bool),
+        body=st.binary(max_size=50),
+        key=WORDS,
+        attempt=st.integers(0, 10**6),
+        headers=st.dictionaries(WORDS.filter(lambda name: "fonds-" not in name), WORDS),
+    ),
+    st.none() | st.integers(1, 10**13),
+)
+def test_a_message_is_read_as_it_was_written(message: Message, due_ms: int | None) -> None:
+    record = Record(to_headers(message, due_ms), message.body, to_key(message))
+    assert read(record) == (message, due_ms or 0)
+
+
+def test_texts_that_are_no_utf_8_are_replaced() -> None:
+    message = Message("a\ud800", b"", key="\ud800", headers={"x": "\ud800"})
+    found, _ = read(Record(to_headers(message, None), b"", to_key(message)))
+    assert found == Message("a?", b"", key="?", headers={"x": "?"})
+
+
+def test_a_stranger_s_record_is_named_after_its_place() -> None:
+    assert read(Record(None, None)) == (Message("texts/3/41", b""), 0)
+
+
+def test_a_stranger_s_numbers_are_not_believed() -> None:
+    sent: RecordHeaders = [("fonds-attempt", b"-1"), ("fonds-due", b"9" * 400), ("x", None)]
+    found, due_ms = read(Record(sent, b"body", b"\xff"))
+    assert (found.attempt, due_ms) == (0, 0)
+    assert found.key == "\ufffd"
+    assert found.headers == {"x": ""}
+
+
+def test_headers_that_cannot_be_read_are_none() -> None:
+    assert read(Unreadable([], b"body"))[0] == Message("texts/3/41", b"body")
+
+
+def test_a_subscription_s_topics_and_groups_share_the_prefix_of_its_topic() -> None:
+    places = Places(Subscription("persist", "fonds-local.pdf-text", Traits(5, "none", True)))
+    assert places.name == "fonds-local.persist"
+    assert places.delays[0] == "fonds-local.persist-delay-4s"
+    topics = places.topics(None)
+    assert list(topics)[:2] == ["fonds-local.pdf-text", "fonds-local.persist-in"]
+    assert topics["fonds-local.pdf-text"] == Traits(5, "none", True)
+    assert not topics["fonds-local.persist-in"].compacted
+    assert topics["fonds-local.persist-quar"].partitions == 1
+    assert places.topics(2)["fonds-local.pdf-text"].partitions == 2
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "level_s"),
+    [(0.01, 4), (4, 4), (4.1, 64), (60, 64), (1000, 1024), (3600, 16384), (10**6, 16384)],
+)
+def test_a_delay_waits_among_those_of_its_magnitude(delay_s: float, level_s: int) -> None:
+    places = Places(Subscription("step", "g.topic"))
+    assert places.delay(delay_s) == f"g.step-delay-{level_s}s"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "kafka:///topic",
+        "kafka://user:s3cret@?x=1",
+        "kafka://user:s3cret@host?partitions=many",
+        "kafka://user:s3cret@host?replication=x",
+    ],
+)
+def test_a_url_that_is_none_is_told_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="kafka: ") as told:
+        KafkaQueue(url)
+    assert "s3cret" not in str(told.value)
+
+
+def test_an_option_the_client_does_not_know_is_told_by_its_name() -> None:
+    queue = KafkaQueue("kafka://user:s3cret@host?no.such.option=1")
+    with pytest.raises(ConfigurationError, match=r"no\.such\.option") as told:
+        queue.declare([Subscription("step", "g.topic")])
+    assert "s3cret" not in f"{told.value}{told.value.__cause__}{queue!r}"
