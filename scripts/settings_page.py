@@ -1,4 +1,4 @@
-"""Writes the pages of the documentation that are made from the code: settings and reasons."""
+"""Writes the pages of the documentation that are made from the code: settings, reasons, statuses of PDFs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from fonds.config import ENVIRONMENT_PREFIX, SETTINGS_FILE, Settings
 from fonds.model.disposition import Reason, Weight
+from fonds.model.pdf import PdfStatus, StatusClass
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = {
@@ -39,11 +40,36 @@ REASONS_TOP = """\
 Why a message was dropped, retried or quarantined. The list is closed: every page, command and export
 uses these words and no others. This page is written by `scripts/settings_page.py`.
 """
+CLASSES = {
+    StatusClass.OK: "Something was kept. Never read again with the same extractor.",
+    StatusClass.CONTENT: "The file is to blame. Never read again with the same extractor.",
+    StatusClass.LIMIT: "A limit ended it; what could be had before is kept. Tried again by"
+    " `fonds catchup pdf` once `pdf_stopped_days` are over, and by another extractor at once.",
+    StatusClass.TRANSIENT: "The bytes could not be had. Tried again by every `fonds catchup pdf`.",
+    StatusClass.INTERNAL: "A fault in Fonds. Tried again by every `fonds catchup pdf`.",
+}
+STATUSES_TOP = """\
+# Statuses of PDFs
+
+How the extraction of one PDF ended: `status` in `pdf_meta`, in the messages of `pdf-text` and on the
+pages. The list is closed. A status never takes the place of one of a heavier class: ok over content and
+limit, these over transient and internal. The reason is that of the message in quarantine, where there
+is one. This page is written by `scripts/settings_page.py`.
+
+The statuses other systems of this kind have are found here so: text or XMP too large, `text-truncated`
+with everything else kept; a first page that cannot be drawn, `partial` without thumbnail; undecodable
+Info or text, `success`, because every byte string is read; a list of known bad hashes, the table
+`stopped`, which learns and forgets; a fetch that failed, `error-source`, or no status while it is retried.
+"""
 
 
 def pages() -> dict[str, str]:
     """The generated pages by their path from the repository's root."""
-    return {"docs/settings.md": settings_page(), "docs/reasons.md": reasons_page()}
+    return {
+        "docs/settings.md": settings_page(),
+        "docs/reasons.md": reasons_page(),
+        "docs/pdf-statuses.md": statuses_page(),
+    }
 
 
 def settings_page() -> str:
@@ -84,6 +110,20 @@ def reasons_page() -> str:
         parts.append(f"\n## {str(weight).capitalize()}\n\n{meaning}\n\n")
         parts.append("| reason | what it means |\n|---|---|\n")
         parts += [f"| `{r.value}` | {r.explanation} |\n" for r in Reason if r.weight is weight]
+    return "".join(parts)
+
+
+def statuses_page() -> str:
+    """Every status of a PDF under its class, with its reason and its explanation."""
+    parts = [STATUSES_TOP]
+    for status_class, meaning in CLASSES.items():
+        parts.append(f"\n## {str(status_class).capitalize()}\n\n{meaning}\n\n")
+        parts.append("| status | what it means | reason |\n|---|---|---|\n")
+        parts += [
+            f"| `{one.value}` | {one.explanation} | {f'`{one.reason}`' if one.reason else ''} |\n"
+            for one in PdfStatus
+            if one.status_class is status_class
+        ]
     return "".join(parts)
 
 

@@ -59,6 +59,12 @@ class Settings(BaseModel):
     child_memory_bytes: int = Field(2 * 1024**3, ge=2**28, description="Memory of one reader")
     pdf_pages_max: int = Field(2_000, ge=1, description="Pages of a PDF whose text is read")
     pdf_pixels_max: int = Field(50_000_000, ge=10_000, description="Pixels rendered at most")
+    pdf_stopped_days: float = Field(
+        30.0, gt=0, description="Days before a PDF that stopped a reader is tried again"
+    )
+    more_thumbnails: str = Field(
+        "", description="Thumbnails besides 180px-jpg, as 360px-jpg,360px-webp,180px-png"
+    )
     archive_prefix: str = Field("fonds", description="Beginning of our WARC files' names")
     archive_version: str = Field(
         "1.1", pattern=r"^1\.[01]$", description="WARC version written, 1.1 or 1.0"

@@ -99,6 +99,9 @@ class Records(Protocol):
     def add(self, rows: Sequence[Row]) -> None:
         """As `put`, but rows whose key exists stay as they were; of several with one key the first wins."""
 
+    def change(self, kind: type[Row], keys: Sequence[object], values: Mapping[str, object]) -> None:
+        """Set these columns of the rows with these keys; absent ones are no error. One transaction."""
+
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
         """The rows with these keys (a value, or a tuple for a composed key), in no order."""
 

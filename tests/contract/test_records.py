@@ -32,12 +32,14 @@ from fonds.model.rows import (
     InputRow,
     PdfMetaRow,
     Row,
+    StoppedRow,
 )
 from fonds.ports import Records
 
 EVERY_KIND: list[Row] = [
     file_row(1), cdx_row("a.warc.gz", 2**40), pdf_row(), story_row(), input_row("i"), capture("c"),
     ended("c", "identify", "done", "persist_file", "other"),
+    StoppedRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON),
 ]  # fmt: skip
 
 
@@ -328,3 +330,22 @@ def test_what_is_written_outlives_the_handle(
 ) -> None:
     records.put([input_row("a")])
     assert list(open_records().find(InputRow)) == [input_row("a")]
+
+
+def test_columns_of_rows_that_are_there_are_changed(records: Records) -> None:
+    there, absent = "a" * 40, "b" * 40
+    records.put([pdf_row(has_page0_thumbnail=False), pdf_row(sha1hex="c" * 40, status="partial")])
+    records.change(PdfMetaRow, [there, absent, there], {"has_page0_thumbnail": True})
+    told = {row.sha1hex: (row.has_page0_thumbnail, row.status) for row in records.find(PdfMetaRow)}
+    assert told == {there: (True, "success"), "c" * 40: (True, "partial")}
+    records.change(PdfMetaRow, [], {"status": "nothing"})
+    with pytest.raises(ValueError, match="no column 'colour'"):
+        records.change(PdfMetaRow, [there], {"colour": 1})
+
+
+def test_rows_with_a_composed_key_are_changed(records: Records) -> None:
+    stop = StoppedRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON)
+    other = replace(stop, extractor="reader 2")
+    records.put([stop, other])
+    records.change(StoppedRow, [("a" * 40, "reader 2")], {"detail": "another"})
+    assert sorted(row.detail for row in records.find(StoppedRow)) == ["another", "why"]

@@ -18,7 +18,7 @@ import pytest
 
 from fonds.extract.pdf import PdfLimits, extract_pdf
 from fonds.model.errors import ChildError
-from fonds.model.pdf import PdfExtraction, PdfStatus
+from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 from fonds.runtime.children import ChildLimits, ChildPool
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
@@ -193,11 +193,11 @@ def test_thumbnails_are_small_and_there_for_nearly_every_opened_pdf(
     extracted: list[tuple[Row, PdfExtraction]],
 ) -> None:
     readable = [(row, found) for row, found in extracted if found.status.reason is None]
-    without = [row["path"] for row, found in readable if found.thumbnail_jpeg is None]
+    without = [row["path"] for row, found in readable if found.thumbnails.get(PAGE0_FORM) is None]
     sizes = [
-        len(found.thumbnail_jpeg)
+        len(found.thumbnails.get(PAGE0_FORM))
         for row, found in readable
-        if row["ordinary"] and found.thumbnail_jpeg is not None
+        if row["ordinary"] and found.thumbnails.get(PAGE0_FORM) is not None
     ]
     say(f"{len(without)} of {len(readable)} without thumbnail: {without[:20]}")
     say(f"ordinary thumbnails: mean {statistics.mean(sizes):.0f} bytes, largest {max(sizes)}")

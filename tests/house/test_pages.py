@@ -9,6 +9,7 @@ import pytest
 
 from fonds.config import SETTING_NAMES
 from fonds.model.disposition import Reason
+from fonds.model.pdf import PdfStatus, StatusClass
 from house.tree import ROOT
 
 
@@ -43,6 +44,14 @@ def test_every_reason_is_explained(reason: Reason) -> None:
     page = (ROOT / "docs" / "reasons.md").read_text("utf-8")
     assert len(reason.explanation.split()) > 2
     assert f"| `{reason.value}` | {reason.explanation} |" in page
+
+
+@pytest.mark.parametrize("status", list(PdfStatus))
+def test_every_status_of_a_pdf_is_explained(status: PdfStatus) -> None:
+    page = (ROOT / "docs" / "pdf-statuses.md").read_text("utf-8")
+    assert len(status.explanation.split()) > 2
+    assert f"| `{status.value}` | {status.explanation} |" in page
+    assert (status.reason is None) == (status.status_class is StatusClass.OK)
 
 
 def test_reasons_are_written_as_words_joined_by_hyphens() -> None:

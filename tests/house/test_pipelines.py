@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib import import_module
 
 import pytest
 
 from fonds.config import Settings
 from fonds.model.errors import ConfigurationError
 from fonds.model.step import Pipeline
+from fonds.pipelines import PIPELINES as FLAVOURS
 from fonds.ports import Stores
 from fonds.runtime.binding import bind, subscriptions
 from fonds.wiring.pipelines import build_step, pipeline_steps
 from fonds.wiring.readers import Readers
 from house.tree import PACKAGE, modules
 
-
-def _pipelines() -> list[Pipeline]:
-    names = [path.stem for path in sorted((PACKAGE / "pipelines").glob("[a-z]*.py"))]
-    found = [vars(import_module(f"fonds.pipelines.{name}")).values() for name in names]
-    return [value for values in found for value in values if isinstance(value, Pipeline)]
-
-
-PIPELINES = _pipelines()
-each_pipeline = pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda one: one.name)
+USUAL = [make(()) for make in FLAVOURS.values()]
+PIPELINES = [*USUAL, *(make(("360px-jpg", "180px-webp")) for make in FLAVOURS.values())]
+each_pipeline = pytest.mark.parametrize("pipeline", PIPELINES)
 
 
 def test_there_is_a_pipeline() -> None:
-    assert [one.name for one in PIPELINES].count("library") == 1
+    assert [one.name for one in USUAL].count("library") == 1
 
 
 @each_pipeline
@@ -82,7 +76,15 @@ def test_names_of_steps_and_topics_are_unique(pipeline: Pipeline) -> None:
 @each_pipeline
 def test_every_stage_has_a_step_in_a_file_of_its_name(pipeline: Pipeline) -> None:
     steps = {path.stem for path in (PACKAGE / "steps").glob("*.py")}
-    assert {stage.step for stage in pipeline.stages} - steps == set()
+    assert {stage.step.partition("-")[0] for stage in pipeline.stages} - steps == set()
+
+
+def test_each_form_of_thumbnail_has_a_topic_of_its_own() -> None:
+    with_more = next(iter(FLAVOURS.values()))(("360px-jpg", "180px-jpg"))
+    topics = {topic.name for stage in with_more.stages for topic in stage.writes}
+    assert {"pdf-thumbnail-180px-jpg", "pdf-thumbnail-360px-jpg"} <= topics
+    with pytest.raises(ConfigurationError, match="360-jpg"):
+        FLAVOURS["library"](("360-jpg",))
 
 
 def test_wiring_has_a_step_for_every_stage_of_the_library() -> None:
@@ -95,7 +97,9 @@ def test_wiring_has_a_step_for_every_stage_of_the_library() -> None:
 
 
 def test_a_step_that_asks_for_what_there_is_not_is_refused_by_name() -> None:
-    with pytest.raises(ConfigurationError, match="'persist_thumbnail' asks for \\['blobs'\\]"):
+    with pytest.raises(
+        ConfigurationError, match="'persist_thumbnail' asks for \\['blobs', 'records'\\]"
+    ):
         build_step("persist_thumbnail", {})
     with pytest.raises(ConfigurationError, match="there is no step 'count_links'"):
         build_step("count_links", {})

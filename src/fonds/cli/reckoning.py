@@ -17,10 +17,11 @@ def print_reckoning(
     seconds: float,
     pending: int,
     interrupted: bool,
+    nothing: str,
 ) -> None:
-    """The whole account of one run."""
+    """The whole account of one run; `nothing` is said of one that found nothing to do."""
     if counted.received == 0:
-        _print_nothing_new(screen, entered)
+        _print_nothing_new(screen, entered, nothing)
         return
     rate = counted.received / seconds if seconds else 0.0
     screen.print(
@@ -38,14 +39,14 @@ def print_reckoning(
     print_next(screen, counted)
 
 
-def _print_nothing_new(screen: Console, entered: Entered) -> None:
+def _print_nothing_new(screen: Console, entered: Entered, nothing: str) -> None:
     if entered.known or entered.inputs_known:
         screen.print(
             f"Nothing new: all {entered.known:,} records of these "
             f"{entered.inputs_known:,} files are here already."
         )
     else:
-        screen.print("Nothing found: there is no file in these paths.")
+        screen.print(nothing)
 
 
 def reckoning_table(counted: Tally) -> Table:

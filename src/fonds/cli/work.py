@@ -28,11 +28,15 @@ EXIT_INTERRUPTED = 130
 
 
 def work_off(
-    app: App, settings: Settings, stores: Stores, feed: Callable[[Intake, Entered], None]
+    app: App,
+    settings: Settings,
+    stores: Stores,
+    feed: Callable[[Intake, Entered], None],
+    nothing: str = "Nothing found: there is no file in these paths.",
 ) -> int:
     """Enter what `feed` brings, work everything off, print the account; returns the exit code.
 
-    What an earlier run left unfinished is worked off with it and is part of the account.
+    What an earlier run left unfinished is part of it. `nothing` is said when there was nothing to do.
     """
     from fonds.wiring.backends import close_stores, recover
     from fonds.wiring.pipelines import make_crew, make_intake
@@ -61,15 +65,15 @@ def work_off(
     if app.json:
         echo_json(summary(counted, seconds, entered.known))
     else:
-        print_reckoning(console(), counted, entered, seconds, pending, interrupted.is_set())
+        print_reckoning(
+            console(), counted, entered, seconds, pending, interrupted.is_set(), nothing
+        )
     if not ended:
         # A reader is still at work in a thread; what it holds comes back at the next start.
         sys.stdout.flush()
         os._exit(EXIT_INTERRUPTED)
     close_stores(stores)
-    if interrupted.is_set():
-        return EXIT_INTERRUPTED
-    return 1 if counted.quarantined else 0
+    return EXIT_INTERRUPTED if interrupted.is_set() else int(bool(counted.quarantined))
 
 
 def enter_only(

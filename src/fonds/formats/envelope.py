@@ -6,7 +6,7 @@ Source: DESIGN "Story" and "Topics"; field names of seeds 003 and 004.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,14 +29,14 @@ _SUB_OBJECTS: dict[str, type[Any]] = {
 def encode(payload: object) -> bytes:
     """The body of a message: `{"v": 1, "payload": {…}}` in JSON, or the raw bytes of a thumbnail."""
     if isinstance(payload, Thumbnail):
-        return payload.jpeg
+        return payload.image
     return msgspec.json.encode({"v": ENVELOPE_VERSION, "payload": payload})
 
 
 def decode(body: bytes, kind: type[T], key: str) -> T:
     """The payload of a message. Raises DamagedInputError when it is not one of this kind and version."""
-    if kind is Thumbnail:
-        return cast(T, Thumbnail(sha1hex=key, jpeg=body))
+    if issubclass(kind, Thumbnail):
+        return kind(sha1hex=key, image=body)
     try:
         envelope = msgspec.json.decode(body, type=_Envelope)
         if envelope.v != ENVELOPE_VERSION:

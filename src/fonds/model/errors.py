@@ -7,6 +7,7 @@
     │   ├── DamagedInputError       the bytes are not what their container says
     │   ├── LimitError              the input is larger than a limit allows
     │   └── ChildError              the isolated process was killed or died
+    ├── FaultError              a bug, caught in an isolated process
     └── ConfigurationError      a person must change something first: do not start, or stop
         └── StorageFullError        a disk or a quota is full
 
@@ -47,6 +48,10 @@ class LimitError(PermanentError):
 
 class ChildError(PermanentError):
     """An isolated process was killed for exceeding a limit, or died by itself."""
+
+
+class FaultError(FondsError):
+    """A fault in Fonds itself, inside an isolated process; the text is its traceback."""
 
 
 class ConfigurationError(FondsError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from fonds.model.capture import Capture
@@ -57,10 +58,15 @@ class Identified:
 
 @dataclass(frozen=True, slots=True)
 class Unextracted:
-    """A PDF nobody has extracted yet: the message of the work topic `unextracted`."""
+    """A PDF nobody has extracted yet: the message of the work topic `unextracted`.
+
+    `after` is set when it is to be extracted again: what was known of it before that moment does not
+    count.
+    """
 
     capture: Capture
     file: FileMeta
+    after: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def blob_key(folder: str, sha1hex: str, extension: str) -> str:
 
 
 TEXT_FOLDER, TEXT_EXTENSION = "text", ".txt"
-THUMBNAIL_FOLDER, THUMBNAIL_EXTENSION = "thumbnail/pdf", ".180px.jpg"
+THUMBNAIL_FOLDER = "thumbnail/pdf"
 
 
 def text_blob_key(sha1hex: str) -> str:
@@ -45,6 +45,6 @@ def text_blob_key(sha1hex: str) -> str:
     return blob_key(TEXT_FOLDER, sha1hex, TEXT_EXTENSION)
 
 
-def thumbnail_blob_key(sha1hex: str) -> str:
-    """Where the page-0 thumbnail of a PDF lies: `thumbnail/pdf/….180px.jpg`."""
-    return blob_key(THUMBNAIL_FOLDER, sha1hex, THUMBNAIL_EXTENSION)
+def thumbnail_blob_key(sha1hex: str, form: str = "180px-jpg") -> str:
+    """Where the page-0 thumbnail of a PDF in a form lies: `thumbnail/pdf/….180px.jpg`."""
+    return blob_key(THUMBNAIL_FOLDER, sha1hex, f".{form.replace('-', '.')}")

@@ -1,50 +1,133 @@
-"""What is learned from one PDF; the message of the topic `pdf-text`, and the thumbnail beside it."""
+"""What is learned from one PDF; the message of the topic `pdf-text`, and the thumbnails beside it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from functools import cache
+from typing import Any, ClassVar
 
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason
+from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
 
 
+class StatusClass(StrEnum):
+    """What kind of ending a status is; it decides whether the same bytes are worth another try."""
+
+    OK = "ok"  # something was kept; never again with the same extractor
+    CONTENT = "content"  # the file is to blame; never again with the same extractor
+    LIMIT = "limit"  # a limit ended it; again when the record of that expires, or limits change
+    TRANSIENT = "transient"  # the bytes could not be had; again at any time
+    INTERNAL = "internal"  # a fault in Fonds; again at any time
+
+
 class PdfStatus(StrEnum):
-    """How the extraction of one PDF ended; closed. `reason` is None where something was kept."""
+    """How the extraction of one PDF ended; closed. `docs/pdf-statuses.md` is made from it.
 
+    `reason` is what a message with this status is set apart for, None where something was kept.
+    """
+
+    status_class: StatusClass
     reason: Reason | None
+    explanation: str
 
-    def __new__(cls, value: str, reason: Reason | None = None) -> PdfStatus:
-        """Attach the reason a message with this status is quarantined for."""
+    def __new__(
+        cls,
+        value: str,
+        status_class: StatusClass = StatusClass.OK,
+        reason: Reason | None = None,
+        explanation: str = "",
+    ) -> PdfStatus:
+        """Attach to the status its class, its reason and a sentence for people."""
         member = str.__new__(cls, value)
         member._value_ = value
+        member.status_class = status_class
         member.reason = reason
+        member.explanation = explanation
         return member
 
-    SUCCESS = "success", None
-    TEXT_TRUNCATED = "text-truncated", None  # text cut at a limit, the rest is complete
-    PARTIAL = "partial", None  # some pages could not be read
-    PARSE_ERROR = "parse-error", Reason.BROKEN_PDF
-    ENCRYPTED = "encrypted", Reason.ENCRYPTED_PDF
-    EMPTY_PDF = "empty-pdf", Reason.BROKEN_PDF  # opens, and has no pages
-    TOO_LARGE = "too-large", Reason.TOO_LARGE
-    ERROR_TIMEOUT = "error-timeout", Reason.TIMEOUT
-    ERROR_MEMORY = "error-memory", Reason.OUT_OF_MEMORY
-    ERROR_CRASH = "error-crash", Reason.CRASHED_READER
+    SUCCESS = "success", StatusClass.OK, None, "everything was read"
+    TEXT_TRUNCATED = (
+        "text-truncated",
+        StatusClass.OK,
+        None,
+        "the text ends at a limit of characters, pages or seconds; the rest is complete",
+    )
+    PARTIAL = "partial", StatusClass.OK, None, "some pages could not be read; the others were"
+
+    NOT_PDF = (
+        "not-pdf",
+        StatusClass.CONTENT,
+        Reason.UNSUPPORTED_TYPE,
+        "the bytes are no PDF, whatever they were announced as",
+    )
+    EMPTY_BLOB = "empty-blob", StatusClass.CONTENT, Reason.EMPTY_BODY, "there are no bytes"
+    PARSE_ERROR = (
+        "parse-error",
+        StatusClass.CONTENT,
+        Reason.BROKEN_PDF,
+        "neither of two readers can open it, not even after a repair",
+    )
+    EMPTY_PDF = "empty-pdf", StatusClass.CONTENT, Reason.BROKEN_PDF, "it opens and has no pages"
+    ENCRYPTED = (
+        "encrypted",
+        StatusClass.CONTENT,
+        Reason.ENCRYPTED_PDF,
+        "it opens with its password only; what stands outside the cipher is kept",
+    )
+
+    TOO_LARGE = "too-large", StatusClass.LIMIT, Reason.TOO_LARGE, "more bytes than are read"
+    ERROR_TIMEOUT = (
+        "error-timeout",
+        StatusClass.LIMIT,
+        Reason.TIMEOUT,
+        "reading it was stopped at the limit of wall clock or processor time",
+    )
+    ERROR_MEMORY = (
+        "error-memory",
+        StatusClass.LIMIT,
+        Reason.OUT_OF_MEMORY,
+        "reading it took more memory than a reader has",
+    )
+    ERROR_CRASH = (
+        "error-crash",
+        StatusClass.LIMIT,
+        Reason.CRASHED_READER,
+        "the isolated reader died on it",
+    )
+
+    ERROR_SOURCE = (
+        "error-source",
+        StatusClass.TRANSIENT,
+        Reason.MISSING_SOURCE,
+        "its bytes are no longer where they were, or others lie there now",
+    )
+    ERROR_INTERNAL = (
+        "error-internal",
+        StatusClass.INTERNAL,
+        Reason.INTERNAL_ERROR,
+        "a fault in Fonds itself; please report it",
+    )
+
+
+STOPPED = frozenset({PdfStatus.ERROR_TIMEOUT, PdfStatus.ERROR_MEMORY, PdfStatus.ERROR_CRASH})
+"""The statuses of files that cost a reader its life: remembered, and not tried again for a while."""
 
 
 @dataclass(frozen=True, slots=True)
 class PdfExtraction:
-    """The outcome of reading one PDF in an isolated process: plain values and the thumbnail's bytes.
+    """The outcome of reading one PDF in an isolated process: plain values and the pictures' bytes.
 
     `text` joins the pages with form feeds; None when there is none. `pdf_info` holds every key of the
     Info dictionary, dates as ISO 8601 in UTC. `pdf_extra` holds `page_count`, `word_count`,
     `page0_width`, `page0_height` (points, crop box, rotation applied), `permanent_id`, `update_id`
     (lower-case hex), `pdf_version` ("1.7"), and what else is small. Absent things are None.
-    `thumbnail_jpeg` is page 0 within 180x300 pixels, never enlarged; None when it cannot be drawn.
+    `thumbnails` are pictures of page 0 by form (`180px-jpg`), never enlarged; {} when it cannot be
+    drawn.
     """
 
     status: PdfStatus
@@ -53,7 +136,7 @@ class PdfExtraction:
     pdf_extra: Mapping[str, Any] | None = None
     meta_xml: str | None = None
     error_msg: str | None = None
-    thumbnail_jpeg: bytes | None = None
+    thumbnails: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +144,7 @@ class PdfText:
     """The message of the topic `pdf-text`; field names and types of seed 003.
 
     `page0_thumbnail` says that a thumbnail was made. `source` is the capture the bytes came from.
-    `extractor` names program and version, so that re-extraction can go by version.
+    `extractor` names program, versions and configuration, so that re-extraction can go by them.
     """
 
     sha1hex: str
@@ -77,9 +160,44 @@ class PdfText:
     error_msg: str | None = None
 
 
+PAGE0_FORM = "180px-jpg"
+"""The thumbnail every PDF has: `has_page0_thumbnail` is about this one."""
+
+_FORM = re.compile(r"([1-9]\d{1,3})px-(jpg|png|webp)", re.ASCII)
+_HEIGHT_PER_WIDTH = 300 / 180
+
+
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """The message of the topic `pdf-thumbnail-180px-jpg`: raw JPEG bytes, keyed by the PDF's SHA-1."""
+    """The message of a topic `pdf-thumbnail-SIZE-TYPE`: raw bytes, keyed by the PDF's SHA-1.
 
+    Each form has a type of its own, made by `thumbnail_type`, because each has a topic of its own.
+    """
+
+    FORM: ClassVar[str] = PAGE0_FORM
     sha1hex: str
-    jpeg: bytes
+    image: bytes
+
+
+@cache
+def thumbnail_type(form: str) -> type[Thumbnail]:
+    """The type of thumbnails of a form. Raises ConfigurationError for a form that is none."""
+    thumbnail_box(form)
+    return (
+        Thumbnail if form == PAGE0_FORM else type(f"Thumbnail_{form}", (Thumbnail,), {"FORM": form})
+    )
+
+
+def thumbnail_box(form: str) -> tuple[int, int, str]:
+    """Width and height in pixels at most, and `jpg`, `png` or `webp`, of a form as `360px-webp`.
+
+    The box has the shape of the seed's 180x300. Raises ConfigurationError.
+    """
+    found = _FORM.fullmatch(form)
+    if found is None or int(found[1]) > 2000:
+        raise ConfigurationError(
+            f"{form!r} is no form of thumbnail: write WIDTHpx-TYPE with a width of 10 to 2000 and"
+            " jpg, png or webp, as 360px-webp"
+        )
+    width = int(found[1])
+    return width, round(width * _HEIGHT_PER_WIDTH), found[2]

@@ -79,6 +79,23 @@ class PdfMetaRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StoppedRow:
+    """`stopped`: a PDF that cost an isolated reader its life, by the extractor that met it.
+
+    It is not tried again with that extractor before `expires`; `status` is that of the PDF then.
+    """
+
+    TABLE: ClassVar[str] = "stopped"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex", "extractor")
+    sha1hex: str
+    extractor: str
+    status: str
+    detail: str
+    stopped: dt.datetime
+    expires: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
 class StoryMetaRow:
     """`story_meta`: one page; `story` holds the sub-objects without body and text."""
 

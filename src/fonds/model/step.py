@@ -34,9 +34,10 @@ class Topic:
 class Stage:
     """One step in a pipeline: the topic it reads and those it may write.
 
-    The step `x` is the one class of `steps/x.py`; a sink takes its messages as a batch. `workers` None
-    means one for each core; `batch_max` is how many messages are taken at once, `linger_s` how long more
-    are waited for when fewer came, because a batch costs the store about as much as a message.
+    The step `x` is the one class of `steps/x.py`, and so is each `x-VARIANT` of it; a sink takes its
+    messages as a batch. `workers` None means one for each core; `batch_max` is how many messages are
+    taken at once, `linger_s` how long more are waited for when fewer came, because a batch costs the
+    store about as much as a message.
     """
 
     step: str

@@ -175,10 +175,17 @@ class Intake:
         return {row.capture_id for row in rows}
 
     def _wait_for_room(self) -> None:
-        if self.queue.depth(self.entry).pending < self.marks.high:
-            return
-        while not self.stopping() and self.queue.depth(self.entry).pending > self.marks.low:
-            time.sleep(POLL_S)
+        wait_for_room(self.queue, self.entry, self.marks, self.stopping)
+
+
+def wait_for_room(
+    queue: Queue, reader: Subscription, marks: Marks, stopping: Callable[[], bool]
+) -> None:
+    """While as many messages wait as the high mark, wait until they are as few as the low one."""
+    if queue.depth(reader).pending < marks.high:
+        return
+    while not stopping() and queue.depth(reader).pending > marks.low:
+        time.sleep(POLL_S)
 
 
 def _until(

@@ -1,16 +1,23 @@
-"""extract_pdf: text, metadata and thumbnail of one PDF, read in an isolated process."""
+"""extract_pdf: text, metadata and thumbnails of one PDF, read in an isolated process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from fonds.model.disposition import DONE, Disposition, Reason, Weight, dropped, quarantined
-from fonds.model.errors import ChildError
+from fonds.model.disposition import Disposition, Reason
+from fonds.model.errors import ChildError, FaultError, PermanentError
 from fonds.model.file import Unextracted
-from fonds.model.pdf import PdfExtraction, PdfStatus, PdfText, Thumbnail
+from fonds.model.pdf import (
+    PAGE0_FORM,
+    PdfExtraction,
+    PdfStatus,
+    PdfText,
+    thumbnail_type,
+)
 from fonds.model.step import Result
 from fonds.ports import Archive
+from fonds.steps.remembering import ending
 from fonds.steps.rereading import read_again
 
 _STATUS_OF = {
@@ -18,29 +25,49 @@ _STATUS_OF = {
     Reason.OUT_OF_MEMORY: PdfStatus.ERROR_MEMORY,
     Reason.CRASHED_READER: PdfStatus.ERROR_CRASH,
 }
+_TRACE_MAX_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractPdf:
-    """`extract` reads the bytes in an isolated process; `pdf_extractor` names program and version.
+    """`extract` reads the bytes in an isolated process; `pdf_extractor` names program and versions.
 
     `salvage` reads the same without text and picture, for a file on which `extract` was stopped.
+    `remember` says how a PDF ends that needs no reading, before its bytes are fetched.
     """
 
     archive: Archive
     extract: Callable[[bytes], PdfExtraction]
     salvage: Callable[[bytes], PdfExtraction]
     pdf_extractor: str
+    remember: Callable[[Unextracted], Disposition | None]
 
     def __call__(self, item: Unextracted) -> Result:
-        """A PdfText always, whatever happened, and a Thumbnail when page 0 could be drawn."""
-        payload = read_again(self.archive, item.capture, item.file)
+        """A PdfText whatever happened, unless all is known already; and the pictures of page 0.
+
+        The pictures come first: where the text has arrived, they are on their way too.
+        """
+        known = self.remember(item)
+        if known is not None:
+            return Result(known)
+        try:
+            payload = read_again(self.archive, item.capture, item.file)
+        except PermanentError as error:
+            lost = PdfExtraction(PdfStatus.ERROR_SOURCE, error_msg=error.detail)
+            ended = replace(ending(lost.status, error.detail), reason=error.reason)
+            return Result(ended, (self._text(item, lost),))
         found = self._read(payload.body)
-        text = PdfText(
+        pictures = tuple(
+            thumbnail_type(form)(item.file.sha1, image) for form, image in found.thumbnails.items()
+        )
+        return Result(ending(found.status, found.error_msg), (*pictures, self._text(item, found)))
+
+    def _text(self, item: Unextracted, found: PdfExtraction) -> PdfText:
+        return PdfText(
             sha1hex=item.file.sha1,
             status=found.status,
             text=found.text,
-            page0_thumbnail=found.thumbnail_jpeg is not None,
+            page0_thumbnail=PAGE0_FORM in found.thumbnails,
             meta_xml=found.meta_xml,
             pdf_info=found.pdf_info,
             pdf_extra=found.pdf_extra,
@@ -49,30 +76,19 @@ class ExtractPdf:
             extractor=self.pdf_extractor,
             error_msg=found.error_msg,
         )
-        items: tuple[object, ...] = (text,)
-        if found.thumbnail_jpeg is not None:
-            items += (Thumbnail(item.file.sha1, found.thumbnail_jpeg),)
-        return Result(_ended(found), items)
 
     def _read(self, body: bytes) -> PdfExtraction:
         """What could be had: everything, else the metadata, else only how reading ended."""
         try:
             return self.extract(body)
+        except FaultError as fault:
+            told = str(fault)[-_TRACE_MAX_CHARS:]
+            return PdfExtraction(PdfStatus.ERROR_INTERNAL, error_msg=told)
         except ChildError as error:
             status = _STATUS_OF.get(error.reason, PdfStatus.ERROR_CRASH)
             stopped = error.detail
         try:
             rest = self.salvage(body)
-        except ChildError:
+        except (ChildError, FaultError):
             return PdfExtraction(status, error_msg=stopped)
-        return replace(rest, status=status, error_msg=stopped, text=None, thumbnail_jpeg=None)
-
-
-def _ended(found: PdfExtraction) -> Disposition:
-    reason = found.status.reason
-    if reason is None:
-        return DONE
-    detail = found.error_msg or found.status.value
-    if reason.weight is Weight.REFUSED:
-        return dropped(reason, detail)
-    return quarantined(reason, detail)
+        return replace(rest, status=status, error_msg=stopped, text=None, thumbnails={})

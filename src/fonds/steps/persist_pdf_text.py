@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
-from fonds.extract.language import choose_language
 from fonds.extract.url import canonical_domain
 from fonds.formats.documents import INDEXED, Origin, pdf_document, text_bytes
 from fonds.model.document import IndexDocument
-from fonds.model.keys import text_blob_key
-from fonds.model.pdf import PdfText
-from fonds.model.rows import PdfMetaRow
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.pdf import STOPPED, PdfStatus, PdfText, StatusClass
+from fonds.model.rows import PdfMetaRow, StoppedRow
 from fonds.model.step import Result
 from fonds.ports import Blobs, Index, Records
 
@@ -27,17 +26,32 @@ METADATA_KEYS = (
     "doi",
     "keywords",
 )
-EXTRA_KEYS = ("form", "encrypted", "update_id")
+EXTRA_KEYS = (
+    "form",
+    "encrypted",
+    "update_id",
+    "language",
+    "origin",
+    "fonts_embedded",
+    "tagged",
+    "javascript",
+    "page0_rotation",
+)
+_WEIGHTS = {StatusClass.OK: 2, StatusClass.CONTENT: 1, StatusClass.LIMIT: 1}
 
 
 @dataclass(frozen=True, slots=True)
 class PersistPdfText:
-    """Blobs first, then the row, then the index, so that what the row promises is there."""
+    """Blobs first, then the row, then the index, so that what the row promises is there.
+
+    What cost a reader its life is remembered for `stopped_days`.
+    """
 
     records: Records
     blobs: Blobs
     index: Index
     clock: Callable[[], datetime]
+    stopped_days: float
 
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
         """Idempotent by SHA-1; a failure never replaces an earlier success."""
@@ -48,8 +62,9 @@ class PersistPdfText:
         for item in kept:
             if item.text:
                 self.blobs.put(text_blob_key(item.sha1hex), text_bytes(item.text), "text/plain")
-        rows = [_row(item, now) for item in kept]
-        self.records.put(rows)
+        expires = now + timedelta(days=self.stopped_days)
+        self.records.put([_stop(item, now, expires) for item in items if item.status in STOPPED])
+        rows = self._put(kept, now)
         documents = [
             _document(item, row)
             for item, row in zip(kept, rows, strict=True)
@@ -59,29 +74,55 @@ class PersistPdfText:
             self.index.put(documents)
         return [Result() for _ in items]
 
+    def _put(self, items: Sequence[PdfText], now: datetime) -> list[PdfMetaRow]:
+        """Write the rows. A thumbnail that is stored meanwhile finds no row yet: it is looked for again."""
+        pictured = self._pictured([item.sha1hex for item in items])
+        rows = [_row(item, now, item.sha1hex in pictured) for item in items]
+        self.records.put(rows)
+        late = self._pictured([item.sha1hex for item in items if item.sha1hex not in pictured])
+        self.records.change(PdfMetaRow, sorted(late), {"has_page0_thumbnail": True})
+        return [
+            replace(row, has_page0_thumbnail=True) if row.sha1hex in late else row for row in rows
+        ]
+
+    def _pictured(self, sha1hexes: Sequence[str]) -> set[str]:
+        """Those whose page-0 thumbnail lies in the blobs."""
+        keys = {thumbnail_blob_key(sha1hex): sha1hex for sha1hex in sha1hexes}
+        return {keys[key] for key in self.blobs.exists(list(keys))} if keys else set()
+
 
 def _best(items: Sequence[PdfText]) -> list[PdfText]:
-    """One outcome for each file: the last success, else the last."""
+    """One outcome for each file: the last of those that weigh most."""
     best: dict[str, PdfText] = {}
     for item in items:
         there = best.get(item.sha1hex)
-        if there is None or there.status.reason is not None or item.status.reason is None:
+        if there is None or _weight(item.status) >= _weight(there.status):
             best[item.sha1hex] = item
     return list(best.values())
 
 
 def _better(item: PdfText, before: PdfMetaRow | None) -> bool:
-    """Whether this outcome may stand in the row: a success over anything, a failure over failures."""
-    return before is None or item.status.reason is None or before.status not in INDEXED
+    """Whether this outcome may stand in the row: no failure over a success, nor what says nothing of the
+    file over what does."""
+    return before is None or _weight(item.status) >= _weight(PdfStatus(before.status))
 
 
-def _row(item: PdfText, now: datetime) -> PdfMetaRow:
+def _weight(status: PdfStatus) -> int:
+    return _WEIGHTS.get(status.status_class, 0)
+
+
+def _stop(item: PdfText, now: datetime, expires: datetime) -> StoppedRow:
+    detail = item.error_msg or item.status.explanation
+    return StoppedRow(item.sha1hex, item.extractor, str(item.status), detail, now, expires)
+
+
+def _row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:
     extra = item.pdf_extra or {}
     return PdfMetaRow(
         sha1hex=item.sha1hex,
         updated=now,
         status=str(item.status),
-        has_page0_thumbnail=item.page0_thumbnail,
+        has_page0_thumbnail=pictured,
         page_count=extra.get("page_count"),
         word_count=extra.get("word_count"),
         page0_height=extra.get("page0_height"),
@@ -96,7 +137,10 @@ def _row(item: PdfText, now: datetime) -> PdfMetaRow:
 
 
 def _metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The subset of seed 003, under its spelling, whatever the case in the file; and the language."""
+    """The subset of seed 003, under its spelling, whatever the case in the file, and what else is small.
+
+    Where the Info dictionary is silent, title, authors and DOI are those of the XMP.
+    """
     by_name: dict[str, str] = {}
     for name, value in (item.pdf_info or {}).items():
         if value.strip():
@@ -105,9 +149,14 @@ def _metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
         key: by_name[key.lower()] for key in METADATA_KEYS if key.lower() in by_name
     }
     small |= {key: extra[key] for key in EXTRA_KEYS if extra.get(key) is not None}
-    language, _ = choose_language(item.text or "", extra.get("language"))
-    if language:
-        small["language"] = language
+    xmp = extra.get("xmp") or {}
+    said = {"title": xmp.get("title"), "doi": xmp.get("doi"), "authors": xmp.get("authors")}
+    small = {key: value for key, value in said.items() if value} | small
+    if extra.get("text_truncated"):
+        small["text_truncated"] = True
+    counts = extra.get("word_count"), extra.get("word_count_whitespace")
+    if counts[0] != counts[1]:
+        small["word_count_whitespace"] = counts[1]
     return small or None
 
 
@@ -123,4 +172,5 @@ def _created(info: Mapping[str, str]) -> datetime | None:
 def _document(item: PdfText, row: PdfMetaRow) -> IndexDocument:
     url = item.source.url
     origin = Origin(url, canonical_domain(url) or "", item.source.collection)
-    return pdf_document(row, text_bytes(item.text) if item.text else None, origin)
+    shown = replace(row, has_page0_thumbnail=row.has_page0_thumbnail or item.page0_thumbnail)
+    return pdf_document(shown, text_bytes(item.text) if item.text else None, origin)

@@ -1,4 +1,4 @@
-"""persist_thumbnail: the JPEG of page 0 into the blobs."""
+"""persist_thumbnail: a picture of page 0 into the blobs, and that it is there into the records."""
 
 from __future__ import annotations
 
@@ -6,19 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fonds.model.keys import thumbnail_blob_key
-from fonds.model.pdf import Thumbnail
+from fonds.model.pdf import PAGE0_FORM, Thumbnail
+from fonds.model.rows import PdfMetaRow
 from fonds.model.step import Result
-from fonds.ports import Blobs
+from fonds.ports import Blobs, Records
+
+_CONTENT_TYPES = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
 
 
 @dataclass(frozen=True, slots=True)
 class PersistThumbnail:
-    """Idempotent: the same picture is written over itself."""
+    """Idempotent: the same picture is written over itself.
+
+    The blob comes first. Whoever writes the row looks for the blob afterwards, so that whichever of the
+    two is later notes it.
+    """
 
     blobs: Blobs
+    records: Records
 
     def __call__(self, items: Sequence[Thumbnail]) -> list[Result]:
         """One blob each, `thumbnail/pdf/….180px.jpg`."""
         for item in items:
-            self.blobs.put(thumbnail_blob_key(item.sha1hex), item.jpeg, "image/jpeg")
+            content_type = _CONTENT_TYPES[item.FORM.rpartition("-")[2]]
+            self.blobs.put(thumbnail_blob_key(item.sha1hex, item.FORM), item.image, content_type)
+        noted = [item.sha1hex for item in items if item.FORM == PAGE0_FORM]
+        self.records.change(PdfMetaRow, noted, {"has_page0_thumbnail": True})
         return [Result() for _ in items]

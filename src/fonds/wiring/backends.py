@@ -16,6 +16,7 @@ from fonds.formats.journal import COLUMNS, FAMILIES, check_columns, journal_tabl
 from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.message import Subscription
 from fonds.model.rows import CdxRow
+from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
 from fonds.ports import Archive, Queue, Stores
 from fonds.runtime.binding import subscriptions
@@ -95,13 +96,23 @@ def topic_prefix(settings: Settings) -> str:
     return f"{settings.group}-{settings.env}"
 
 
+def pipeline_of(name: str, settings: Settings) -> Pipeline:
+    """The flavour of this name. Raises ConfigurationError for an unknown one."""
+    if name not in PIPELINES:
+        raise ConfigurationError(
+            f"there is no pipeline {name!r}; there are {', '.join(sorted(PIPELINES))}"
+        )
+    return PIPELINES[name](further_thumbnails(settings))
+
+
+def further_thumbnails(settings: Settings) -> tuple[str, ...]:
+    """The forms of thumbnails asked for beside the usual one."""
+    return tuple(word.strip() for word in settings.more_thumbnails.split(",") if word.strip())
+
+
 def readers_of(pipeline: str, settings: Settings) -> list[Subscription]:
     """The subscriptions of a pipeline, the entry first. Raises ConfigurationError for an unknown one."""
-    if pipeline not in PIPELINES:
-        raise ConfigurationError(
-            f"there is no pipeline {pipeline!r}; there are {', '.join(sorted(PIPELINES))}"
-        )
-    return subscriptions(PIPELINES[pipeline], topic_prefix(settings))
+    return subscriptions(pipeline_of(pipeline, settings), topic_prefix(settings))
 
 
 def every_reader(settings: Settings) -> list[Subscription]:

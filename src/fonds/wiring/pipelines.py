@@ -12,7 +12,6 @@ from typing import Any
 from fonds.config import Settings
 from fonds.extract.file_meta import describe
 from fonds.model.errors import ConfigurationError
-from fonds.pipelines import PIPELINES
 from fonds.ports import Archive, Stores
 from fonds.runtime.binding import Steps, bind
 from fonds.runtime.crew import Crew
@@ -20,7 +19,8 @@ from fonds.runtime.intake import Intake, Marks
 from fonds.runtime.loop import Bound, Loop, Observer, unobserved
 from fonds.runtime.working import RetryPolicy
 from fonds.sources.paths import PathSource
-from fonds.wiring.backends import readers_of, topic_prefix
+from fonds.steps.remembering import Memory, forget
+from fonds.wiring.backends import pipeline_of, readers_of, topic_prefix
 from fonds.wiring.readers import Readers, cores
 
 READING_STEPS = ("identify", "extract_pdf", "parse_story")
@@ -34,13 +34,16 @@ def now() -> datetime:
 def pipeline_steps(pipeline: str, stores: Stores, readers: Readers, settings: Settings) -> Steps:
     """The steps of a pipeline by name."""
     resources = reading_resources(stores.archive, readers, settings) | {
+        "remember": Memory(stores.records, readers.pdf_extractor, now),
+        "stopped_days": settings.pdf_stopped_days,
         "table": stores.table,
         "records": stores.records,
         "blobs": stores.blobs,
         "index": stores.index,
         "journal": stores.journal,
     }
-    return {stage.step: build_step(stage.step, resources) for stage in PIPELINES[pipeline].stages}
+    stages = pipeline_of(pipeline, settings).stages
+    return {stage.step: build_step(stage.step, resources) for stage in stages}
 
 
 def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
@@ -52,7 +55,6 @@ def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Ste
 def reading_resources(archive: Archive, readers: Readers, settings: Settings) -> dict[str, Any]:
     """What a step may ask for by the name of a field, but for the stores."""
     from fonds.extract.page import EXTRACTOR as PAGE_EXTRACTOR
-    from fonds.extract.pdf import EXTRACTOR as PDF_EXTRACTOR
 
     return {
         "archive": archive,
@@ -63,8 +65,9 @@ def reading_resources(archive: Archive, readers: Readers, settings: Settings) ->
         "page_extractor": PAGE_EXTRACTOR,
         "page_max_bytes": settings.page_max_bytes,
         "parse": readers.parse,
-        "pdf_extractor": PDF_EXTRACTOR,
+        "pdf_extractor": readers.pdf_extractor,
         "pdf_max_bytes": settings.pdf_max_bytes,
+        "remember": forget,
         "salvage": readers.salvage,
     }
 
@@ -72,10 +75,12 @@ def reading_resources(archive: Archive, readers: Readers, settings: Settings) ->
 def build_step(name: str, resources: Mapping[str, Any]) -> Callable[[Any], Any]:
     """The one class of `steps/NAME.py`, each field filled by the resource of its name.
 
+    A `NAME-VARIANT` is carried out by the same class.
+
     Raises ConfigurationError when there is no such step, or no such resource.
     """
     try:
-        module = import_module(f"fonds.steps.{name}")
+        module = import_module(f"fonds.steps.{name.partition('-')[0]}")
     except ModuleNotFoundError as error:
         raise ConfigurationError(f"there is no step {name!r}: {error}") from error
     (kind,) = (
@@ -113,7 +118,7 @@ def make_crew(
         raise ConfigurationError(
             f"the pipeline {pipeline!r} has no step {missing[0]!r}; it has {', '.join(built)}"
         )
-    bound = bind(PIPELINES[pipeline], built, topic_prefix(settings))
+    bound = bind(pipeline_of(pipeline, settings), built, topic_prefix(settings))
     stages = [one for one in bound if steps is None or one.stage.step in steps]
 
     def make_loop(bound: Bound) -> Loop:

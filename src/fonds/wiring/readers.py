@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fonds.config import Settings
+from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.runtime.children import ChildLimits, ChildPool
 from fonds.runtime.children.handover import ByFile, sweep
+from fonds.wiring.backends import further_thumbnails
 
 if TYPE_CHECKING:
     from fonds.extract.page import PageExtraction
+    from fonds.extract.pdf import PdfLimits
     from fonds.model.pdf import PdfExtraction
 
 TEXT_SHARE = 0.6  # of a PDF's time may go into its text, so that the rest is kept
@@ -24,12 +27,16 @@ SALVAGE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The native parsers in their isolated processes; `close` ends those."""
+    """The native parsers in their isolated processes; `close` ends those.
+
+    `pdf_extractor` names program, versions and limits of what reads PDFs.
+    """
 
     pool: ChildPool
     extract: Callable[[bytes], PdfExtraction]
     salvage: Callable[[bytes], PdfExtraction]
     parse: Callable[[bytes, str, str | None, datetime, bool], PageExtraction]
+    pdf_extractor: str
 
     def close(self) -> None:
         """End the processes."""
@@ -39,27 +46,44 @@ class Readers:
 def open_readers(spool: Path, settings: Settings) -> Readers:
     """Start the isolated processes; bodies are handed over in files below `spool`."""
     from fonds.extract.page import parse_page
-    from fonds.extract.pdf import PdfLimits, extract_pdf
+    from fonds.extract.pdf import extract_pdf
 
     sweep(spool)
     pdf = ChildLimits(wall_s=settings.pdf_timeout_s, memory_bytes=settings.child_memory_bytes)
     page = replace(pdf, wall_s=settings.page_timeout_s)
-    pool = ChildPool(
-        settings.children or cores(), pdf, modules=(extract_pdf.__module__, parse_page.__module__)
-    )
-    whole = PdfLimits(
-        pages_max=settings.pdf_pages_max,
-        pixels_max=settings.pdf_pixels_max,
-        size_max_bytes=settings.pdf_max_bytes,
-        text_max_s=TEXT_SHARE * settings.pdf_timeout_s,
-    )
-    bare = replace(whole, pages_max=0, thumbnail_width=0)
+    pool = ChildPool(settings.children or cores(), pdf)
+    whole = pdf_limits(settings)
+    bare = replace(whole, pages_max=0, thumbnails=())
     brief = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf_timeout_s))
     return Readers(
         pool,
         extract=ByFile(pool.limited(pdf), extract_pdf, (whole,), spool),
         salvage=ByFile(pool.limited(brief), extract_pdf, (bare,), spool),
         parse=partial(pool.limited(page), parse_page),
+        pdf_extractor=pdf_extractor(settings),
+    )
+
+
+def pdf_extractor(settings: Settings) -> str:
+    """Program, versions and limits of what reads PDFs with these settings."""
+    from fonds.extract.pdf import extractor
+
+    return extractor(pdf_limits(settings))
+
+
+def pdf_limits(settings: Settings) -> PdfLimits:
+    """How much of one PDF is read. Raises ConfigurationError for a form of thumbnail that is none."""
+    from fonds.extract.pdf import PdfLimits
+
+    forms = (PAGE0_FORM, *further_thumbnails(settings))
+    for form in forms:
+        thumbnail_box(form)
+    return PdfLimits(
+        pages_max=settings.pdf_pages_max,
+        pixels_max=settings.pdf_pixels_max,
+        size_max_bytes=settings.pdf_max_bytes,
+        text_max_s=TEXT_SHARE * settings.pdf_timeout_s,
+        thumbnails=tuple(dict.fromkeys(forms)),
     )
 
 

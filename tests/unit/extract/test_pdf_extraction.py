@@ -22,14 +22,17 @@ from fixtures.pdfs import (
     looped_tree_pdf,
     missing_page_pdf,
     no_pages_pdf,
+    outlined_pdf,
+    scanned_pdf,
+    tagged_pdf,
     text_pdf,
     truncated_pdf,
     xmp_pdf,
 )
-from fonds.extract.pdf import EXTRACTOR, PdfLimits, extract_pdf, extract_pdf_bytes
+from fonds.extract.pdf import PdfLimits, extract_pdf, extract_pdf_bytes, extractor
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
-from fonds.model.pdf import PdfExtraction, PdfStatus
+from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 
 LIMITS = PdfLimits()
 
@@ -50,7 +53,7 @@ def test_everything_is_learned_of_a_sound_file() -> None:
     assert found.status is PdfStatus.SUCCESS
     assert found.text == "first page here\fsecond page"
     assert found.pdf_info == {"Title": "T"}
-    assert found.thumbnail_jpeg is not None
+    assert found.thumbnails.get(PAGE0_FORM) is not None
     assert found.error_msg is None
     assert extra(found, "page_count", "word_count", "word_count_whitespace") == (2, 5, 5)
     assert extra(found, "page0_width", "page0_height", "page0_rotation") == (200.5, 300.0, 0)
@@ -66,7 +69,7 @@ def test_a_file_without_text_has_no_word_count_but_a_thumbnail() -> None:
     found = extract(image_pdf())
     assert (found.status, found.text) == (PdfStatus.SUCCESS, None)
     assert extra(found, "word_count", "word_count_whitespace") == (None, None)
-    assert found.thumbnail_jpeg is not None
+    assert found.thumbnails.get(PAGE0_FORM) is not None
 
 
 def test_too_much_text_keeps_everything_else() -> None:
@@ -76,13 +79,13 @@ def test_too_much_text_keeps_everything_else() -> None:
     assert found.status is PdfStatus.TEXT_TRUNCATED
     assert found.text == "abcd"
     assert found.pdf_info == {"Title": "T"}
-    assert found.thumbnail_jpeg is not None
+    assert found.thumbnails.get(PAGE0_FORM) is not None
     assert extra(found, "page_count", "word_count") == (2, 1)
 
 
 def test_text_and_thumbnail_can_be_left_out() -> None:
-    found = extract(text_pdf(), replace(LIMITS, pages_max=0, thumbnail_width=0))
-    assert (found.text, found.thumbnail_jpeg) == (None, None)
+    found = extract(text_pdf(), replace(LIMITS, pages_max=0, thumbnails=()))
+    assert (found.text, found.thumbnails.get(PAGE0_FORM)) == (None, None)
     assert found.status is PdfStatus.TEXT_TRUNCATED
     assert extra(found, "page_count", "page0_width") == (1, 612.0)
 
@@ -118,7 +121,7 @@ def test_a_locked_file_keeps_its_ids_and_version(revision: int) -> None:
     found = extract(encrypted_pdf(user="secret", revision=revision))
     assert found.status is PdfStatus.ENCRYPTED
     assert found.status.reason is Reason.ENCRYPTED_PDF
-    assert (found.text, found.thumbnail_jpeg, found.pdf_info) == (None, None, None)
+    assert (found.text, found.thumbnails.get(PAGE0_FORM), found.pdf_info) == (None, None, None)
     version, permanent_id, encrypted = extra(found, "pdf_version", "permanent_id", "encrypted")
     assert re.fullmatch(r"1\.\d", str(version))
     assert re.fullmatch(r"[0-9a-f]{32}", str(permanent_id))
@@ -142,10 +145,19 @@ def test_a_file_without_pages_is_empty_whatever_was_read_before_it() -> None:
         assert extract(no_pages_pdf()).status is PdfStatus.EMPTY_PDF
 
 
-@pytest.mark.parametrize("data", [b"", b"%PDF-1.4", b"<html></html>", bytes(5_000)])
-def test_what_is_no_pdf_is_a_parse_error(data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"", PdfStatus.EMPTY_BLOB),
+        (b"%PDF-1.4", PdfStatus.PARSE_ERROR),
+        (b"1 0 obj<</Type/Page>>", PdfStatus.PARSE_ERROR),
+        (b"<html></html>", PdfStatus.NOT_PDF),
+        (bytes(5_000), PdfStatus.NOT_PDF),
+    ],
+)
+def test_what_is_no_pdf_is_told_from_a_broken_one(data: bytes, status: PdfStatus) -> None:
     found = extract(data)
-    assert found.status is PdfStatus.PARSE_ERROR
+    assert found.status is status
     assert found.error_msg
 
 
@@ -156,7 +168,7 @@ def test_a_page_tree_that_is_its_own_kid_ends() -> None:
 def test_a_form_that_doubles_at_every_level_is_not_walked_to_its_end() -> None:
     found = extract(form_doubling_pdf(40))
     assert found.status is PdfStatus.SUCCESS
-    assert found.thumbnail_jpeg is not None
+    assert found.thumbnails.get(PAGE0_FORM) is not None
 
 
 @pytest.mark.parametrize(
@@ -167,7 +179,7 @@ def test_a_form_that_doubles_at_every_level_is_not_walked_to_its_end() -> None:
 def test_forms_and_scripts_are_read_like_other_files(data: bytes) -> None:
     found = extract(data)
     assert found.status is PdfStatus.SUCCESS
-    assert found.thumbnail_jpeg is not None
+    assert found.thumbnails.get(PAGE0_FORM) is not None
 
 
 def test_a_file_above_the_size_limit_is_not_opened() -> None:
@@ -205,7 +217,11 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 
 
 def test_the_extractor_names_itself_and_its_libraries() -> None:
-    assert re.fullmatch(r"fonds-pdf/\d+ \(pdfium \d+, pikepdf [\d.]+, qpdf [\d.]+\)", EXTRACTOR)
+    name = extractor(LIMITS)
+    versions = r"\(pdfium \d+, pikepdf [\d.]+, qpdf [\d.]+\)"
+    assert re.fullmatch(rf"fonds-pdf/\d+ {versions} limits/[0-9a-f]{{12}}", name)
+    assert extractor(LIMITS) == name
+    assert extractor(replace(LIMITS, pages_max=3)) != name
 
 
 @settings(max_examples=60, deadline=None)
@@ -217,3 +233,56 @@ def test_a_file_cut_or_changed_anywhere_ends_in_a_status(data: st.DataObject) ->
     found = extract(bytes(raw[: data.draw(st.integers(0, len(raw)))]))
     assert isinstance(found.status, PdfStatus)
     assert (found.status.reason is None) or found.error_msg
+
+
+def test_outline_and_labels_are_read_with_the_pages_they_name() -> None:
+    extra = extract(outlined_pdf()).pdf_extra or {}
+    assert extra["page_labels"] == ["i", "ii", "A-1"]
+    assert extra["outline"] == [
+        {"level": 0, "title": "Chapter one", "page": 0},
+        {"level": 1, "title": "Section one", "page": 1},
+        {"level": 0, "title": "Chapter two", "page": 2},
+    ]
+
+
+def test_without_labels_pages_go_by_their_number() -> None:
+    extra = extract(text_pdf()).pdf_extra or {}
+    assert (extra["outline"], extra["page_labels"]) == (None, None)
+
+
+def test_an_outline_that_goes_round_ends() -> None:
+    extra = extract(outlined_pdf(round_again=True)).pdf_extra or {}
+    assert [entry["title"] for entry in extra["outline"]][:1] == ["Chapter one"]
+    assert len(extra["outline"]) <= 1_000
+
+
+def test_the_language_is_that_of_the_text_and_a_short_text_s_that_declared() -> None:
+    text = "The committee has decided that the report will be published in the spring of this year."
+    assert (extract(text_pdf((text,))).pdf_extra or {})["language"] == "en"
+    assert (extract(tagged_pdf()).pdf_extra or {})["language"] == "pl"
+
+
+@pytest.mark.parametrize(
+    ("pages", "origin"),
+    [
+        ((), None),
+        (("text",), "born-digital"),
+        (("image",), "scanned"),
+        (("image", "image", "text"), "scanned"),
+        (("image", "text", "text"), "born-digital"),
+        (("recognised",), "scanned-with-text"),
+    ],
+)
+def test_scans_are_told_from_what_was_born_digital(
+    pages: tuple[str, ...], origin: str | None
+) -> None:
+    extra = extract(scanned_pdf(pages)).pdf_extra or {}
+    assert extra["origin"] == origin
+
+
+def test_the_xmp_s_fields_are_told_beside_the_packet() -> None:
+    xmp = b"""<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'
+        xmlns:dc='http://purl.org/dc/elements/1.1/'><rdf:Description>
+        <dc:title><rdf:Alt><rdf:li xml:lang='x-default'>A title</rdf:li></rdf:Alt></dc:title>
+        </rdf:Description></rdf:RDF>"""
+    assert (extract(xmp_pdf(xmp)).pdf_extra or {})["xmp"] == {"title": "A title"}

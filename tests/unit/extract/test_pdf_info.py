@@ -9,17 +9,20 @@ import pikepdf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pikepdf import Dictionary, Name
 
 from fixtures.pdfs import (
     ID_FIRST,
     ID_SECOND,
     broken_xref_pdf,
+    drawn_pdf,
     encrypted_pdf,
     form_of_itself_pdf,
     form_pdf,
     id_trailer,
     javascript_pdf,
     linearized_pdf,
+    mapped_pdf,
     plain_objects,
     raw_pdf,
     tagged_pdf,
@@ -151,17 +154,28 @@ def test_javascript_is_found_wherever_it_hangs(where: str) -> None:
 
 def test_a_plain_file_has_no_traits() -> None:
     extra = structure(text_pdf()).extra
-    for trait in ("javascript", "tagged", "suspects", "encrypted", "linearized", "outline"):
+    for trait in ("javascript", "tagged", "suspects", "encrypted", "linearized"):
         assert extra[trait] is False
     assert extra["form"] == "none"
     assert extra["encryption"] is None
     assert extra["attachment_count"] == 0
 
 
-def test_tags_language_and_outline_are_told() -> None:
+def test_tags_and_language_are_told() -> None:
     extra = structure(tagged_pdf()).extra
     assert (extra["tagged"], extra["suspects"], extra["user_properties"]) == (True, True, False)
-    assert (extra["language"], extra["outline"]) == ("pl-PL", True)
+    assert extra["language_declared"] == "pl-PL"
+
+
+def test_whether_fonts_are_embedded_is_told() -> None:
+    assert structure(text_pdf()).extra["fonts_embedded"] == "none"
+    assert structure(drawn_pdf(b"", Font=Dictionary())).extra["fonts_embedded"] is None
+    assert structure(mapped_pdf("x")).extra["fonts_embedded"] == "none"
+    carried = Dictionary(Type=Name.Font, Subtype=Name.Type3)
+    left = Dictionary(Type=Name.Font, Subtype=Name.Type1)
+    assert structure(drawn_pdf(b"", Font=Dictionary(A=carried))).extra["fonts_embedded"] == "all"
+    both = Dictionary(A=carried, B=left)
+    assert structure(drawn_pdf(b"", Font=both)).extra["fonts_embedded"] == "some"
 
 
 def test_forms_are_told_apart() -> None:

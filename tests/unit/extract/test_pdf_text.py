@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.pdfs import mapped_pdf, missing_page_pdf, text_pdf
+from fonds.extract.pdf.scans import Origin
 from fonds.extract.pdf.text import (
     PagesText,
     WordCount,
@@ -28,7 +29,7 @@ def read(
 
 def test_pages_are_joined_with_form_feeds_and_lines_with_line_feeds() -> None:
     found = read(text_pdf(("first line\nsecond line", "second page")))
-    assert found == PagesText("first line\nsecond line\fsecond page", (), None)
+    assert found == PagesText("first line\nsecond line\fsecond page", (), None, Origin.BORN_DIGITAL)
 
 
 def test_a_document_without_words_has_no_text() -> None:
@@ -117,6 +118,8 @@ def test_a_page_never_holds_what_a_store_refuses(raw: str) -> None:
         ("これは本です。", 6, 1),
         ("中文，和English words", 5, 2),
         ("x = y", 3, 3),
+        ("ภาษาไทยไม่มีช่องว่าง", 4, 1),
+        ("PDF ภาษาไทย end", 4, 3),
     ],
 )
 def test_words_are_counted_as_people_of_each_script_do(

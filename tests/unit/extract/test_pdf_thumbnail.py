@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fixtures.pdfs import drawn_pdf, image_pdf, text_pdf, transparent_pdf
-from fonds.extract.pdf.thumbnail import draw_thumbnail, fit
+from fonds.extract.pdf.thumbnail import draw_thumbnails, fit
 
 
 def draw(data: bytes, pixels_max: int = 50_000_000) -> Image.Image | None:
     with pypdfium2.PdfDocument(data) as document:
         page = document[0]
-        jpeg = draw_thumbnail(
-            page, width_max=180, height_max=300, pixels_max=pixels_max, jpeg_quality=85
-        )
+        found = draw_thumbnails(page, ["180px-jpg"], pixels_max=pixels_max)
         page.close()
-    return None if jpeg is None else Image.open(BytesIO(jpeg), formats=["JPEG"])
+    return Image.open(BytesIO(found["180px-jpg"]), formats=["JPEG"]) if found else None
 
 
 def drawn(data: bytes) -> Image.Image:

@@ -16,11 +16,12 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import (
     ChildError,
     ConfigurationError,
+    FaultError,
     LimitError,
     PermanentError,
     TransientError,
 )
-from fonds.model.pdf import PdfExtraction, PdfStatus
+from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 from fonds.ports import Isolate
 from fonds.runtime.children import ChildLimits, ChildPool
 from fonds.runtime.children.handles import Ending
@@ -55,7 +56,10 @@ def test_frozen_values_enums_and_bytes_come_back_whole(pool: ChildPool) -> None:
     thumbnail = bytes(range(256)) * 4_000
     found = pool(tasks.extraction, thumbnail, {"page_count": 3})
     assert found == PdfExtraction(
-        PdfStatus.PARTIAL, text="é\f", pdf_extra={"page_count": 3}, thumbnail_jpeg=thumbnail
+        PdfStatus.PARTIAL,
+        text="é\f",
+        pdf_extra={"page_count": 3},
+        thumbnails={PAGE0_FORM: thumbnail},
     )
 
 
@@ -147,17 +151,17 @@ def test_errors_of_the_model_are_raised_again_as_they_were(
 
 
 def test_any_other_exception_comes_with_the_childs_traceback(pool: ChildPool) -> None:
-    with pytest.raises(RuntimeError, match=r"in fail\n(.|\n)*KeyError: 'unheard of'"):
+    with pytest.raises(FaultError, match=r"in fail\n(.|\n)*KeyError: 'unheard of'"):
         pool(tasks.fail, "unheard of")
 
 
 def test_asking_the_process_to_exit_is_an_exception_like_others(pool: ChildPool) -> None:
-    with pytest.raises(RuntimeError, match="SystemExit: 3"):
+    with pytest.raises(FaultError, match="SystemExit: 3"):
         pool(tasks.ask_to_leave)
 
 
 def test_a_value_that_is_no_plain_data_is_a_fault_of_the_function(pool: ChildPool) -> None:
-    with pytest.raises(RuntimeError, match="TypeError"):
+    with pytest.raises(FaultError, match="TypeError"):
         pool(tasks.return_no_data)
 
 
@@ -190,7 +194,7 @@ def test_a_child_that_hangs_up_and_lives_on_is_killed(pool: ChildPool) -> None:
 
 
 def test_arguments_of_another_type_than_declared_are_a_fault(pool: ChildPool) -> None:
-    with pytest.raises(RuntimeError, match="ValidationError"):
+    with pytest.raises(FaultError, match="ValidationError"):
         pool(tasks.add, "one", 2)
 
 

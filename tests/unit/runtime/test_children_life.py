@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import tasks
-from fonds.model.errors import ChildError, TransientError
+from fonds.model.errors import ChildError, FaultError, TransientError
 from fonds.ports import Isolate
 from fonds.runtime.children import ChildLimits, ChildPool
 
@@ -142,7 +142,7 @@ def test_many_threads_with_good_hanging_and_crashing_calls_all_get_their_own_ans
                         return "value"
             except ChildError as error:
                 return error.reason.value
-            except RuntimeError as error:
+            except FaultError as error:
                 return "raised" if f"KeyError: '{number}'" in str(error) else str(error)
             return "nothing"
 

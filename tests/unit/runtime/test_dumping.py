@@ -12,7 +12,7 @@ from fonds.formats.message_record import read_messages
 from fonds.model.disposition import Reason, quarantined
 from fonds.model.errors import ConfigurationError
 from fonds.model.step import Result
-from fonds.runtime import dumping
+from fonds.runtime.steering import dumping
 
 from .conftest import Spy, Workplace
 

@@ -12,7 +12,7 @@ import pytest
 
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
-from fonds.model.keys import text_blob_key
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.model.rows import CaptureRow, FileMetaRow, PdfMetaRow, StoryMetaRow
 from fonds.model.story import ContentMetadata, Parsed, RssEntry, Story
@@ -60,12 +60,17 @@ class Shelf:
             page0_thumbnail=True,
             meta_xml=None,
             pdf_info=info,
-            pdf_extra={"page_count": self.count, "word_count": words, "language": "fr"},
+            pdf_extra={
+                "page_count": self.count,
+                "word_count": words,
+                "language": ("fr", "de", None)[self.count % 3],
+            },
             file_meta=pdf_file(body),
             source=capture,
             extractor="reader 1",
         )
-        PersistPdfText(self.bench.records, self.bench.blobs, self.bench.index, lambda: LATER)(
+        self.bench.blobs.put(thumbnail_blob_key(item.sha1hex), b"picture", "image/jpeg")
+        PersistPdfText(self.bench.records, self.bench.blobs, self.bench.index, lambda: LATER, 30.0)(
             [item]
         )
         return item.sha1hex

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from fonds.formats.envelope import encode
 from fonds.model.capture import Capture
-from fonds.model.disposition import DONE, Reason, Verdict, dropped, quarantined
-from fonds.model.errors import ChildError, DamagedInputError
+from fonds.model.disposition import DONE, Reason, Verdict, Weight, dropped, quarantined
+from fonds.model.errors import ChildError, FaultError
 from fonds.model.file import Unextracted
-from fonds.model.pdf import PdfExtraction, PdfStatus, PdfText, Thumbnail
+from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus, PdfText, Thumbnail, thumbnail_type
 from fonds.model.step import Result
 from fonds.steps.extract_pdf import ExtractPdf
+from fonds.steps.remembering import forget
 from step_bench import PDF, Bench, pdf_file
 
 READ = PdfExtraction(
@@ -23,14 +25,14 @@ READ = PdfExtraction(
     pdf_info={"Title": "A title"},
     pdf_extra={"page_count": 3},
     meta_xml="<xmp/>",
-    thumbnail_jpeg=b"a picture",
+    thumbnails={PAGE0_FORM: b"a picture"},
 )
 BARE = PdfExtraction(
     PdfStatus.SUCCESS,
     text="nothing that was asked for",
     pdf_info={"Title": "A title"},
     pdf_extra={"page_count": 3},
-    thumbnail_jpeg=b"nor this",
+    thumbnails={PAGE0_FORM: b"nor this"},
 )
 
 
@@ -48,7 +50,8 @@ class Reader:
         return self.answer
 
 
-Read = Callable[[Reader, Reader], tuple[Result, PdfText]]
+Reading = Callable[[bytes], PdfExtraction]
+Read = Callable[[Reading, Reading], tuple[Result, PdfText]]
 
 
 @pytest.fixture
@@ -58,10 +61,10 @@ def capture(bench: Bench) -> Capture:
 
 @pytest.fixture
 def read(bench: Bench, capture: Capture) -> Read:
-    def called(extract: Reader, salvage: Reader) -> tuple[Result, PdfText]:
-        step = ExtractPdf(bench.archive, extract, salvage, "reader 1")
+    def called(extract: Reading, salvage: Reading) -> tuple[Result, PdfText]:
+        step = ExtractPdf(bench.archive, extract, salvage, "reader 1", forget)
         result = step(Unextracted(capture, pdf_file()))
-        text = result.items[0]
+        text = result.items[-1]
         assert isinstance(text, PdfText)
         return result, text
 
@@ -86,7 +89,7 @@ def test_what_was_read_is_handed_on_with_its_source_and_its_extractor(
         source=capture,
         extractor="reader 1",
     )
-    assert result.items[1:] == (Thumbnail(pdf_file().sha1, b"a picture"),)
+    assert result.items[:-1] == (Thumbnail(pdf_file().sha1, b"a picture"),)
     assert (extract.read, salvage.read) == ([PDF], [])
 
 
@@ -96,7 +99,7 @@ def test_every_status_ends_as_its_reason_weighs(read: Read, status: PdfStatus) -
     result, text = read(Reader(found), Reader(BARE))
     if status.reason is None:
         assert result.disposition is DONE
-    elif status.reason is Reason.TOO_LARGE:
+    elif status.reason.weight is Weight.REFUSED:
         assert result.disposition == dropped(status.reason, "why")
     else:
         assert result.disposition == quarantined(status.reason, "why")
@@ -110,11 +113,11 @@ def test_a_failure_without_words_goes_by_its_status(read: Read) -> None:
 
 
 def test_a_thumbnail_is_handed_on_even_when_the_rest_failed(read: Read) -> None:
-    found = PdfExtraction(PdfStatus.PARSE_ERROR, thumbnail_jpeg=b"page 0")
+    found = PdfExtraction(PdfStatus.PARSE_ERROR, thumbnails={PAGE0_FORM: b"page 0"})
     result, text = read(Reader(found), Reader(BARE))
     assert result.disposition.reason is Reason.BROKEN_PDF
     assert text.page0_thumbnail
-    assert result.items[1] == Thumbnail(pdf_file().sha1, b"page 0")
+    assert result.items[0] == Thumbnail(pdf_file().sha1, b"page 0")
 
 
 @pytest.mark.parametrize(
@@ -151,9 +154,53 @@ def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> No
     capture = bench.loose(PDF, "application/pdf")
     Path(capture.place.path).write_bytes(PDF + b"more")
     extract = Reader(READ)
-    step = ExtractPdf(bench.archive, extract, Reader(BARE), "reader 1")
-    with pytest.raises(DamagedInputError, match="no longer those of") as caught:
-        step(Unextracted(capture, pdf_file()))
-    assert capture.place.path in caught.value.detail
+    step = ExtractPdf(bench.archive, extract, Reader(BARE), "reader 1", forget)
+    result = step(Unextracted(capture, pdf_file()))
+    (text,) = result.items
+    assert isinstance(text, PdfText)
+    assert text.status is PdfStatus.ERROR_SOURCE
+    assert capture.place.path in (text.error_msg or "")
+    assert "no longer those of" in result.disposition.detail
+    assert (result.disposition.verdict, result.disposition.reason) == (
+        Verdict.QUARANTINED,
+        Reason.DAMAGED_RECORD,
+    )
     assert extract.read == []
-    assert quarantined(caught.value.reason).verdict is Verdict.QUARANTINED
+
+
+def test_a_source_that_is_gone_is_told_by_its_own_reason(bench: Bench) -> None:
+    capture = bench.loose(PDF, "application/pdf")
+    Path(capture.place.path).unlink()
+    result = ExtractPdf(bench.archive, Reader(READ), Reader(BARE), "reader 1", forget)(
+        Unextracted(capture, pdf_file())
+    )
+    assert result.disposition.reason is Reason.MISSING_SOURCE
+    assert [getattr(item, "status", None) for item in result.items] == [PdfStatus.ERROR_SOURCE]
+
+
+def test_a_fault_of_ours_is_kept_apart_from_the_file_s(read: Read) -> None:
+    def fault(body: bytes) -> PdfExtraction:
+        raise FaultError("in the child process:\nKeyError")
+
+    result, text = read(fault, Reader(BARE))
+    assert result.disposition == quarantined(
+        Reason.INTERNAL_ERROR, "in the child process:\nKeyError"
+    )
+    assert text.status is PdfStatus.ERROR_INTERNAL
+
+
+def test_each_form_of_picture_goes_to_its_own_topic_and_before_the_text(read: Read) -> None:
+    found = PdfExtraction(PdfStatus.SUCCESS, thumbnails={"360px-webp": b"w", PAGE0_FORM: b"j"})
+    result, text = read(Reader(found), Reader(BARE))
+    assert text.page0_thumbnail
+    webp, jpg, last = result.items
+    assert (type(webp), type(jpg), last) == (thumbnail_type("360px-webp"), Thumbnail, text)
+    assert encode(webp) == b"w"
+
+
+def test_what_is_known_is_not_even_fetched(bench: Bench) -> None:
+    capture = bench.loose(PDF, "application/pdf")
+    Path(capture.place.path).unlink()
+    known = quarantined(Reason.BROKEN_PDF, "as before")
+    step = ExtractPdf(bench.archive, Reader(READ), Reader(BARE), "reader 1", lambda item: known)
+    assert step(Unextracted(capture, pdf_file())) == Result(known)

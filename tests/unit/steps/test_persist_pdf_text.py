@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.keys import text_blob_key
-from fonds.model.pdf import PdfStatus, PdfText
-from fonds.model.rows import PdfMetaRow
+from fonds.model.pdf import PdfStatus, PdfText, Thumbnail, thumbnail_type
+from fonds.model.rows import PdfMetaRow, Row, StoppedRow
 from fonds.steps.persist_pdf_text import PersistPdfText
+from fonds.steps.persist_thumbnail import PersistThumbnail
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.index.tantivy_index import TantivyIndex
 from fonds.stores.records.sql import open_sqlite
@@ -51,9 +53,8 @@ FAILED = replace(
 @pytest.fixture
 def step(tmp_path: Path) -> Iterator[PersistPdfText]:
     records = open_sqlite(tmp_path / "records.sqlite")
-    yield PersistPdfText(
-        records, FolderBlobs(tmp_path / "blobs"), TantivyIndex(tmp_path / "index"), lambda: MOMENT
-    )
+    blobs, index = FolderBlobs(tmp_path / "blobs"), TantivyIndex(tmp_path / "index")
+    yield PersistPdfText(records, blobs, index, lambda: MOMENT, 30.0)
     records.close()
 
 
@@ -69,7 +70,7 @@ def test_text_row_and_document_are_kept(step: PersistPdfText) -> None:
         "success",
         2,
         4,
-        True,
+        False,
     )
     assert row.pdf_created == datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
     assert (row.metadata or {})["author"] == "A. Writer"
@@ -85,7 +86,7 @@ def test_without_title_and_text_the_name_of_the_file_is_the_title(step: PersistP
 
 
 def test_the_language_is_kept_so_that_the_index_can_be_made_again(step: PersistPdfText) -> None:
-    step([replace(READ, text=None, pdf_extra={"language": "pt-BR"})])
+    step([replace(READ, text=None, pdf_extra={"language": "pt"})])
     assert (_row(step).metadata or {})["language"] == "pt"
     assert step.index.get([KEY])[KEY].language == "pt"
 
@@ -126,6 +127,79 @@ def test_a_success_takes_the_place_of_a_failure(step: PersistPdfText) -> None:
     step([READ])
     assert (_row(step).status, _row(step).error_msg) == ("success", None)
     assert KEY in step.index.get([KEY])
+
+
+def test_that_the_bytes_could_not_be_had_says_nothing_of_the_file(step: PersistPdfText) -> None:
+    step([replace(FAILED, status=PdfStatus.ENCRYPTED)])
+    step([replace(FAILED, status=PdfStatus.ERROR_SOURCE)])
+    assert _row(step).status == "encrypted"
+    assert [one.status for one in step.records.find(StoppedRow)] == []
+
+
+def test_what_stopped_a_reader_is_remembered_by_its_extractor_for_a_while(
+    step: PersistPdfText,
+) -> None:
+    step([READ])
+    step([FAILED])
+    (stop,) = step.records.find(StoppedRow)
+    assert stop == StoppedRow(
+        KEY, "reader 2", "error-timeout", "took too long", MOMENT, MOMENT + timedelta(days=30)
+    )
+    assert _row(step).status == "success"
+
+
+def test_a_row_speaks_of_a_thumbnail_exactly_when_it_is_there(step: PersistPdfText) -> None:
+    pictures = PersistThumbnail(step.blobs, step.records)
+    step([READ])
+    assert not _row(step).has_page0_thumbnail
+    pictures([Thumbnail(KEY, b"picture")])
+    assert _row(step).has_page0_thumbnail
+    step([replace(FAILED, status=PdfStatus.ENCRYPTED), replace(READ, page0_thumbnail=False)])
+    assert _row(step).has_page0_thumbnail
+
+
+def test_a_picture_before_its_row_is_noted_too_and_other_forms_are_not(
+    step: PersistPdfText,
+) -> None:
+    pictures, other = PersistThumbnail(step.blobs, step.records), "2" * 40
+    pictures([Thumbnail(KEY, b"picture"), thumbnail_type("360px-png")(other, b"picture")])
+    step([READ, replace(READ, sha1hex=other)])
+    told = {row.sha1hex: row.has_page0_thumbnail for row in step.records.find(PdfMetaRow)}
+    assert told == {KEY: True, other: False}
+    assert step.blobs.get(f"thumbnail/pdf/22/22/{other}.360px.png") == b"picture"
+
+
+def test_a_picture_that_is_stored_while_the_row_is_written_is_noted(tmp_path: Path) -> None:
+    """Its step finds no row yet, and the first look at the blobs found no picture yet."""
+    records, blobs = open_sqlite(tmp_path / "records.sqlite"), FolderBlobs(tmp_path / "blobs")
+
+    class Meanwhile:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(records, name)
+
+        def put(self, rows: Sequence[Row]) -> None:
+            PersistThumbnail(blobs, records)([Thumbnail(KEY, b"picture")])
+            records.put(rows)
+
+    PersistPdfText(Meanwhile(), blobs, TantivyIndex(tmp_path / "index"), lambda: MOMENT, 30.0)(
+        [READ]
+    )
+    (row,) = records.get(PdfMetaRow, [KEY])
+    records.close()
+    assert row.has_page0_thumbnail
+
+
+def test_what_the_info_dictionary_does_not_say_the_xmp_may(step: PersistPdfText) -> None:
+    xmp = {"title": "Of the XMP", "doi": "10.1000/x", "authors": ["A", "B"]}
+    extra = {"xmp": xmp, "text_truncated": True, "word_count": 4, "word_count_whitespace": 3}
+    step([replace(READ, pdf_info={"Title": "Of the Info"}, pdf_extra=extra)])
+    assert _row(step).metadata == {
+        "title": "Of the Info",
+        "doi": "10.1000/x",
+        "authors": ["A", "B"],
+        "text_truncated": True,
+        "word_count_whitespace": 3,
+    }
 
 
 def test_a_newer_failure_takes_the_place_of_an_older_one(step: PersistPdfText) -> None:

@@ -14,7 +14,7 @@ KEY, OTHER = "ab12" + "0" * 36, "cd34" + "0" * 36
 
 @pytest.fixture
 def step(bench: Bench) -> PersistThumbnail:
-    return PersistThumbnail(bench.blobs)
+    return PersistThumbnail(bench.blobs, bench.records)
 
 
 def test_each_picture_lies_under_the_sha1_of_its_pdf(step: PersistThumbnail, bench: Bench) -> None:

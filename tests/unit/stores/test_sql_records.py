@@ -28,6 +28,7 @@ from fonds.model.rows import (
     FileMetaRow,
     InputRow,
     PdfMetaRow,
+    StoppedRow,
     StoryMetaRow,
 )
 from fonds.stores.records import engine, schema
@@ -65,8 +66,8 @@ def test_a_new_database_runs_all_migrations_and_says_so(
 ) -> None:
     caplog.set_level(logging.INFO)
     first = open_sqlite(path)
-    assert first.migrated == ["0001", "0002", "0003"]
-    assert "ran the migrations 0001, 0002, 0003" in caplog.text
+    assert first.migrated == ["0001", "0002", "0003", "0004"]
+    assert "ran the migrations 0001, 0002, 0003, 0004" in caplog.text
     first.close()
     again = open_sqlite(path)
     assert again.migrated == []
@@ -83,7 +84,7 @@ def test_a_database_of_an_older_revision_is_brought_forward_and_keeps_its_rows(p
     old.commit()
     old.close()
     records = open_sqlite(path)
-    assert records.migrated == ["0002", "0003"]
+    assert records.migrated == ["0002", "0003", "0004"]
     assert list(records.find(FileMetaRow)) == [FILE]
     assert records.count(FateRow) == {(): 0}
     records.close()
@@ -114,7 +115,7 @@ def _declared_checks(table: sa.Table) -> set[str]:
 
 def test_the_schema_has_the_rows_columns_in_their_order() -> None:
     kinds = (
-        *(FileMetaRow, CdxRow, PdfMetaRow, StoryMetaRow),
+        *(FileMetaRow, CdxRow, PdfMetaRow, StoppedRow, StoryMetaRow),
         *(InputRow, CaptureRow, DispositionRow, FateRow),
     )
     assert {kind.TABLE for kind in kinds} == {*schema.metadata.tables, *schema.views.tables}
@@ -155,7 +156,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
         open_sqlite(path)
     monkeypatch.undo()
     records = open_sqlite(path)
-    assert records.migrated == ["0002", "0003"]
+    assert records.migrated == ["0002", "0003", "0004"]
     records.close()
 
 

@@ -54,6 +54,7 @@ def doctor(app: App) -> int:
 
 def _look(app: App, settings: Settings) -> Iterator[Finding]:
     yield Finding("libraries", True, ", ".join(f"{name} {version(name)}" for name in LIBRARIES))
+    yield _pdf_extractor(settings)
     yield _room(app.home)
     if not app.home.is_dir():
         yield Finding("home", True, f"{app.home} is not there yet; `fonds ingest` makes it")
@@ -61,6 +62,15 @@ def _look(app: App, settings: Settings) -> Iterator[Finding]:
     yield Finding("home", os.access(app.home, os.W_OK), str(app.home))
     yield _stores(app, settings)
     yield _readers(app, settings)
+
+
+def _pdf_extractor(settings: Settings) -> Finding:
+    from fonds.wiring.readers import pdf_extractor
+
+    try:
+        return Finding("PDF extractor", True, pdf_extractor(settings))
+    except FondsError as error:
+        return Finding("PDF extractor", False, str(error))
 
 
 def _room(home: Path) -> Finding:

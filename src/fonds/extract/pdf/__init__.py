@@ -1,5 +1,5 @@
 """Everything Fonds learns from one PDF: text, metadata and thumbnail."""
 
-from fonds.extract.pdf.extraction import EXTRACTOR, PdfLimits, extract_pdf, extract_pdf_bytes
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf, extract_pdf_bytes, extractor
 
-__all__ = ["EXTRACTOR", "PdfLimits", "extract_pdf", "extract_pdf_bytes"]
+__all__ = ["PdfLimits", "extract_pdf", "extract_pdf_bytes", "extractor"]

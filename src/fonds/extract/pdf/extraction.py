@@ -8,30 +8,34 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 import pikepdf
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from fonds.extract.language import choose_language, load_model
 from fonds.extract.pdf.info import PdfStructure, read_structure
 from fonds.extract.pdf.opening import Opened, open_pdf
+from fonds.extract.pdf.outline import read_labels, read_outline
 from fonds.extract.pdf.strings import clean_text, date_to_iso
 from fonds.extract.pdf.text import PagesText, count_words, read_pages
-from fonds.extract.pdf.thumbnail import draw_thumbnail
-from fonds.extract.pdf.trailer import without_junk
+from fonds.extract.pdf.thumbnail import draw_thumbnails
+from fonds.extract.pdf.trailer import looks_like_pdf, without_junk
+from fonds.extract.pdf.xmp import read_xmp
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
-from fonds.model.pdf import PdfExtraction, PdfStatus
+from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 
 logger = logging.getLogger(__name__)
 
 EXTRACTOR = (
-    f"fonds-pdf/1 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
+    f"fonds-pdf/2 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
-"""Program and versions that decide what an extraction holds; a change means extracting again."""
+"""Program and versions that decide what an extraction holds; see `extractor` for the limits' share in it."""
 
 # Always there, so that nobody has to ask whether a key is missing or None.
 _PAGES_EXTRA: dict[str, Any] = {
@@ -41,6 +45,12 @@ _PAGES_EXTRA: dict[str, Any] = {
     "pages_unreadable": None,
     "word_count": None,
     "word_count_whitespace": None,
+    "text_truncated": False,
+    "origin": None,
+    "language": None,
+    "outline": None,
+    "page_labels": None,
+    "xmp": None,
     "repaired": False,
 }
 
@@ -53,10 +63,11 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class PdfLimits:
-    """How much of one PDF is read. `pages_max` 0 leaves the text out, `thumbnail_width` 0 the thumbnail.
+    """How much of one PDF is read. `pages_max` 0 leaves the text out, no `thumbnails` the pictures.
 
     `text_max_s` is how many seconds after the first page the last one may be begun: what was read
-    until then is kept, while the limits of the process would lose it. `jpeg_quality` is 1 to 95.
+    until then is kept, while the limits of the process would lose it. `thumbnails` are forms as
+    `180px-jpg`.
     """
 
     size_max_bytes: int = 256 * 2**20
@@ -65,9 +76,18 @@ class PdfLimits:
     text_max_s: float = 40.0
     pixels_max: int = 50_000_000
     xmp_max_bytes: int = 1_000_000
-    thumbnail_width: int = 180
-    thumbnail_height: int = 300
-    jpeg_quality: int = 85
+    thumbnails: tuple[str, ...] = (PAGE0_FORM,)
+
+
+def extractor(limits: PdfLimits) -> str:
+    """Program, versions and a hash of the limits: two extractions with one name hold the same."""
+    said = ", ".join(f"{name}={value}" for name, value in sorted(asdict(limits).items()))
+    return f"{EXTRACTOR} limits/{sha256(said.encode()).hexdigest()[:12]}"
+
+
+def warm_up() -> None:
+    """Load ahead what every child would else load for itself."""
+    load_model()
 
 
 def extract_pdf(path: str, offset_bytes: int, size_bytes: int, limits: PdfLimits) -> PdfExtraction:
@@ -98,10 +118,14 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
     """
     if len(data) > limits.size_max_bytes:
         return _too_large(len(data), limits)
+    if not data:
+        return PdfExtraction(PdfStatus.EMPTY_BLOB, error_msg="there are no bytes")
     data = without_junk(data)
     structure = read_structure(data, xmp_max_bytes=limits.xmp_max_bytes)
     opened = open_pdf(data)
     if opened.document is None:
+        if opened.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
+            return PdfExtraction(PdfStatus.NOT_PDF, error_msg="no PDF header, page or end in it")
         return _result(opened.status, structure, {}, error_msg=opened.error_msg)
     try:
         return _read(opened.document, opened, structure, limits)
@@ -117,7 +141,8 @@ def _read(
     extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.repaired}
     if structure.error is not None or structure.locked:
         structure = _completed(structure, document)
-    thumbnail = _thumbnail(document, limits)
+    extra |= {"outline": read_outline(document), "page_labels": read_labels(document)}
+    thumbnails = _thumbnails(document, limits)
     pages = read_pages(
         document,
         pages_max=limits.pages_max,
@@ -125,8 +150,10 @@ def _read(
         time_max_s=limits.text_max_s,
     )
     extra |= {**_page0_size(document), **_text_extra(pages)}
+    declared = structure.extra.get("language_declared")
+    extra["language"], _ = choose_language(pages.text or "", declared)
     status, message = _status_of(pages)
-    found = {"text": pages.text, "thumbnail_jpeg": thumbnail, "error_msg": message}
+    found = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
     return _result(status, structure, extra, **found)
 
 
@@ -147,30 +174,28 @@ def _page0_size(document: pypdfium2.PdfDocument) -> dict[str, float]:
     return {"page0_width": round(size.width, 3), "page0_height": round(size.height, 3)}
 
 
-def _thumbnail(document: pypdfium2.PdfDocument, limits: PdfLimits) -> bytes | None:
-    if limits.thumbnail_width <= 0:
-        return None
+def _thumbnails(document: pypdfium2.PdfDocument, limits: PdfLimits) -> dict[str, bytes]:
+    if not limits.thumbnails:
+        return {}
     try:
         page = document[0]
     except pypdfium2.PdfiumError:
-        return None
+        return {}
     try:
-        return draw_thumbnail(
-            page,
-            width_max=limits.thumbnail_width,
-            height_max=limits.thumbnail_height,
-            pixels_max=limits.pixels_max,
-            jpeg_quality=limits.jpeg_quality,
-        )
+        return draw_thumbnails(page, limits.thumbnails, pixels_max=limits.pixels_max)
     except (pypdfium2.PdfiumError, MemoryError, OSError) as error:
         logger.debug("page 0 cannot be drawn: %s", error)
-        return None
+        return {}
     finally:
         page.close()
 
 
 def _text_extra(pages: PagesText) -> dict[str, Any]:
-    extra: dict[str, Any] = {"pages_unreadable": len(pages.unreadable)}
+    extra: dict[str, Any] = {
+        "pages_unreadable": len(pages.unreadable),
+        "text_truncated": pages.cut is not None,
+        "origin": pages.origin,
+    }
     if pages.text is not None:
         counted = count_words(pages.text)
         extra["word_count"] = counted.words
@@ -209,10 +234,12 @@ def _completed(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfS
 def _result(
     status: PdfStatus, structure: PdfStructure, extra: dict[str, Any], **found: Any
 ) -> PdfExtraction:
+    said = read_xmp(structure.meta_xml) if structure.meta_xml else None
+    xmp = {name: value for name, value in asdict(said).items() if value} if said else {}
     return PdfExtraction(
         status,
         pdf_info=structure.info,
-        pdf_extra={**_PAGES_EXTRA, **structure.extra, **extra},
+        pdf_extra={**_PAGES_EXTRA, **structure.extra, **extra, "xmp": xmp or None},
         meta_xml=structure.meta_xml,
         **found,
     )

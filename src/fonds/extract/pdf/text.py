@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import time
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from itertools import pairwise
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from fonds.extract.pdf.scans import PAGES_JUDGED_MAX, Origin, is_picture, judge
 from fonds.extract.pdf.strings import clean_text
 
 PAGE_SEPARATOR = "\f"
@@ -22,6 +24,9 @@ _UNSPACED = re.compile(
     "[\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3105-\u312f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+# Thai, Lao, Burmese and Khmer: whole words without blanks, of about five characters with their marks.
+_RUN_TOGETHER = re.compile("[\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3]+")
+_RUN_TOGETHER_WORD_CHARS = 5
 _WIDE_PUNCTUATION = re.compile(
     "[\u3000-\u3004\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff61-\uff65]"
 )
@@ -32,17 +37,21 @@ class PagesText:
     """The pages joined with form feeds, an unreadable page being empty; None when no page has a word.
 
     `unreadable` lists pages (from 0) that could not be read, `cut` says in words which limit ended
-    the text early, None when it is whole.
+    the text early, None when it is whole. `origin` judges by the first pages how they came to be.
     """
 
     text: str | None
     unreadable: tuple[int, ...]
     cut: str | None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WordCount:
-    """`words` counts each character of unspaced scripts as one; `whitespace` counts runs between blanks."""
+    """`words` counts as people do in scripts without blanks; `whitespace` counts runs between blanks.
+
+    A character of Chinese or Japanese is a word, as is every five of Thai, Lao, Burmese or Khmer.
+    """
 
     words: int
     whitespace: int
@@ -60,31 +69,38 @@ def read_pages(
     ends_at = time.monotonic() + time_max_s
     pages: list[str] = []
     unreadable: list[int] = []
+    looks: list[tuple[bool, int]] = []
     room = chars_max + 1
     cut = None if page_count <= pages_max else f"{pages_max} of {page_count} pages were read"
     for number in range(min(page_count, pages_max)):
         if time.monotonic() > ends_at:
             cut = f"{number} of {page_count} pages were read in {time_max_s:g} s"
             break
-        page = _page_text(document, number)
+        page = _read_page(document, number)
         if page is None:
             unreadable.append(number)
-        pages.append(page or "")
+        elif number < PAGES_JUDGED_MAX:
+            looks.append((page.is_picture, len(page.text)))
+        pages.append(page.text if page else "")
         room -= len(pages[-1]) + 1
         if room < 0:
             cut = f"the text was cut at {chars_max} characters, on page {number + 1}"
             break
     text = PAGE_SEPARATOR.join(pages)[:chars_max]
-    return PagesText(text if text.strip() else None, tuple(unreadable), cut)
+    return PagesText(text if text.strip() else None, tuple(unreadable), cut, judge(looks))
 
 
 def count_words(text: str) -> WordCount:
     """How many words there are, for people who put blanks between them and for those who do not."""
     whitespace = len(text.split())
+    if text.isascii():
+        return WordCount(whitespace, whitespace)
     spaced, unspaced = _UNSPACED.subn(" ", text)
+    for run in _RUN_TOGETHER.finditer(spaced):
+        unspaced += math.ceil(len(run[0]) / _RUN_TOGETHER_WORD_CHARS)
     if unspaced == 0:
         return WordCount(whitespace, whitespace)
-    words = len(_WIDE_PUNCTUATION.sub(" ", spaced).split())
+    words = len(_RUN_TOGETHER.sub(" ", _WIDE_PUNCTUATION.sub(" ", spaced)).split())
     return WordCount(words + unspaced, whitespace)
 
 
@@ -110,7 +126,13 @@ def _keeps_hyphen(left: str, right: str) -> bool:
     return not right[:1].islower() or "-" in word
 
 
-def _page_text(document: pypdfium2.PdfDocument, number: int) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Page:
+    text: str
+    is_picture: bool
+
+
+def _read_page(document: pypdfium2.PdfDocument, number: int) -> _Page | None:
     try:
         page = document[number]
     except pypdfium2.PdfiumError:
@@ -118,9 +140,10 @@ def _page_text(document: pypdfium2.PdfDocument, number: int) -> str | None:
     try:
         text_page = page.get_textpage()
         try:
-            return normalise_page(_characters(text_page))
+            text = normalise_page(_characters(text_page))
         finally:
             text_page.close()
+        return _Page(text, number < PAGES_JUDGED_MAX and is_picture(page))
     except pypdfium2.PdfiumError:
         return None
     finally:

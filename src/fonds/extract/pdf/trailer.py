@@ -18,8 +18,10 @@ _ENCRYPT = re.compile(rb"/Encrypt[\s<\d]")
 _LINEARIZED = re.compile(rb"/Linearized\s{0,9}[\d.]+(?:(?!>>).){0,400}", re.DOTALL)
 _PAGES = re.compile(rb"/N\s{0,9}(\d{1,7})\b")
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|\r\n|.)", re.DOTALL)
+_OCTAL = b"01234567"
 _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
 _HEADER_WITHIN = 1_000_000
+_OWN_MARKS = (b"%PDF-", b"%%EOF", b"/Type /Page", b"/Type/Page", b"startxref")
 _READERS_LOOK_WITHIN = 1024
 
 
@@ -39,6 +41,11 @@ def without_junk(data: bytes) -> bytes:
     """`data` from its `%PDF-` on, when more stands before it than readers skip by themselves."""
     start = data.find(b"%PDF-", 0, _HEADER_WITHIN)
     return data[start:] if start > _READERS_LOOK_WITHIN else data
+
+
+def looks_like_pdf(data: bytes) -> bool:
+    """Whether anything in the bytes is a PDF's own: its header, the type of a page, its end."""
+    return any(mark in data for mark in _OWN_MARKS)
 
 
 def scan_trailer(data: bytes) -> Trailer:
@@ -79,7 +86,7 @@ def _hex(hexadecimal: bytes | None, literal: bytes | None) -> str | None:
 
 def _unescape(match: re.Match[bytes]) -> bytes:
     code = match[1]
-    if code[:1].isdigit():
+    if code[0] in _OCTAL:
         return bytes([int(code, 8) & 0xFF])
     if code in (b"\r\n", b"\n", b"\r"):
         return b""

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import pikepdf
 
+from fonds.extract.pdf.fonts import fonts_embedded
+
 UNREADABLE = (
     pikepdf.PikepdfError,
     ArithmeticError,
@@ -31,6 +33,7 @@ _PAGES_SEARCHED_MAX = 100
 _OBJECTS_SEARCHED_MAX = 2_000
 _FIELDS_MAX = 10_000
 _ACTIONS_CHAINED_MAX = 8
+_NO_MORE = object()  # None stands in an array for a null
 
 
 def describe(pdf: pikepdf.Pdf) -> dict[str, Any]:
@@ -88,9 +91,13 @@ def _encryption(pdf: pikepdf.Pdf) -> dict[str, Any] | None:
         "version": found.V,
         "key_bits": found.bits,
         "print": pdf.allow.print_lowres or pdf.allow.print_highres,
+        "print_highres": pdf.allow.print_highres,
         "copy": pdf.allow.extract,
         "change": pdf.allow.modify_other,
         "annotate": pdf.allow.modify_annotation,
+        "fill_forms": pdf.allow.modify_form,
+        "assemble": pdf.allow.modify_assembly,
+        "accessibility": pdf.allow.accessibility,
     }
 
 
@@ -135,17 +142,23 @@ def _pages(pdf: pikepdf.Pdf) -> Iterator[Any]:
 
 
 def _fields(form: Any, count_max: int) -> Iterator[Any]:
-    """The form's fields, at most `count_max`, because a field may be its own kid."""
+    """The form's fields, at most `count_max`, because a field may be its own kid.
+
+    Kids are fetched one by one: ten thousand fields with two thousand kids each would fill the memory.
+    """
     if not isinstance(form, pikepdf.Dictionary):
         return
-    waiting = list(_elements(form.get("/Fields")))
-    for _ in range(count_max):
-        if not waiting:
-            return
-        field = waiting.pop()
+    branches = [_elements(form.get("/Fields"))]
+    left = count_max
+    while branches and left:
+        field = next(branches[-1], _NO_MORE)
+        if field is _NO_MORE:
+            branches.pop()
+            continue
+        left -= 1
         if isinstance(field, pikepdf.Dictionary):
             yield field
-            waiting.extend(_elements(field.get("/Kids")))
+            branches.append(_elements(field.get("/Kids")))
 
 
 def _elements(value: Any) -> Iterator[Any]:
@@ -178,9 +191,9 @@ _TRAITS: dict[str, Callable[[pikepdf.Pdf], Any]] = {
     "encrypted": lambda pdf: pdf.is_encrypted,
     "encryption": _encryption,
     "linearized": lambda pdf: pdf.is_linearized,
-    "language": _language,
+    "language_declared": _language,
     "attachment_count": lambda pdf: len(pdf.attachments),
     "page0_rotation": _rotation,
-    "outline": lambda pdf: "/First" in pdf.Root.get("/Outlines", {}),
+    "fonts_embedded": fonts_embedded,
 }
 TRAIT_NAMES = tuple(_TRAITS)

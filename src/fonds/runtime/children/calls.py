@@ -18,7 +18,7 @@ import msgspec
 
 from fonds.model import errors
 from fonds.model.disposition import Reason
-from fonds.model.errors import FondsError, PermanentError
+from fonds.model.errors import FaultError, FondsError, PermanentError
 from fonds.runtime.children.limits import ChildLimits
 
 _FAULT_MAX_CHARS = 8_000
@@ -142,7 +142,7 @@ def reply_of_error(error: BaseException) -> Reply:
 def error_of_reply(reply: Reply) -> Exception:
     """The exception to be raised for an ERROR or FAULT. Raises LookupError when it names none."""
     if reply.outcome is Outcome.FAULT:
-        return RuntimeError(f"in the child process:\n{reply.text}")
+        return FaultError(f"in the child process:\n{reply.text}")
     kind = _ERRORS[reply.error]
     if issubclass(kind, PermanentError):
         return kind(_REASONS[reply.reason], reply.text)

@@ -78,11 +78,14 @@ class ChildEndedError(Exception):
 
 
 class Child:
-    """One child process, used by one thread at a time."""
+    """One child process, used by one thread at a time. `modules` are loaded in it from the beginning."""
 
-    def __init__(self, work: socket.socket, leash: socket.socket) -> None:
+    def __init__(
+        self, work: socket.socket, leash: socket.socket, modules: Iterable[str] = ()
+    ) -> None:
         self._work = work
         self._leash = leash
+        self.modules = frozenset(modules)
         self.calls = 0
 
     def wait_ready(self) -> None:
@@ -181,7 +184,7 @@ class NurseryHandle:
         work, far_work = socket.socketpair()
         leash, far_leash = socket.socketpair()
         order = msgspec.msgpack.encode(Order(sorted(modules), memory_bytes))
-        child = Child(work, leash)
+        child = Child(work, leash, modules)
         try:
             with self._lock:
                 head = ORDER_SIZE.pack(len(order))

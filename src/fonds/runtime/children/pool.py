@@ -58,8 +58,8 @@ class ChildPool:
         """The function's value, within the pool's limits. Waits while all children are busy.
 
         Function and types are as `fonds.ports.Isolate` says; types are read from its annotations.
-        Raises ChildError, what the function raised of the model's errors, RuntimeError with the
-        child's traceback for any other exception and when the pool is closed, TransientError when no
+        Raises ChildError, what the function raised of the model's errors, FaultError with the child's
+        traceback for any other exception, RuntimeError when the pool is closed, TransientError when no
         child can be started, and TypeError for a function that cannot be called in a child.
         """
         return self.call(self.limits, function, args)
@@ -80,7 +80,7 @@ class ChildPool:
         with self._lock:
             self._modules.add(function.__module__)
         with self._slots:
-            child, reply = self._reply(call, limits)
+            child, reply = self._reply(call, limits, function.__module__)
             try:
                 understood = _understood(function, reply, limits)
             except BaseException:
@@ -113,9 +113,9 @@ class ChildPool:
     ) -> None:
         self.close()
 
-    def _reply(self, call: bytes, limits: ChildLimits) -> tuple[Child, Reply]:
+    def _reply(self, call: bytes, limits: ChildLimits, module: str) -> tuple[Child, Reply]:
         """A reply, and the child that gave it, which is still ours."""
-        child = self._take()
+        child = self._take(module)
         for _ in range(_TRIES_MAX):
             fresh = child.calls == 0
             try:
@@ -147,15 +147,19 @@ class ChildPool:
             child.kill()
             raise
 
-    def _take(self) -> Child:
+    def _take(self, module: str) -> Child:
+        """A child in which the module is loaded: loading it once in the nursery serves all after."""
         while True:
             with self._lock:
                 child = self._idle.pop() if self._idle else None
             if child is None:
                 return self._start()
-            if child.is_idle():
+            if not child.is_idle():
+                child.kill()
+            elif module in child.modules:
                 return child
-            child.kill()
+            else:
+                child.dismiss()
 
     def _start(self) -> Child:
         for attempt in range(_TRIES_MAX):

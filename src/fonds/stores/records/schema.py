@@ -78,6 +78,17 @@ Table(
 )
 
 Table(
+    "stopped",
+    metadata,
+    _sha1hex(key=True),
+    Column("extractor", CleanText, primary_key=True),
+    Column("status", CleanText, nullable=False),
+    Column("detail", CleanText, nullable=False),
+    Column("stopped", UtcTime, nullable=False),
+    Column("expires", UtcTime, nullable=False),
+)
+
+Table(
     "story_meta",
     metadata,
     _sha1hex(key=True),

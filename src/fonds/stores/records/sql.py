@@ -111,6 +111,18 @@ class SqlRecords:
         with translated(self._engine), self._engine.connect() as connection:
             return {tuple(row[:-1]): row[-1] for row in connection.execute(query)}
 
+    def change(self, kind: type[Row], keys: Sequence[object], values: Mapping[str, object]) -> None:
+        """All in one transaction. Raises ValueError for an unknown column."""
+        _refuse_view(kind)
+        table = table_of(kind)
+        changed = {column(table, name).name: value for name, value in values.items()}
+        if not keys:
+            return
+        with translated(self._engine), writing(self._engine) as connection, connection.begin():
+            for chunk in _chunks(sorted(set(keys))):  # type: ignore[type-var]
+                wanted = keyed(key_columns(kind), chunk)
+                connection.execute(sa.update(table).where(wanted).values(changed))
+
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
         """All in one transaction."""
         _refuse_view(kind)

@@ -30,21 +30,21 @@ def release(
         chosen = [delivery for delivery in deliveries if wanted(delivery.message)]
         left += [delivery for delivery in deliveries if not wanted(delivery.message)]
         if chosen:
-            _put_back(queue, records, subscription, chosen, clock())
+            put_back(queue, records, subscription, chosen, clock())
             released += len(chosen)
     queue.release(left)
     return released
 
 
-def _put_back(
+def put_back(
     queue: Queue,
     records: Records,
     subscription: Subscription,
     chosen: Sequence[Delivery],
     now: datetime,
 ) -> None:
+    """Messages out of quarantine to work, and their dispositions to `retried`, before they can end anew."""
     fresh = [replace(one.message, attempt=0, headers={}) for one in chosen]
-    queue.put(subscription.incoming, fresh)
     keys = [(message.id, subscription.name) for message in fresh]
     rows = records.get(DispositionRow, keys)
     records.put(
@@ -60,4 +60,5 @@ def _put_back(
             for row in rows
         ]
     )
+    queue.put(subscription.incoming, fresh)
     queue.settle(chosen)

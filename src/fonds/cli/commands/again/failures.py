@@ -11,7 +11,7 @@ from fonds.model.disposition import Reason
 from fonds.model.message import Message
 from fonds.runtime.accounts.accounting import failure_groups, fates
 from fonds.runtime.homelock import HomeLock
-from fonds.runtime.quarantine import release
+from fonds.runtime.steering.quarantine import release
 
 RETRY = "retry"
 

@@ -1,0 +1,1 @@
+"""What people do to messages by hand: set apart, put back, taken off, sent again."""

@@ -1,0 +1,67 @@
+"""What is already known of a PDF, asked before its bytes are fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from fonds.model.disposition import DONE, Disposition, Weight, dropped, quarantined
+from fonds.model.file import Unextracted
+from fonds.model.pdf import PdfStatus, StatusClass
+from fonds.model.rows import PdfMetaRow, StoppedRow
+from fonds.ports import Records
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Asks the records by SHA-1 and extractor; `clock` gives aware UTC."""
+
+    records: Records
+    extractor: str
+    clock: Callable[[], datetime]
+
+    def __call__(self, item: Unextracted) -> Disposition | None:
+        """How a PDF ends that needs no reading: as it did before. None when it is to be read.
+
+        Nothing is done twice: not what this extractor has read or found unreadable, nor what stopped it
+        and is not due to be tried again.
+        """
+        sha1hex = item.file.sha1
+        for row in self.records.get(PdfMetaRow, [sha1hex]):
+            known = _known(row.status)
+            same = row.extractor == self.extractor
+            if same and known and _counts(row.updated, item) and not _worth_trying(known):
+                return ending(known, row.error_msg)
+        for stop in self.records.get(StoppedRow, [(sha1hex, self.extractor)]):
+            known = _known(stop.status)
+            if known and _counts(stop.stopped, item) and self.clock() < stop.expires:
+                return ending(
+                    known, f"{stop.detail}; not tried again before {stop.expires:%Y-%m-%d}"
+                )
+        return None
+
+
+def forget(item: Unextracted) -> Disposition | None:
+    """The memory of those who keep none: everything is read."""
+    return None
+
+
+def ending(status: PdfStatus, detail: str | None) -> Disposition:
+    """How a message ends whose PDF has this status."""
+    if status.reason is None:
+        return DONE
+    ended = dropped if status.reason.weight is Weight.REFUSED else quarantined
+    return ended(status.reason, detail or status.value)
+
+
+def _known(status: str) -> PdfStatus | None:
+    return PdfStatus(status) if status in set(PdfStatus) else None
+
+
+def _worth_trying(status: PdfStatus) -> bool:
+    return status.status_class not in (StatusClass.OK, StatusClass.CONTENT)
+
+
+def _counts(when: datetime, item: Unextracted) -> bool:
+    return item.after is None or when >= item.after

@@ -1,0 +1,153 @@
+"""Hostile PDFs through the isolated readers as `extract_pdf` uses them, with a watch on time and memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import md5, sha1, sha256
+from pathlib import Path
+
+from fonds.config import Settings
+from fonds.model.archive import Archived, ArchiveEntry, Payload
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.file import FileMeta, Unextracted
+from fonds.model.pdf import PdfText
+from fonds.steps.extract_pdf import ExtractPdf
+from fonds.steps.remembering import forget
+from fonds.wiring.readers import SALVAGE_S, Readers, open_readers
+
+CHILDREN = 2
+_SAMPLED_EVERY_S = 0.02
+_KIB = 1024
+_MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file; `took_s` is wall time from taking it up to its result."""
+
+    name: str
+    text: PdfText
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """An archive of bodies by the path of their place."""
+
+    bodies: Mapping[str, bytes]
+
+    def read(self, place: Place) -> Payload:
+        return Payload(self.bodies[place.path])
+
+    def append(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
+        raise NotImplementedError(f"nothing is written here, least of all {len(entries)} bodies")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class MemoryWatch:
+    """The most memory this process and all below it had resident at one moment, by /proc.
+
+    Pages shared by several processes count for each of them: the truth is smaller, never larger. What
+    lives shorter than the 20 ms between two looks may be missed.
+    """
+
+    def __init__(self) -> None:
+        self.peak_bytes = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> MemoryWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_SAMPLED_EVERY_S):
+            total = sum(map(_resident_bytes, _family(os.getpid())))
+            self.peak_bytes = max(self.peak_bytes, total)
+
+
+@contextmanager
+def reading(spool: Path, settings: Settings) -> Iterator[Readers]:
+    """The readers as every command opens them."""
+    readers = open_readers(spool, settings)
+    try:
+        yield readers
+    finally:
+        readers.close()
+
+
+def read_all(readers: Readers, files: Iterable[tuple[str, bytes]]) -> list[Outcome]:
+    """Each file by the step `extract_pdf`, as many at once as there are children; none waits for one."""
+    bodies = dict(files)
+    step = ExtractPdf(
+        InMemory(bodies), readers.extract, readers.salvage, readers.pdf_extractor, forget
+    )
+
+    def read(name: str) -> Outcome:
+        item = Unextracted(_capture(name), _described(bodies[name]))
+        began = time.monotonic()
+        texts = [one for one in step(item).items if isinstance(one, PdfText)]
+        took_s = time.monotonic() - began
+        if len(texts) != 1:
+            raise AssertionError(f"{name} has {len(texts)} texts")
+        return Outcome(name, texts[0], took_s)
+
+    with ThreadPoolExecutor(CHILDREN) as threads:
+        return list(threads.map(read, bodies))
+
+
+def longest_s(settings: Settings) -> float:
+    """How long one file may take by its limits: the whole reading, then the brief one of what is left."""
+    return settings.pdf_timeout_s + min(SALVAGE_S, settings.pdf_timeout_s)
+
+
+def _capture(name: str) -> Capture:
+    place = Place(PlaceKind.FILE, name)
+    return Capture(name, "hostile", place, f"file://{name}", _MOMENT, "file")
+
+
+def _described(body: bytes) -> FileMeta:
+    hashes = {one.__name__.removeprefix("openssl_"): one(body).hexdigest() for one in _HASHES}
+    kind = "application/pdf"
+    return FileMeta(size=len(body), mime=kind, magic="PDF", magic_mime=kind, **hashes)
+
+
+_HASHES = (md5, sha1, sha256)
+
+
+def _family(pid: int) -> Iterator[int]:
+    """The process and all below it; those that end meanwhile are left out."""
+    yield pid
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return
+    for task in tasks:
+        try:
+            kids = (task / "children").read_text().split()
+        except OSError:
+            continue
+        for kid in kids:
+            yield from _family(int(kid))
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    resident = next((line for line in status.splitlines() if line.startswith("VmRSS:")), None)
+    return int(resident.split()[1]) * _KIB if resident else 0

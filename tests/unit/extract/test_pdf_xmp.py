@@ -1,0 +1,78 @@
+"""Title, authors and DOI out of XMP packets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.extract.pdf.xmp import XmpFields, doi_in, read_xmp
+
+HEAD = """<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF
+    xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'
+    xmlns:dc='http://purl.org/dc/elements/1.1/'
+    xmlns:prism='http://prismstandard.org/namespaces/basic/2.0/'
+    xmlns:pdfx='http://ns.adobe.com/pdfx/1.3/'>"""
+TAIL = "</rdf:RDF></x:xmpmeta>"
+
+
+def fields(properties: str, attributes: str = "") -> XmpFields:
+    return read_xmp(f"{HEAD}<rdf:Description {attributes}>{properties}</rdf:Description>{TAIL}")
+
+
+def test_title_and_authors_are_read_in_their_order() -> None:
+    found = fields(
+        "<dc:title><rdf:Alt><rdf:li xml:lang='de'>Titel</rdf:li>"
+        "<rdf:li xml:lang='x-default'>Title</rdf:li></rdf:Alt></dc:title>"
+        "<dc:creator><rdf:Seq><rdf:li>B. First</rdf:li><rdf:li> A. Second </rdf:li>"
+        "<rdf:li>B. First</rdf:li><rdf:li/></rdf:Seq></dc:creator>"
+    )
+    assert found == XmpFields("Title", ("B. First", "A. Second"))
+
+
+@pytest.mark.parametrize(
+    ("properties", "attributes"),
+    [
+        ("<prism:doi>10.1000/Xyz.5</prism:doi>", ""),
+        ("<pdfx:doi>doi:10.1000/XYZ.5</pdfx:doi>", ""),
+        ("", "prism:doi='10.1000/xyz.5'"),
+        ("<pdfx:WPS-ARTICLEDOI>10.1000/xyz.5</pdfx:WPS-ARTICLEDOI>", ""),
+        ("<dc:identifier>https://doi.org/10.1000/xyz.5</dc:identifier>", ""),
+        ("<dc:identifier>10.9999/other</dc:identifier><prism:doi>10.1000/xyz.5</prism:doi>", ""),
+    ],
+)
+def test_a_doi_is_found_wherever_publishers_put_it(properties: str, attributes: str) -> None:
+    assert fields(properties, attributes).doi == "10.1000/xyz.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "doi"),
+    [
+        ("see doi:10.1038/s41551-020-0534-9.", "10.1038/s41551-020-0534-9"),
+        ("(10.1000/1(2)3)", "10.1000/1(2)3"),
+        ("10.1/too-short", None),
+        ("110.12345", None),
+        ("", None),
+    ],
+)
+def test_a_doi_ends_where_it_ends(text: str, doi: str | None) -> None:
+    assert doi_in(text) == doi
+
+
+def test_entities_are_never_expanded() -> None:
+    bomb = "<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;'>]>"
+    title = "<dc:title>&b;</dc:title>"
+    assert read_xmp(f"{bomb}{HEAD}<rdf:Description>{title}</rdf:Description>{TAIL}") == XmpFields()
+    assert read_xmp('<!DOCTYPE x SYSTEM "file:///etc/passwd"><x/>') == XmpFields()
+
+
+def test_of_a_broken_packet_what_can_be_read_is_read() -> None:
+    assert read_xmp(f"{HEAD}<rdf:Description><dc:title>Half").title == "Half"
+    assert read_xmp("") == read_xmp("no XML at all") == XmpFields()
+
+
+@given(st.text(max_size=200))
+def test_no_packet_is_an_error(text: str) -> None:
+    read_xmp(text)
+    found = fields(f"<dc:title>{text}</dc:title>")
+    assert "\x00" not in (found.title or "")
