@@ -8,13 +8,19 @@ import re
 import statistics
 import sys
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pypdfium2
 import pytest
+from PIL import Image
 
 from fonds.extract.pdf import PdfLimits, extract_pdf
 from fonds.model.errors import ChildError
@@ -135,22 +141,70 @@ def test_our_metadata_agree_with_popplers(
     assert agreement(extracted, name, gold, lambda found: extra(found, name)) >= least
 
 
+def yes(name: str) -> Callable[[PdfExtraction], str]:
+    return lambda found: "yes" if extra(found, name) else "no"
+
+
+def said(name: str) -> Callable[[PdfExtraction], Any]:
+    """An entry of the Info dictionary, without what two programs show differently: blanks, controls."""
+    return lambda found: plain((found.pdf_info or {}).get(name))
+
+
+def plain(text: str | None) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKC", text or "") if c.isalnum())
+
+
+def moment(raw: str | None) -> str | None:
+    """A raw PDF date in UTC by other code than ours; None for one that is none."""
+    found = re.fullmatch(r"D:(\d{14})(?:([Z+-])(?:(\d\d)'(\d\d)'?)?)?", raw or "")
+    if found is None:
+        return None
+    try:
+        there = datetime.strptime(found[1] + "+0000", "%Y%m%d%H%M%S%z")
+    except ValueError:
+        return None
+    minutes = int(found[3] or 0) * 60 + int(found[4] or 0)
+    offset = timedelta(minutes={"+": minutes, "-": -minutes}.get(found[2], 0))
+    return f"{there - offset:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def shown(name: str) -> Callable[[Row], Any]:
+    """What pdfinfo printed; a value that is not Unicode it prints in pieces."""
+    return lambda row: row["pdfinfo"]["fields"].get(name)
+
+
 @pytest.mark.parametrize(
-    ("field", "ours"),
+    ("field", "gold", "ours", "least"),
     [
-        ("Form", lambda found: extra(found, "form")),
-        ("JavaScript", lambda found: "yes" if extra(found, "javascript") else "no"),
-        ("Tagged", lambda found: "yes" if extra(found, "tagged") else "no"),
-        ("Page rot", lambda found: str(extra(found, "page0_rotation"))),
+        ("Form", shown("Form"), lambda found: extra(found, "form"), 0.99),
+        ("JavaScript", shown("JavaScript"), yes("javascript"), 0.99),
+        ("Tagged", shown("Tagged"), yes("tagged"), 0.99),
+        ("UserProperties", shown("UserProperties"), yes("user_properties"), 0.99),
+        ("Suspects", shown("Suspects"), yes("suspects"), 0.99),
+        ("Encrypted", lambda row: (shown("Encrypted")(row) or "").split(" ")[0] or None,
+         yes("encrypted"), 0.99),
+        ("Optimized", shown("Optimized"), yes("linearized"), 0.99),
+        ("Page rot", shown("Page rot"), lambda found: str(extra(found, "page0_rotation")), 0.99),
+        ("Title", lambda row: plain(shown("Title")(row)) or None, said("Title"), 0.98),
+        ("Author", lambda row: plain(shown("Author")(row)) or None, said("Author"), 0.98),
+        ("Subject", lambda row: plain(shown("Subject")(row)) or None, said("Subject"), 0.95),
+        ("Keywords", lambda row: plain(shown("Keywords")(row)) or None, said("Keywords"), 0.97),
+        ("Creator", lambda row: plain(shown("Creator")(row)) or None, said("Creator"), 0.98),
+        ("Producer", lambda row: plain(shown("Producer")(row)) or None, said("Producer"), 0.98),
+        ("CreationDate", lambda row: moment(shown("CreationDate")(row)),
+         lambda found: (found.pdf_info or {}).get("CreationDate"), 0.99),
+        ("ModDate", lambda row: moment(shown("ModDate")(row)),
+         lambda found: (found.pdf_info or {}).get("ModDate"), 0.99),
     ],
-)
+)  # fmt: skip
 def test_our_traits_agree_with_pdfinfos(
     extracted: list[tuple[Row, PdfExtraction]],
     field: str,
+    gold: Callable[[Row], Any],
     ours: Callable[[PdfExtraction], Any],
+    least: float,
 ) -> None:
-    share = agreement(extracted, field, lambda row: row["pdfinfo"]["fields"].get(field), ours)
-    assert share >= 0.985
+    assert agreement(extracted, field, gold, ours) >= least
 
 
 def test_page_0_has_the_size_poppler_gives_it(
@@ -182,11 +236,17 @@ def test_the_words_of_ordinary_papers_are_those_pdftotext_finds(
         if row["ordinary"] and gold and not gold["truncated"]:
             scores.append((word_f1(found.text or "", gold["text"]), row["path"]))
     values = [score for score, _ in scores]
+    sources: dict[str, list[float]] = {}
+    for score, path in scores:
+        sources.setdefault(path.split("/")[1], []).append(score)
+    for source, those in sorted(sources.items()):
+        say(f"  {source:36}{len(those):4} median {statistics.median(those):.4f}")
     mean, median = statistics.mean(values), statistics.median(values)
     say(f"word F1 of {len(scores)}: mean {mean:.4f}, median {median:.4f}")
     for score, path in sorted(scores)[:5]:
         say(f"    {score:.4f} {path}")
     assert mean >= 0.985
+    assert median >= 0.96
 
 
 def test_thumbnails_are_small_and_there_for_nearly_every_opened_pdf(
@@ -209,3 +269,45 @@ def word_f1(ours: str, gold: str) -> float:
     found, told = (Counter(WORD.findall(text.lower())) for text in (ours, gold))
     total = sum(found.values()) + sum(told.values())
     return 2 * sum((found & told).values()) / total if total else 1.0
+
+
+def test_thumbnails_are_near_an_eightfold_rendering(
+    extracted: list[tuple[Row, PdfExtraction]],
+) -> None:
+    values = []
+    for row, found in extracted:
+        picture = found.thumbnails.get(PAGE0_FORM)
+        if row["ordinary"] and picture:
+            image = Image.open(BytesIO(picture), formats=["JPEG"])
+            with pypdfium2.PdfDocument(CORPUS / row["path"]) as document:
+                page = document[0]
+                size = (8 * image.width, 8 * image.height)
+                large = page.render(scale=8 * image.width / page.get_width()).to_pil().resize(size)
+                page.close()
+            ideal = large.resize(image.size, Image.Resampling.LANCZOS)
+            values.append((similarity(image, ideal), row["path"]))
+    scores = [value for value, _ in values]
+    say(f"SSIM of {len(scores)} thumbnails: mean {statistics.mean(scores):.4f}, {min(values)}")
+    assert statistics.mean(scores) >= 0.975
+
+
+def similarity(one: Image.Image, other: Image.Image) -> float:
+    """The mean structural similarity of two grey pictures: windows of 11 pixels, sigma 1.5.
+
+    Source: Wang et al., Image quality assessment, IEEE TIP 13 (2004).
+    """
+    x, y = (np.asarray(image.convert("L"), float) for image in (one, other))
+    mean_x, mean_y = blurred(x), blurred(y)
+    var_x, var_y = blurred(x * x) - mean_x**2, blurred(y * y) - mean_y**2
+    both = blurred(x * y) - mean_x * mean_y
+    c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
+    upper = (2 * mean_x * mean_y + c1) * (2 * both + c2)
+    return float((upper / ((mean_x**2 + mean_y**2 + c1) * (var_x + var_y + c2))).mean())
+
+
+def blurred(pixels: Any) -> Any:
+    window = np.exp(-0.5 * (np.arange(-5, 6) / 1.5) ** 2)
+    window /= window.sum()
+    for axis in (0, 1):
+        pixels = np.apply_along_axis(np.convolve, axis, pixels, window, mode="valid")
+    return pixels

@@ -150,6 +150,8 @@ def _read(
         time_max_s=limits.text_max_s,
     )
     extra |= {**_page0_size(document), **_text_extra(pages)}
+    if structure.extra.get("page0_rotation") is None:
+        extra["page0_rotation"] = _page0_rotation(document)
     declared = structure.extra.get("language_declared")
     extra["language"], _ = choose_language(pages.text or "", declared)
     status, message = _status_of(pages)
@@ -172,6 +174,18 @@ def _page0_size(document: pypdfium2.PdfDocument) -> dict[str, float]:
     if not pdfium.FPDF_GetPageSizeByIndexF(document, 0, size):
         return {}
     return {"page0_width": round(size.width, 3), "page0_height": round(size.height, 3)}
+
+
+def _page0_rotation(document: pypdfium2.PdfDocument) -> int | None:
+    """In degrees clockwise, for a page tree that only pdfium can read; None when neither can."""
+    try:
+        page = document[0]
+    except pypdfium2.PdfiumError:
+        return None
+    try:
+        return int(page.get_rotation())
+    finally:
+        page.close()
 
 
 def _thumbnails(document: pypdfium2.PdfDocument, limits: PdfLimits) -> dict[str, bytes]:
