@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from hashlib import md5, sha1, sha256
 from pathlib import Path
 
 from fonds.config import Settings
-from fonds.model.archive import Archived, ArchiveEntry, Payload
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta, Unextracted
 from fonds.model.pdf import PdfText
 from fonds.steps.extract_pdf import ExtractPdf
 from fonds.steps.remembering import forget
+from fonds.wiring.backends import open_archive
 from fonds.wiring.readers import SALVAGE_S, Readers, open_readers
 
 CHILDREN = 2
@@ -35,22 +35,6 @@ class Outcome:
     name: str
     text: PdfText
     took_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class InMemory:
-    """An archive of bodies by the path of their place."""
-
-    bodies: Mapping[str, bytes]
-
-    def read(self, place: Place) -> Payload:
-        return Payload(self.bodies[place.path])
-
-    def append(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
-        raise NotImplementedError(f"nothing is written here, least of all {len(entries)} bodies")
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 class MemoryWatch:
@@ -89,15 +73,21 @@ def reading(spool: Path, settings: Settings) -> Iterator[Readers]:
         readers.close()
 
 
-def read_all(readers: Readers, files: Iterable[tuple[str, bytes]]) -> list[Outcome]:
-    """Each file by the step `extract_pdf`, as many at once as there are children; none waits for one."""
+def read_all(readers: Readers, files: Iterable[tuple[str, bytes]], folder: Path) -> list[Outcome]:
+    """Each file by the step `extract_pdf`, as many at once as there are children; none waits for one.
+
+    They are written to `folder` first.
+    """
     bodies = dict(files)
-    step = ExtractPdf(
-        InMemory(bodies), readers.extract, readers.salvage, readers.pdf_extractor, forget
-    )
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {name: folder / f"{number}.pdf" for number, name in enumerate(bodies)}
+    for name, path in paths.items():
+        path.write_bytes(bodies[name])
+    archive = open_archive(folder, Settings())
+    step = ExtractPdf(archive, readers.extract, readers.salvage, readers.pdf_extractor, forget)
 
     def read(name: str) -> Outcome:
-        item = Unextracted(_capture(name), _described(bodies[name]))
+        item = Unextracted(_capture(name, paths[name]), _described(bodies[name]))
         began = time.monotonic()
         texts = [one for one in step(item).items if isinstance(one, PdfText)]
         took_s = time.monotonic() - began
@@ -114,9 +104,10 @@ def longest_s(settings: Settings) -> float:
     return settings.pdf_timeout_s + min(SALVAGE_S, settings.pdf_timeout_s)
 
 
-def _capture(name: str) -> Capture:
-    place = Place(PlaceKind.FILE, name)
-    return Capture(name, "hostile", place, f"file://{name}", _MOMENT, "file")
+def _capture(name: str, path: Path) -> Capture:
+    return Capture(
+        name, "hostile", Place(PlaceKind.FILE, str(path)), path.as_uri(), _MOMENT, "file"
+    )
 
 
 def _described(body: bytes) -> FileMeta:

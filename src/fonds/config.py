@@ -56,7 +56,9 @@ class Settings(BaseModel):
     page_max_bytes: int = Field(10_000_000, ge=1, description="Largest page body read")
     pdf_timeout_s: float = Field(60.0, gt=0, description="Longest time for one PDF")
     page_timeout_s: float = Field(20.0, gt=0, description="Longest time for one page")
-    child_memory_bytes: int = Field(2 * 1024**3, ge=2**28, description="Memory of one reader")
+    child_memory_bytes: int = Field(
+        2 * 1024**3, ge=2**28, description="Memory of one reader at most"
+    )
     pdf_pages_max: int = Field(2_000, ge=1, description="Pages of a PDF whose text is read")
     pdf_pixels_max: int = Field(50_000_000, ge=10_000, description="Pixels rendered at most")
     pdf_stopped_days: float = Field(
@@ -75,6 +77,21 @@ class Settings(BaseModel):
         False, description="Copy bodies out of other people's WARCs into ours", alias="copy"
     )
     warc_base: str = Field("", description="Folder or URL where the WARCs of a CDX are")
+    s3_url: str = Field(
+        "",
+        repr=False,
+        description="Server and keys of places in S3; empty means AWS by its environment",
+    )
+    replay_url: str = Field(
+        "https://web.archive.org/web/{timestamp}id_/{url}",
+        pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{timestamp\}[^{}?#]*\{url\}$",
+        description="Web archive that replays captures, unrewritten; empty means none",
+    )
+    petabox_url: str = Field(
+        "https://archive.org/serve/{item}/{path}",
+        pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{item\}[^{}?#]*/\{path\}$",
+        description="Where the files of petabox items are; empty means nowhere",
+    )
     private_addresses: bool = Field(
         False, description="Allow fetching from private and loopback addresses"
     )

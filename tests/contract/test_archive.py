@@ -21,6 +21,12 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, PermanentError
 from fonds.ports import Archive
 
+ON_DISKS = (PlaceKind.FILE, PlaceKind.WARC, PlaceKind.ZIP)
+NO_ARCHIVE = pytest.mark.parametrize(
+    ("kind", "path"),
+    [(PlaceKind.REPLAY, "20200101000000/http://example.org/"), (PlaceKind.PETABOX, "item/a.pdf")],
+)
+
 
 @pytest.fixture(params=BACKENDS)
 def open_archive(request: pytest.FixtureRequest) -> Callable[[Path], Archive]:
@@ -199,10 +205,17 @@ def test_an_offset_without_record_is_damage(archive: Archive, tmp_path: Path) ->
         assert error.reason is Reason.DAMAGED_RECORD
 
 
-@pytest.mark.parametrize("kind", PlaceKind)
+@pytest.mark.parametrize("kind", ON_DISKS)
 @pytest.mark.parametrize("path", ["gone.pdf", "/gone/really/a.pdf", "n" * 300, "a\udcff.pdf"])
 def test_a_missing_file_is_a_missing_source(archive: Archive, kind: PlaceKind, path: str) -> None:
     assert refused(archive, Place(kind, path)).reason is Reason.MISSING_SOURCE
+
+
+@NO_ARCHIVE
+def test_places_of_an_archive_nobody_named_are_unreadable(
+    archive: Archive, kind: PlaceKind, path: str
+) -> None:
+    assert refused(archive, Place(kind, path)).reason is Reason.UNREADABLE_SOURCE
 
 
 def test_a_path_below_a_file_is_a_missing_source(archive: Archive, tmp_path: Path) -> None:
@@ -216,7 +229,7 @@ def test_a_relative_path_cannot_leave_the_home(archive: Archive, path: str) -> N
     assert refused(archive, Place(PlaceKind.FILE, path)).reason is Reason.UNREADABLE_SOURCE
 
 
-@pytest.mark.parametrize("kind", PlaceKind)
+@pytest.mark.parametrize("kind", ON_DISKS)
 def test_pipes_devices_sockets_and_folders_are_never_opened(
     archive: Archive, kind: PlaceKind, tmp_path: Path
 ) -> None:

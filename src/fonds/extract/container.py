@@ -33,6 +33,8 @@ class Container(StrEnum):
     CDXJ_GZ = "cdxj-gz"
     PDF = "pdf"
     HTML = "html"
+    TASKS = "tasks"  # one JSON object a line that says where a file is
+    TASKS_GZ = "tasks-gz"
     LIST = "list"  # one http(s) URL a line, `#` begins a comment
     LIST_GZ = "list-gz"
 
@@ -45,6 +47,10 @@ _CDX_HEADER = re.compile(rb"[ \t]?CDX(?:[ \t][A-Za-z]){3,}[ \t]*$")
 _CDX_LINE = re.compile(rb"\S+ \d{14} \S+ \S+ \S+ \S+(?: \S+){1,8}$")
 _CDXJ_HEADER = re.compile(rb"!(?:OpenWayback-CDXJ|meta\b)", re.IGNORECASE)
 _CDXJ_LINE = re.compile(rb"\S+ \d{12,17} \{")
+_TASK_LINE = re.compile(
+    rb'\{(?=.*"(?:warc_path|item|petabox_item|path|url)"[ \t]*:)'
+    rb'(?=.*"(?:sha1hex|datetime|path|petabox_path)"[ \t]*:).*\}$'
+)
 _URL_LINE = re.compile(rb"https?://[^\s,;\"'<>]+$", re.IGNORECASE)
 _LINES_MAX = 50
 
@@ -70,6 +76,7 @@ _GZIPPED: dict[Container | None, Container] = {
     Container.ARC: Container.ARC_GZ,
     Container.CDX: Container.CDX_GZ,
     Container.CDXJ: Container.CDXJ_GZ,
+    Container.TASKS: Container.TASKS_GZ,
     Container.LIST: Container.LIST_GZ,
 }
 
@@ -106,6 +113,8 @@ def _lines(head: bytes) -> Container | None:
         return Container.CDXJ
     if _mostly(_CDX_LINE, lines):
         return Container.CDX
+    if _mostly(_TASK_LINE, lines):
+        return Container.TASKS
     lines = [line for line in lines if not line.lstrip().startswith(b"#")]
     return (
         Container.LIST if lines and all(_URL_LINE.match(line.strip()) for line in lines) else None

@@ -10,7 +10,7 @@ from functools import cache
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-SAMPLE_CHARS = 2000
+SAMPLE_CHARS = 1000
 """How much of a text is looked at; more changes the answer in no test page and costs time."""
 
 SURE = 0.5

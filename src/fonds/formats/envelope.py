@@ -45,7 +45,7 @@ def decode(body: bytes, kind: type[T], key: str) -> T:
                 f"message of version {envelope.v}, this is {ENVELOPE_VERSION}",
             )
         return msgspec.json.decode(envelope.payload, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedInputError(Reason.INTERNAL_ERROR, f"not a {kind.__name__}: {error}") from error
 
 

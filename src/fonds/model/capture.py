@@ -15,13 +15,16 @@ class PlaceKind(StrEnum):
     FILE = "file"  # the whole file is the body
     WARC = "warc"  # a WARC or ARC record at an offset of the file, plain, gzip or zstd
     ZIP = "zip"  # a member of a ZIP
+    REPLAY = "replay"  # a capture that a web archive replays
+    PETABOX = "petabox"  # a file of an item of the Internet Archive
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a body's bytes lie, exactly enough to read them again.
 
-    `path` is absolute, an http(s) URL, or relative to the home (our own archive and inbox).
+    `path` is absolute, an http(s) or s3 URL (without user or keys), or relative to the home (our own
+    archive and inbox); of a replay `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`.
     `offset` and `size_bytes` are those of the record on disk (compressed); `size_bytes` None means
     unknown. `member` is the name inside a ZIP.
     """

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from fonds.formats.cdx import CdxLine, IndexReader, Rejected
 from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
@@ -30,8 +31,8 @@ def read_index(
     """
     reader, number = IndexReader(), 0
     try:
-        with _open(path) as stream:
-            for line in _lines(stream, max(LINE_MAX_BYTES, RATIO_MAX * path.stat().st_size)):
+        with closing(lines_of(path)) as lines:
+            for line in lines:
                 parsed = reader.parse(line.decode("utf-8", "replace"))
                 if number >= row.position and parsed is not None:
                     yield number
@@ -39,9 +40,25 @@ def read_index(
                 number += 1
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         detail = f"unpacking fails behind line {number}: {error}"
-        yield _damaged(row, collection, path, number, Reason.DAMAGED_RECORD, detail)
+        yield damaged_line(row, collection, path, number, Reason.DAMAGED_RECORD, detail)
     except LimitError as error:
-        yield _damaged(row, collection, path, number, error.reason, error.detail)
+        yield damaged_line(row, collection, path, number, error.reason, error.detail)
+
+
+def lines_of(path: Path) -> Generator[bytes, None, None]:
+    """Lines of bounded length of a file, unpacked if it is gzip; the rest of an over-long one comes as
+    lines of its own, which are rejected.
+
+    Raises LimitError (`bomb`) when it unpacks to more than 200 times its size, and what gzip raises.
+    """
+    size_max_bytes, size_bytes = max(LINE_MAX_BYTES, RATIO_MAX * path.stat().st_size), 0
+    with _open(path) as stream:
+        while line := stream.readline(LINE_MAX_BYTES):
+            size_bytes += len(line)
+            if size_bytes > size_max_bytes:
+                detail = f"the file unpacks to more than {RATIO_MAX} times its size"
+                raise LimitError(Reason.BOMB, detail)
+            yield line.rstrip(b"\r\n")
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -50,31 +67,17 @@ def _open(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
 
 
-def _lines(stream: IO[bytes], size_max_bytes: int) -> Iterator[bytes]:
-    """Lines of bounded length; the rest of an over-long one comes as lines of its own, which are rejected.
-
-    Raises LimitError (`bomb`) behind `size_max_bytes`.
-    """
-    size_bytes = 0
-    while line := stream.readline(LINE_MAX_BYTES):
-        size_bytes += len(line)
-        if size_bytes > size_max_bytes:
-            detail = f"the index unpacks to more than {RATIO_MAX} times its size"
-            raise LimitError(Reason.BOMB, detail)
-        yield line.rstrip(b"\r\n")
-
-
-def _find(line: CdxLine, folder: Path, warc_base: str) -> str | None:
-    """Where the WARC of a line is, or should be: below the base only, whatever the index says.
+def find_below(filename: str, folder: Path, warc_base: str) -> str | None:
+    """Where a file that is named in another is, or should be: below the base only, whatever it says.
 
     None when its name holds no name.
     """
-    name = PurePosixPath(line.filename)
+    name = PurePosixPath(filename)
     parts = [part for part in name.parts if part not in ("/", "..", ".")]
     if not parts:
         return None
-    if urlsplit(warc_base).scheme in ("http", "https"):
-        return urljoin(warc_base.rstrip("/") + "/", "/".join(parts))
+    if urlsplit(warc_base).scheme in ("http", "https", "s3"):
+        return "/".join([warc_base.rstrip("/"), *parts])
     base = Path(warc_base).expanduser().absolute() if warc_base else folder
     beside = [base.joinpath(*parts), base / parts[-1], base / "archive" / parts[-1]]
     beside += [base.parent / "archive" / parts[-1]] if not warc_base else []
@@ -100,11 +103,11 @@ def _entry(
 ) -> Capture:
     if isinstance(line, Rejected):
         detail = f"line {number + 1}: {line.detail}"
-        return _damaged(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
-    warc = _find(line, path.parent, warc_base)
+        return damaged_line(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
+    warc = find_below(line.filename, path.parent, warc_base)
     if warc is None:
         detail = f"line {number + 1}: {line.filename!r} is not the name of a WARC"
-        return _damaged(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
+        return damaged_line(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
     return Capture(
         id=f"{row.input_id}-{number:012x}",
         input_id=row.input_id,
@@ -119,9 +122,10 @@ def _entry(
     )
 
 
-def _damaged(
+def damaged_line(
     row: InputRow, collection: str, path: Path, number: int, reason: Reason, detail: str
 ) -> Capture:
+    """A line of a file in which nothing can be read."""
     return Capture(
         id=f"{row.input_id}-{number:012x}",
         input_id=row.input_id,

@@ -14,6 +14,7 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.rows import InputRow
 from fonds.sources.indexes import read_index
+from fonds.sources.tasks import read_tasks
 from fonds.sources.walk import Found, walk
 from fonds.sources.warcs import WARCS, read_warc
 from fonds.sources.zips import read_zip
@@ -55,6 +56,8 @@ class PathSource:
                     yield from read_warc(stream, row, self.collection, path)
             elif row.kind == "index":
                 yield from read_index(path, row, self.collection, self.warc_base)
+            elif row.kind == "tasks":
+                yield from read_tasks(path, row, self.collection, self.warc_base)
             elif row.kind == "zip":
                 yield from read_zip(path, row, self.collection, self.inbox)
             else:
@@ -95,7 +98,7 @@ def _input(found: Found, warc_base: str) -> InputRow:
     path = os.fsencode(found.path)
     if error is None:
         error, kind = _look(found.path)
-    if kind == "index" and warc_base:
+    if kind in ("index", "tasks") and warc_base:
         # Told where the WARCs are, what was not found before is looked for again.
         fingerprint += f":{warc_base}"
     digest = sha1(path + b"\x00" + fingerprint.encode())  # noqa: S324 (a key, not a seal)
@@ -140,4 +143,6 @@ def _kind(path: Path) -> str:
         return "warc"
     if found in INDEXES:
         return "index"
+    if found in (Container.TASKS, Container.TASKS_GZ):
+        return "tasks"
     return "zip" if found is Container.ZIP else "file"

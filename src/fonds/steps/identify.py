@@ -8,12 +8,15 @@ from email.message import Message as Headers
 
 from fonds.extract.mime import FEED_MIMES
 from fonds.model.archive import HttpHead
-from fonds.model.capture import Capture
+from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, quarantined
+from fonds.model.errors import DamagedInputError
 from fonds.model.file import FileMeta, Identified, Kind
+from fonds.model.keys import sha1_from_text
 from fonds.model.step import Result
 from fonds.ports import Archive
 
+FETCHED_WHOLE = frozenset({PlaceKind.FILE, PlaceKind.REPLAY, PlaceKind.PETABOX})
 KEPT_STATUSES = (200, 226)  # 226 is how FTP transfers stand in old indexes
 
 
@@ -43,6 +46,7 @@ class Identify:
         if not payload.body:
             return Result(dropped(Reason.EMPTY_BODY))
         file = self.describe(payload.body, (http and http.get("content-type")) or capture.mime)
+        _check_digest(capture, file)
         ended = self._judge(file)
         if ended is not DONE:
             return Result(ended)
@@ -67,6 +71,20 @@ def _before_reading(capture: Capture) -> Disposition | None:
     if answered and capture.status not in KEPT_STATUSES:
         return dropped(Reason.HTTP_STATUS, f"status {capture.status}")
     return None
+
+
+def _check_digest(capture: Capture, file: FileMeta) -> None:
+    """Whoever gives another capture of the URL than was asked for gives other bytes.
+
+    The digests of WARC records are not held against them: too many are of bodies with their codings.
+    Raises DamagedInputError.
+    """
+    if capture.digest is None or capture.place.kind not in FETCHED_WHOLE:
+        return
+    expected = sha1_from_text(capture.digest)
+    if expected is not None and expected.hex() != file.sha1:
+        detail = f"{capture.place}: the bytes are those of {file.sha1}, not of {expected.hex()}"
+        raise DamagedInputError(Reason.DAMAGED_RECORD, detail)
 
 
 def _charset(http: HttpHead | None) -> str | None:

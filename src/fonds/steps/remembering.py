@@ -28,11 +28,14 @@ class Memory:
         and is not due to be tried again.
         """
         sha1hex = item.file.sha1
-        for row in self.records.get(PdfMetaRow, [sha1hex]):
-            known = _known(row.status)
-            same = row.extractor == self.extractor
-            if same and known and _counts(row.updated, item) and not _worth_trying(known):
-                return ending(known, row.error_msg)
+        rows = self.records.get(PdfMetaRow, [sha1hex])
+        if not rows:
+            # Nothing stops a reader without leaving a row behind.
+            return None
+        known = _known(rows[0].status)
+        same = rows[0].extractor == self.extractor
+        if same and known and _counts(rows[0].updated, item) and not _worth_trying(known):
+            return ending(known, rows[0].error_msg)
         for stop in self.records.get(StoppedRow, [(sha1hex, self.extractor)]):
             known = _known(stop.status)
             if known and _counts(stop.stopped, item) and self.clock() < stop.expires:

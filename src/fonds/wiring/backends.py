@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -47,6 +48,7 @@ BACKENDS: dict[str, dict[str, str]] = {
         "elasticsearch": "fonds.stores.index.elastic.index:open_elasticsearch",
         "opensearch": "fonds.stores.index.elastic.index:open_opensearch",
     },
+    "s3_url": {"s3": "fonds.stores.blobs.s3_objects:S3Objects"},
 }
 EXTRAS = {
     "amqp": "rabbitmq",
@@ -202,8 +204,22 @@ def open_archive(home: Path, settings: Settings) -> Archive:
         stories_max=settings.archive_stories_max,
         file_max_bytes=settings.archive_max_bytes,
         private_addresses=settings.private_addresses,
+        remotes={"s3": _s3_objects(home, settings)},
+        replay_url=settings.replay_url,
+        petabox_url=settings.petabox_url,
     )
     return archive
+
+
+def _s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
+    """What opens the objects of S3: once, and only when a place needs them if nobody set `s3_url`.
+
+    Raises ConfigurationError for an `s3_url` that cannot be used.
+    """
+    opened = cache(lambda: backend("s3_url", settings.s3_url or "s3:", home))
+    if settings.s3_url:
+        opened()
+    return opened
 
 
 def recover(stores: Stores) -> None:

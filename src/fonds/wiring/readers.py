@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fonds.config import Settings
 from fonds.model.pdf import PAGE0_FORM, thumbnail_box
+from fonds.ports import Isolate
 from fonds.runtime.children import ChildLimits, ChildPool
 from fonds.runtime.children.handover import ByFile, sweep
 from fonds.wiring.backends import further_thumbnails
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 TEXT_SHARE = 0.6  # of a PDF's time may go into its text, so that the rest is kept
 SALVAGE_S = 10.0
+MEMORY_MIN_BYTES, MEMORY_FACTOR = 640 * 2**20, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,17 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
     brief = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf_timeout_s))
     return Readers(
         pool,
-        extract=ByFile(pool.limited(pdf), extract_pdf, (whole,), spool),
-        salvage=ByFile(pool.limited(brief), extract_pdf, (bare,), spool),
+        extract=ByFile(partial(_limited, pool, pdf), extract_pdf, (whole,), spool),
+        salvage=ByFile(partial(_limited, pool, brief), extract_pdf, (bare,), spool),
         parse=partial(pool.limited(page), parse_page),
         pdf_extractor=pdf_extractor(settings),
     )
+
+
+def _limited(pool: ChildPool, limits: ChildLimits, size_bytes: int) -> Isolate:
+    """The pool for a body of this size: a small file gets less memory than a large one may need."""
+    memory_bytes = min(limits.memory_bytes, MEMORY_MIN_BYTES + MEMORY_FACTOR * size_bytes)
+    return pool.limited(replace(limits, memory_bytes=memory_bytes))
 
 
 def pdf_extractor(settings: Settings) -> str:

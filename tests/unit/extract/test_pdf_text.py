@@ -24,7 +24,13 @@ def read(
     data: bytes, pages_max: int = 100, chars_max: int = 10_000, time_max_s: float = 60
 ) -> PagesText:
     with pypdfium2.PdfDocument(data) as document:
-        return read_pages(document, pages_max=pages_max, chars_max=chars_max, time_max_s=time_max_s)
+        try:
+            page0 = document[0]
+        except pypdfium2.PdfiumError:
+            page0 = None
+        return read_pages(
+            document, page0, pages_max=pages_max, chars_max=chars_max, time_max_s=time_max_s
+        )
 
 
 def test_pages_are_joined_with_form_feeds_and_lines_with_line_feeds() -> None:

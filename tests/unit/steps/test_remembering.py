@@ -60,10 +60,11 @@ def test_another_extractor_reads_it_anew(bench: Bench) -> None:
 
 
 def test_what_stopped_a_reader_waits_until_its_time_is_over(bench: Bench) -> None:
-    assert asked(bench, STOP) == quarantined(
+    row = replace(ROW, status="error-timeout")
+    assert asked(bench, row, STOP) == quarantined(
         Reason.TIMEOUT, "took 60 s; not tried again before 2024-03-06"
     )
-    assert asked(bench, replace(STOP, expires=NOW)) is None
+    assert asked(bench, row, replace(STOP, expires=NOW)) is None
 
 
 def test_it_waits_even_when_an_older_success_stands_in_the_row(bench: Bench) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -15,9 +16,10 @@ from fixtures import warcs
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
+from fonds.stores.archive.elsewhere import elsewhere
 from fonds.stores.archive.local import LocalArchive
 from fonds.stores.archive.places import PlaceReader
-from fonds.stores.archive.ranges import RangeReader, is_public
+from fonds.stores.archive.web import Web, is_public
 
 RECORDS = [warcs.warcinfo(), warcs.http_response(bytes(range(256)) * 4000), warcs.http_response()]
 MEMBERS = [warcs.gzipped([record]) for record in RECORDS]
@@ -92,11 +94,14 @@ def server() -> Iterator[str]:
         thread.join()
 
 
+def reader_of(home: Path, web: Web, body_max_bytes: int = 10**6) -> PlaceReader:
+    return PlaceReader(home, elsewhere(web, {}, "", ""), body_max_bytes=body_max_bytes)
+
+
 @pytest.fixture
 def read(server: str, tmp_path: Path) -> Callable[..., bytes]:
     Handler.asked.clear()
-    ranges = RangeReader(3_000_000, is_allowed=lambda address: address == "127.0.0.1")
-    reader = PlaceReader(tmp_path, ranges, body_max_bytes=2_000_000)
+    reader = reader_of(tmp_path, Web(lambda address: address == "127.0.0.1"), 2_000_000)
 
     def read_at(path: str, offset: int = 0, size_bytes: int | None = None) -> bytes:
         return reader.read(Place(PlaceKind.WARC, server + path, offset, size_bytes)).body
@@ -178,28 +183,28 @@ def test_private_addresses_are_refused_unless_allowed(host: str, tmp_path: Path)
 
 
 def test_one_private_address_among_several_is_enough_to_refuse(tmp_path: Path) -> None:
-    ranges = RangeReader(10**6, resolve=lambda host, port: ["93.184.216.34", "10.0.0.1"])
-    reader = PlaceReader(tmp_path, ranges, body_max_bytes=10**6)
+    reader = reader_of(tmp_path, Web(resolve=lambda host, port: ["93.184.216.34", "10.0.0.1"]))
     with pytest.raises(PermanentError, match="private"):
         reader.read(Place(PlaceKind.WARC, "http://example.org/a.warc.gz"))
 
 
-@pytest.mark.parametrize("url", ["http://", "http://:80/", "https://a:99999/", "http://[::1/"])
+@pytest.mark.parametrize(
+    "url", ["http://", "http://:80/", "https://a:99999/", "http://[::1/", "http://bücher.example/"]
+)
 def test_a_useless_url_is_a_permanent_fault(url: str, tmp_path: Path) -> None:
     with pytest.raises(PermanentError):
         LocalArchive(tmp_path).read(Place(PlaceKind.WARC, url))
 
 
-@pytest.mark.parametrize("kind", [PlaceKind.FILE, PlaceKind.ZIP])
-def test_only_records_are_read_from_urls(kind: PlaceKind, tmp_path: Path) -> None:
-    with pytest.raises(PermanentError) as raised:
-        LocalArchive(tmp_path).read(Place(kind, "https://example.org/a.pdf", member="a"))
+def test_members_of_zip_files_are_not_read_from_urls(tmp_path: Path) -> None:
+    with pytest.raises(PermanentError, match="download it first") as raised:
+        LocalArchive(tmp_path).read(Place(PlaceKind.ZIP, "https://example.org/a.zip", member="a"))
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
 
 
 def test_a_record_that_needs_too_many_bytes_is_refused(server: str, tmp_path: Path) -> None:
-    ranges = RangeReader(1000, is_allowed=lambda _: True)
-    reader = PlaceReader(tmp_path, ranges, body_max_bytes=10**6)
+    away = replace(elsewhere(Web(lambda _: True), {}, "", ""), slack_bytes=0)
+    reader = PlaceReader(tmp_path, away, body_max_bytes=1000)
     with pytest.raises(PermanentError) as raised:
         reader.read(Place(PlaceKind.WARC, server + "/a.warc.gz", OFFSETS[1]))
     assert raised.value.reason is Reason.TOO_LARGE

@@ -6,6 +6,7 @@ on calls it through an Isolate.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +20,7 @@ import pypdfium2.raw as pdfium
 from fonds.extract.language import choose_language, load_model
 from fonds.extract.pdf.info import PdfStructure, read_structure
 from fonds.extract.pdf.opening import Opened, open_pdf
-from fonds.extract.pdf.outline import read_labels, read_outline
+from fonds.extract.pdf.outline import read_outline
 from fonds.extract.pdf.strings import clean_text, date_to_iso
 from fonds.extract.pdf.text import PagesText, count_words, read_pages
 from fonds.extract.pdf.thumbnail import draw_thumbnails
@@ -49,7 +50,6 @@ _PAGES_EXTRA: dict[str, Any] = {
     "origin": None,
     "language": None,
     "outline": None,
-    "page_labels": None,
     "xmp": None,
     "repaired": False,
 }
@@ -141,22 +141,37 @@ def _read(
     extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.repaired}
     if structure.error is not None or structure.locked:
         structure = _completed(structure, document)
-    extra |= {"outline": read_outline(document), "page_labels": read_labels(document)}
-    thumbnails = _thumbnails(document, limits)
-    pages = read_pages(
-        document,
-        pages_max=limits.pages_max,
-        chars_max=limits.text_max_chars,
-        time_max_s=limits.text_max_s,
-    )
+    extra["outline"] = read_outline(document)
+    page0 = _page0(document)
+    try:
+        thumbnails = _thumbnails(page0, limits) if page0 is not None else {}
+        pages = read_pages(
+            document,
+            page0,
+            pages_max=limits.pages_max,
+            chars_max=limits.text_max_chars,
+            time_max_s=limits.text_max_s,
+        )
+        if structure.extra.get("page0_rotation") is None:
+            # In a page tree that only pdfium can read.
+            extra["page0_rotation"] = int(page0.get_rotation()) if page0 is not None else None
+    finally:
+        if page0 is not None:
+            page0.close()
     extra |= {**_page0_size(document), **_text_extra(pages)}
-    if structure.extra.get("page0_rotation") is None:
-        extra["page0_rotation"] = _page0_rotation(document)
     declared = structure.extra.get("language_declared")
     extra["language"], _ = choose_language(pages.text or "", declared)
     status, message = _status_of(pages)
     found = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
     return _result(status, structure, extra, **found)
+
+
+def _page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
+    """Opened once for picture and text: opening is a fifth of all work."""
+    try:
+        return document[0]
+    except pypdfium2.PdfiumError:
+        return None
 
 
 def _init_forms(document: pypdfium2.PdfDocument) -> None:
@@ -176,32 +191,12 @@ def _page0_size(document: pypdfium2.PdfDocument) -> dict[str, float]:
     return {"page0_width": round(size.width, 3), "page0_height": round(size.height, 3)}
 
 
-def _page0_rotation(document: pypdfium2.PdfDocument) -> int | None:
-    """In degrees clockwise, for a page tree that only pdfium can read; None when neither can."""
-    try:
-        page = document[0]
-    except pypdfium2.PdfiumError:
-        return None
-    try:
-        return int(page.get_rotation())
-    finally:
-        page.close()
-
-
-def _thumbnails(document: pypdfium2.PdfDocument, limits: PdfLimits) -> dict[str, bytes]:
-    if not limits.thumbnails:
-        return {}
-    try:
-        page = document[0]
-    except pypdfium2.PdfiumError:
-        return {}
+def _thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, bytes]:
     try:
         return draw_thumbnails(page, limits.thumbnails, pixels_max=limits.pixels_max)
     except (pypdfium2.PdfiumError, MemoryError, OSError) as error:
         logger.debug("page 0 cannot be drawn: %s", error)
         return {}
-    finally:
-        page.close()
 
 
 def _text_extra(pages: PagesText) -> dict[str, Any]:
@@ -229,9 +224,11 @@ def _status_of(pages: PagesText) -> tuple[PdfStatus, str | None]:
 
 def _completed(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfStructure:
     """What pdfium knows of a file that only qpdf refuses: the standard Info keys, the ids, some traits."""
+    values = {key: _info_value(document, key) for key in document.METADATA_KEYS}
     info = {
-        key: date_to_iso(value) if key.endswith("Date") else clean_text(value)
-        for key, value in document.get_metadata_dict(skip_empty=True).items()
+        key: date_to_iso(value) if key.endswith("Date") else value
+        for key, value in values.items()
+        if value
     }
     known = {
         "permanent_id": document.get_identifier(pdfium.FILEIDTYPE_PERMANENT).hex(),
@@ -243,6 +240,15 @@ def _completed(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfS
     }
     extra = {**structure.extra, **{key: value for key, value in known.items() if value != ""}}
     return replace(structure, info=info or None, extra=extra)
+
+
+def _info_value(document: pypdfium2.PdfDocument, key: str) -> str:
+    """Decoded here: the wrapper's own way raises on a lone surrogate."""
+    name = key.encode() + b"\x00"
+    size_bytes = pdfium.FPDF_GetMetaText(document, name, None, 0)
+    buffer = ctypes.create_string_buffer(size_bytes)
+    pdfium.FPDF_GetMetaText(document, name, buffer, size_bytes)
+    return clean_text(buffer.raw[: max(0, size_bytes - 2)].decode("utf-16-le", "ignore"))
 
 
 def _result(

@@ -10,12 +10,12 @@ from typing import Any
 
 import pikepdf
 
-PAGES_SEARCHED_MAX, _FONTS_MAX, _PARENTS_MAX = 50, 200, 20
+_PAGES_SEARCHED_MAX, _FONTS_MAX, _PARENTS_MAX = 10, 200, 20
 _FILES = ("/FontFile", "/FontFile2", "/FontFile3")
 
 
 def fonts_embedded(pdf: pikepdf.Pdf) -> str | None:
-    """`all`, `some` or `none` of the fonts of the first 50 pages; None for pages without fonts."""
+    """`all`, `some` or `none` of the fonts of the first 10 pages; None for pages without fonts."""
     embedded = [_is_embedded(font) for font in _fonts(pdf)]
     if not embedded:
         return None
@@ -28,7 +28,7 @@ def _fonts(pdf: pikepdf.Pdf) -> Iterator[Any]:
     """Each font once; those of a resource dictionary that several pages share too."""
     seen: set[tuple[int, int]] = set()
     count = 0
-    for number in range(min(len(pdf.pages), PAGES_SEARCHED_MAX)):
+    for number in range(min(len(pdf.pages), _PAGES_SEARCHED_MAX)):
         resources = _inherited(pdf.pages[number].obj, "/Resources")
         fonts = resources.get("/Font") if isinstance(resources, pikepdf.Dictionary) else None
         if not isinstance(fonts, pikepdf.Dictionary) or _again(fonts, seen):

@@ -9,8 +9,8 @@ from enum import StrEnum
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-PAGES_JUDGED_MAX = 10
-_OBJECTS_LOOKED_AT_MAX = 50
+PAGES_JUDGED_MAX = 5
+_OBJECTS_LOOKED_AT_MAX = 20
 _COVERED_MIN = 0.7
 _TEXT_MIN_CHARS = 50
 

@@ -58,12 +58,18 @@ class WordCount:
 
 
 def read_pages(
-    document: pypdfium2.PdfDocument, *, pages_max: int, chars_max: int, time_max_s: float
+    document: pypdfium2.PdfDocument,
+    page0: pypdfium2.PdfPage | None,
+    *,
+    pages_max: int,
+    chars_max: int,
+    time_max_s: float,
 ) -> PagesText:
     """The text of at most `pages_max` pages and `chars_max` characters.
 
-    No page is begun later than `time_max_s` seconds after the first. A page that cannot be read costs
-    itself only. Raises MemoryError when a page takes more memory than there is.
+    `page0` is the first page, which stays open, None when it cannot be opened. No page is begun later
+    than `time_max_s` seconds after the first. A page that cannot be read costs itself only. Raises
+    MemoryError when a page takes more memory than there is.
     """
     page_count = len(document)
     ends_at = time.monotonic() + time_max_s
@@ -76,7 +82,7 @@ def read_pages(
         if time.monotonic() > ends_at:
             cut = f"{number} of {page_count} pages were read in {time_max_s:g} s"
             break
-        page = _read_page(document, number)
+        page = _read_first(page0) if number == 0 else _read_page(document, number)
         if page is None:
             unreadable.append(number)
         elif number < PAGES_JUDGED_MAX:
@@ -138,16 +144,25 @@ def _read_page(document: pypdfium2.PdfDocument, number: int) -> _Page | None:
     except pypdfium2.PdfiumError:
         return None
     try:
+        return _read_opened(page, judged=number < PAGES_JUDGED_MAX)
+    finally:
+        page.close()
+
+
+def _read_first(page: pypdfium2.PdfPage | None) -> _Page | None:
+    return None if page is None else _read_opened(page, judged=True)
+
+
+def _read_opened(page: pypdfium2.PdfPage, *, judged: bool) -> _Page | None:
+    try:
         text_page = page.get_textpage()
         try:
             text = normalise_page(_characters(text_page))
         finally:
             text_page.close()
-        return _Page(text, number < PAGES_JUDGED_MAX and is_picture(page))
     except pypdfium2.PdfiumError:
         return None
-    finally:
-        page.close()
+    return _Page(text, judged and is_picture(page))
 
 
 def _characters(text_page: pypdfium2.PdfTextPage) -> str:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import pikepdf
 
 from fonds.extract.pdf.fonts import fonts_embedded
+from fonds.extract.pdf.outline import read_labels
 
 UNREADABLE = (
     pikepdf.PikepdfError,
@@ -195,5 +196,6 @@ _TRAITS: dict[str, Callable[[pikepdf.Pdf], Any]] = {
     "attachment_count": lambda pdf: len(pdf.attachments),
     "page0_rotation": _rotation,
     "fonts_embedded": fonts_embedded,
+    "page_labels": read_labels,
 }
 TRAIT_NAMES = tuple(_TRAITS)

@@ -19,9 +19,12 @@ PREFIX = "body-"
 
 @dataclass(frozen=True, slots=True)
 class ByFile(Generic[ValueT]):
-    """Calls `function(path, 0, size_bytes, *rest)` in an isolated process, for the bytes it is given."""
+    """Calls `function(path, 0, size_bytes, *rest)` in an isolated process, for the bytes it is given.
 
-    isolate: Isolate
+    `isolate` gives the Isolate for a body of a size in bytes.
+    """
+
+    isolate: Callable[[int], Isolate]
     function: Callable[..., ValueT]
     rest: tuple[object, ...]
     folder: Path
@@ -31,7 +34,8 @@ class ByFile(Generic[ValueT]):
         with _locked_file(self.folder) as spool:
             spool.write(body)
             spool.flush()
-            return self.isolate(self.function, spool.name, 0, len(body), *self.rest)
+            isolate = self.isolate(len(body))
+            return isolate(self.function, spool.name, 0, len(body), *self.rest)
 
 
 @contextmanager

@@ -11,11 +11,11 @@ from fonds.runtime.children.handles import Ending
 from fonds.runtime.children.limits import ChildLimits
 
 # Native code that gets no memory ends itself by one of these; it is blamed on memory when the child
-# had come close to its limit.
+# had come close to its limit: a buffer that grows asks for twice what it has.
 _DEATHS_FOR_WANT_OF_MEMORY = frozenset(
     {signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS}
 )
-_CLOSE_TO_LIMIT = 0.75
+_CLOSE_TO_LIMIT = 0.5
 
 
 def verdict(ending: Ending, limits: ChildLimits) -> ChildError | TransientError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,15 +12,15 @@ from pathlib import Path
 from fonds.model.archive import Archived, ArchiveEntry, Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.stores.archive.elsewhere import OpenRemote, elsewhere
 from fonds.stores.archive.places import PlaceReader
-from fonds.stores.archive.ranges import RangeReader, is_public
 from fonds.stores.archive.volume import Volume, left_open, recover_file
+from fonds.stores.archive.web import Web, is_public
 
 FOLDER = "archive"
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST})
-_RANGE_SLACK_BYTES = 32 * 1024 * 1024
 
 
 def _utc_now() -> datetime:
@@ -31,8 +31,10 @@ class LocalArchive:
     """Implements the port Archive over a home folder; files lie in `archive/` below it.
 
     A file is closed at `stories_max` entries or once it has `file_max_bytes`. Bodies over
-    `body_max_bytes` are not read. WARCs behind URLs are read from public addresses only, unless
-    `private_addresses`. `now` gives the time for file names.
+    `body_max_bytes` are not read. What is behind http(s) URLs is read from public addresses only,
+    unless `private_addresses`; `remotes` open what reads the URLs of other schemes. `replay_url` and
+    `petabox_url` are templates, as `Replays` and `item_url` say; empty: such places are refused.
+    `now` gives the time for file names.
     """
 
     def __init__(
@@ -45,6 +47,9 @@ class LocalArchive:
         file_max_bytes: int = 1024**3,
         version: str = "WARC/1.1",
         private_addresses: bool = False,
+        remotes: Mapping[str, OpenRemote] | None = None,
+        replay_url: str = "",
+        petabox_url: str = "",
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         self._home = home
@@ -56,11 +61,9 @@ class LocalArchive:
         self._lock = threading.Lock()
         self._volume: Volume | None = None
         self._full: list[Volume] = []
-        ranges = RangeReader(
-            bytes_max=body_max_bytes + _RANGE_SLACK_BYTES,
-            is_allowed=(lambda _: True) if private_addresses else is_public,
-        )
-        self._places = PlaceReader(home, ranges, body_max_bytes=body_max_bytes)
+        web = Web((lambda _: True) if private_addresses else is_public)
+        away = elsewhere(web, remotes or {}, replay_url, petabox_url)
+        self._places = PlaceReader(home, away, body_max_bytes=body_max_bytes)
 
     def read(self, place: Place) -> Payload:
         """The body at `place`, codings undone; as the port says."""

@@ -1,73 +1,70 @@
-"""Payloads out of places on this machine: whole files, WARC records, members of ZIP files."""
+"""Payloads out of places: on this machine whole files, WARC records and members of ZIP files; elsewhere."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from fonds.formats.coding import decode_body
-from fonds.formats.warc import read_record
 from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, PermanentError, TransientError
-from fonds.stores.archive.ranges import RangeReader, is_url
+from fonds.stores.archive.elsewhere import Elsewhere
 from fonds.stores.archive.standing import StandingReaders
 from fonds.stores.archive.zips import ZipReader
 
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
 _UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENXIO, errno.EINVAL})
 _GZIP_MAGIC = b"\x1f\x8b\x08"
+_USER = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 class PlaceReader:
     """Reads the body at any place; relative paths lie below `home`. Safe for several threads."""
 
-    def __init__(self, home: Path, ranges: RangeReader, *, body_max_bytes: int) -> None:
+    def __init__(self, home: Path, elsewhere: Elsewhere, *, body_max_bytes: int) -> None:
         self._home = home
-        self._ranges = ranges
+        self._elsewhere = elsewhere
         self._zips = ZipReader()
         self._standing = StandingReaders()
         self._body_max_bytes = body_max_bytes
 
     def read(self, place: Place) -> Payload:
-        """As the port Archive says; every message names the place."""
+        """As the port Archive says; every message names the place, without a URL's user."""
         try:
             return self._read(place)
         except PermanentError as fault:
-            raise type(fault)(fault.reason, f"{place}: {fault.detail}") from fault
+            raise type(fault)(fault.reason, f"{_shown(place)}: {fault.detail}") from fault
         except (TransientError, OSError) as fault:
-            raise TransientError(f"{place}: {fault}") from fault
+            raise TransientError(f"{_shown(place)}: {fault}") from fault
 
     def close(self) -> None:
         """Close files that were left open to be read on from; the next read opens them anew."""
         self._standing.close()
 
     def _read(self, place: Place) -> Payload:
-        if is_url(place.path):
-            return self._read_url(place)
+        if self._elsewhere.holds(place):
+            payload = self._elsewhere.read(place, self._body_max_bytes)
+        else:
+            payload = self._read_here(place)
+        if place.kind in (PlaceKind.WARC, PlaceKind.REPLAY):
+            return payload
+        return replace(payload, body=_unpacked(payload.body, self._body_max_bytes))
+
+    def _read_here(self, place: Place) -> Payload:
         path = self._path(place.path)
         if place.kind is PlaceKind.WARC:
             return self._standing.read(open_regular(path), place.offset, self._body_max_bytes)
         with open_regular(path) as stream:
             if place.kind is PlaceKind.ZIP:
-                packed = self._zips.read(stream, place.member or "", self._body_max_bytes)
-            else:
-                packed = Payload(_read_whole(stream, self._body_max_bytes))
-            return replace(packed, body=_unpacked(packed.body, self._body_max_bytes))
-
-    def _read_url(self, place: Place) -> Payload:
-        if place.kind is not PlaceKind.WARC:
-            raise PermanentError(
-                Reason.UNREADABLE_SOURCE,
-                "only WARC records can be read from a URL; download it first",
-            )
-        with self._ranges.open(place.path, place.offset, place.size_bytes) as stream:
-            return read_record(stream, place.offset, body_max_bytes=self._body_max_bytes)
+                return self._zips.read(stream, place.member or "", self._body_max_bytes)
+            return Payload(_read_whole(stream, self._body_max_bytes))
 
     def _path(self, path: str) -> Path:
         whole = self._home / path
@@ -99,6 +96,10 @@ def open_regular(path: Path) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _shown(place: Place) -> str:
+    return _USER.sub("", str(place))
 
 
 def _check_regular(mode: int) -> None:

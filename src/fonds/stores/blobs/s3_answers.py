@@ -28,11 +28,17 @@ _PASSING_CODES = frozenset(
 )
 _PASSING_STATUSES = frozenset({408, 425, 429})
 _DENIED_STATUSES = frozenset({401, 403})
+_ABSENT_CODES = frozenset({None, "NoSuchKey", "NotFound"})
 
 
 def is_absent(error: Exception) -> bool:
-    """Whether there is no such blob; without a bucket there is more to say than that."""
-    return isinstance(error, FileNotFoundError) and _code(str(error)) != _NO_BUCKET
+    """Whether there is no such blob; of a missing bucket or user there is more to say than that."""
+    return isinstance(error, FileNotFoundError) and _code(str(error)) in _ABSENT_CODES
+
+
+def code_of(error: Exception) -> str | None:
+    """The error code of S3 in a server's answer; None when it gives none."""
+    return _code(str(error))
 
 
 def explain(error: Exception, address: S3Address) -> FondsError:

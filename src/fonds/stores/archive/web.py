@@ -1,0 +1,197 @@
+"""GET requests over http(s) to allowed addresses only: each redirect is judged anew, as is each address.
+
+Source: RFC 9110, section 15 (status codes).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import certifi
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError, TransientError
+
+_PORTS = {"http": 80, "https": 443}
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_REDIRECTS_MAX = 5
+_PIECE_BYTES = 64 * 1024
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MISSING = frozenset({404, 410})
+_PASSING = frozenset({408, 425, 429})
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address belongs to the public internet, also behind its IPv6 disguises."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
+        if ip in _NAT64:
+            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(str(inner))
+    return ip.is_global and not ip.is_multicast
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """The IP addresses of a host. Raises OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def check_status(status: int, wanted: int) -> None:
+    """Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) or TransientError unless it is `wanted`."""
+    if status == wanted:
+        return
+    told = f"the server answers {status}"
+    if status in _MISSING:
+        raise PermanentError(Reason.MISSING_SOURCE, told)
+    if status >= 500 or status in _PASSING:
+        raise TransientError(told)
+    raise PermanentError(Reason.UNREADABLE_SOURCE, told)
+
+
+def follow_any(headers: Mapping[str, str], url: str) -> bool:
+    """Follow every redirect there is."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answers; `url` is the address that did so in the end. Header names in any case."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    _response: urllib3.BaseHTTPResponse = field(repr=False)
+    _deadline: float = field(repr=False)
+
+    def read(self, size_max: int) -> bytes:
+        """At most so many bytes of the body, its content codings left as they are.
+
+        Raises TransientError when the connection breaks off, or the time is over.
+        """
+        body = bytearray()
+        try:
+            while len(body) < size_max and (piece := self._piece(size_max - len(body))):
+                body += piece
+                if time.monotonic() > self._deadline:
+                    raise TransientError("the server sends too slowly")
+        except (HTTPError, HTTPException, OSError) as error:
+            raise TransientError(f"the connection broke off: {error}") from error
+        return bytes(body)
+
+    def _piece(self, size_max: int) -> bytes:
+        return self._response.read(min(_PIECE_BYTES, size_max), decode_content=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """The web as places may use it. `is_allowed` judges each IP address a connection would go to."""
+
+    is_allowed: Callable[[str], bool] = is_public
+    resolve: Callable[[str, int], Sequence[str]] = resolve
+    connect_s: float = 10.0
+    read_s: float = 30.0
+
+    @contextmanager
+    def get(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        total_s: float,
+        follows: Callable[[Mapping[str, str], str], bool] = follow_any,
+    ) -> Iterator[Answer]:
+        """The answer at the end of all redirects, to be read within `total_s`; its status is not judged.
+
+        `follows(headers, url)` says whether to go on to `url`; the redirect is the answer if not.
+        Raises PermanentError (UNREADABLE_SOURCE) and TransientError.
+        """
+        deadline = time.monotonic() + total_s
+        for _ in range(_REDIRECTS_MAX + 1):
+            response = self._request(_split(url), headers)
+            try:
+                target = _target(url, response)
+                if target is None or not follows(response.headers, target):
+                    yield Answer(url, response.status, response.headers, response, deadline)
+                    return
+            finally:
+                response.close()
+            url = target
+        raise PermanentError(Reason.UNREADABLE_SOURCE, f"more than {_REDIRECTS_MAX} redirects")
+
+    def _request(self, parts: SplitResult, more: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
+        host, port, address = self._resolved(parts)
+        timeout = urllib3.Timeout(connect=self.connect_s, read=self.read_s)
+        if parts.scheme == "https":
+            pool: urllib3.HTTPConnectionPool = urllib3.HTTPSConnectionPool(
+                address,
+                port,
+                timeout=timeout,
+                server_hostname=host,
+                assert_hostname=host,
+                ca_certs=certifi.where(),
+            )
+        else:
+            pool = urllib3.HTTPConnectionPool(address, port, timeout=timeout)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = {
+            "Host": parts.netloc.rpartition("@")[2],
+            "Accept-Encoding": "identity",
+            "User-Agent": "Fonds",
+            **more,
+        }
+        try:
+            return pool.urlopen(
+                "GET", target, headers=headers, redirect=False, retries=False, preload_content=False
+            )
+        except (HTTPError, HTTPException, OSError) as error:
+            raise TransientError(f"{host} does not answer: {error}") from error
+
+    def _resolved(self, parts: SplitResult) -> tuple[str, int, str]:
+        """Host, port and the IP address to connect to; every address of the host must be allowed."""
+        host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+        try:
+            addresses = self.resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            raise TransientError(f"the name {host} cannot be resolved: {error}") from error
+        if not addresses or not all(self.is_allowed(address) for address in addresses):
+            raise PermanentError(
+                Reason.UNREADABLE_SOURCE,
+                f"{host} is a private address; set private_addresses=true to read it",
+            )
+        return host, port, addresses[0]
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not parts.netloc.isascii():
+        raise PermanentError(Reason.UNREADABLE_SOURCE, f"not a usable http(s) URL: {url[:200]!r}")
+    return parts
+
+
+def _target(url: str, response: urllib3.BaseHTTPResponse) -> str | None:
+    """Where a redirect leads; None for any other answer."""
+    location = response.headers.get("location")
+    if response.status not in _REDIRECTS or location is None:
+        return None
+    try:
+        return urljoin(url, location)
+    except ValueError as error:
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE, f"the server redirects to no URL: {location[:200]!r}"
+        ) from error

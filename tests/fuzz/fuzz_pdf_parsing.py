@@ -1,0 +1,188 @@
+"""Fuzzes what Fonds itself parses around the PDF libraries, and checks what each result promises.
+
+    python tests/fuzz/seeds.py SEEDS
+    python tests/fuzz/fuzz_pdf_parsing.py FOUND SEEDS -max_total_time=600
+
+The first byte of an input names the target, the rest is its data. New inputs go to FOUND, the input
+of a crash to the current folder. `docs/howto/fuzz.md` says how to set it up; `atheris` is no
+dependency of Fonds.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from datetime import datetime
+
+import atheris
+
+with atheris.instrument_imports(include=["fonds"]):
+    import msgspec
+
+    from fonds.extract.pdf.info import read_structure
+    from fonds.extract.pdf.strings import (
+        clean_text,
+        date_to_iso,
+        decode_text_string,
+        storable_text,
+    )
+    from fonds.extract.pdf.text import count_words, normalise_page
+    from fonds.extract.pdf.trailer import looks_like_pdf, scan_trailer, without_junk
+    from fonds.extract.pdf.traits import TRAIT_NAMES
+    from fonds.formats.envelope import decode, encode
+    from fonds.model.errors import DamagedInputError
+    from fonds.model.pdf import PdfText
+
+HEX_PAIRS = re.compile(r"(?:[0-9a-f]{2})+")
+VERSION = re.compile(r"\d{1,2}\.\d{1,2}", re.ASCII)
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+NOT_STORABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+XMP_MAX_BYTES = 100_000
+
+
+class BrokenPromiseError(Exception):
+    """A result that is not what the function's docstring says."""
+
+
+def holds(truth: bool, promise: str, found: object = None) -> None:
+    """Raise BrokenPromiseError unless `truth`; `assert` would be gone under -O."""
+    if not truth:
+        raise BrokenPromiseError(f"{promise}: {found!r}"[:2_000])
+
+
+def check_id(found: str | None) -> None:
+    holds(found is None or HEX_PAIRS.fullmatch(found) is not None, "an id is hex pairs", found)
+
+
+def check_version(found: str | None) -> None:
+    holds(found is None or VERSION.fullmatch(found) is not None, "a version is N.N", found)
+
+
+def check_storable(text: str) -> None:
+    holds(NOT_STORABLE.search(text) is None, "a text can be stored", text)
+    text.encode("utf-8")
+
+
+def check_trailer(data: bytes) -> None:
+    found = scan_trailer(data)
+    check_version(found.pdf_version)
+    check_id(found.permanent_id)
+    check_id(found.update_id)
+    pages = found.page_count
+    holds(pages is None or found.linearized, "only a linearized file counts its pages", found)
+    holds(pages is None or 0 <= pages < 10**7, "a count of pages is one", found)
+
+
+def check_junk(data: bytes) -> None:
+    rest = without_junk(data)
+    holds(data.endswith(rest), "what is left is the end of what was there")
+    holds(rest == data or rest.startswith(b"%PDF-"), "only junk before the header goes", rest[:20])
+    holds(without_junk(rest) == rest, "no junk is left")
+    holds(looks_like_pdf(rest) or not looks_like_pdf(data), "a PDF stays one")
+
+
+def check_text_string(data: bytes) -> None:
+    text = decode_text_string(data)
+    check_storable(text)
+    holds(text == text.strip(), "a text has no blanks around it", text)
+    holds(clean_text(text) == text, "a text is clean", text)
+    check_date(text)
+
+
+def check_date(text: str) -> None:
+    iso = date_to_iso(text)
+    if iso == text:
+        return
+    holds(ISO_DATE.fullmatch(iso) is not None, "a date is ISO 8601 in UTC", iso)
+    holds(datetime.fromisoformat(iso).utcoffset() is not None, "a date parses back", iso)
+    holds(date_to_iso(iso) == iso, "a date once read stays", iso)
+
+
+def check_dates(data: bytes) -> None:
+    check_date(data.decode("latin-1"))
+    check_date(as_utf16(data))
+
+
+def check_cleaning(data: bytes) -> None:
+    text = as_utf16(data)
+    stored = storable_text(text)
+    check_storable(stored)
+    holds(storable_text(stored) == stored, "what is storable stays as it is", stored)
+    cleaned = clean_text(text)
+    check_storable(cleaned)
+    holds(clean_text(cleaned) == cleaned, "what is clean stays as it is", cleaned)
+
+
+def check_page(data: bytes) -> None:
+    page = normalise_page(as_utf16(data))
+    check_storable(page)
+    holds(normalise_page(page) == page, "a plain page stays as it is", page)
+    counted = count_words(page)
+    holds(counted.whitespace == len(page.split()), "runs between blanks are counted", counted)
+    holds(counted.words <= len(page), "no word without a character", (counted, page))
+    has_word = any(one.isalnum() for one in page)
+    holds(counted.words > 0 or not has_word, "letters make words", (counted, page))
+    if page.isascii():
+        holds(counted.words == counted.whitespace, "in ASCII both counts agree", (counted, page))
+
+
+def check_structure(data: bytes) -> None:
+    found = read_structure(data, xmp_max_bytes=XMP_MAX_BYTES)
+    holds(found.extra.keys() >= set(TRAIT_NAMES), "every trait is named", found.extra.keys())
+    check_id(found.extra["permanent_id"])
+    check_id(found.extra["update_id"])
+    check_version(found.extra["pdf_version"])
+    for name, text in (found.info or {}).items():
+        check_storable(name)
+        check_storable(text)
+    if found.meta_xml is not None:
+        check_storable(found.meta_xml)
+        holds(found.meta_xml != "", "no XMP is None")
+    if found.error is not None:
+        holds(found.info is None and found.meta_xml is None, "nothing stands beside an error")
+    msgspec.json.encode(found.extra)
+
+
+def check_envelope(data: bytes) -> None:
+    try:
+        payload = decode(data, PdfText, "")
+    except DamagedInputError:
+        return
+    again = decode(encode(payload), PdfText, "")
+    holds(again == payload, "a message comes back as it was sent", payload)
+
+
+def as_utf16(data: bytes) -> str:
+    """Any text a native library could hand over, lone surrogates too."""
+    return data[: len(data) & ~1].decode("utf-16-le", "surrogatepass")
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "t": check_trailer,
+    "j": check_junk,
+    "s": check_text_string,
+    "d": check_dates,
+    "c": check_cleaning,
+    "p": check_page,
+    "i": check_structure,
+    "e": check_envelope,
+}
+
+
+def check_one(data: bytes) -> None:
+    """Check the target the first byte names; a byte that names none picks one all the same."""
+    if not data:
+        return
+    names = sorted(TARGETS)
+    name = chr(data[0])
+    TARGETS.get(name, TARGETS[names[data[0] % len(names)]])(data[1:])
+
+
+def main() -> None:
+    atheris.Setup(sys.argv, check_one)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

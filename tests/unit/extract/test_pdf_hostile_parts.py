@@ -1,0 +1,65 @@
+"""Parts of hostile PDFs that fuzzing and variations brought up: each costs little, and only itself."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from fixtures.pdfs import plain_objects, raw_pdf
+from fonds.extract.pdf.info import read_structure
+from fonds.extract.pdf.trailer import scan_trailer
+
+MEMORY_MAX_BYTES = 20 * 2**20
+
+
+def of_kids(count: int) -> bytes:
+    """A form whose field is its own kid, `count` times over."""
+    objects = plain_objects()
+    objects[0] = b"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[6 0 R]>>>>"
+    return raw_pdf([*objects, b"<</T(a)/Kids[" + b"6 0 R " * count + b"]>>"])
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (rb"(\8)", "38"),
+        (rb"(\9a)", "3961"),
+        (rb"(\08)", "0038"),
+        (rb"(\128)", "0a38"),
+        (rb"(\400)", "00"),
+        (rb"(\q)", "71"),
+    ],
+)
+def test_a_backslash_before_what_is_no_octal_digit_means_nothing(
+    written: bytes, meant: str
+) -> None:
+    found = scan_trailer(b"trailer<</ID[" + written + b"(b)]>>")
+    assert (found.permanent_id, found.update_id) == (meant, "62")
+
+
+def test_a_file_no_reader_opens_keeps_its_odd_ids() -> None:
+    found = read_structure(rb"%PDF-1.4 trailer<</ID[(\8)(\9)]>>", xmp_max_bytes=1)
+    assert found.error is not None
+    assert (found.extra["permanent_id"], found.extra["update_id"]) == ("38", "39")
+
+
+def test_fields_that_have_themselves_as_kids_thousandfold_fill_no_memory() -> None:
+    data = of_kids(2_000)
+    tracemalloc.start()
+    try:
+        found = read_structure(data, xmp_max_bytes=1)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.extra["form_field_count"] is None
+    assert found.extra["javascript"] is False
+    assert peak_bytes < MEMORY_MAX_BYTES
+
+
+def test_a_kid_that_is_null_is_no_field() -> None:
+    objects = plain_objects()
+    objects[0] = b"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[null 6 0 R null 7 0 R]>>>>"
+    data = raw_pdf([*objects, b"<</T(a)/Kids[null 7 0 R]>>", b"<</T(b)>>"])
+    found = read_structure(data, xmp_max_bytes=1)
+    assert found.extra["form_field_count"] == 3

@@ -1,0 +1,139 @@
+"""JSON lines that say where files are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.extract.container import Container, container
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.sources.paths import PathSource
+
+SHA1 = "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12"
+BASE32 = "F7KODRT2FUUPZ3MET3Q3W5XHHENZH2YS"
+CDX = {
+    "sha1hex": SHA1,
+    "url": "http://example.org/a.pdf",
+    "datetime": "20200102030405",
+    "mimetype": "application/pdf",
+    "warc_path": "crawl/a.warc.gz",
+    "warc_offset": 0,
+    "warc_csize": 812,
+}
+
+
+def read(tmp_path: Path, *lines: Any, base: str = "", packed: bool = False) -> list[Capture]:
+    text = "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines)
+    path = tmp_path / "tasks.jsonl"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    source = PathSource([path], tmp_path / "home", "default", base)
+    (row,) = source.inputs()
+    assert row.kind == "tasks"
+    return [one for one in source.captures(row) if isinstance(one, Capture)]
+
+
+def test_a_cdx_object_is_a_record_of_a_warc_also_at_its_very_beginning(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, CDX, base="/archive")
+    assert found.place == Place(PlaceKind.WARC, "/archive/crawl/a.warc.gz", 0, 812)
+    assert (found.url, found.datetime14) == ("http://example.org/a.pdf", "20200102030405")
+    assert (found.mime, found.digest, found.damage) == ("application/pdf", BASE32, None)
+
+
+def test_a_base_may_be_a_server_or_a_bucket(tmp_path: Path) -> None:
+    for base in ("https://warcs.example/x/", "s3://bucket/x"):
+        (found,) = read(tmp_path, CDX, base=base)
+        assert found.place.path == f"{base.rstrip('/')}/crawl/a.warc.gz"
+
+
+def test_without_a_warc_the_web_archive_is_asked(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, {**CDX, "warc_path": None})
+    assert found.place == Place(PlaceKind.REPLAY, "20200102030405/http://example.org/a.pdf")
+
+
+@pytest.mark.parametrize("names", [("item", "path"), ("petabox_item", "petabox_path")])
+def test_a_petabox_object_names_item_and_path(tmp_path: Path, names: tuple[str, str]) -> None:
+    task = {names[0]: "an-item", names[1]: "a b/c.pdf", "sha1hex": SHA1}
+    (found,) = read(tmp_path, task)
+    assert found.place == Place(PlaceKind.PETABOX, "an-item/a b/c.pdf")
+    assert found.url == "https://archive.org/download/an-item/a%20b/c.pdf"
+
+
+def test_a_local_file_is_looked_for_beside_the_list_and_nowhere_else(tmp_path: Path) -> None:
+    inside, outside, above = read(
+        tmp_path, {"path": "papers/x.pdf", "sha1hex": SHA1},
+        {"path": "/etc/passwd", "sha1hex": SHA1}, {"path": "../../y.pdf", "sha1hex": SHA1},
+    )  # fmt: skip
+    assert inside.place == Place(PlaceKind.FILE, str(tmp_path / "papers/x.pdf"))
+    assert outside.place.path == str(tmp_path / "etc/passwd")
+    assert above.place.path == str(tmp_path / "y.pdf")
+
+
+def test_a_message_of_another_system_is_read_by_its_source(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, {"sha1hex": SHA1, "status": "x", "source": {**CDX, "sha1hex": None}})
+    assert found.place.kind is PlaceKind.WARC
+    assert found.url == CDX["url"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{broken", "not JSON"),
+        ('["a list"]', "not a JSON object"),
+        ({"sha1hex": SHA1, "mimetype": "x"}, "no place"),
+        ({**CDX, "warc_offset": -1}, "warc_offset"),
+        ({**CDX, "warc_offset": "12"}, "warc_offset"),
+        ({**CDX, "datetime": "2020"}, "14-digit"),
+        ({**CDX, "sha1hex": "zz"}, "no SHA-1"),
+        ({**CDX, "url": 7}, "url is no text"),
+        ({**CDX, "warc_path": "../.."}, "names no file"),
+    ],
+)
+def test_a_line_that_is_none_is_accounted_for_and_the_next_is_read(
+    tmp_path: Path, line: Any, told: str
+) -> None:
+    bad, good = read(tmp_path, line, CDX)
+    assert (bad.damage_reason, told in (bad.damage or "")) == (Reason.BAD_INDEX_LINE, True)
+    assert "line 1" in (bad.damage or "")
+    assert good.damage is None
+
+
+def test_packed_lists_are_read_and_a_cut_one_says_where(tmp_path: Path) -> None:
+    assert len(read(tmp_path, CDX, CDX, packed=True)) == 2
+    path = tmp_path / "tasks.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+    source = PathSource([path], tmp_path / "home", "default", "")
+    (row,) = source.inputs()
+    found = [one for one in source.captures(row) if isinstance(one, Capture)]
+    assert found[-1].damage_reason is Reason.DAMAGED_RECORD
+
+
+def test_reading_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    read(tmp_path, CDX, CDX, CDX)
+    source = PathSource([tmp_path / "tasks.jsonl"], tmp_path / "home", "default", "")
+    (row,) = source.inputs()
+    whole = [one for one in source.captures(row) if isinstance(one, Capture)]
+    rest = [one for one in source.captures(replace(row, position=1)) if isinstance(one, Capture)]
+    assert rest == whole[1:]
+
+
+def test_other_json_lines_are_no_tasks() -> None:
+    assert container(json.dumps(CDX).encode()) is Container.TASKS
+    assert container(b'{"title": "a page", "text": "words"}\n') is None
+    assert container(b"{}\n") is None
+
+
+@given(
+    st.dictionaries(st.sampled_from(sorted(CDX)), st.none() | st.integers() | st.text(max_size=20))
+)
+def test_whatever_a_line_says_it_is_one_capture(task: dict[str, Any]) -> None:
+    with TemporaryDirectory() as folder:
+        assert len(read(Path(folder), task, *[CDX] * 3)) == 4

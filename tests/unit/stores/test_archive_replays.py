@@ -1,0 +1,172 @@
+"""Captures replayed by a web archive: a real server on this machine answers as one."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.answering import Answering, Given, answering
+from fonds.model.archive import Payload
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError, TransientError
+from fonds.stores.archive.local import LocalArchive
+from fonds.stores.archive.replays import Replays
+from fonds.stores.archive.web import Web
+
+URL = "http://example.org/a.pdf"
+CAPTURE = f"20200101000000/{URL}"
+AT = f"/web/20200101000000id_/{URL}"
+PDF = b"%PDF-1.4 a paper"
+MEMENTO = {"Memento-Datetime": "Wed, 01 Jan 2020 00:00:00 GMT"}
+TEMPLATE = "http://archive.example/web/{timestamp}id_/{url}"
+
+
+@pytest.fixture
+def server() -> Iterator[Answering]:
+    with answering() as state:
+        yield state
+
+
+@pytest.fixture
+def replay(server: Answering, tmp_path: Path) -> Callable[..., Payload]:
+    archive = LocalArchive(
+        tmp_path,
+        body_max_bytes=100_000,
+        private_addresses=True,
+        replay_url=server.url + "/web/{timestamp}id_/{url}",
+    )
+    return lambda path=CAPTURE: archive.read(Place(PlaceKind.REPLAY, path))
+
+
+def moved(target: str, **headers: str) -> Given:
+    return Given(302, headers={"Location": target, **headers})
+
+
+def test_a_capture_is_replayed_with_the_headers_it_had(replay, server) -> None:
+    head = {**MEMENTO, "Content-Type": "application/pdf", "X-Archive-Orig-Server": "Old/1.0"}
+    server.answers[AT] = Given(body=PDF, headers=head)
+    payload = replay()
+    assert payload.body == PDF
+    assert payload.http is not None
+    assert (payload.http.status, payload.http.status_line) == (200, "HTTP/1.1 200 OK")
+    assert payload.http.get("content-type") == "application/pdf"
+    assert payload.http.get("server") == "Old/1.0"
+    assert payload.http.get("memento-datetime") is None
+    assert payload.warc_headers["WARC-Date"] == "2020-01-01T00:00:00Z"
+
+
+def test_a_coding_of_the_replay_is_undone(replay, server) -> None:
+    server.answers[AT] = Given(body=gzip.compress(PDF), headers={"Content-Encoding": "gzip"})
+    assert replay().body == PDF
+
+
+def test_another_time_of_the_same_url_is_taken_and_said(replay, server) -> None:
+    server.answers[AT] = moved("/web/20190506070809id_/https://www.example.org/a.pdf")
+    server.answers["/web/20190506070809id_/https://www.example.org/a.pdf"] = Given(body=PDF)
+    payload = replay()
+    assert payload.body == PDF
+    assert payload.warc_headers["WARC-Date"] == "2019-05-06T07:08:09Z"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/web/20200101000000id_/http://example.org/login",
+        "/web/20200101000000/http://example.org/a.pdf",
+        "/account/login",
+        "http://example.org/a.pdf",
+        "ftp://127.0.0.1/web/20200101000000id_/http://example.org/a.pdf",
+    ],
+)
+def test_a_redirect_to_anything_else_is_not_followed(target, replay, server) -> None:
+    server.answers[AT] = moved(target)
+    with pytest.raises(PermanentError) as raised:
+        replay()
+    assert raised.value.reason is Reason.UNREADABLE_SOURCE
+    assert len(server.asked) == 1
+
+
+def test_a_capture_of_a_redirect_is_itself_the_answer(replay, server) -> None:
+    target = "/web/20200101000000id_/https://example.org/a.pdf"
+    server.answers[AT] = moved(target, **MEMENTO)
+    payload = replay()
+    assert payload.http is not None
+    assert payload.http.status == 302
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", [404, 403, 503])
+def test_a_captured_status_is_that_of_the_capture(status: int, replay, server) -> None:
+    server.answers[AT] = Given(status, b"sorry", MEMENTO)
+    payload = replay()
+    assert payload.http is not None
+    assert payload.http.status == status
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (404, Reason.MISSING_SOURCE),
+        (403, Reason.UNREADABLE_SOURCE),
+        (451, Reason.UNREADABLE_SOURCE),
+        (204, Reason.UNREADABLE_SOURCE),
+    ],
+)
+def test_a_status_of_the_archives_own_is_a_permanent_fault(status, reason, replay, server) -> None:
+    server.answers[AT] = Given(status)
+    with pytest.raises(PermanentError) as raised:
+        replay()
+    assert raised.value.reason is reason
+    assert CAPTURE in str(raised.value)
+
+
+@pytest.mark.parametrize("given_", [Given(429), Given(503), Given(500), Given(body=b"x", cut=5)])
+def test_an_archive_that_cannot_just_now_is_a_passing_fault(given_, replay, server) -> None:
+    server.answers[AT] = given_
+    with pytest.raises(TransientError, match="20200101000000"):
+        replay()
+
+
+def test_the_original_url_keeps_its_query_and_escapes_and_loses_its_fragment(
+    replay, server
+) -> None:
+    asked = "/web/20200101000000id_/http://example.org/a%20b/%C3%A4?q=1&r=x%2Fy"
+    server.answers[asked] = Given(body=PDF)
+    assert replay("20200101000000/http://example.org/a b/ä?q=1&r=x%2Fy#page=2").body == PDF
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", URL, "2020/http://a/", "20200101000000/", "20200101000000/http://a/\udc00", "/etc/passwd"],
+)
+def test_what_is_no_capture_is_not_asked_for(path: str, replay, server) -> None:
+    with pytest.raises(PermanentError) as raised:
+        replay(path)
+    assert raised.value.reason is Reason.UNREADABLE_SOURCE
+    assert server.asked == []
+
+
+def test_a_private_archive_is_refused_unless_allowed(server, tmp_path) -> None:
+    closed = LocalArchive(tmp_path, replay_url=server.url + "/{timestamp}/{url}")
+    with pytest.raises(PermanentError, match="private address"):
+        closed.read(Place(PlaceKind.REPLAY, CAPTURE))
+    assert server.asked == []
+
+
+@given(st.from_regex(r"[0-9]{14}", fullmatch=True), st.text(min_size=1))
+def test_a_replay_asks_nobody_but_the_archive(timestamp: str, url: str) -> None:
+    asked: list[str] = []
+
+    def note(host: str, port: int) -> list[str]:
+        asked.append(host)
+        raise OSError("no name is known here")
+
+    with pytest.raises((PermanentError, TransientError)):
+        Replays(Web(resolve=note), TEMPLATE).read(f"{timestamp}/{url}", 1000)
+    assert set(asked) <= {"archive.example"}

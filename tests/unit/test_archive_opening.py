@@ -1,0 +1,71 @@
+"""What the settings say of places elsewhere, when the archive of a home is opened."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from fonds.config import Settings, load_settings
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.errors import ConfigurationError, PermanentError
+from fonds.wiring import backends
+
+OBJECTS = "fonds.stores.blobs.s3_objects"
+PLACE = Place(PlaceKind.FILE, "s3://crawls/a.pdf")
+
+
+def test_the_library_of_s3_is_imported_only_for_a_place_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, OBJECTS, None)
+    archive = backends.open_archive(tmp_path, Settings())
+    with pytest.raises(PermanentError, match=r"pip install 'fonds\[s3\]'"):
+        archive.read(PLACE)
+
+
+def test_an_s3_url_without_its_library_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, OBJECTS, None)
+    with pytest.raises(ConfigurationError, match="pip install") as told:
+        backends.open_archive(tmp_path, Settings(s3_url="s3://key:hidden@host:9000"))
+    assert "hidden" not in str(told.value)
+
+
+@pytest.mark.parametrize("url", ["s3://key:hidden@", "ftp://key:hidden@host", "key:hidden"])
+def test_an_s3_url_that_cannot_be_understood_stops_at_once(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="s3_url"):
+        backends.open_archive(tmp_path, Settings(s3_url=url))
+    assert "hidden" not in repr(Settings(s3_url=url))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"replay_url": "https://web.example/web/"},
+        {"replay_url": "https://web.example/{url}/{timestamp}"},
+        {"replay_url": "ftp://web.example/{timestamp}/{url}"},
+        {"replay_url": "https://web.example/{timestamp}?u={url}"},
+        {"replay_url": "https://{timestamp}.example/{url}"},
+        {"petabox_url": "https://petabox.example/{path}"},
+        {"petabox_url": "https://petabox.example/{item}{path}"},
+    ],
+)
+def test_a_template_that_could_not_be_filled_in_is_refused(
+    setting: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(setting))):
+        load_settings(tmp_path, setting)
+
+
+def test_a_template_may_be_empty_or_of_another_archive(tmp_path: Path) -> None:
+    load_settings(tmp_path, {"replay_url": "", "petabox_url": ""})
+    load_settings(
+        tmp_path,
+        {
+            "replay_url": "http://127.0.0.1:8080/all/{timestamp}id_/{url}",
+            "petabox_url": "https://archive.org/download/{item}/{path}",
+        },
+    )
