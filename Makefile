@@ -64,6 +64,8 @@ corpus: $(VENV)/.dev ## the whole of ../shared/corpus, with counts and rates
 
 bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one run
 	$(BIN)/python scripts/bench.py
+	$(BIN)/python scripts/bench_pdf.py
+	$(BIN)/python scripts/bench_hostile.py
 
 lock: ## renew the locked dependencies (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in -o requirements/run.txt

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,8 @@ class SqliteQueue:
         self._lease_s = lease_s
         self._clock = clock
         self._arrived = threading.Condition()
-        self._arrivals = 0
+        self._arrivals: Counter[int] = Counter()
+        self._places: dict[str, int] = {}
         self._owner: tuple[int, int] | None = None
         self._watched_at_s = 0.0
         self._settles = 0
@@ -64,27 +66,27 @@ class SqliteQueue:
             return
         with self._file.writing() as connection:
             if delay_s > 0:
-                target = rows.delay_target(connection, address)
-                rows.insert(connection, [target], messages, self._clock() + delay_s)
+                targets = [rows.delay_target(connection, address)]
+                rows.insert(connection, targets, messages, self._clock() + delay_s)
             else:
-                rows.insert(connection, rows.put_targets(connection, address), messages, 0.0)
-        self._announce()
+                targets = rows.put_targets(connection, address)
+                rows.insert(connection, targets, messages, 0.0)
+        self._announce(targets)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """Messages in the order they were put; those given back keep their place."""
         ends_at_s = time.monotonic() + wait_s
         pause_s = POLL_FIRST_S
         while True:
-            arrivals = self._arrivals
-            if found := self._take(address, count_max):
+            arrivals = self._arrived_at(address)
+            if found := self._take(address, count_max, first=pause_s == POLL_FIRST_S):
                 return found
             left_s = ends_at_s - time.monotonic()
             if left_s <= 0:
                 return []
             with self._arrived:
                 # Puts of this process wake us; those of others are looked for, ever less often.
-                if self._arrivals == arrivals:
-                    self._arrived.wait(min(pause_s, left_s))
+                self._wait(address, arrivals, min(pause_s, left_s))
             pause_s = min(pause_s * 2, POLL_LONGEST_S)
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
@@ -105,7 +107,7 @@ class SqliteQueue:
         receipts = [_receipt(one) for one in deliveries]
         with self._file.writing(durable=False) as connection:
             rows.give_back(connection, [(one.seq, one.address, one.owner) for one in receipts])
-        self._announce()
+        self._announce({one.address for one in receipts})
 
     def depth(self, subscription: Subscription) -> Depth:
         """Exact, as of one moment."""
@@ -120,19 +122,27 @@ class SqliteQueue:
             self._owner = None
         self._file.close()
 
-    def _announce(self) -> None:
+    def _announce(self, places: Iterable[int]) -> None:
         with self._arrived:
-            self._arrivals += 1
+            self._arrivals.update(places)
             self._arrived.notify_all()
 
-    def _take(self, address: str, count_max: int) -> list[Delivery]:
+    def _wait(self, address: str, arrivals: int, wait_s: float) -> None:
+        self._arrived.wait_for(lambda: self._arrived_at(address) != arrivals, wait_s)
+
+    def _arrived_at(self, address: str) -> int:
+        """How often something was put to the address here; 0 until it was looked at first."""
+        return self._arrivals[self._places.get(address, 0)]
+
+    def _take(self, address: str, count_max: int, *, first: bool) -> list[Delivery]:
         now = self._clock()
         with self._file.reading() as connection:
-            place = rows.own_address(connection, address)
+            place = self._places[address] = rows.own_address(connection, address)
             ready = rows.is_ready(connection, place, now)
             overdue = rows.has_overdue(connection, now)
-            # While there is work, the dead are looked for now and then only.
-            registered = [] if ready and self._watched_lately() else rows.owners(connection)
+            # While there is work, and while we wait, the dead are looked for now and then only.
+            spared = (ready or not first) and self._watched_lately()
+            registered = [] if spared else rows.owners(connection)
         gone = [number for number, process in registered if is_gone(process)]
         if not (ready or overdue or gone):
             return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
@@ -25,18 +25,33 @@ REVISIT_MIME = "warc/revisit"
 def read_index(
     path: Path, row: InputRow, collection: str, warc_base: str
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """One capture a line, also for a line that cannot be understood; positions are line numbers.
+    """One capture a line, also for a line that cannot be understood; positions are line numbers."""
+    reader = IndexReader()
+
+    def entry(line: bytes, number: int) -> Capture | None:
+        parsed = reader.parse(line.decode("utf-8", "replace"))
+        if parsed is None:
+            return None
+        return _entry(row, collection, path, number, parsed, warc_base)
+
+    yield from read_lines(path, row, collection, entry)
+
+
+def read_lines(
+    path: Path, row: InputRow, collection: str, entry: Callable[[bytes, int], Capture | None]
+) -> Iterator[Capture | int]:
+    """What `entry` makes of each line and its number (from 0), from `row.position` on.
 
     Where unpacking fails one capture says so, and what follows is lost.
     """
-    reader, number = IndexReader(), 0
+    number = 0
     try:
         with closing(lines_of(path)) as lines:
             for line in lines:
-                parsed = reader.parse(line.decode("utf-8", "replace"))
-                if number >= row.position and parsed is not None:
+                found = entry(line, number)
+                if number >= row.position and found is not None:
                     yield number
-                    yield _entry(row, collection, path, number, parsed, warc_base)
+                    yield found
                 number += 1
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         detail = f"unpacking fails behind line {number}: {error}"

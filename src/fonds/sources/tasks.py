@@ -8,10 +8,7 @@ Source: seed 003 and the work topics of the systems it describes.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,10 +18,9 @@ import msgspec
 
 from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Reason
-from fonds.model.errors import LimitError
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rows import InputRow
-from fonds.sources.indexes import damaged_line, find_below, lines_of
+from fonds.sources.indexes import damaged_line, find_below, read_lines
 
 ITEM_ADDRESS = "https://archive.org/download/{item}/{path}"
 """The public address of a petabox item's file; where its bytes are fetched is a setting."""
@@ -37,19 +33,11 @@ def read_tasks(
 
     Files and WARCs are looked for below `base`, or beside the list.
     """
-    number = 0
-    try:
-        with closing(lines_of(path)) as lines:
-            for line in lines:
-                if number >= row.position and line.strip():
-                    yield number
-                    yield _capture(line, row, collection, path, number, base)
-                number += 1
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        detail = f"unpacking fails behind line {number}: {error}"
-        yield damaged_line(row, collection, path, number, Reason.DAMAGED_RECORD, detail)
-    except LimitError as error:
-        yield damaged_line(row, collection, path, number, error.reason, error.detail)
+
+    def entry(line: bytes, number: int) -> Capture | None:
+        return _capture(line, row, collection, path, number, base) if line.strip() else None
+
+    yield from read_lines(path, row, collection, entry)
 
 
 def _capture(

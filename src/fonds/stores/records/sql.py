@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import URL, Insert, Select
+from sqlalchemy import URL, Connection, Insert, Select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from fonds.model.rows import Row
@@ -73,8 +73,7 @@ class SqlRecords:
         found: list[R] = []
         with translated(self._engine), self._engine.connect() as connection:
             for chunk in _chunks(wanted):
-                query = _select(kind).where(keyed(key_columns(kind), chunk))
-                found.extend(kind(*row) for row in connection.execute(query))
+                found.extend(kind(*row) for row in _with_keys(connection, kind, chunk))
         return found
 
     def find(
@@ -188,6 +187,19 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 def _select(kind: type[Row]) -> Select[Any]:
     return sa.select(*table_of(kind).c)
+
+
+def _with_keys(connection: Connection, kind: type[Row], keys: Sequence[object]) -> Iterable[Any]:
+    if len(kind.KEY) > 1:
+        return connection.execute(_select(kind).where(keyed(key_columns(kind), keys)))
+    return connection.execute(_by_key(kind), {"keys": list(keys)})
+
+
+@cache
+def _by_key(kind: type[Row]) -> Select[Any]:
+    """Made once for each kind: making it takes longer than running it."""
+    (key,) = key_columns(kind)
+    return _select(kind).where(key.in_(sa.bindparam("keys", type_=key.type, expanding=True)))
 
 
 def _refuse_view(kind: type[Row]) -> None:
