@@ -86,7 +86,11 @@ class Reason(StrEnum):
         "the file or WARC it came from cannot be found; --warc-base says where an index's WARCs are",
     )
     UNREADABLE_SOURCE = "unreadable-source", Weight.FAILED, "the file cannot be opened or read"
-    BAD_INDEX_LINE = "bad-index-line", Weight.FAILED, "a CDX line that cannot be understood"
+    BAD_INDEX_LINE = (
+        "bad-index-line",
+        Weight.FAILED,
+        "a line of an index or a list of work that cannot be understood",
+    )
     BROKEN_PDF = "broken-pdf", Weight.FAILED, "the PDF cannot be opened, not even after repair"
     ENCRYPTED_PDF = "encrypted-pdf", Weight.FAILED, "the PDF cannot be opened without its password"
     TIMEOUT = "timeout", Weight.FAILED, "reading it took longer than the limit and was stopped"

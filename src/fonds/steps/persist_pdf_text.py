@@ -152,6 +152,8 @@ def _metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
     xmp = extra.get("xmp") or {}
     said = {"title": xmp.get("title"), "doi": xmp.get("doi"), "authors": xmp.get("authors")}
     small = {key: value for key, value in said.items() if value} | small
+    if small.get("authors") == [small.get("author")]:
+        del small["authors"]
     if extra.get("text_truncated"):
         small["text_truncated"] = True
     counts = extra.get("word_count"), extra.get("word_count_whitespace")

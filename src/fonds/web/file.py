@@ -30,7 +30,21 @@ KEY_MAX_CHARS = 4_096
 FACTS_MAX, FACT_MAX_CHARS = 200, 2_000
 SHOWN_MAX = 50
 # What the extractor found out and keeps beside what the document says of itself.
-MEASURED_KEYS = frozenset({"form", "encrypted", "update_id"})
+MEASURED_KEYS = frozenset(
+    {
+        "encrypted",
+        "fonts_embedded",
+        "form",
+        "javascript",
+        "language",
+        "origin",
+        "page0_rotation",
+        "tagged",
+        "text_truncated",
+        "update_id",
+        "word_count_whitespace",
+    }
+)
 
 LineT = TypeVar("LineT")
 router = APIRouter()
@@ -175,7 +189,7 @@ def _flat(prefix: str, values: Mapping[str, Any], depth: int = 0) -> Iterator[Fa
         if isinstance(value, Mapping) and depth < 4:
             yield from _flat(f"{prefix}{name}.", value, depth + 1)
         elif value not in (None, "", [], {}):
-            shown = str(value)
+            shown = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
             yield Fact(f"{prefix}{name}", cut(shown, FACT_MAX_CHARS))
 
 
