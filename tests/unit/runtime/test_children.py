@@ -24,6 +24,7 @@ from fonds.model.errors import (
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 from fonds.ports import Isolate
 from fonds.runtime.children import ChildLimits, ChildPool
+from fonds.runtime.children.confinement import confined_by
 from fonds.runtime.children.handles import Ending
 from fonds.runtime.children.verdicts import verdict
 
@@ -269,3 +270,8 @@ def test_the_signal_that_ended_a_child_tells_why(
     error = verdict(Ending(number, peak_bytes), LIMITS)
     assert isinstance(error, ChildError)
     assert error.reason is reason
+
+
+def test_a_child_can_say_what_keeps_it_from_the_network(pool: ChildPool) -> None:
+    assert pool(confined_by) in ("no sockets", "an empty network")
+    assert confined_by() != "no sockets"

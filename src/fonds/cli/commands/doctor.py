@@ -89,6 +89,7 @@ def _stores(app: App, settings: Settings) -> Finding:
 
 def _readers(app: App, settings: Settings) -> Finding:
     """Starts an isolated reader and lets it read a page."""
+    from fonds.runtime.children.confinement import confined_by
     from fonds.wiring.pipelines import now
     from fonds.wiring.readers import open_readers
 
@@ -96,7 +97,9 @@ def _readers(app: App, settings: Settings) -> Finding:
     readers = open_readers(app.home / "tmp", settings)
     try:
         found = readers.parse(page, "http://doctor.example/", None, now(), True)
-        return Finding("readers", found.status.reason is None, f"isolated, answered {found.status}")
+        held = readers.pool(confined_by)
+        told = f"answered {found.status}; kept from the network by: {held}"
+        return Finding("readers", found.status.reason is None and held != "nothing", told)
     except FondsError as error:
         return Finding("readers", False, str(error))
     finally:

@@ -12,6 +12,7 @@ import os
 import platform
 import resource
 import signal
+import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,16 @@ def confine(memory_bytes: int) -> bool:
     ):
         _lower(limit, value)
     return _filter_system_calls() or _leave_network()
+
+
+def confined_by() -> str:
+    """What keeps the calling process from the network: `no sockets`, `an empty network`, or `nothing`."""
+    try:
+        socket.socket().close()
+    except PermissionError:
+        return "no sockets"
+    others = [name for _, name in socket.if_nameindex() if name != "lo"]
+    return "nothing" if others else "an empty network"
 
 
 def limit_call(cpu_s: float, used_cpu_s: float, memory_bytes: int) -> None:
