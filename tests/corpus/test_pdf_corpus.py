@@ -10,7 +10,7 @@ import sys
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from io import BytesIO
@@ -230,11 +230,12 @@ def test_the_words_of_ordinary_papers_are_those_pdftotext_finds(
 ) -> None:
     with gzip.open(CORPUS / "gold" / "pdf_text.jsonl.gz", "rt") as lines:
         texts = {row["sha256"]: row for row in map(json.loads, lines)}
-    scores = []
+    scores, orders = [], []
     for row, found in extracted:
         gold = texts.get(row["sha256"])
         if row["ordinary"] and gold and not gold["truncated"]:
             scores.append((word_f1(found.text or "", gold["text"]), row["path"]))
+            orders.append(word_f1(found.text or "", gold["text"], run=5))
     values = [score for score, _ in scores]
     sources: dict[str, list[float]] = {}
     for score, path in scores:
@@ -247,6 +248,11 @@ def test_the_words_of_ordinary_papers_are_those_pdftotext_finds(
         say(f"    {score:.4f} {path}")
     assert mean >= 0.985
     assert median >= 0.96
+    # Columns that ran into each other would leave no five words in a row.
+    say(
+        f"F1 of runs of five words: median {statistics.median(orders):.4f}, least {min(orders):.4f}"
+    )
+    assert statistics.median(orders) >= 0.93
 
 
 def test_thumbnails_are_small_and_there_for_nearly_every_opened_pdf(
@@ -265,10 +271,15 @@ def test_thumbnails_are_small_and_there_for_nearly_every_opened_pdf(
     assert len(without) <= 0.01 * len(readable)
 
 
-def word_f1(ours: str, gold: str) -> float:
-    found, told = (Counter(WORD.findall(text.lower())) for text in (ours, gold))
+def word_f1(ours: str, gold: str, run: int = 1) -> float:
+    """Of the words, or of all runs of so many words."""
+    found, told = (Counter(runs(WORD.findall(text.lower()), run)) for text in (ours, gold))
     total = sum(found.values()) + sum(told.values())
     return 2 * sum((found & told).values()) / total if total else 1.0
+
+
+def runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(length)), strict=False)
 
 
 def test_thumbnails_are_near_an_eightfold_rendering(

@@ -128,7 +128,7 @@ def test_a_database_of_an_older_revision_is_brought_up_to_date(tmp_path: Path) -
     with sqlite3.connect(home / "records.sqlite") as connection:
         newest = connection.execute("SELECT version_num FROM fonds_revision").fetchone()
         connection.execute("DROP VIEW fates")
-        for table in ("inputs", "captures", "dispositions"):
+        for table in ("inputs", "captures", "dispositions", "stopped"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("UPDATE fonds_revision SET version_num = '0001'")
     connection.close()

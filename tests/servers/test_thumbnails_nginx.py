@@ -30,6 +30,7 @@ CONFIGURATIONS = Path(__file__).parents[2] / "deploy" / "nginx"
 NGINX = Path("/usr/sbin/nginx")
 SHA1HEX = secrets.token_hex(20)
 THUMBNAIL, TEXT = thumbnail_blob_key(SHA1HEX), text_blob_key(SHA1HEX)
+LARGER = thumbnail_blob_key(SHA1HEX, "360px-webp")
 PAGE = thumbnail_blob_key("ef" * 20).replace(".180px.jpg", ".html")
 JPEG = b"\xff\xd8\xff\xe0 a picture"
 WHOLE = """
@@ -125,6 +126,7 @@ def s3_values(url: str) -> dict[str, str]:
 
 def fill(put: Callable[[str, bytes, str], None]) -> None:
     put(THUMBNAIL, JPEG, "image/jpeg")
+    put(LARGER, b"RIFF a larger one", "image/webp")
     put(TEXT, b"private", "text/plain")
     put(PAGE, b"<script>", "text/html")
 
@@ -155,6 +157,11 @@ def test_a_thumbnail_comes_with_its_type_and_may_be_kept_for_ever(site: Site) ->
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert not [name for name in answer.headers if name.startswith("x-amz")]
+
+
+def test_further_forms_come_with_theirs(site: Site) -> None:
+    answer = site.ask(f"/{LARGER}")
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/webp")
 
 
 def test_its_head_comes_without_it(site: Site) -> None:
