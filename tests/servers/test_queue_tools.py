@@ -62,3 +62,25 @@ def test_the_tools_work_on_a_broker(environment: dict[str, str], tmp_path: Path)
     (told,) = run("status")
     assert told["dropped"]["purged"] == count  # type: ignore[index]
     assert told["pending"] == 0
+
+
+def test_catching_up_and_further_thumbnails_work_on_a_broker(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    write_crawl(tmp_path / "crawl")
+    more = {"FONDS_MORE_THUMBNAILS": "360px-webp"}
+    assert fonds(home, "ingest", tmp_path / "crawl", **environment).code == 1
+    ran = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment)
+    assert ran.last["wanted"] == 0
+    count = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment, **more).last[
+        "wanted"
+    ]
+    assert count > 0
+    ran = fonds(home, "catchup", "pdf", "--json", **environment, **more)
+    assert (ran.code, ran.last["pending"]) == (1, 0), ran.err
+    pictures = [path.name.split(".", 1)[1] for path in (home / "blobs/thumbnail").rglob("*px.*")]
+    assert pictures.count("360px.webp") == pictures.count("180px.jpg") > 0
+    assert fonds(home, "audit", **environment, **more).code == 0
+    ran = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment, **more)
+    assert ran.last["wanted"] == 0

@@ -186,16 +186,13 @@ class CatchUp:
         self, files: Sequence[FileMetaRow], captures: Mapping[str, CaptureRow]
     ) -> dict[str, Place]:
         """Where each file's bytes lie: in a WARC, else where its first capture found them."""
-        inputs = {row.input_id for row in captures.values()}
-        kinds = {row.input_id: row.kind for row in self.records.get(InputRow, sorted(inputs))}
+        ids = {row.input_id for row in captures.values()}
+        inputs = {row.input_id: row for row in self.records.get(InputRow, sorted(ids))}
         places: dict[str, Place] = {}
         for file in files:
             row = captures.get(file.capture_id)
-            if row is not None and kinds.get(row.input_id) == "file":
-                places[file.sha1hex] = Place(PlaceKind.FILE, row.place)
-            elif row is not None and kinds.get(row.input_id) == "zip":
-                path, _, member = row.place.partition("#")
-                places[file.sha1hex] = Place(PlaceKind.ZIP, path, member=member)
+            if row is not None and (place := _first_place(row, inputs.get(row.input_id))):
+                places[file.sha1hex] = place
         sha1hexes = [file.sha1hex for file in files]
         for cdx in self.records.find(CdxRow, {"sha1hex": sha1hexes}) if sha1hexes else ():
             if cdx.mimetype != REVISIT_MIME:
@@ -205,6 +202,16 @@ class CatchUp:
 
     def _pdf_rows(self, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRow]:
         return {row.sha1hex: row for row in self.records.get(PdfMetaRow, sha1hexes)}
+
+
+def _first_place(row: CaptureRow, found_in: InputRow | None) -> Place | None:
+    """Where a loose file or a member of a ZIP was found; None for what lay in something else."""
+    if found_in is None or found_in.kind not in ("file", "zip"):
+        return None
+    if found_in.kind == "file":
+        return Place(PlaceKind.FILE, row.place)
+    member = row.place.removeprefix(f"{found_in.path}#")
+    return Place(PlaceKind.ZIP, found_in.path, member=member)
 
 
 def _is_over(row: DispositionRow | None) -> bool:
