@@ -49,7 +49,7 @@ def read_xmp(packet: str) -> XmpFields:
     return XmpFields(
         title=next(iter(titles), None),
         authors=tuple(dict.fromkeys(authors))[:_AUTHORS_MAX],
-        doi=find_doi(root),
+        doi=find_doi(root) if "10." in packet else None,
     )
 
 
