@@ -170,7 +170,7 @@ def test_an_id_put_twice_is_there_and_gone_when_all_of_it_is_settled(
     queue.put(reader.topic, [Message("a", b"body")])
     queue.put(reader.topic, [Message("a", b"body")])
     queue.settle(take(queue, reader.incoming, 1))
-    while again := queue.receive(reader.incoming, 10, 0.0):
+    while again := queue.receive(reader.incoming, 10, 1.0):
         assert ids(again) == ["a"]
         queue.settle(again)
     assert queue.depth(reader).pending == 0
