@@ -36,11 +36,11 @@ from fonds.extract.file_meta import describe
 from fonds.extract.page import parse_page
 from fonds.extract.pdf import PdfLimits, extract_pdf
 from fonds.formats.warc import read_heads
+from fonds.isolation import ChildLimits, ChildPool
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import PermanentError
 from fonds.model.file import Kind
 from fonds.ports import Archive
-from fonds.runtime.children import ChildLimits, ChildPool
 from fonds.wiring.backends import open_archive
 from fonds.wiring.pipelines import path_source
 from sample import write_sample

@@ -91,7 +91,7 @@ def _run(files: Sequence[File]) -> Run:
         MemoryWatch() as watch,
         reading(Path(folder) / "spool", settings) as readers,
     ):
-        # Not counted: the nursery loads the parsers for the first files.
+        # Not counted: the fork_server loads the parsers for the first files.
         read_all(readers, [(f"first-{n}", text_pdf()) for n in range(CHILDREN)], Path(folder))
         found: list[Any] = read_all(readers, files, Path(folder))
     sound = [one for one in found if one.name.startswith("good/")]

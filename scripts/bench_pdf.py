@@ -31,7 +31,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fonds.extract.pdf import PdfLimits, extract_pdf
-from fonds.runtime.children import ChildLimits, ChildPool
+from fonds.isolation import ChildLimits, ChildPool
 from sample import write_sample
 
 ROOT = Path(__file__).parents[1]

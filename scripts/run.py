@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fonds.cli.main import EXIT_QUARANTINED, cli, run
 from fonds.config import home_folder, load_settings
+from fonds.library.accounting import tally
 from fonds.model.disposition import Reason
-from fonds.runtime.accounts.accounting import tally
 from fonds.wiring.backends import backend
 from sample import write_sample
 

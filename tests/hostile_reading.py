@@ -17,8 +17,8 @@ from fonds.config import Settings
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta, Unextracted
 from fonds.model.pdf import PdfText
-from fonds.steps.extract_pdf import ExtractPdf
-from fonds.steps.remembering import forget
+from fonds.steps.pdf.extract_pdf import ExtractPdf
+from fonds.steps.pdf.remembering import forget
 from fonds.wiring.backends import open_archive
 from fonds.wiring.readers import SALVAGE_S, Readers, open_readers
 

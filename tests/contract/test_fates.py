@@ -1,4 +1,4 @@
-"""What became of a capture: the view `fates` of every SQL store."""
+"""What became of a capture: the view `outcomes` of every SQL store."""
 
 from __future__ import annotations
 
@@ -10,32 +10,37 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.record_rows import NOON, capture, ended
-from fonds.model.rows import DispositionRow, FateRow
+from fonds.model.rows import DispositionRow, OutcomeRow
 from fonds.ports import Records
 
 
-def fate_of(records: Records, rows: Iterable[DispositionRow]) -> FateRow:
+def fate_of(records: Records, rows: Iterable[DispositionRow]) -> OutcomeRow:
     records.put([capture("c"), capture("neighbour"), ended("neighbour", "x", "done"), *rows])
-    (found,) = records.get(FateRow, ["c"])
-    assert list(records.find(FateRow, {"capture_id": "c"})) == [found]
-    assert records.count(FateRow, ("fate", "reason"), {"capture_id": "c"}) == {
-        (found.fate, found.reason): 1
+    (found,) = records.get(OutcomeRow, ["c"])
+    assert list(records.find(OutcomeRow, {"capture_id": "c"})) == [found]
+    assert records.count(OutcomeRow, ("outcome", "reason"), {"capture_id": "c"}) == {
+        (found.outcome, found.reason): 1
     }
     return found
 
 
 def test_a_capture_nobody_settled_is_pending(records: Records) -> None:
     found = fate_of(records, [])
-    assert (found.fate, found.reason, found.step, found.settled_at) == ("pending", None, None, None)
+    assert (found.outcome, found.reason, found.step, found.settled_at) == (
+        "pending",
+        None,
+        None,
+        None,
+    )
     assert (found.url, found.place, found.input_id) == ("http://x.org/", "a.warc.gz:9", "input")
 
 
 def test_a_capture_is_pending_until_every_emitted_message_is_settled(records: Records) -> None:
     first = ended("c", "a", "done", "b", "d", minute=0)
-    assert fate_of(records, [first]).fate == "pending"
-    assert fate_of(records, [ended("c", "b", "done", minute=1)]).fate == "pending"
+    assert fate_of(records, [first]).outcome == "pending"
+    assert fate_of(records, [ended("c", "b", "done", minute=1)]).outcome == "pending"
     found = fate_of(records, [ended("c", "d", "done", minute=2, detail="last")])
-    assert (found.fate, found.step, found.detail) == ("done", "d", "last")
+    assert (found.outcome, found.step, found.detail) == ("done", "d", "last")
     assert found.settled_at == NOON + timedelta(minutes=2)
 
 
@@ -51,7 +56,7 @@ def test_a_dropped_capture_names_its_reason(records: Records) -> None:
         ended("c", "z", "done", minute=9),
     ]
     found = fate_of(records, rows)
-    assert (found.fate, found.reason, found.step, found.detail) == (
+    assert (found.outcome, found.reason, found.step, found.detail) == (
         "dropped",
         "duplicate",
         "b",
@@ -62,7 +67,7 @@ def test_a_dropped_capture_names_its_reason(records: Records) -> None:
 def test_a_dropped_message_with_work_still_out_is_pending(records: Records) -> None:
     rows = [ended("c", "a", "dropped", "b", reason="duplicate")]
     found = fate_of(records, rows)
-    assert (found.fate, found.reason) == ("pending", None)
+    assert (found.outcome, found.reason) == ("pending", None)
 
 
 def test_a_quarantined_capture_is_so_whatever_else_is_out(records: Records) -> None:
@@ -72,7 +77,7 @@ def test_a_quarantined_capture_is_so_whatever_else_is_out(records: Records) -> N
         ended("c", "d", "dropped", reason="duplicate", minute=9),
     ]
     found = fate_of(records, rows)
-    assert (found.fate, found.reason, found.step, found.detail) == (
+    assert (found.outcome, found.reason, found.step, found.detail) == (
         "quarantined",
         "timeout",
         "b",
@@ -86,15 +91,15 @@ def test_a_retried_message_counts_as_not_settled(records: Records) -> None:
         ended("c", "b", "retried", reason="store-unavailable", sha1hex="a" * 40),
     ]
     found = fate_of(records, rows)
-    assert (found.fate, found.reason, found.sha1hex) == ("pending", None, "a" * 40)
-    assert fate_of(records, [ended("c", "b", "done", minute=1)]).fate == "done"
+    assert (found.outcome, found.reason, found.sha1hex) == ("pending", None, "a" * 40)
+    assert fate_of(records, [ended("c", "b", "done", minute=1)]).outcome == "done"
 
 
 def test_a_capture_with_something_to_be_tried_again_is_pending_though_the_rest_is_settled(
     records: Records,
 ) -> None:
     rows = [ended("c", "a", "dropped", reason="duplicate"), ended("c", "b", "retried", minute=1)]
-    assert fate_of(records, rows).fate == "pending"
+    assert fate_of(records, rows).outcome == "pending"
 
 
 def test_a_quarantined_capture_stays_so_while_something_is_tried_again(records: Records) -> None:
@@ -103,25 +108,27 @@ def test_a_quarantined_capture_stays_so_while_something_is_tried_again(records: 
         ended("c", "b", "retried", reason="store-unavailable", minute=1),
     ]
     found = fate_of(records, rows)
-    assert (found.fate, found.reason, found.step) == ("quarantined", "bomb", "a")
+    assert (found.outcome, found.reason, found.step) == ("quarantined", "bomb", "a")
 
 
 def test_fates_can_be_listed_counted_and_cannot_be_written(records: Records) -> None:
     records.put([capture(f"{i:05d}", f"input{i % 2}") for i in range(1100)])
     records.put([ended(f"{i:05d}", "a", "done", "b") for i in range(1100)])
     records.put([ended("00003", "b", "quarantined", reason="bomb")])
-    assert records.count(FateRow, ("input_id", "fate")) == {
+    assert records.count(OutcomeRow, ("input_id", "outcome")) == {
         ("input0", "pending"): 550,
         ("input1", "pending"): 549,
         ("input1", "quarantined"): 1,
     }
-    assert [row.capture_id for row in records.find(FateRow)] == [f"{i:05d}" for i in range(1100)]
-    found = list(records.find(FateRow, {"fate": "pending"}, order=("-capture_id",), count_max=2))
+    assert [row.capture_id for row in records.find(OutcomeRow)] == [f"{i:05d}" for i in range(1100)]
+    found = list(
+        records.find(OutcomeRow, {"outcome": "pending"}, order=("-capture_id",), count_max=2)
+    )
     assert [row.capture_id for row in found] == ["01099", "01098"]
     with pytest.raises(TypeError, match="view"):
         records.put(found)
     with pytest.raises(TypeError, match="view"):
-        records.delete(FateRow, ["00003"])
+        records.delete(OutcomeRow, ["00003"])
 
 
 VERDICTS = st.sampled_from(["done", "dropped", "retried", "quarantined"])
@@ -151,7 +158,7 @@ def test_a_fate_is_what_its_definition_says(
         expected = "pending"
     else:
         expected = "dropped" if "dropped" in verdicts else "done"
-    assert found.fate == expected
+    assert found.outcome == expected
     deciding = [row for row in settled if row.verdict == expected]
     last = max(deciding, key=lambda row: (row.settled_at, row.step), default=None)
     assert (found.step, found.reason, found.settled_at) == (

@@ -23,9 +23,9 @@ import pytest
 from PIL import Image
 
 from fonds.extract.pdf import PdfLimits, extract_pdf
+from fonds.isolation import ChildLimits, ChildPool
 from fonds.model.errors import ChildError
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
-from fonds.runtime.children import ChildLimits, ChildPool
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 GOLD = CORPUS / "gold" / "pdf.jsonl"

@@ -52,7 +52,7 @@ def fonds(
 
 
 def adds_up(summary: dict[str, Any]) -> bool:
-    """Whether every record of an ingest has exactly one fate."""
+    """Whether every record of an ingest has exactly one outcome."""
     ended = (
         summary["done"] + sum(summary["dropped"].values()) + sum(summary["quarantined"].values())
     )

@@ -13,7 +13,14 @@ from typing import Any
 from fonds.config import Settings, load_settings
 from fonds.formats.warc import read_heads
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
-from fonds.model.rows import CdxRow, DispositionRow, FateRow, FileMetaRow, PdfMetaRow, StoryMetaRow
+from fonds.model.rows import (
+    CdxRow,
+    DispositionRow,
+    FileMetaRow,
+    OutcomeRow,
+    PdfMetaRow,
+    StoryMetaRow,
+)
 from fonds.ports import Stores
 from fonds.wiring.backends import close_stores, every_reader, open_stores
 
@@ -39,7 +46,9 @@ def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
     for start in range(0, len(files), 200):
         documents |= stores.index.get(files[start : start + 200])
     return {
-        "fates": {row.capture_id: (row.fate, row.reason) for row in stores.records.find(FateRow)},
+        "outcomes": {
+            row.capture_id: (row.outcome, row.reason) for row in stores.records.find(OutcomeRow)
+        },
         "steps": stores.records.count(DispositionRow, ("step", "verdict", "reason")),
         "files": [_plain(row) for row in stores.records.find(FileMetaRow)],
         "pdfs": [_plain(row) for row in stores.records.find(PdfMetaRow)],

@@ -127,7 +127,7 @@ def test_a_database_of_an_older_revision_is_brought_up_to_date(tmp_path: Path) -
     assert before.startswith(b"SQLite format 3")
     with sqlite3.connect(home / "records.sqlite") as connection:
         newest = connection.execute("SELECT version_num FROM fonds_revision").fetchone()
-        connection.execute("DROP VIEW fates")
+        connection.execute("DROP VIEW outcomes")
         for table in ("inputs", "captures", "dispositions", "stopped"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("UPDATE fonds_revision SET version_num = '0001'")

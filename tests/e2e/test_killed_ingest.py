@@ -42,7 +42,7 @@ def test_killed_twenty_times_at_random_it_ends_as_if_nothing_had_happened(tmp_pa
     assert summary["pending"] == 0
     expected = state(calm)
     assert sum(expected["left"].values()) == 0
-    assert len(expected["fates"]) > 100
+    assert len(expected["outcomes"]) > 100
 
     chance = random.Random(SEED)
     kills = homes = 0

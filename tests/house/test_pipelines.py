@@ -75,7 +75,7 @@ def test_names_of_steps_and_topics_are_unique(pipeline: Pipeline) -> None:
 
 @each_pipeline
 def test_every_stage_has_a_step_in_a_file_of_its_name(pipeline: Pipeline) -> None:
-    steps = {path.stem for path in (PACKAGE / "steps").glob("*.py")}
+    steps = {path.stem for path in (PACKAGE / "steps").rglob("*.py")}
     assert {stage.step.partition("-")[0] for stage in pipeline.stages} - steps == set()
 
 

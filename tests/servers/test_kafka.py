@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Delivery, Message, Subscription
 from fonds.ports import Queue
-from fonds.queues.kafka.shelf import HELD_MAX, READY_MAX
+from fonds.queues.kafka.buffer import HELD_MAX, READY_MAX
 from fonds.wiring.backends import backend
 from real_servers import private, url_of
 

@@ -28,14 +28,14 @@ COMMANDS: dict[str, str] = {
     "show": "fonds.cli.commands.show",
     "status": "fonds.cli.commands.status",
     "audit": "fonds.cli.commands.status",
-    "failures": "fonds.cli.commands.again.failures",
+    "failures": "fonds.cli.commands.failures",
     "doctor": "fonds.cli.commands.doctor",
     "serve": "fonds.cli.commands.serve",
     "export": "fonds.cli.commands.export",
-    "reindex": "fonds.cli.commands.again.reindex",
+    "reindex": "fonds.cli.commands.reindex",
     "topics": "fonds.cli.commands.queue",
     "queue": "fonds.cli.commands.queue",
-    "catchup": "fonds.cli.commands.again.catchup",
+    "catchup": "fonds.cli.commands.catchup",
 }
 
 

@@ -17,8 +17,8 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from fonds.cli.context import console
+from fonds.library.accounting import tally
 from fonds.ports import Records
-from fonds.runtime.accounts.accounting import tally
 from fonds.runtime.intake import Entered
 
 EVERY_S = 1.0

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 
 from fonds.cli.context import App, console, echo_json
 from fonds.cli.progress import Progress
-from fonds.cli.reckoning import print_reckoning
+from fonds.cli.summary import print_summary
 from fonds.config import Settings
-from fonds.model.rows import FateRow
+from fonds.library.accounting import summary, tally
+from fonds.model.rows import OutcomeRow
 from fonds.ports import Stores
-from fonds.runtime.accounts.accounting import summary, tally
-from fonds.runtime.crew import Crew
 from fonds.runtime.intake import Entered, Intake
+from fonds.runtime.threads import WorkerThreads
 
 DELAYED_WAIT_S = 60.0
 LEAVE_OFF_S = 10.0
@@ -39,35 +39,33 @@ def work_off(
     What an earlier run left unfinished is part of it. `nothing` is said when there was nothing to do.
     """
     from fonds.wiring.backends import close_stores, recover
-    from fonds.wiring.pipelines import make_crew, make_intake
+    from fonds.wiring.pipelines import make_intake, make_threads
     from fonds.wiring.readers import open_readers
 
     recover(stores)
     started, entered = time.monotonic(), _unfinished(stores)
     readers = open_readers(app.home / SPOOL, settings)
-    crew = make_crew(PIPELINE, stores, readers, settings)
-    intake = make_intake(PIPELINE, stores, settings, crew.stopping)
-    with _stopped_by_signals(crew.request_stop) as interrupted:
+    threads = make_threads(PIPELINE, stores, readers, settings)
+    intake = make_intake(PIPELINE, stores, settings, threads.stopping)
+    with _stopped_by_signals(threads.request_stop) as interrupted:
         try:
-            crew.start()
+            threads.start()
             with Progress(stores.records, entered, shown=not (app.json or app.quiet)) as progress:
-                _feed(crew, lambda: feed(intake, entered), progress.tick)
-                pending = crew.drain(DELAYED_WAIT_S, progress.tick)
+                _feed(threads, lambda: feed(intake, entered), progress.tick)
+                pending = threads.drain(DELAYED_WAIT_S, progress.tick)
         finally:
-            ended = crew.stop()
+            ended = threads.stop()
             if ended:
                 readers.close()
                 stores.archive.finish()
-    if (failure := crew.failure()) is not None:
+    if (failure := threads.failure()) is not None:
         raise failure
     counted = tally(stores.records, sorted(entered.input_ids))
     seconds = time.monotonic() - started
     if app.json:
         echo_json(summary(counted, seconds, entered.known))
     else:
-        print_reckoning(
-            console(), counted, entered, seconds, pending, interrupted.is_set(), nothing
-        )
+        print_summary(console(), counted, entered, seconds, pending, interrupted.is_set(), nothing)
     if not ended:
         # A reader is still at work in a thread; what it holds comes back at the next start.
         sys.stdout.flush()
@@ -101,22 +99,22 @@ def enter_only(
 
 def _unfinished(stores: Stores) -> Entered:
     """The inputs an earlier run did not bring to an end."""
-    pending = stores.records.count(FateRow, ("input_id",), {"fate": "pending"})
+    pending = stores.records.count(OutcomeRow, ("input_id",), {"outcome": "pending"})
     return Entered(input_ids={input_id for (input_id,) in pending})
 
 
-def _feed(crew: Crew, enter: Callable[[], None], tick: Callable[[], None]) -> None:
+def _feed(threads: WorkerThreads, enter: Callable[[], None], tick: Callable[[], None]) -> None:
     """Enter in a thread of its own, so that signals and progress are not kept waiting."""
 
     def run() -> None:
         try:
             enter()
         except BaseException as error:  # noqa: BLE001 (told to the thread that waits)
-            crew.fail(error)
+            threads.fail(error)
 
     feeding = threading.Thread(target=run, name="intake", daemon=True)
     feeding.start()
-    while feeding.is_alive() and not crew.stopping():
+    while feeding.is_alive() and not threads.stopping():
         feeding.join(0.1)
         tick()
     feeding.join(LEAVE_OFF_S)

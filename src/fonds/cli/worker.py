@@ -17,9 +17,9 @@ from fonds.cli.work import SPOOL
 from fonds.config import Settings, without_secrets
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow
-from fonds.runtime.crew import Crew
 from fonds.runtime.homelock import HomeLock
-from fonds.runtime.metrics import Metrics, Watchtower
+from fonds.runtime.metrics import Metrics, MetricsServer
+from fonds.runtime.threads import WorkerThreads
 
 logger = logging.getLogger("fonds.worker")
 
@@ -78,7 +78,7 @@ def serve(
     hand; what takes longer than a few seconds is given back.
     """
     from fonds.wiring.backends import close_stores, every_reader, recover
-    from fonds.wiring.pipelines import make_crew
+    from fonds.wiring.pipelines import make_threads
     from fonds.wiring.readers import open_readers
 
     log_as_json()
@@ -89,7 +89,7 @@ def serve(
         readers = open_readers(app.home / SPOOL, settings)
         metrics = Metrics()
         metrics.watch(stores.queue, every_reader(settings))
-        crew = make_crew(
+        threads = make_threads(
             pipeline,
             stores,
             readers,
@@ -99,14 +99,14 @@ def serve(
             patient=True,
             observe=partial(_observe, metrics),
         )
-        with _watched(settings, metrics, crew):
-            ended = _run(crew)
+        with _watched(settings, metrics, threads):
+            ended = _run(threads)
         if ended:
             readers.close()
             stores.archive.finish()
         close_stores(stores)
         logger.info("stopped", extra={"finished": ended})
-        if (failure := crew.failure()) is not None:
+        if (failure := threads.failure()) is not None:
             raise failure
         if not ended:
             # A reader is still at work in a thread; what it held was given back with the queue.
@@ -114,33 +114,33 @@ def serve(
     return 0
 
 
-def _run(crew: Crew) -> bool:
-    """Work until a signal, or until the crew cannot go on; whether all threads had left off."""
+def _run(threads: WorkerThreads) -> bool:
+    """Work until a signal, or until the threads cannot go on; whether all threads had left off."""
 
     def stop(number: int, frame: object) -> None:
         logger.info("told to stop", extra={"signal": signal.Signals(number).name})
-        crew.request_stop()
+        threads.request_stop()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        crew.start()
-        logger.info("at work", extra={"steps": [one.stage.step for one in crew.stages]})
-        while not crew.wait(LOOK_EVERY_S):
+        threads.start()
+        logger.info("at work", extra={"steps": [one.stage.step for one in threads.stages]})
+        while not threads.wait(LOOK_EVERY_S):
             pass
-        return crew.stop()
+        return threads.stop()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 @contextmanager
-def _watched(settings: Settings, metrics: Metrics, crew: Crew) -> Iterator[None]:
+def _watched(settings: Settings, metrics: Metrics, threads: WorkerThreads) -> Iterator[None]:
     """With `/metrics` and `/healthz` when a port is set for them."""
     if not settings.metrics_port:
         yield
         return
-    tower = Watchtower(settings.host, settings.metrics_port, metrics, crew.troubles)
+    server = MetricsServer(settings.host, settings.metrics_port, metrics, threads.troubles)
     try:
         yield
     finally:
-        tower.close()
+        server.close()

@@ -83,7 +83,7 @@ class _Quiet(WSGIRequestHandler):
         """Being asked is not worth a line."""
 
 
-class Watchtower:
+class MetricsServer:
     """`/metrics` and `/healthz` over HTTP, from a thread of its own.
 
     `troubles` maps each step that waits for a store to what it was told; none means well.

@@ -13,9 +13,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from fonds import __version__
+from fonds.library.accounting import newest_input
 from fonds.model.errors import FondsError, TransientError
 from fonds.ports import Stores
-from fonds.runtime.accounts.accounting import newest_input
 from fonds.web import downloads, failures, file, overview, records, search
 from fonds.web.rendering import OpenStores, cut, page
 from fonds.web.security import SECURITY_HEADERS, Guard

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException
 from starlette.responses import Response
 
+from fonds.library.description import description, read_body
 from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_from_text, thumbnail_blob_key
-from fonds.runtime.accounts.dossier import dossier, read_body
 from fonds.web.file import file_text, unknown_file
 from fonds.web.rendering import OpenStores
 from fonds.web.security import ARCHIVED_POLICY
@@ -33,7 +33,7 @@ def _known(sha1hex: str) -> str:
 def body(stores: OpenStores, sha1hex: str) -> Response:
     """The bytes whose SHA-1 this is, always as a download; pages come as plain bytes, never as HTML."""
     known = _known(sha1hex)
-    found = dossier(stores, known)
+    found = description(stores, known)
     if not found.known:
         raise HTTPException(404, unknown_file(sha1hex))
     try:
@@ -53,7 +53,7 @@ def body(stores: OpenStores, sha1hex: str) -> Response:
 def text(stores: OpenStores, sha1hex: str) -> Response:
     """The text as extracted, pages parted by form feeds."""
     known = _known(sha1hex)
-    said = file_text(stores, dossier(stores, known))
+    said = file_text(stores, description(stores, known))
     if said is None:
         raise HTTPException(404, f"There is no text of {known} here; /file/{known} says why.")
     encoded = said.encode("utf-8", "replace")

@@ -10,9 +10,9 @@ from datetime import datetime
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
+from fonds.library.accounting import FailureGroup, broken_inputs, failure_groups, tally
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Records
-from fonds.runtime.accounts.accounting import FailureGroup, broken_inputs, failure_groups, tally
 from fonds.web.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page
 
@@ -73,7 +73,7 @@ def failure(group: FailureGroup) -> Failure:
         count=group.count,
         sample=record(group.sample) if group.sample else None,
         retry=f"fonds failures retry --reason {group.reason} --step {shlex.quote(group.step)}",
-        href=link("/records", fate="quarantined", step=group.step, reason=str(group.reason)),
+        href=link("/records", outcome="quarantined", step=group.step, reason=str(group.reason)),
     )
 
 
@@ -96,7 +96,7 @@ def _counted(records: Records) -> list[CountedFailure]:
     found = tally(records)
     return [
         CountedFailure(
-            name, Reason(name).explanation, count, link("/records", fate="dropped", reason=name)
+            name, Reason(name).explanation, count, link("/records", outcome="dropped", reason=name)
         )
         for name, count in found.dropped.items()
         if Reason(name).weight is Weight.FAILED

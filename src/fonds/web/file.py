@@ -10,18 +10,18 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from fonds.library.accounting import outcomes
+from fonds.library.description import Description, description, resolve
 from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rows import (
     DispositionRow,
-    FateRow,
     FileMetaRow,
+    OutcomeRow,
     PdfMetaRow,
     StoryMetaRow,
 )
 from fonds.ports import Stores
-from fonds.runtime.accounts.accounting import fates
-from fonds.runtime.accounts.dossier import Dossier, dossier, resolve
 from fonds.web.records import Record, record
 from fonds.web.rendering import OpenStores, cut, how_many, link, page, size, web_url
 
@@ -86,7 +86,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class FilePage:
-    """Everything known of one file. `fate` is that of the capture that brought it, None when unknown.
+    """Everything known of one file. `outcome` is that of the capture that brought it, None when unknown.
 
     `text_chars` None: there is no text, or not yet. `text_href`, `thumbnail_href` and `body_href` are
     None where there is nothing to open.
@@ -95,7 +95,7 @@ class FilePage:
     title: str
     sha1hex: str
     sha1base32: str
-    fate: str | None
+    outcome: str | None
     file: FileMetaRow | None
     pdf: PdfMetaRow | None
     story: StoryMetaRow | None
@@ -113,22 +113,24 @@ class FilePage:
 
 def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
     """The page and the text of a file (empty for none); None when nothing is known of it."""
-    found = dossier(stores, sha1hex)
+    found = description(stores, sha1hex)
     if not found.known and found.document is None:
         return None
-    fate = _fate(stores, found)
+    outcome = _fate(stores, found)
     text = file_text(stores, found)
     return FilePage(
         title=_title(found),
         sha1hex=sha1hex,
         sha1base32=sha1_base32(bytes.fromhex(sha1hex)),
-        fate=fate.fate if fate else None,
+        outcome=outcome.outcome if outcome else None,
         file=found.file,
         pdf=found.pdf,
         story=found.story,
         indexed=found.document is not None,
         claimed=_claimed(found),
-        measured=_measured(found, "not yet" if fate and fate.fate == "pending" else "unknown"),
+        measured=_measured(
+            found, "not yet" if outcome and outcome.outcome == "pending" else "unknown"
+        ),
         captures=[_as(Seen, row) for row in found.captures],
         entries=[_as(Entry, row) for row in found.entries],
         history=found.history,
@@ -144,14 +146,14 @@ def _as(kind: type[LineT], row: object) -> LineT:
     return kind(**{name: getattr(row, name) for name in kind.__annotations__})
 
 
-def _fate(stores: Stores, found: Dossier) -> FateRow | None:
+def _fate(stores: Stores, found: Description) -> OutcomeRow | None:
     first = found.file.capture_id if found.file else None
     if first is None and found.history:
         first = found.history[0].capture_id
-    return next(iter(stores.records.get(FateRow, [first])), None) if first else None
+    return next(iter(stores.records.get(OutcomeRow, [first])), None) if first else None
 
 
-def file_text(stores: Stores, found: Dossier) -> str | None:
+def file_text(stores: Stores, found: Description) -> str | None:
     """The text as extracted; None when there is none."""
     if found.text_key:
         raw = stores.blobs.get(found.text_key)
@@ -160,7 +162,7 @@ def file_text(stores: Stores, found: Dossier) -> str | None:
     return found.document.text_content if found.document else None
 
 
-def _title(found: Dossier) -> str:
+def _title(found: Description) -> str:
     """The best name there is: the article's, the PDF's, the URL, the hash."""
     named: list[Any] = [found.document.article_title if found.document else None]
     named.append(found.story.article_title if found.story else None)
@@ -170,7 +172,7 @@ def _title(found: Dossier) -> str:
     return cut(" ".join(text.split())) if text else f"File {found.sha1hex}"
 
 
-def _claimed(found: Dossier) -> list[Fact]:
+def _claimed(found: Description) -> list[Fact]:
     """What the file and the server say of it."""
     facts = [Fact("declared type", one) for one in sorted({row.mimetype for row in found.captures})]
     if found.pdf and found.pdf.metadata:
@@ -193,7 +195,7 @@ def _flat(prefix: str, values: Mapping[str, Any], depth: int = 0) -> Iterator[Fa
             yield Fact(f"{prefix}{name}", cut(shown, FACT_MAX_CHARS))
 
 
-def _measured(found: Dossier, missing: str) -> list[Fact]:
+def _measured(found: Description, missing: str) -> list[Fact]:
     """What Fonds found by reading the bytes; `missing` says of absent facts whether they may still come."""
     file, pdf, story = found.file, found.pdf, found.story
     facts = [
@@ -314,7 +316,7 @@ def shown(stores: Stores, key: str) -> Shown:
         files = resolve(stores, key)[:SHOWN_MAX]
     except ValueError:
         files = []
-    rows = fates(stores.records, {"url": key}, count_max=SHOWN_MAX) if web_url(key) else []
+    rows = outcomes(stores.records, {"url": key}, count_max=SHOWN_MAX) if web_url(key) else []
     # A key that ends in `*` would otherwise find whatever begins like it.
     records = [record(row) for row in rows if row.url == key]
     answer = f"Nothing here is known as “{cut(key, 100)}”"

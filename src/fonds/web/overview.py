@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
-from fonds.model.disposition import Reason, Weight
-from fonds.ports import Records, Stores
-from fonds.runtime.accounts.accounting import (
+from fonds.library.accounting import (
     Tally,
     failure_groups,
     files_by_type,
     newest_input,
     tally,
 )
+from fonds.model.disposition import Reason, Weight
+from fonds.ports import Records, Stores
 from fonds.web.charts import Band, Part, flow, meter, share, strip
 from fonds.web.failures import Failure, failure
 from fonds.web.rendering import OpenStores, how_many, link, page
@@ -86,12 +86,12 @@ class Overview:
 def outcomes(found: Tally) -> list[Outcome]:
     """Kept, set aside, refused, failed, in flight: always all five, in this order."""
     return [
-        Outcome("kept", "Kept", "kept", found.done, link("/records", fate="done")),
+        Outcome("kept", "Kept", "kept", found.done, link("/records", outcome="done")),
         _weighed(found, Weight.SET_ASIDE, "Set aside", "aside"),
         _weighed(found, Weight.REFUSED, "Refused", "refused"),
         _weighed(found, Weight.FAILED, "Failed", "failed"),
         Outcome(
-            "in-flight", "In flight", "flight", found.pending, link("/records", fate="pending")
+            "in-flight", "In flight", "flight", found.pending, link("/records", outcome="pending")
         ),
     ]
 

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
+from fonds.library.accounting import counted, outcomes
 from fonds.model.disposition import Reason
-from fonds.model.rows import CaptureRow, FateRow, FileMetaRow
+from fonds.model.rows import CaptureRow, FileMetaRow, OutcomeRow
 from fonds.ports import Records
-from fonds.runtime.accounts.accounting import counted, fates
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 
 PAGE_SIZE = 50
@@ -28,7 +28,7 @@ class RecordsForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    fate: Literal["", "done", "dropped", "quarantined", "pending"] = Field(
+    outcome: Literal["", "done", "dropped", "quarantined", "pending"] = Field(
         "", description="What became of the record"
     )
     weight: Literal["", "set-aside", "refused", "failed"] = Field(
@@ -48,12 +48,12 @@ class RecordsForm(BaseModel):
         return None
 
     def where(self) -> dict[str, object]:
-        """The columns of `fates` asked for. A reason belongs to what has ended, not to what is waiting."""
+        """The columns of `outcomes` asked for. A reason belongs to what has ended, not to what is waiting."""
         where: dict[str, object] = {}
         if self.reasons is not None:
-            where = {"reason": self.reasons, "fate": ["dropped", "quarantined"]}
-        if self.fate:
-            where["fate"] = self.fate
+            where = {"reason": self.reasons, "outcome": ["dropped", "quarantined"]}
+        if self.outcome:
+            where["outcome"] = self.outcome
         if self.step:
             where["step"] = self.step
         return where
@@ -74,7 +74,7 @@ class FilesForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record and what became of it: a row of the view `fates`, under its names."""
+    """One record and what became of it: a row of the view `outcomes`, under its names."""
 
     capture_id: str
     input_id: str
@@ -82,14 +82,14 @@ class Record:
     datetime: str
     place: str
     sha1hex: str | None
-    fate: str
+    outcome: str
     reason: str | None
     step: str | None
     detail: str | None
     settled_at: dt.datetime | None
 
 
-def record(row: FateRow) -> Record:
+def record(row: OutcomeRow) -> Record:
     """The row as the pages and the API show it."""
     return Record(**{one.name: getattr(row, one.name) for one in fields(Record)})
 
@@ -145,10 +145,10 @@ class FilesPage:
 def records_page(records: Records, form: RecordsForm) -> RecordsPage:
     """What the form asks for. The total is the number the overview shows for the same question."""
     where = form.where()
-    listed = records.count(FateRow, (), where)[()]
-    rows = fates(records, where, offset=(form.page - 1) * PAGE_SIZE, count_max=PAGE_SIZE)
+    listed = records.count(OutcomeRow, (), where)[()]
+    rows = outcomes(records, where, offset=(form.page - 1) * PAGE_SIZE, count_max=PAGE_SIZE)
     # Sources count for the reasons of dropped records only, and no step took part.
-    aside = form.fate in ("", "dropped") and not form.step
+    aside = form.outcome in ("", "dropped") and not form.step
     tallies = counted(records, form.reasons if aside else ())
     return RecordsPage(
         answer=_answer(form, listed + tallies.total),
@@ -178,8 +178,8 @@ _WEIGHT_WORDS = {
 def _answer(form: RecordsForm, total: int) -> str:
     plural = total != 1
     verb = ("came in", "came in")
-    if form.fate:
-        verb = _FATE_WORDS[form.fate]
+    if form.outcome:
+        verb = _FATE_WORDS[form.outcome]
     elif form.weight:
         verb = _WEIGHT_WORDS[form.weight]
     elif isinstance(form.reason, Reason):

@@ -145,10 +145,10 @@ def day(at: date) -> str:
     return f"{at.day} {at:%b} {at.year}"
 
 
-def tone(fate: str, reason: str | None) -> str:
+def tone(outcome: str, reason: str | None) -> str:
     """The colour of a record's outcome, as the style sheet names it."""
-    if fate in ("done", "pending"):
-        return "kept" if fate == "done" else "flight"
+    if outcome in ("done", "pending"):
+        return "kept" if outcome == "done" else "flight"
     try:
         weight = Reason(reason or "").weight
     except ValueError:

@@ -14,15 +14,25 @@ from fonds.extract.file_meta import describe
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Archive, Stores
 from fonds.runtime.binding import Steps, bind
-from fonds.runtime.crew import Crew
 from fonds.runtime.intake import Intake, Marks
 from fonds.runtime.loop import Bound, Loop, Observer, unobserved
+from fonds.runtime.threads import WorkerThreads
 from fonds.runtime.working import RetryPolicy
 from fonds.sources.paths import PathSource
-from fonds.steps.remembering import Memory, forget
+from fonds.steps.pdf.remembering import Memory, forget
 from fonds.wiring.backends import pipeline_of, readers_of, topic_prefix
 from fonds.wiring.readers import Readers, cores
 
+ROOMS = {
+    "identify": "intake",
+    "persist_file": "intake",
+    "archive_body": "intake",
+    "extract_pdf": "pdf",
+    "persist_pdf_text": "pdf",
+    "persist_thumbnail": "pdf",
+    "parse_story": "story",
+    "import_story": "story",
+}
 READING_STEPS = ("identify", "extract_pdf", "parse_story")
 
 
@@ -79,10 +89,10 @@ def build_step(name: str, resources: Mapping[str, Any]) -> Callable[[Any], Any]:
 
     Raises ConfigurationError when there is no such step, or no such resource.
     """
-    try:
-        module = import_module(f"fonds.steps.{name.partition('-')[0]}")
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(f"there is no step {name!r}: {error}") from error
+    file = name.partition("-")[0]
+    if file not in ROOMS:
+        raise ConfigurationError(f"there is no step {name!r}")
+    module = import_module(f"fonds.steps.{ROOMS[file]}.{file}")
     (kind,) = (
         value
         for value in vars(module).values()
@@ -96,7 +106,7 @@ def build_step(name: str, resources: Mapping[str, Any]) -> Callable[[Any], Any]:
     return step
 
 
-def make_crew(
+def make_threads(
     pipeline: str,
     stores: Stores,
     readers: Readers,
@@ -106,7 +116,7 @@ def make_crew(
     workers: int | None = None,
     patient: bool = False,
     observe: Observer = unobserved,
-) -> Crew:
+) -> WorkerThreads:
     """The threads of a pipeline, or of some of its steps, not yet started.
 
     `workers` None is what each stage says. Raises ConfigurationError for a step it does not have.
@@ -124,7 +134,7 @@ def make_crew(
     def make_loop(bound: Bound) -> Loop:
         return Loop(bound, stores.queue, stores.records, retry, now, observe)
 
-    return Crew(
+    return WorkerThreads(
         stores.queue, stages, make_loop, settings.children or cores(), workers, patient=patient
     )
 

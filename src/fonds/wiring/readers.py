@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fonds.config import Settings
+from fonds.isolation import ChildLimits, ChildPool
+from fonds.isolation.handover import ByFile, sweep
 from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.ports import Isolate
-from fonds.runtime.children import ChildLimits, ChildPool
-from fonds.runtime.children.handover import ByFile, sweep
 from fonds.wiring.backends import further_thumbnails
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from fixtures import warcs
 from fonds.formats.members import MemberError, RawFile
 from fonds.formats.members.framing import Framing, starts_record
 from fonds.formats.members.raw import check_ratio
-from fonds.formats.members.tape import split_offset
+from fonds.formats.members.record_stream import split_offset
 from fonds.formats.members.zstd import walk_frame
 from fonds.model.disposition import Reason
 

@@ -7,8 +7,7 @@ import pytest
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Subscription
 from fonds.runtime.binding import bind, subscriptions
-
-from .conftest import SUMS, Double, double, keep
+from small_pipeline import SUMS, Double, double, keep
 
 
 def test_topics_carry_the_prefix_and_subscriptions_the_name_of_their_step() -> None:

@@ -18,8 +18,7 @@ from fonds.model.message import Subscription
 from fonds.model.rows import CaptureRow, DispositionRow, InputRow
 from fonds.runtime import intake as intake_module
 from fonds.runtime.intake import Entered, Intake, Marks
-
-from .conftest import RaisesOnce, Workplace
+from small_pipeline import RaisesOnce, Workplace
 
 ENTRY = Subscription("identify", "t.captured")
 MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
@@ -32,7 +31,7 @@ def capture(input_id: str, number: int) -> Capture:
 
 
 @dataclass
-class Shelf:
+class DeliveryBuffer:
     """A source of inputs with so many captures each; every second record is counted only."""
 
     sizes: Mapping[str, int]
@@ -89,7 +88,7 @@ def _input(place: Workplace, name: str) -> InputRow:
 
 def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) -> None:
     entered = Entered()
-    _intake(place).run(Shelf({"a": 3, "b": 2}), entered)
+    _intake(place).run(DeliveryBuffer({"a": 3, "b": 2}), entered)
     assert (entered.captures, entered.input_ids, entered.known) == (5, {"a", "b"}, 0)
     rows = sorted(row.capture_id for row in place.records.find(CaptureRow))
     messages = place.taken(ENTRY.incoming)
@@ -102,11 +101,11 @@ def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) ->
 
 
 def test_a_finished_input_is_not_read_again(place: Workplace) -> None:
-    _intake(place).run(Shelf({"a": 3}), Entered())
+    _intake(place).run(DeliveryBuffer({"a": 3}), Entered())
     _waiting(place)
-    shelf, entered = Shelf({"a": 3}), Entered()
-    _intake(place).run(shelf, entered)
-    assert shelf.asked == []
+    buffer, entered = DeliveryBuffer({"a": 3}), Entered()
+    _intake(place).run(buffer, entered)
+    assert buffer.asked == []
     assert (entered.captures, entered.known, entered.inputs_known) == (0, 6, 1)
     assert _waiting(place) == []
 
@@ -116,13 +115,13 @@ def test_an_input_named_twice_in_one_run_is_not_known_from_an_earlier_one(
 ) -> None:
     entered = Entered()
     intake = _intake(place)
-    intake.run(Shelf({"a": 3}), entered)
-    intake.run(Shelf({"a": 3}), entered)
+    intake.run(DeliveryBuffer({"a": 3}), entered)
+    intake.run(DeliveryBuffer({"a": 3}), entered)
     assert (entered.captures, entered.known, entered.inputs_known) == (3, 0, 0)
 
 
 def test_an_empty_input_is_finished(place: Workplace) -> None:
-    _intake(place).run(Shelf({"a": 0}), Entered())
+    _intake(place).run(DeliveryBuffer({"a": 0}), Entered())
     assert _input(place, "a").finished
 
 
@@ -132,8 +131,8 @@ def test_reading_that_was_stopped_goes_on_and_nothing_is_left_out(
     place: Workplace, monkeypatch: pytest.MonkeyPatch, stops_after: int, batch_max: int
 ) -> None:
     monkeypatch.setattr(intake_module, "BATCH_MAX", batch_max)
-    _intake(place, StopsAfter(stops_after)).run(Shelf({"a": 50}), Entered())
-    _intake(place).run(Shelf({"a": 50}), Entered())
+    _intake(place, StopsAfter(stops_after)).run(DeliveryBuffer({"a": 50}), Entered())
+    _intake(place).run(DeliveryBuffer({"a": 50}), Entered())
     row = _input(place, "a")
     assert (row.finished, row.captures, row.tally) == (True, 50, {"not-a-capture": 50})
     assert place.records.count(CaptureRow) == {(): 50}
@@ -151,8 +150,8 @@ def test_a_failure_between_the_acts_leaves_nothing_out(
     error = StorageFullError("the disk is full")
     failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
     with pytest.raises(StorageFullError):
-        _intake(place, **{store: failing}).run(Shelf({"a": 30}), Entered())
-    _intake(place).run(Shelf({"a": 30}), Entered())
+        _intake(place, **{store: failing}).run(DeliveryBuffer({"a": 30}), Entered())
+    _intake(place).run(DeliveryBuffer({"a": 30}), Entered())
     assert _input(place, "a").captures == 30
     assert place.records.count(CaptureRow) == {(): 30}
     assert _waiting(place) == [capture("a", number).id for number in range(30)]
@@ -165,7 +164,7 @@ def test_a_store_that_does_not_answer_for_a_moment_is_waited_for(
     monkeypatch.setattr(intake_module, "PAUSE_FIRST_S", 0.001)
     failing = RaisesOnce(place.queue, "put", StoreUnavailableError("away"), nth=3, after=True)
     entered = Entered()
-    _intake(place, queue=failing).run(Shelf({"a": 30, "b": 2}), entered)
+    _intake(place, queue=failing).run(DeliveryBuffer({"a": 30, "b": 2}), entered)
     assert (entered.known, entered.inputs_known) == (0, 0)
     assert _input(place, "a").captures == 30
     assert _input(place, "b").finished
@@ -179,11 +178,11 @@ def test_what_was_settled_meanwhile_is_not_sent_again(
     monkeypatch.setattr(intake_module, "BATCH_MAX", 7)
     failing = RaisesOnce(place.records, "put", StorageFullError("full"), nth=2)
     with pytest.raises(StorageFullError):
-        _intake(place, records=failing).run(Shelf({"a": 14}), Entered())
+        _intake(place, records=failing).run(DeliveryBuffer({"a": 14}), Entered())
     done = _waiting(place)
     assert len(done) == 14
     place.records.put([_disposition(one, place.clock()) for one in done])
-    _intake(place).run(Shelf({"a": 14}), Entered())
+    _intake(place).run(DeliveryBuffer({"a": 14}), Entered())
     assert _waiting(place) == []
     assert _input(place, "a").finished
 
@@ -198,7 +197,7 @@ def test_the_source_waits_while_too_much_is_waiting(
     monkeypatch.setattr(intake_module, "BATCH_MAX", 5)
     monkeypatch.setattr(intake_module, "POLL_S", 0.001)
     intake = replace(_intake(place), marks=Marks(high=10, low=2))
-    reading = threading.Thread(target=intake.run, args=(Shelf({"a": 40}), Entered()))
+    reading = threading.Thread(target=intake.run, args=(DeliveryBuffer({"a": 40}), Entered()))
     reading.start()
     seen, most = 0, 0
     while reading.is_alive() or place.queue.depth(ENTRY).pending:
@@ -217,7 +216,7 @@ def test_one_who_waits_for_room_can_be_stopped(
     monkeypatch.setattr(intake_module, "POLL_S", 0.001)
     monkeypatch.setattr(intake_module, "BATCH_MAX", 5)
     intake = replace(_intake(place, StopsAfter(60)), marks=Marks(high=5, low=0))
-    intake.run(Shelf({"a": 40}), Entered())
+    intake.run(DeliveryBuffer({"a": 40}), Entered())
     assert not _input(place, "a").finished
 
 
@@ -229,12 +228,14 @@ def test_however_often_it_is_stopped_every_capture_enters(
     place: Workplace, sizes: Sequence[int], stops: int
 ) -> None:
     """Each example has inputs of its own, in the same home."""
-    shelf = Shelf({f"{id(sizes)}-{place.clock.now_s}-{n}": size for n, size in enumerate(sizes)})
+    buffer = DeliveryBuffer(
+        {f"{id(sizes)}-{place.clock.now_s}-{n}": size for n, size in enumerate(sizes)}
+    )
     place.clock.pass_s(1)
     for _ in range(3):
-        _intake(place, StopsAfter(stops)).run(shelf, Entered())
-    _intake(place).run(shelf, Entered())
-    for name, size in shelf.sizes.items():
+        _intake(place, StopsAfter(stops)).run(buffer, Entered())
+    _intake(place).run(buffer, Entered())
+    for name, size in buffer.sizes.items():
         row = _input(place, name)
         assert (row.finished, row.captures) == (True, size)
         assert place.records.count(CaptureRow, where={"input_id": name}) == {(): size}

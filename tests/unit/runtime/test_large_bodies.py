@@ -13,8 +13,7 @@ from fonds.model.message import Message, Subscription
 from fonds.queues.sqlite import SqliteQueue
 from fonds.runtime.large_bodies import BODY_BLOB, LargeBodies
 from fonds.stores.blobs.folder import FolderBlobs
-
-from .conftest import RaisesOnce
+from small_pipeline import RaisesOnce
 
 READER = Subscription("read", "t.texts")
 OTHER = Subscription("other", "t.texts")

@@ -30,8 +30,7 @@ from fonds.runtime.working import (
     RETURNS_MAX,
     RetryPolicy,
 )
-
-from .conftest import RETRY, Double, Number, RaisesOnce, Spy, Workplace, double, doubles
+from small_pipeline import RETRY, Double, Number, RaisesOnce, Spy, Workplace, double, doubles
 
 
 def test_a_message_is_handed_on_written_down_and_settled(place: Workplace) -> None:

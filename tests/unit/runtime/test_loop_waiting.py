@@ -9,8 +9,7 @@ import pytest
 from fonds.model.errors import StorageFullError, StoreUnavailableError
 from fonds.model.step import Result
 from fonds.runtime.working import WAITS_MAX
-
-from .conftest import Number, RaisesOnce, Spy, Workplace, double, doubles
+from small_pipeline import Number, RaisesOnce, Spy, Workplace, double, doubles
 
 
 def test_while_a_store_is_away_messages_wait_in_hand_and_nothing_is_counted(

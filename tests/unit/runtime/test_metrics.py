@@ -11,9 +11,8 @@ import pytest
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.runtime.loop import Loop
-from fonds.runtime.metrics import Metrics, Watchtower
-
-from .conftest import RETRY, RaisesOnce, Workplace
+from fonds.runtime.metrics import Metrics, MetricsServer
+from small_pipeline import RETRY, RaisesOnce, Workplace
 
 
 @pytest.fixture
@@ -27,15 +26,15 @@ def troubles() -> dict[str, str]:
 
 
 @pytest.fixture
-def tower(metrics: Metrics, troubles: dict[str, str]) -> Iterator[Watchtower]:
-    made = Watchtower("127.0.0.1", 0, metrics, lambda: troubles)
+def server(metrics: Metrics, troubles: dict[str, str]) -> Iterator[MetricsServer]:
+    made = MetricsServer("127.0.0.1", 0, metrics, lambda: troubles)
     yield made
     made.close()
 
 
-def _ask(tower: Watchtower, path: str) -> tuple[int, str]:
+def _ask(server: MetricsServer, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{tower.port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=10) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -43,12 +42,12 @@ def _ask(tower: Watchtower, path: str) -> tuple[int, str]:
 
 
 def test_messages_are_counted_by_how_they_ended(
-    place: Workplace, metrics: Metrics, tower: Watchtower
+    place: Workplace, metrics: Metrics, server: MetricsServer
 ) -> None:
     place.enter(1, 2)
     Loop(place.bound(), place.queue, place.records, RETRY, place.clock, metrics.observe).turn(0.0)
     metrics.watch(place.queue, place.subscriptions)
-    status, text = _ask(tower, "/metrics")
+    status, text = _ask(server, "/metrics")
     assert status == 200
     assert 'fonds_messages_total{reason="",step="double",verdict="done"} 2.0' in text
     assert 'fonds_batch_seconds_count{step="double"} 1.0' in text
@@ -56,28 +55,28 @@ def test_messages_are_counted_by_how_they_ended(
 
 
 def test_a_queue_that_is_away_does_not_silence_the_rest(
-    place: Workplace, metrics: Metrics, tower: Watchtower
+    place: Workplace, metrics: Metrics, server: MetricsServer
 ) -> None:
     away = RaisesOnce(place.queue, "depth", StoreUnavailableError("away"))
     metrics.watch(away, place.subscriptions)  # type: ignore[arg-type]
-    status, text = _ask(tower, "/metrics")
+    status, text = _ask(server, "/metrics")
     assert status == 200
     assert 'subscription="double"' not in text
     assert 'subscription="keep"' in text
 
 
-def test_health_says_who_waits_for_what(tower: Watchtower, troubles: dict[str, str]) -> None:
-    assert _ask(tower, "/healthz") == (200, json.dumps({"well": True, "waiting": {}}))
+def test_health_says_who_waits_for_what(server: MetricsServer, troubles: dict[str, str]) -> None:
+    assert _ask(server, "/healthz") == (200, json.dumps({"well": True, "waiting": {}}))
     troubles["extract_pdf-0"] = "the records do not answer"
-    status, text = _ask(tower, "/healthz")
+    status, text = _ask(server, "/healthz")
     assert status == 503
     assert json.loads(text)["waiting"] == troubles
 
 
-def test_other_paths_are_not_there(tower: Watchtower) -> None:
-    assert _ask(tower, "/anything")[0] == 404
+def test_other_paths_are_not_there(server: MetricsServer) -> None:
+    assert _ask(server, "/anything")[0] == 404
 
 
-def test_a_port_that_is_taken_is_told(tower: Watchtower, metrics: Metrics) -> None:
+def test_a_port_that_is_taken_is_told(server: MetricsServer, metrics: Metrics) -> None:
     with pytest.raises(ConfigurationError, match="choose another metrics_port"):
-        Watchtower("127.0.0.1", tower.port, metrics, dict)
+        MetricsServer("127.0.0.1", server.port, metrics, dict)

@@ -11,9 +11,8 @@ from fonds.model.disposition import Reason, quarantined
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.step import Result
 from fonds.queues.sqlite import SqliteQueue
-from fonds.runtime.steering.quarantine import release
-
-from .conftest import Number, RaisesOnce, Workplace
+from fonds.runtime.quarantine import release
+from small_pipeline import Number, RaisesOnce, Workplace
 
 
 def _fail(item: Number) -> Result:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from filled_home import Filled, fill, opened
+from fonds.library.description import Description, description, read_body
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
-from fonds.runtime.accounts.dossier import Dossier, dossier, read_body
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Fil
         yield stores, fill(stores)
 
 
-def with_captures(found: Dossier, *captures: CdxRow) -> Dossier:
+def with_captures(found: Description, *captures: CdxRow) -> Description:
     return replace(found, captures=captures)
 
 
@@ -30,7 +30,7 @@ def test_the_bytes_come_from_the_first_place_that_still_has_them(
     home: tuple[Stores, Filled],
 ) -> None:
     stores, filled = home
-    found = dossier(stores, filled.long)
+    found = description(stores, filled.long)
     good = found.captures[0]
     gone = replace(good, warc_path="archive/deleted.warc.gz")
     revisit = replace(good, mimetype="warc/revisit", warc_offset=10**9)
@@ -41,7 +41,7 @@ def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
     home: tuple[Stores, Filled],
 ) -> None:
     stores, filled = home
-    found, other = dossier(stores, filled.long), dossier(stores, filled.pdfs[0])
+    found, other = description(stores, filled.long), description(stores, filled.pdfs[0])
     with pytest.raises(PermanentError, match=f"no longer those of {filled.long}") as caught:
         read_body(stores, with_captures(found, other.captures[0]))
     assert caught.value.reason is Reason.DAMAGED_RECORD
@@ -49,7 +49,7 @@ def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
 
 def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
-    found = dossier(stores, filled.long)
+    found = description(stores, filled.long)
     gone = replace(found.captures[0], warc_path="archive/deleted.warc.gz")
     with pytest.raises(PermanentError, match=r"deleted\.warc\.gz") as caught:
         read_body(stores, with_captures(found, gone))
@@ -59,7 +59,7 @@ def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
 def test_a_file_in_no_warc_says_that_it_cannot_be_read_again(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     with pytest.raises(PermanentError, match=f"No capture of {filled.broken} lies in a WARC"):
-        read_body(stores, dossier(stores, filled.broken))
+        read_body(stores, description(stores, filled.broken))
 
 
 def test_a_body_cannot_be_read_from_a_home_moved_elsewhere(tmp_path: Path) -> None:
@@ -67,4 +67,4 @@ def test_a_body_cannot_be_read_from_a_home_moved_elsewhere(tmp_path: Path) -> No
         filled = fill(stores)
     (tmp_path / "old" / "archive").rename(tmp_path / "elsewhere")
     with opened(tmp_path / "old") as stores, pytest.raises(PermanentError, match="archive/"):
-        read_body(stores, dossier(stores, filled.long))
+        read_body(stores, description(stores, filled.long))

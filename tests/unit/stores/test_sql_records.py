@@ -24,9 +24,9 @@ from fonds.model.rows import (
     CaptureRow,
     CdxRow,
     DispositionRow,
-    FateRow,
     FileMetaRow,
     InputRow,
+    OutcomeRow,
     PdfMetaRow,
     StoppedRow,
     StoryMetaRow,
@@ -86,7 +86,7 @@ def test_a_database_of_an_older_revision_is_brought_forward_and_keeps_its_rows(p
     records = open_sqlite(path)
     assert records.migrated == ["0002", "0003", "0004"]
     assert list(records.find(FileMetaRow)) == [FILE]
-    assert records.count(FateRow) == {(): 0}
+    assert records.count(OutcomeRow) == {(): 0}
     records.close()
 
 
@@ -116,7 +116,7 @@ def _declared_checks(table: sa.Table) -> set[str]:
 def test_the_schema_has_the_rows_columns_in_their_order() -> None:
     kinds = (
         *(FileMetaRow, CdxRow, PdfMetaRow, StoppedRow, StoryMetaRow),
-        *(InputRow, CaptureRow, DispositionRow, FateRow),
+        *(InputRow, CaptureRow, DispositionRow, OutcomeRow),
     )
     assert {kind.TABLE for kind in kinds} == {*schema.metadata.tables, *schema.views.tables}
     for kind in kinds:
@@ -250,13 +250,13 @@ def plan(records: SqlRecords, query: str) -> list[str]:
     ["capture_id = 'x'", "input_id = 'x'", "capture_id > 'x' ORDER BY capture_id LIMIT 9"],
 )
 def test_the_fate_of_a_few_captures_is_found_by_index(records: SqlRecords, where: str) -> None:
-    steps = plan(records, f"SELECT * FROM fates WHERE {where}")
+    steps = plan(records, f"SELECT * FROM outcomes WHERE {where}")
     assert steps
     assert not [step for step in steps if step.startswith("SCAN") or "TEMP" in step]
 
 
 def test_counting_fates_reads_what_belongs_to_a_capture_by_key(records: SqlRecords) -> None:
-    steps = plan(records, "SELECT fate, reason, count(*) FROM fates GROUP BY fate, reason")
+    steps = plan(records, "SELECT outcome, reason, count(*) FROM outcomes GROUP BY outcome, reason")
     assert [step for step in steps if step.startswith("SCAN")] == [
         "SCAN c USING COVERING INDEX captures_url"
     ]

@@ -109,7 +109,7 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
 def test_the_api_and_the_twins_give_the_same(client: TestClient, filled: Filled) -> None:
     for api, twin in [
         ("/api/search?q=flood", "/search.json?q=flood"),
-        ("/api/records?fate=done", "/records.json?fate=done"),
+        ("/api/records?outcome=done", "/records.json?outcome=done"),
         ("/api/failures", "/failures.json"),
         ("/api/files?type=text/html", "/files.json?type=text/html"),
         (f"/api/files/{filled.long}", f"/file/{filled.long}.json"),

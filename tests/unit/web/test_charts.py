@@ -23,7 +23,7 @@ from fonds.web.charts import (
 
 SVG = "{http://www.w3.org/2000/svg}"
 BANDS = [
-    Band("Kept", 900, "kept", "/records?fate=done"),
+    Band("Kept", 900, "kept", "/records?outcome=done"),
     Band(
         "Refused",
         99,
@@ -38,7 +38,7 @@ BANDS = [
         "/records?weight=failed",
         [Part("timeout", 1, "/records?reason=timeout")],
     ),
-    Band("In flight", 0, "flight", "/records?fate=pending"),
+    Band("In flight", 0, "flight", "/records?outcome=pending"),
 ]
 
 
@@ -63,7 +63,7 @@ def test_the_flow_says_in_words_what_it_draws() -> None:
 
 def test_every_number_of_the_flow_is_a_link_to_its_rows() -> None:
     assert set(links(flow(1000, BANDS))) == {
-        "/records?fate=done",
+        "/records?outcome=done",
         "/records?weight=refused",
         "/records?reason=no-text",
         "/records?weight=failed",

@@ -36,17 +36,17 @@ def test_the_reason_is_explained(client: TestClient) -> None:
 
 
 def test_records_in_flight_are_said_to_be_not_yet_settled(client: TestClient) -> None:
-    page = read(client, "/records?fate=pending")
+    page = read(client, "/records?outcome=pending")
     assert page.heading == f"{PENDING} records are still on their way."
     assert page.words().count("not yet settled") == PENDING
 
 
 def test_filters_can_be_taken_away_one_by_one(client: TestClient) -> None:
-    links = read(client, "/records?fate=quarantined&step=extract_pdf&reason=broken-pdf").links(
+    links = read(client, "/records?outcome=quarantined&step=extract_pdf&reason=broken-pdf").links(
         "//ul"
     )
-    assert links["/records?fate=quarantined&reason=broken-pdf"].startswith("step extract_pdf")
-    assert links["/records?reason=broken-pdf&step=extract_pdf"].startswith("fate quarantined")
+    assert links["/records?outcome=quarantined&reason=broken-pdf"].startswith("step extract_pdf")
+    assert links["/records?reason=broken-pdf&step=extract_pdf"].startswith("outcome quarantined")
 
 
 def test_rows_are_paged_by_fifty_and_no_row_is_on_two_pages(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_no_such_record_is_an_answer_too(client: TestClient) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "fate=lost",
+        "outcome=lost",
         "weight=heavy",
         "reason=because",
         "page=0",
@@ -119,7 +119,7 @@ def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: F
     first = page.words("//section[@class='failure'][1]")
     assert first.startswith(f"{BROKEN_PDFS} broken-pdf at extract_pdf")
     assert "fonds failures retry --reason broken-pdf --step extract_pdf" in first
-    href = "/records?fate=quarantined&step=extract_pdf&reason=broken-pdf"
+    href = "/records?outcome=quarantined&step=extract_pdf&reason=broken-pdf"
     assert page.links()[href] == str(BROKEN_PDFS)
     assert client.get(href.replace("?", ".json?")).json()["total"] == BROKEN_PDFS
 

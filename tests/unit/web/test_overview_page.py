@@ -21,9 +21,9 @@ from filled_home import (
     Filled,
     opened,
 )
+from fonds.library.accounting import Tally
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import CaptureRow, DispositionRow
-from fonds.runtime.accounts.accounting import Tally
 from fonds.web.app import create_app
 from fonds.web.overview import answer, outcomes
 from page_reading import read

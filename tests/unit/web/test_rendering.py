@@ -101,10 +101,10 @@ def test_links_leave_out_what_says_nothing_and_encode_the_rest() -> None:
 
 
 def test_the_pager_ends_where_the_rows_end() -> None:
-    first = pager("/records", {"fate": "done"}, 120, 1, 50, 100)
+    first = pager("/records", {"outcome": "done"}, 120, 1, 50, 100)
     assert (first.pages, first.first, first.last, first.previous_href) == (3, 1, 50, None)
-    assert first.next_href == "/records?fate=done&page=2"
-    last = pager("/records", {"fate": "done"}, 120, 3, 50, 100)
+    assert first.next_href == "/records?outcome=done&page=2"
+    last = pager("/records", {"outcome": "done"}, 120, 3, 50, 100)
     assert (last.first, last.last, last.next_href) == (101, 120, None)
     assert pager("/records", {}, 120, 2, 50, 100).previous_href == "/records"
 

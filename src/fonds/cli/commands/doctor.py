@@ -89,7 +89,7 @@ def _stores(app: App, settings: Settings) -> Finding:
 
 def _readers(app: App, settings: Settings) -> Finding:
     """Starts an isolated reader and lets it read a page."""
-    from fonds.runtime.children.confinement import confined_by
+    from fonds.isolation.confinement import confined_by
     from fonds.wiring.pipelines import now
     from fonds.wiring.readers import open_readers
 

@@ -14,9 +14,9 @@ import msgspec
 
 from fonds import __version__
 from fonds.cli.context import App, command, console
+from fonds.library.export import FIELDS, exported
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
-from fonds.runtime.accounts.exporting import FIELDS, exported
 
 CHUNK = 500
 Writer = Callable[[Iterator[dict[str, Any]], BinaryIO], int]

@@ -16,8 +16,8 @@ from fonds.config import without_secrets
 from fonds.model.disposition import Reason
 from fonds.model.message import Delivery, Message, Subscription
 from fonds.ports import Queue
-from fonds.runtime.steering import dumping
-from fonds.runtime.steering.quarantine import release as release_quarantine
+from fonds.runtime import dump as dumping
+from fonds.runtime.quarantine import release as release_quarantine
 
 SHOWN_CHARS = 300
 KEEP_MAX = 1000

@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json
+from fonds.library.description import Description, description, read_body, resolve
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
-from fonds.runtime.accounts.dossier import Dossier, dossier, read_body, resolve
 
 TEXT_SHOWN_CHARS = 600
 
@@ -36,7 +36,9 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     """
     stores = app.stores()
     found = [
-        one for one in (dossier(stores, sha1hex) for sha1hex in resolve(stores, key)) if one.known
+        one
+        for one in (description(stores, sha1hex) for sha1hex in resolve(stores, key))
+        if one.known
     ]
     if not found:
         raise ConfigurationError(f"nothing is known of {key!r} in {app.home}")
@@ -52,7 +54,7 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     return 0
 
 
-def _bytes(stores: Stores, one: Dossier, *, body: bool, text: bool) -> bytes:
+def _bytes(stores: Stores, one: Description, *, body: bool, text: bool) -> bytes:
     """The body, text or thumbnail. Raises ConfigurationError when there is none."""
     if body:
         return read_body(stores, one)
@@ -63,12 +65,12 @@ def _bytes(stores: Stores, one: Dossier, *, body: bool, text: bool) -> bytes:
     return data
 
 
-def _as_json(one: Dossier) -> dict[str, Any]:
+def _as_json(one: Description) -> dict[str, Any]:
     whole: dict[str, Any] = msgspec.to_builtins(one, enc_hook=str)
     return whole
 
 
-def _print(screen: Console, one: Dossier) -> None:
+def _print(screen: Console, one: Description) -> None:
     title = one.document.article_title if one.document else None
     screen.print(f"[bold]{escape(title or one.sha1hex)}[/bold]")
     for heading, rows in _sections(one):
@@ -82,7 +84,7 @@ def _print(screen: Console, one: Dossier) -> None:
             screen.print(table)
 
 
-def _sections(one: Dossier) -> list[tuple[str, list[tuple[str, object]]]]:
+def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
     return [
         ("File", _fields(one.file, ("sha1hex", "sha256hex", "md5hex", "size_bytes", "mimetype"))),
         ("PDF", _fields(one.pdf, ())),
@@ -117,10 +119,10 @@ def _fields(
     return [(name, values[name]) for name in chosen if values[name] is not None]
 
 
-def _derivatives(one: Dossier) -> list[tuple[str, str | None]]:
+def _derivatives(one: Description) -> list[tuple[str, str | None]]:
     return [("text", one.text_key), ("thumbnail", one.thumbnail_key)]
 
 
-def _beginning(one: Dossier) -> str:
+def _beginning(one: Description) -> str:
     text = one.document.text_content if one.document else ""
     return text[:TEXT_SHOWN_CHARS] + ("…" if len(text) > TEXT_SHOWN_CHARS else "")

@@ -9,10 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json
-from fonds.cli.reckoning import reckoning_table
+from fonds.cli.summary import summary_table
+from fonds.library import audit as auditing
+from fonds.library.accounting import files_by_type, newest_input, tally
 from fonds.model.message import Depth
-from fonds.runtime.accounts import audit as auditing
-from fonds.runtime.accounts.accounting import files_by_type, newest_input, tally
 
 
 @command("status")
@@ -50,7 +50,7 @@ def status(app: App) -> int:
     screen = console()
     screen.print(f"[bold]{escape(str(app.home))}[/bold]")
     screen.print(f"{counted.received:,} records came in")
-    screen.print(reckoning_table(counted))
+    screen.print(summary_table(counted))
     screen.print(f"{indexed:,} documents in the index")
     for mime, count in kinds:
         screen.print(f"{count:,} files of type {mime}")

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from warcio.statusandheaders import StatusAndHeadersParser
 
-from fonds.formats.members import Tape
+from fonds.formats.members import RecordStream
 from fonds.formats.members.framing import (
     GZIP_MAGIC,
     HEADER_END,
@@ -102,22 +102,22 @@ class RecordFields:
         )
 
 
-def read_fields(tape: Tape) -> RecordFields:
-    """The header at the tape's place, passed over. Raises NotARecordError and MemberError."""
-    window = tape.peek(_WINDOW_BYTES)
+def read_fields(records: RecordStream) -> RecordFields:
+    """The header at the records's place, passed over. Raises NotARecordError and MemberError."""
+    window = records.peek(_WINDOW_BYTES)
     if not starts_record(window):
-        window = tape.peek(LINE_BYTES_MAX, joining=True)
+        window = records.peek(LINE_BYTES_MAX, joining=True)
     if not starts_record(window):
-        raise _no_record(tape, window)
+        raise _no_record(records, window)
     if not window.startswith(b"WARC/"):
-        return _read_arc_line(tape, window)
+        return _read_arc_line(records, window)
     end = HEADER_END.search(window)
     while end is None:
         if len(window) >= HEADER_BYTES_MAX:
             raise NotARecordError(Reason.DAMAGED_RECORD, "the record's header has no end")
-        longer = tape.peek(len(window) * 4, joining=True)
+        longer = records.peek(len(window) * 4, joining=True)
         if len(longer) == len(window):
-            raise tape.pending_fault() or NotARecordError(
+            raise records.pending_fault() or NotARecordError(
                 Reason.TRUNCATED_RECORD, "the file ends inside the record's header"
             )
         window = longer
@@ -127,12 +127,12 @@ def read_fields(tape: Tape) -> RecordFields:
             Reason.DAMAGED_RECORD, "another record begins before the header has ended"
         )
     header = parse_warc_header(window[: end.end()])
-    tape.skip(end.end())
+    records.skip(end.end())
     return header
 
 
-def _no_record(tape: Tape, window: bytes) -> Exception:
-    fault = tape.pending_fault()
+def _no_record(records: RecordStream, window: bytes) -> Exception:
+    fault = records.pending_fault()
     if fault is not None and len(window) < _WINDOW_BYTES:
         return fault
     if _is_cut_header(window):
@@ -187,10 +187,10 @@ _SPELLINGS = {
 }
 
 
-def _read_arc_line(tape: Tape, window: bytes) -> RecordFields:
+def _read_arc_line(records: RecordStream, window: bytes) -> RecordFields:
     line = window[: window.index(b"\n") + 1]
     fields = parse_arc_line(line)
-    tape.skip(len(line))
+    records.skip(len(line))
     return fields
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from fonds.formats.coding import codings_of, decode_body
-from fonds.formats.members import MemberError, Tape
-from fonds.formats.members.tape import split_offset
+from fonds.formats.members import MemberError, RecordStream
+from fonds.formats.members.record_stream import split_offset
 from fonds.formats.warc.fields import NotARecordError, read_fields
 from fonds.formats.warc.scan import LengthError, close_record, peek_http, scan_record
 from fonds.model.archive import Payload
@@ -42,21 +42,21 @@ class RecordReader:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._tape: Tape | None = None
+        self._records: RecordStream | None = None
         self.offset = -1
         """The offset of the record read last."""
 
     def can_go_on_to(self, offset: int) -> bool:
         """Whether `offset` lies further on in the shared member this reader stands in."""
         same = split_offset(offset)[0] == split_offset(self.offset)[0]
-        return self._tape is not None and same and offset > self.offset
+        return self._records is not None and same and offset > self.offset
 
     def read(self, offset: int, *, body_max_bytes: int) -> Payload:
         """As `read_record`."""
-        tape = self._tape if self.can_go_on_to(offset) else None
-        self._tape = None
+        records = self._records if self.can_go_on_to(offset) else None
+        self._records = None
         try:
-            block = _Block(self._stream, offset, tape)
+            block = _Block(self._stream, offset, records)
             body = _read_body(block, body_max_bytes)
             payload = Payload(
                 body=body,
@@ -70,7 +70,7 @@ class RecordReader:
         except PermanentError as fault:
             raise type(fault)(fault.reason, f"at offset {offset}: {fault.detail}") from fault
         if payload.size_bytes is None:
-            self._tape, self.offset = block.tape, offset
+            self._records, self.offset = block.records, offset
         return payload
 
 
@@ -89,47 +89,48 @@ def _read_body(block: _Block, body_max_bytes: int) -> bytes:
 class _Block:
     """A record's block while it is read: the HTTP head apart, the rest in pieces, again if need be."""
 
-    def __init__(self, stream: BinaryIO, offset: int, tape: Tape | None) -> None:
+    def __init__(self, stream: BinaryIO, offset: int, records: RecordStream | None) -> None:
         self._stream = stream
         self._offset = offset
-        self._begin(tape)
-        self.http, self._http_bytes = peek_http(self.tape, self.fields)
+        self._begin(records)
+        self.http, self._http_bytes = peek_http(self.records, self.fields)
         self.body_bytes = self.fields.length_bytes - self._http_bytes
 
-    def _begin(self, tape: Tape | None) -> None:
+    def _begin(self, records: RecordStream | None) -> None:
         member_offset = split_offset(self._offset)[0]
-        self.tape = _go_to(tape or Tape(self._stream, member_offset), self._offset)
-        self.fields = read_fields(self.tape)
-        self._start = self.tape.position
+        self.records = _go_to(records or RecordStream(self._stream, member_offset), self._offset)
+        self.fields = read_fields(self.records)
+        self._start = self.records.position
 
     def pieces(self) -> Iterator[bytes]:
         """The bytes behind the HTTP head; asked for again, they are read from the file again."""
-        if self.tape.position > self._start:
+        if self.records.position > self._start:
             self._begin(None)
         left = self.body_bytes
-        self.tape.skip(self._http_bytes)
-        while left > 0 and (piece := self.tape.read(min(left, _PIECE_BYTES))):
+        self.records.skip(self._http_bytes)
+        while left > 0 and (piece := self.records.read(min(left, _PIECE_BYTES))):
             left -= len(piece)
             yield piece
 
     def close(self) -> int | None:
         """Pass over what was not read; the record's size on disk. Raises LengthError, MemberError."""
-        passed = self.tape.position - self._start
-        passed += self.tape.skip(self.fields.length_bytes - passed)
-        return close_record(self.tape, self.fields, self._start, passed)
+        passed = self.records.position - self._start
+        passed += self.records.skip(self.fields.length_bytes - passed)
+        return close_record(self.records, self.fields, self._start, passed)
 
 
-def _go_to(tape: Tape, offset: int) -> Tape:
-    """Bring a tape to the thing at `offset`, over others in the same member. Raises NotARecordError."""
+def _go_to(records: RecordStream, offset: int) -> RecordStream:
+    """Bring a records to the thing at `offset`, over others in the same member. Raises NotARecordError."""
     member_offset, number = split_offset(offset)
-    there = tape.begin()
-    while there and number > 0 and tape.offset < offset:
-        if split_offset(tape.offset)[0] != member_offset:
+    there = records.begin()
+    while there and number > 0 and records.offset < offset:
+        if split_offset(records.offset)[0] != member_offset:
             break
-        scan_record(tape)
-        there = tape.begin()
-    if not there or (number > 0 and tape.offset != offset):
+        scan_record(records)
+        there = records.begin()
+    if not there or (number > 0 and records.offset != offset):
         raise NotARecordError(
-            Reason.DAMAGED_RECORD, f"no record is there; the file has {tape.file_bytes} bytes"
+            Reason.DAMAGED_RECORD,
+            f"no record is there; the file has {records.file_bytes} bytes",
         )
-    return tape
+    return records

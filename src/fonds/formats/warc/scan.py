@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
-from fonds.formats.members import MemberError, Tape
-from fonds.formats.members.tape import FILE_BYTES_MAX, split_offset
+from fonds.formats.members import MemberError, RecordStream
+from fonds.formats.members.record_stream import FILE_BYTES_MAX, split_offset
 from fonds.formats.warc.fields import UNDATED, NotARecordError, RecordFields, read_fields
 from fonds.formats.warc.http_head import HEAD_BYTES_MAX, head_length, media_type, parse_head
 from fonds.model.archive import HttpHead
@@ -61,7 +61,7 @@ class Damage:
 
 
 class LengthError(Exception):
-    """A record's declared length is wrong; the tape already stands at the next record."""
+    """A record's declared length is wrong; the records already stands at the next record."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -75,12 +75,12 @@ def read_heads(stream: BinaryIO, start_offset: int = 0) -> Iterator[RecordHead |
     `start_offset` is 0 or any offset given before; the scan goes on with the record there. Bodies are
     passed over, not kept. Content never raises; what `stream` raises does.
     """
-    tape = Tape(stream, split_offset(start_offset)[0])
-    while tape.begin():
-        thing = scan_record(tape)
+    records = RecordStream(stream, split_offset(start_offset)[0])
+    while records.begin():
+        thing = scan_record(records)
         if thing.offset >= start_offset or not _same_member(thing.offset, start_offset):
             yield thing
-    if tape.file_bytes > FILE_BYTES_MAX:
+    if records.file_bytes > FILE_BYTES_MAX:
         yield Damage(
             FILE_BYTES_MAX, "what lies beyond 1 TiB of a file is not read", Reason.TOO_LARGE
         )
@@ -90,26 +90,26 @@ def _same_member(offset: int, other: int) -> bool:
     return split_offset(offset)[0] == split_offset(other)[0]
 
 
-def scan_record(tape: Tape) -> RecordHead | Damage:
-    """The thing the tape has begun; afterwards the tape stands behind it."""
-    offset = tape.offset
+def scan_record(records: RecordStream) -> RecordHead | Damage:
+    """The thing the records has begun; afterwards the records stands behind it."""
+    offset = records.offset
     try:
-        fields = read_fields(tape)
+        fields = read_fields(records)
     except (NotARecordError, MemberError) as fault:
-        tape.resync()
+        records.resync()
         return Damage(offset, fault.detail, fault.reason)
-    body_start = tape.position
-    http, http_bytes = peek_http(tape, fields)
+    body_start = records.position
+    http, http_bytes = peek_http(records, fields)
     size_bytes: int | None = None
     fault_found: MemberError | LengthError | None = None
     try:
-        passed = tape.skip(fields.length_bytes)
-        size_bytes = close_record(tape, fields, body_start, passed)
+        passed = records.skip(fields.length_bytes)
+        size_bytes = close_record(records, fields, body_start, passed)
     except LengthError as fault:
         fault_found = fault
     except MemberError as fault:
         fault_found = fault
-        tape.resync()
+        records.resync()
     head = _describe(offset, size_bytes, fields, http, http_bytes, fault_found)
     if fault_found is None or head.truncated:
         return head
@@ -139,18 +139,18 @@ def _describe(
     )
 
 
-def peek_http(tape: Tape, fields: RecordFields) -> tuple[HttpHead | None, int]:
+def peek_http(records: RecordStream, fields: RecordFields) -> tuple[HttpHead | None, int]:
     """The HTTP head the block begins with and its length in bytes; (None, 0) without one."""
     if not fields.may_hold_http or fields.length_bytes == 0:
         return None, 0
-    window = tape.peek(min(fields.length_bytes, _WINDOW_BYTES), joining=True)
+    window = records.peek(min(fields.length_bytes, _WINDOW_BYTES), joining=True)
     if head_length(window) is None or window.startswith((b"HTTP/1.1 1", b"HTTP/1.0 1")):
-        window = tape.peek(min(fields.length_bytes, HEAD_BYTES_MAX), joining=True)
+        window = records.peek(min(fields.length_bytes, HEAD_BYTES_MAX), joining=True)
     return parse_head(window) or (None, 0)
 
 
 def close_record(
-    tape: Tape, fields: RecordFields, body_start: int, passed_bytes: int
+    records: RecordStream, fields: RecordFields, body_start: int, passed_bytes: int
 ) -> int | None:
     """The record's size on disk after its block was passed.
 
@@ -159,7 +159,7 @@ def close_record(
     """
     declared = fields.length_bytes
     if passed_bytes < declared:
-        if tape.step_back(body_start):
+        if records.step_back(body_start):
             raise LengthError(
                 Reason.DAMAGED_RECORD,
                 f"the declared length, {declared}, reaches over other records",
@@ -169,13 +169,13 @@ def close_record(
             f"the record has {passed_bytes} of {declared} declared bytes",
         )
     try:
-        size_bytes = tape.finish()
+        size_bytes = records.finish()
     except MemberError as fault:
         if fault.reason is not Reason.TRUNCATED_RECORD:
             raise
-        tape.resync()
+        records.resync()
         return None
-    if tape.is_plain and tape.is_at_junk() and tape.step_back(body_start):
+    if records.is_plain and records.is_at_junk() and records.step_back(body_start):
         raise LengthError(
             Reason.DAMAGED_RECORD, f"the declared length, {declared}, ends inside another record"
         )

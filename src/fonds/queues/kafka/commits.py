@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from fonds.model.errors import StoreUnavailableError
+from fonds.queues.kafka.buffer import Partition
 from fonds.queues.kafka.faults import MOVED, explained
-from fonds.queues.kafka.shelf import Partition
 
 ANSWER_MAX_S = 20.0
 OffsetsOf = Callable[[Iterable[Partition]], list[TopicPartition]]

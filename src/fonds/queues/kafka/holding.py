@@ -1,4 +1,4 @@
-"""What one reader has: partitions that are its own, messages on its shelf, messages in hand."""
+"""What one reader has: partitions that are its own, messages on its buffer, messages in hand."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka import Message as KafkaRecord
 
 from fonds.model.message import Delivery
+from fonds.queues.kafka.buffer import DeliveryBuffer, Partition, Receipt, origin
 from fonds.queues.kafka.coding import to_message
 from fonds.queues.kafka.ledger import Ledger
-from fonds.queues.kafka.shelf import Partition, Receipt, Shelf, origin
 
 _TERMS = count(1)
 
@@ -40,7 +40,7 @@ class Holding:
         self.lock = threading.Condition()
         self._address = address
         self._delayed = frozenset(delayed)
-        self._shelf = Shelf(self._delayed)
+        self._buffer = DeliveryBuffer(self._delayed)
         self._ledgers: dict[Partition, tuple[int, Ledger]] = {}
         self._in_hand: set[tuple[Partition, int]] = set()
 
@@ -59,14 +59,14 @@ class Holding:
             for partition in partitions:
                 self._ledgers.pop(partition, None)
             self._in_hand = {one for one in self._in_hand if one[0] not in partitions}
-            self._shelf.drop(partitions)
+            self._buffer.drop(partitions)
 
     def read(self, records: Sequence[KafkaRecord]) -> None:
-        """Records of partitions that are ours go to the shelf, and what is due by now is ready."""
+        """Records of partitions that are ours go to the buffer, and what is due by now is ready."""
         with self.lock:
             for record in records:
                 self._read(record)
-            self._shelf.ripen(time.time() * 1000)
+            self._buffer.ripen(time.time() * 1000)
             self.lock.notify_all()
 
     def _read(self, record: KafkaRecord) -> None:
@@ -83,19 +83,19 @@ class Holding:
         message, due_ms = to_message(record)
         receipt = Receipt(partition, offset, term)
         delivery = Delivery(message, self._address, receipt, ledger.returned(offset))
-        self._shelf.add(delivery, due_ms)
+        self._buffer.add(delivery, due_ms)
 
     def wait_for_some(self, given_up: Callable[[], object], deadline: float) -> bool:
         """Until something is ready, or the monotonic clock says `deadline`; whether something is."""
         with self.lock:
             left_s = max(0.0, deadline - time.monotonic())
-            self.lock.wait_for(lambda: self._shelf or given_up(), left_s)
-            return bool(self._shelf)
+            self.lock.wait_for(lambda: self._buffer or given_up(), left_s)
+            return bool(self._buffer)
 
     def take(self, count_max: int) -> list[Delivery]:
         """What is ready is in hand now."""
         with self.lock:
-            taken = self._shelf.take(count_max)
+            taken = self._buffer.take(count_max)
             for partition, offset in self._places(taken):
                 self._in_hand.add((partition, offset))
                 self._ledgers[partition][1].hand_out(offset)
@@ -120,7 +120,7 @@ class Holding:
                     if place in self._in_hand:
                         self._in_hand.discard(place)
                         back.append(replace(one, redelivered=one.redelivered + counted))
-            self._shelf.put_back(back)
+            self._buffer.put_back(back)
             self.lock.notify_all()
 
     def offsets(self, partitions: Iterable[Partition]) -> list[TopicPartition]:
@@ -145,7 +145,7 @@ class Holding:
     def crowded(self, topic: str, *, resting: bool) -> bool:
         """Whether no more of this topic is to be read for now."""
         with self.lock:
-            return self._shelf.crowded(topic, resting=resting)
+            return self._buffer.crowded(topic, resting=resting)
 
     @property
     def some_in_hand(self) -> bool:
@@ -157,7 +157,7 @@ class Holding:
         with self.lock:
             in_hand = len(self._in_hand)
             delayed_hand = sum(partition[0] in self._delayed for partition, _ in self._in_hand)
-            due = self._shelf.ready_of_delayed
+            due = self._buffer.ready_of_delayed
             ahead = [(p[0], ledger.settled_ahead) for p, (_, ledger) in self._ledgers.items()]
         ahead_delayed = sum(n for topic, n in ahead if topic in self._delayed)
         ahead_main = sum(n for _, n in ahead) - ahead_delayed

@@ -13,10 +13,10 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from fonds.queues.kafka.buffer import Partition
 from fonds.queues.kafka.commits import Commits
 from fonds.queues.kafka.faults import translated
 from fonds.queues.kafka.holding import Holding
-from fonds.queues.kafka.shelf import Partition
 
 POLL_S, POLL_BUSY_S, POLL_COUNT = 0.05, 0.005, 200
 BUSY_S = 2.0

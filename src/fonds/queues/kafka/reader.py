@@ -9,10 +9,10 @@ from typing import Any
 from confluent_kafka import KafkaError
 
 from fonds.model.message import Delivery
+from fonds.queues.kafka.buffer import Partition
 from fonds.queues.kafka.faults import explained
 from fonds.queues.kafka.holding import Counts, Holding, partitions_of
 from fonds.queues.kafka.poller import Poller
-from fonds.queues.kafka.shelf import Partition
 
 JOIN_MAX_S, ON_THE_WAY_S = 20.0, 2.0
 

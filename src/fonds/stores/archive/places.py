@@ -16,7 +16,7 @@ from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, PermanentError, TransientError
 from fonds.stores.archive.elsewhere import Elsewhere
-from fonds.stores.archive.standing import StandingReaders
+from fonds.stores.archive.open_readers import OpenReaders
 from fonds.stores.archive.zips import ZipReader
 
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
@@ -32,7 +32,7 @@ class PlaceReader:
         self._home = home
         self._elsewhere = elsewhere
         self._zips = ZipReader()
-        self._standing = StandingReaders()
+        self._standing = OpenReaders()
         self._body_max_bytes = body_max_bytes
 
     def read(self, place: Place) -> Payload:

@@ -157,7 +157,7 @@ Table(
 )
 
 Table(
-    "fates",
+    "outcomes",
     views,
     Column("capture_id", CleanText, primary_key=True),
     Column("input_id", CleanText, nullable=False),
@@ -165,7 +165,7 @@ Table(
     Column("datetime", CleanText, nullable=False),
     Column("place", CleanText, nullable=False),
     Column("sha1hex", CleanText),
-    Column("fate", CleanText, nullable=False),
+    Column("outcome", CleanText, nullable=False),
     Column("reason", CleanText),
     Column("step", CleanText),
     Column("detail", CleanText),

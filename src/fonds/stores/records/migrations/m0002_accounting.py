@@ -16,13 +16,13 @@ TIME = sa.DateTime(timezone=True)
 #
 # SQLite has no lateral joins: the step that decided is the tail of the largest of texts made of weight,
 # time (26 characters) and step, so that one pass over the few rows of a capture finds it.
-FATES_SQLITE = """
-CREATE VIEW fates AS
+OUTCOMES_SQLITE = """
+CREATE VIEW outcomes AS
 SELECT c.capture_id, c.input_id, c.url, c.datetime, c.place,
     (SELECT k.sha1hex FROM dispositions AS k
         WHERE k.capture_id = c.capture_id AND k.sha1hex IS NOT NULL
         ORDER BY k.step LIMIT 1) AS sha1hex,
-    coalesce(d.verdict, 'pending') AS fate,
+    coalesce(d.verdict, 'pending') AS outcome,
     d.reason, d.step, d.detail, d.settled_at
 FROM captures AS c
 LEFT JOIN dispositions AS d ON d.capture_id = c.capture_id AND d.step = (
@@ -41,13 +41,13 @@ LEFT JOIN dispositions AS d ON d.capture_id = c.capture_id AND d.step = (
 # PostgreSQL goes through captures in the order of their keys and stops when a page is full, which it
 # would not do with the join above. Asked for max(sha1hex) it would walk the index of all hashes backwards
 # for each capture (measured: 9 minutes for 100,000), so the first one by step is taken.
-FATES_POSTGRESQL = """
-CREATE VIEW fates AS
+OUTCOMES_POSTGRESQL = """
+CREATE VIEW outcomes AS
 SELECT c.capture_id, c.input_id, c.url, c.datetime, c.place,
     (SELECT k.sha1hex FROM dispositions AS k
         WHERE k.capture_id = c.capture_id AND k.sha1hex IS NOT NULL
         ORDER BY k.step LIMIT 1) AS sha1hex,
-    coalesce(d.verdict, 'pending') AS fate,
+    coalesce(d.verdict, 'pending') AS outcome,
     d.reason, d.step, d.detail, d.settled_at
 FROM captures AS c
 LEFT JOIN LATERAL (
@@ -64,7 +64,7 @@ LEFT JOIN LATERAL (
 
 
 def upgrade() -> None:
-    """Make `inputs`, `captures`, `dispositions` and the view `fates`."""
+    """Make `inputs`, `captures`, `dispositions` and the view `outcomes`."""
     op.create_table(
         "inputs",
         sa.Column("input_id", TEXT, primary_key=True),
@@ -92,7 +92,7 @@ def upgrade() -> None:
     )
     op.create_index("captures_input_id", "captures", ["input_id"])
     _make_dispositions()
-    op.execute(FATES_SQLITE if op.get_bind().dialect.name == "sqlite" else FATES_POSTGRESQL)
+    op.execute(OUTCOMES_SQLITE if op.get_bind().dialect.name == "sqlite" else OUTCOMES_POSTGRESQL)
 
 
 def _make_dispositions() -> None:

@@ -1,0 +1,116 @@
+"""`fonds failures`: what is in quarantine and why, and trying it again."""
+
+from __future__ import annotations
+
+import click
+from rich.markup import escape
+
+from fonds.cli.context import App, command, console, echo_json
+from fonds.cli.work import work_off
+from fonds.library.accounting import failure_groups, outcomes
+from fonds.model.disposition import Reason
+from fonds.model.message import Message
+from fonds.runtime.homelock import HomeLock
+from fonds.runtime.quarantine import release
+
+RETRY = "retry"
+
+
+@command("failures")
+@click.argument("action", required=False, type=click.Choice([RETRY]))
+@click.option("--reason", type=click.Choice([str(reason) for reason in Reason]), metavar="REASON")
+@click.option("--step", metavar="STEP", help="Only what failed at this step.")
+@click.option("--key", multiple=True, metavar="SHA1|ID", help="Only this file or capture.")
+@click.option(
+    "--list", "listed", is_flag=True, help="One line for each failure, not for each reason."
+)
+@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
+def failures(
+    app: App,
+    action: str | None,
+    reason: str | None,
+    step: str | None,
+    key: tuple[str, ...],
+    listed: bool,
+    limit: int,
+) -> int:
+    """Show what failed, grouped by step and reason; `retry` works it off again.
+
+    Nothing that failed is lost: its message waits, whole, until it is tried again.
+
+    \b
+    fonds failures
+    fonds failures --list --reason broken-pdf
+    fonds failures retry --reason missing-source
+    """
+    if action == RETRY:
+        return _retry(app, reason, step, key)
+    if listed:
+        _print_list(app, reason, step, limit)
+    else:
+        _print_groups(app, reason, step)
+    return 0
+
+
+def _print_groups(app: App, reason: str | None, step: str | None) -> None:
+    groups = [
+        group
+        for group in failure_groups(app.stores().records)
+        if reason in (None, group.reason) and step in (None, group.step)
+    ]
+    if app.json:
+        for group in groups:
+            echo_json(group)
+        return
+    screen = console()
+    if not groups:
+        screen.print("Nothing has failed.")
+        return
+    for group in groups:
+        screen.print(
+            f"[bold]{group.count:,}[/bold] [red]{group.reason}[/red] at {group.step}: "
+            f"{group.reason.explanation}"
+        )
+        if group.sample:
+            screen.print(f"   [dim]for example {escape(group.sample.place)}[/dim]")
+    screen.print("\nNext: fonds failures --list   or   fonds failures retry --reason REASON")
+
+
+def _print_list(app: App, reason: str | None, step: str | None, limit: int) -> None:
+    where = {"outcome": "quarantined"}
+    where |= {"reason": reason} if reason else {}
+    where |= {"step": step} if step else {}
+    screen = console()
+    for row in outcomes(app.stores().records, where, count_max=limit):
+        if app.json:
+            echo_json(row)
+        else:
+            detail = " ".join((row.detail or "").split())[:200]
+            screen.print(
+                f"[red]{row.reason}[/red] {escape(row.place)}  [dim]{escape(detail)}[/dim]"
+            )
+
+
+def _retry(app: App, reason: str | None, step: str | None, keys: tuple[str, ...]) -> int:
+    settings = app.settings()
+    stores = app.stores(settings)
+
+    def wanted(message: Message) -> bool:
+        fits = reason in (None, message.headers.get("reason"))
+        return fits and (not keys or message.key in keys or message.id in keys)
+
+    from fonds.wiring.backends import every_reader, on_servers
+
+    with HomeLock(app.home, shared=on_servers(settings)):
+        from fonds.wiring.pipelines import now
+
+        count = sum(
+            release(stores.queue, stores.records, one, wanted, now)
+            for one in every_reader(settings)
+            if step in (None, one.name)
+        )
+        if not count:
+            if not app.json:
+                console().print("Nothing in quarantine fits; `fonds failures` shows what there is.")
+            return 0
+        return work_off(app, settings, stores, lambda intake, entered: None)

@@ -1,0 +1,104 @@
+"""`fonds reindex`: build the full-text index again from the other stores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from fonds.cli.context import App, command, console, echo_json
+from fonds.config import Settings
+from fonds.library.reindex import Reindexed, expected_count
+from fonds.library.reindex import reindex as work_through
+from fonds.ports import Records, Stores
+from fonds.runtime.homelock import HomeLock
+
+TEXTLESS_NAMED_MAX = 5
+
+
+@command("reindex")
+def reindex(app: App) -> int:
+    """Build the full-text index again from the records and the texts, which stay as they are.
+
+    For an index that is damaged, was lost, or was made by another version. One that cannot be used is
+    moved aside first. Nothing else may work on the home meanwhile; searching goes on. Interrupted,
+    start it again. Exit code 0 when every document is in the index whole, 1 when a text was not found.
+
+    \b
+    fonds reindex
+    fonds reindex --json
+    """
+    from fonds.wiring.backends import close_stores
+
+    started = time.monotonic()
+    settings = app.settings()
+    stores = app.stores(settings)
+    with HomeLock(app.home):
+        stores, done = _reindexed(app, settings, stores)
+        close_stores(stores)
+    seconds = time.monotonic() - started
+    _say_textless(done)
+    if app.json:
+        rounded = round(seconds, 3)
+        echo_json({"indexed": done.indexed, "removed": done.removed, "seconds": rounded})
+    else:
+        console().print(
+            f"{done.indexed:,} documents are in the index, {done.removed:,} were removed;"
+            f" {seconds:,.1f} s."
+        )
+    return 1 if done.textless else 0
+
+
+def _reindexed(app: App, settings: Settings, stores: Stores) -> tuple[Stores, Reindexed]:
+    """In place; where the index cannot be used, or holds what nothing else knows, from an empty one."""
+    from fonds.wiring.backends import set_index_aside
+
+    with _progress(app, stores.records) as tick:
+        first = work_through(stores.records, stores.blobs, stores.index, tick)
+    if first.fault is None and not first.strays:
+        return stores, first
+    stores, aside = set_index_aside(stores, app.home, settings)
+    why = str(first.fault) if first.fault else "The index held documents no other store knows."
+    console(stderr=True).print(
+        f"{escape(why)}\nIt lies in {escape(str(aside))} now; delete that folder when you like."
+        " An empty index takes its place and is being filled."
+    )
+    with _progress(app, stores.records) as tick:
+        second = work_through(stores.records, stores.blobs, stores.index, tick)
+    if second.fault is not None:
+        raise second.fault
+    second.removed += first.removed + first.strays
+    return stores, second
+
+
+@contextmanager
+def _progress(app: App, records: Records) -> Iterator[Callable[[int], None]]:
+    """A line of progress on a terminal; nothing elsewhere."""
+    screen = console(stderr=True)
+    shown = screen.is_terminal and not (app.json or app.quiet)
+    columns = (
+        TextColumn("indexing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=screen, disable=not shown, transient=True) as bar:
+        task = bar.add_task("indexing", total=expected_count(records))
+
+        def tick(indexed: int) -> None:
+            bar.update(task, completed=indexed)
+
+        yield tick
+
+
+def _say_textless(done: Reindexed) -> None:
+    if not done.textless:
+        return
+    among = ", ".join(done.textless[:TEXTLESS_NAMED_MAX])
+    console(stderr=True).print(
+        f"The texts of {len(done.textless):,} files are missing from the blobs (among them {among}):"
+        " they are indexed without. `fonds audit` names what is missing."
+    )

@@ -1,0 +1,77 @@
+"""What people read after a run: what was kept, what was dropped and why, and what to type next."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from fonds.library.accounting import Tally
+from fonds.model.disposition import Reason, Weight
+from fonds.runtime.intake import Entered
+
+
+def print_summary(
+    screen: Console,
+    counted: Tally,
+    entered: Entered,
+    seconds: float,
+    pending: int,
+    interrupted: bool,
+    nothing: str,
+) -> None:
+    """The whole account of one run; `nothing` is said of one that found nothing to do."""
+    if counted.received == 0:
+        _print_nothing_new(screen, entered, nothing)
+        return
+    rate = counted.received / seconds if seconds else 0.0
+    screen.print(
+        f"[bold]{counted.received:,} records came in[/bold] in {seconds:,.1f} s ({rate:,.0f} a second)."
+    )
+    screen.print(summary_table(counted))
+    if entered.known:
+        screen.print(
+            f"{entered.known:,} more were here already from earlier runs and were left alone."
+        )
+    if interrupted or pending:
+        screen.print(
+            f"{counted.pending:,} are still in flight: [bold]run the same command again[/bold]."
+        )
+    print_next(screen, counted)
+
+
+def _print_nothing_new(screen: Console, entered: Entered, nothing: str) -> None:
+    if entered.known or entered.inputs_known:
+        screen.print(
+            f"Nothing new: all {entered.known:,} records of these "
+            f"{entered.inputs_known:,} files are here already."
+        )
+    else:
+        screen.print(nothing)
+
+
+def summary_table(counted: Tally) -> Table:
+    """Received = kept + set aside + refused + failed + in flight, with the reasons."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(justify="right")
+    table.add_column()
+    table.add_column(style="dim", overflow="fold")
+    table.add_row(f"{counted.done:,}", "[green]kept[/green]", "files and stories, searchable")
+    colours = {Weight.SET_ASIDE: "blue", Weight.REFUSED: "yellow", Weight.FAILED: "red"}
+    for weight, colour in colours.items():
+        for name, count in counted.weighing(weight).items():
+            label = f"[{colour}]{weight}[/{colour}] {name}"
+            table.add_row(f"{count:,}", label, Reason(name).explanation)
+    if counted.pending:
+        table.add_row(f"{counted.pending:,}", "in flight", "not settled yet")
+    return table
+
+
+def print_next(screen: Console, counted: Tally) -> None:
+    """What one may want to type next."""
+    screen.print()
+    if counted.done:
+        screen.print(
+            'Next: fonds search "some words"   or   fonds serve   to look at it in a browser'
+        )
+    if counted.quarantined:
+        screen.print("      fonds failures             to see what failed, and try it again")

@@ -1,0 +1,223 @@
+"""What the parent holds: the fork_server process, and the children it forked."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from fonds.isolation.calls import Reply
+from fonds.isolation.child import READY, STARTED
+from fonds.isolation.fork_server import ENDED, ORDER_SIZE, Order
+from fonds.isolation.frames import receive_exactly, receive_frame, send_frame
+from fonds.isolation.limits import ChildLimits
+from fonds.model.errors import TransientError
+
+_READY_WITHIN_S = 120.0
+_ENDED_WITHIN_S = 10.0
+_HANGS_UP_FOR_S = 1.0
+_COMPLAINS_WITHIN_S = 1.0
+# Nothing of ours reaches the parsers; numerical libraries must not start threads before a fork.
+_ENVIRONMENT = {
+    "PATH": os.defpath,
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from fonds.isolation.fork_server import main; main(int(sys.argv[1]), int(sys.argv[2]))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a child ended: `status` as of wait(2) and its peak memory; None when nobody could tell.
+
+    `timed_out` says that it was killed because the time was up, `hung_up` that it lived on without
+    its socket, and was killed for that.
+    """
+
+    status: int | None
+    peak_bytes: int = 0
+    timed_out: bool = False
+    hung_up: bool = False
+
+    @property
+    def spent_its_time(self) -> bool:
+        """Whether a time limit ended it, of the wall clock or of the processor."""
+        return self.timed_out or self.killed_by == signal.SIGXCPU
+
+    @property
+    def killed_by(self) -> int | None:
+        """The number of the signal that ended it, None when it ended otherwise."""
+        if self.status is None or not os.WIFSIGNALED(self.status):
+            return None
+        return os.WTERMSIG(self.status)
+
+
+class ChildEndedError(Exception):
+    """The child ended, or had to be ended, during a call. `started` says whether the function had begun."""
+
+    def __init__(self, ending: Ending, started: bool) -> None:
+        super().__init__(ending)
+        self.ending = ending
+        self.started = started
+
+
+class Child:
+    """One child process, used by one thread at a time. `modules` are loaded in it from the beginning."""
+
+    def __init__(
+        self, work: socket.socket, leash: socket.socket, modules: Iterable[str] = ()
+    ) -> None:
+        self._work = work
+        self._leash = leash
+        self.modules = frozenset(modules)
+        self.calls = 0
+
+    def wait_ready(self) -> None:
+        """Return when it can take calls. Raises ChildEndedError when it never will."""
+        try:
+            if receive_exactly(self._work, 1, time.monotonic() + _READY_WITHIN_S) == READY:
+                return
+        except (EOFError, TimeoutError):
+            pass
+        raise ChildEndedError(self.kill(), started=False)
+
+    def is_idle(self) -> bool:
+        """Whether it waits for a call; it says nothing then, and is not gone."""
+        poll = select.poll()
+        for stream in (self._work, self._leash):
+            poll.register(stream, select.POLLIN)
+        return not poll.poll(0)
+
+    def ask(self, call: bytes, limits: ChildLimits) -> Reply:
+        """The child's reply to an encoded call.
+
+        Raises ChildEndedError, also after `limits.wall_s`, FrameTooLargeError, and
+        msgspec.MsgspecError for a reply that is none; the child is of no use after any of them.
+        """
+        ends_at = time.monotonic() + limits.wall_s
+        self.calls += 1
+        started = False
+        try:
+            send_frame(self._work, call, ends_at)
+            started = receive_exactly(self._work, 1, ends_at) == STARTED
+            answer = receive_frame(self._work, limits.output_max_bytes, ends_at)
+        except TimeoutError as error:
+            raise ChildEndedError(replace(self.kill(), timed_out=True), started) from error
+        except (EOFError, OSError) as error:
+            ending = self._ending(_HANGS_UP_FOR_S) or replace(self.kill(), hung_up=True)
+            self.dismiss()
+            raise ChildEndedError(ending, started) from error
+        return msgspec.msgpack.decode(answer, type=Reply)
+
+    def kill(self) -> Ending:
+        """End the process and all it started, and say how it had ended; again is harmless."""
+        self._work.close()
+        with suppress(OSError):
+            self._leash.sendall(b"k")
+        ending = self._ending(_ENDED_WITHIN_S) or Ending(None)
+        self._leash.close()
+        return ending
+
+    def _ending(self, wait_s: float) -> Ending | None:
+        """What the fork_server says of the end, None when it says nothing within `wait_s`."""
+        try:
+            message = receive_exactly(self._leash, ENDED.size, time.monotonic() + wait_s)
+        except TimeoutError:
+            return None
+        except (EOFError, OSError):
+            return Ending(None)
+        status, peak_kib = ENDED.unpack(message)
+        return Ending(status, peak_kib * 1024)
+
+    def dismiss(self) -> None:
+        """Let go of it: an idle child ends by itself, and nobody waits for it."""
+        self._work.close()
+        self._leash.close()
+
+
+class NurseryHandle:
+    """The fork_server process, started at once; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._control, far = socket.socketpair()
+        arguments = (str(far.fileno()), str(os.getpid()), *sys.path)
+        try:
+            self._process = subprocess.Popen(
+                (sys.executable, "-I", "-c", _BOOT, *arguments),
+                env=_ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(far.fileno(),),
+                start_new_session=True,
+            )
+        finally:
+            far.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether children can be asked for."""
+        return self._process.poll() is None
+
+    def fork(self, modules: Iterable[str], memory_bytes: int) -> Child:
+        """A fresh child with these modules loaded, ready for calls.
+
+        Raises TransientError with what the fork_server said when it cannot make one.
+        """
+        work, far_work = socket.socketpair()
+        leash, far_leash = socket.socketpair()
+        order = msgspec.msgpack.encode(Order(sorted(modules), memory_bytes))
+        child = Child(work, leash, modules)
+        try:
+            with self._lock:
+                head = ORDER_SIZE.pack(len(order))
+                socket.send_fds(self._control, [head], [far_work.fileno(), far_leash.fileno()])
+                self._control.sendall(order)
+        except OSError as error:
+            child.dismiss()
+            raise TransientError(self._complaint()) from error
+        finally:
+            far_work.close()
+            far_leash.close()
+        try:
+            child.wait_ready()
+        except ChildEndedError as error:
+            raise TransientError(self._complaint()) from error
+        return child
+
+    def close(self) -> None:
+        """End the fork_server and every child; again is harmless."""
+        self._control.close()
+        try:
+            self._process.wait(_ENDED_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+
+    def _complaint(self) -> str:
+        message = "no isolated reader can be started"
+        try:
+            exit_code = self._process.wait(_COMPLAINS_WITHIN_S)
+            told = self._process.stderr.read(4_000) if self._process.stderr else b""
+        except (subprocess.TimeoutExpired, ValueError):
+            return message
+        return f"{message} (exit code {exit_code}): {told.decode('utf-8', 'replace').strip()}"

@@ -1,0 +1,140 @@
+"""Everything known about one file: captures, metadata, derivatives and the history of its dispositions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha1
+
+from fonds.extract.url import story_id
+from fonds.formats.surt import surt
+from fonds.library.accounting import history
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.document import IndexDocument
+from fonds.model.errors import PermanentError
+from fonds.model.keys import sha1_from_text, text_blob_key, thumbnail_blob_key
+from fonds.model.rows import (
+    CaptureRow,
+    CdxRow,
+    DispositionRow,
+    FileMetaRow,
+    PdfMetaRow,
+    StoryMetaRow,
+)
+from fonds.ports import Stores
+
+CAPTURES_MAX = 1000
+REVISIT_MIME = "warc/revisit"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What Fonds knows about one file; absent parts are None or empty.
+
+    `captures` are the places in WARC files its bytes lie in, oldest first; `entries` how it entered.
+    `text_key` and `thumbnail_key` are set when those blobs exist.
+    """
+
+    sha1hex: str
+    file: FileMetaRow | None
+    pdf: PdfMetaRow | None
+    story: StoryMetaRow | None
+    document: IndexDocument | None
+    captures: Sequence[CdxRow]
+    entries: Sequence[CaptureRow]
+    history: Sequence[DispositionRow]
+    text_key: str | None
+    thumbnail_key: str | None
+
+    @property
+    def known(self) -> bool:
+        """Whether anything at all is known."""
+        return bool(self.file or self.captures or self.history)
+
+    @property
+    def body_place(self) -> Place | None:
+        """Where the bytes can be read again; None when no capture lies in a WARC."""
+        whole = (row for row in self.captures if row.mimetype != REVISIT_MIME)
+        row = next(whole, None)
+        if row is None:
+            return None
+        return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
+
+
+def resolve(stores: Stores, key: str) -> list[str]:
+    """The files a key stands for: a SHA-1 in hex or base32, a URL, or a story id (64 hex characters).
+
+    Several for a URL or story captured with different bytes; [] when the key is unknown.
+    """
+    raw = sha1_from_text(key)
+    if raw is not None:
+        return [raw.hex()]
+    if len(key) == 64 and all(c in "0123456789abcdef" for c in key.lower()):
+        return _of_story(stores, key.lower())
+    digest = sha1(surt(key).encode()).hexdigest()  # noqa: S324 (a key, not a seal)
+    found = stores.records.find(
+        CdxRow, {"surt_sha1hex": digest}, order=("datetime",), count_max=CAPTURES_MAX
+    )
+    captured = [row.sha1hex for row in found]
+    # A page kept as a loose file was captured under its path, and goes by the address it states itself.
+    return _distinct([*captured, *_of_story(stores, story_id(key))])
+
+
+def _of_story(stores: Stores, story: str) -> list[str]:
+    rows = stores.records.find(StoryMetaRow, {"story_id": story}, count_max=CAPTURES_MAX)
+    return _distinct([row.sha1hex for row in rows])
+
+
+def _distinct(values: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+def description(stores: Stores, sha1hex: str) -> Description:
+    """Gather what all stores say of one file."""
+    records = stores.records
+    text_key, thumbnail_key = text_blob_key(sha1hex), thumbnail_blob_key(sha1hex)
+    present = stores.blobs.exists([text_key, thumbnail_key])
+    past = history(records, sha1hex)
+    entered = _distinct([row.capture_id for row in past])[:CAPTURES_MAX]
+    captures = records.find(
+        CdxRow, {"sha1hex": sha1hex}, order=("datetime", "warc_path"), count_max=CAPTURES_MAX
+    )
+    return Description(
+        sha1hex=sha1hex,
+        file=next(iter(records.get(FileMetaRow, [sha1hex])), None),
+        pdf=next(iter(records.get(PdfMetaRow, [sha1hex])), None),
+        story=next(iter(records.get(StoryMetaRow, [sha1hex])), None),
+        document=stores.index.get([sha1hex]).get(sha1hex),
+        captures=list(captures),
+        entries=records.get(CaptureRow, entered),
+        history=past,
+        text_key=text_key if text_key in present else None,
+        thumbnail_key=thumbnail_key if thumbnail_key in present else None,
+    )
+
+
+def read_body(stores: Stores, found: Description) -> bytes:
+    """The bytes with this SHA-1, from the first of its captures that still has them.
+
+    Raises PermanentError, which names the last place tried, when none has.
+    """
+    failed = PermanentError(
+        Reason.MISSING_SOURCE,
+        f"No capture of {found.sha1hex} lies in a WARC, so its bytes cannot be read again.",
+    )
+    for row in found.captures:
+        if row.mimetype == REVISIT_MIME:
+            continue
+        place = Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
+        try:
+            body = stores.archive.read(place).body
+        except PermanentError as error:
+            failed = error
+            continue
+        if sha1(body).hexdigest() == found.sha1hex:  # noqa: S324 (a key, not a seal)
+            return body
+        failed = PermanentError(
+            Reason.DAMAGED_RECORD, f"The bytes at {place} are no longer those of {found.sha1hex}."
+        )
+    raise failed

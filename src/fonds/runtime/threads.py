@@ -1,0 +1,145 @@
+"""The threads that work off a pipeline in one process, until it is empty or told to stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fonds.model.errors import StorageFullError, TransientError
+from fonds.model.message import Depth
+from fonds.ports import Queue
+from fonds.runtime.loop import Bound, Loop
+
+logger = logging.getLogger(__name__)
+
+WAIT_S = 0.5
+PAUSE_FIRST_S = 1.0
+PAUSE_LONGEST_S = 30.0
+STOP_WAIT_S = 10.0
+POLL_S = 0.05
+POLL_SHARE_MAX = 0.1  # of the time may go into asking a broker how much is left
+
+
+@dataclass(slots=True)
+class WorkerThreads:
+    """Runs stages of a pipeline in threads; `make_loop` gives each thread its own loop.
+
+    `stages` stand in the order of the pipeline, so that looking at them in turn sees every message.
+    `workers` None means what each stage says, and `workers_default` where it says nothing.
+    A store that does not answer is waited for; a full one too when they are `patient`, else it ends
+    the work.
+    """
+
+    queue: Queue
+    stages: Sequence[Bound]
+    make_loop: Callable[[Bound], Loop]
+    workers_default: int
+    workers: int | None = None
+    patient: bool = False
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _failure: list[BaseException] = field(default_factory=list)
+    _troubles: dict[str, str] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Start the threads."""
+        for bound in self.stages:
+            for number in range(self.workers or bound.stage.workers or self.workers_default):
+                name = f"{bound.stage.step}-{number}"
+                thread = threading.Thread(
+                    target=self._work, args=(self.make_loop(bound),), name=name, daemon=True
+                )
+                self._threads.append(thread)
+                thread.start()
+
+    def stopping(self) -> bool:
+        """Whether they were told to stop, or had to."""
+        return self._stop.is_set()
+
+    def request_stop(self) -> None:
+        """Ask all threads to leave off after the batch in hand; safe in a signal handler."""
+        self._stop.set()
+
+    def fail(self, error: BaseException) -> None:
+        """Stop everything because of an error met beside the threads."""
+        self._failure.append(error)
+        self._stop.set()
+
+    def failure(self) -> BaseException | None:
+        """The error that ended the work, if one did."""
+        return self._failure[0] if self._failure else None
+
+    def troubles(self) -> dict[str, str]:
+        """The threads that wait for a store, each with what the store said."""
+        return dict(self._troubles)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until they are told to stop or have to, `seconds` at most; whether they were."""
+        return self._stop.wait(seconds)
+
+    def drain(self, delayed_wait_s: float, tick: Callable[[], None] | None = None) -> int:
+        """Wait until nothing is left, or only what is delayed for longer than `delayed_wait_s`.
+
+        Returns how many messages are still pending. `tick` is called while waiting.
+        """
+        waited_since: float | None = None
+        while not self.stopping():
+            asked_at = time.monotonic()
+            depths = self._depths()
+            pause_s = max(POLL_S, (time.monotonic() - asked_at) / POLL_SHARE_MAX)
+            if depths is not None:
+                pending = sum(depth.pending for depth in depths)
+                if pending == 0:
+                    return 0
+                busy = any(depth.ready or depth.in_hand for depth in depths)
+                now = time.monotonic()
+                waited_since = None if busy else (waited_since or now)
+                if waited_since is not None and now - waited_since > delayed_wait_s:
+                    return pending
+            if tick is not None:
+                tick()
+            self._stop.wait(pause_s if depths is not None else PAUSE_FIRST_S)
+        return sum(depth.pending for depth in self._depths() or ())
+
+    def _depths(self) -> list[Depth] | None:
+        """How many messages wait at each stage; None while the queue does not answer."""
+        try:
+            return [self.queue.depth(bound.subscription) for bound in self.stages]
+        except TransientError:
+            return None
+
+    def stop(self) -> bool:
+        """Stop the threads; True when all had left off within a few seconds."""
+        self.request_stop()
+        deadline = time.monotonic() + STOP_WAIT_S
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _work(self, loop: Loop) -> None:
+        try:
+            self._work_until_stopped(loop)
+        except BaseException as error:  # noqa: BLE001 (told to whoever waits for the threads)
+            self.fail(error)
+        finally:
+            loop.give_back()
+
+    def _work_until_stopped(self, loop: Loop) -> None:
+        pause_s, name = PAUSE_FIRST_S, threading.current_thread().name
+        while not self._stop.is_set():
+            try:
+                loop.turn(WAIT_S)
+                self._troubles.pop(name, None)
+                pause_s = PAUSE_FIRST_S
+            except (TransientError, StorageFullError) as error:
+                if isinstance(error, StorageFullError) and not self.patient:
+                    raise
+                step, self._troubles[name] = loop.bound.stage.step, str(error)
+                logger.warning(
+                    "%s: %s; again in %.0f s", step, error, pause_s, extra={"step": step}
+                )
+                self._stop.wait(pause_s)
+                pause_s = min(PAUSE_LONGEST_S, pause_s * 2)

@@ -1,0 +1,1 @@
+"""Steps that take a capture in: identified, noted, archived."""

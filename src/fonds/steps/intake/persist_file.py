@@ -1,0 +1,95 @@
+"""persist_file: write down a file and its capture, and send what is new to the readers of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fonds.formats.journal import alternate_key, file_cells, row_key
+from fonds.formats.placing import cdx_row, first_cells, later_cells, revisit_rows
+from fonds.model.capture import Capture, PlaceKind
+from fonds.model.disposition import Reason, dropped
+from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
+from fonds.model.rows import CdxRow, FileMetaRow
+from fonds.model.step import Result
+from fonds.model.story import Unarchived
+from fonds.ports import Records, Table
+
+
+@dataclass(frozen=True, slots=True)
+class PersistFile:
+    """The first capture of a file owns it; later ones are noted beside it and end as duplicates."""
+
+    table: Table
+    records: Records
+    journal: str
+    copy_bodies: bool
+    clock: Callable[[], datetime]
+
+    def __call__(self, items: Sequence[Identified]) -> list[Result]:
+        """Idempotent: a capture seen again finds itself the owner and is sent on again."""
+        now = self.clock()
+        files = [(one.capture, one.file) for one in items if one.file is not None]
+        self.records.add([_file_row(capture, file, now) for capture, file in files])
+        known = self.records.get(FileMetaRow, [file.sha1 for _, file in files])
+        owners = {row.sha1hex: row.capture_id for row in known}
+        cells = [
+            row
+            for capture, file in files
+            for row in self._cells(capture, file, first=owners[file.sha1] == capture.id)
+        ]
+        self.table.put(self.journal, cells)
+        self.records.add([row for one in items for row in self._captures(one, now)])
+        return [self._route(one, owners) for one in items]
+
+    def _referenced(self, capture: Capture) -> bool:
+        """Whether the body stays where it is: in somebody's WARC."""
+        return capture.place.kind is PlaceKind.WARC and not self.copy_bodies
+
+    def _cells(
+        self, capture: Capture, file: FileMeta, *, first: bool
+    ) -> list[tuple[bytes, dict[str, bytes]]]:
+        if first:
+            cells = file_cells(file)
+            if self._referenced(capture):
+                cells |= first_cells(capture, capture.place)
+            return [(row_key(file.sha1), cells)]
+        if self._referenced(capture):
+            key = alternate_key(file.sha1, capture.id)
+            return [(key, later_cells(capture, capture.place))]
+        return []
+
+    def _captures(self, one: Identified, now: datetime) -> list[CdxRow]:
+        if one.file is None:
+            return revisit_rows(one.capture, now)
+        if self._referenced(one.capture):
+            return [cdx_row(one.capture, one.file, one.capture.place, now)]
+        return []
+
+    def _route(self, one: Identified, owners: dict[str, str]) -> Result:
+        capture, file = one.capture, one.file
+        if file is None:
+            return Result(dropped(Reason.REVISIT, capture.digest or ""))
+        referenced = self._referenced(capture)
+        owner = owners[file.sha1]
+        if owner != capture.id:
+            repeat = Unarchived(capture, file, repeat_of=owner)
+            ended = dropped(Reason.DUPLICATE, f"same bytes as capture {owner}")
+            return Result(ended, () if referenced else (repeat,))
+        if file.kind is Kind.STORY:
+            return Result(items=(Unparsed(capture, file, one.charset),))
+        work = Unextracted(capture, file)
+        return Result(items=(work,) if referenced else (work, Unarchived(capture, file)))
+
+
+def _file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMetaRow:
+    return FileMetaRow(
+        sha1hex=file.sha1,
+        sha256hex=file.sha256,
+        md5hex=file.md5,
+        size_bytes=file.size,
+        mimetype=file.mime,
+        capture_id=capture.id,
+        row_created=now,
+    )

@@ -1,0 +1,1 @@
+"""Steps that read PDFs and keep what they gave."""

@@ -1,0 +1,94 @@
+"""extract_pdf: text, metadata and thumbnails of one PDF, read in an isolated process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from fonds.model.disposition import Disposition, Reason
+from fonds.model.errors import ChildError, FaultError, PermanentError
+from fonds.model.file import Unextracted
+from fonds.model.pdf import (
+    PAGE0_FORM,
+    PdfExtraction,
+    PdfStatus,
+    PdfText,
+    thumbnail_type,
+)
+from fonds.model.step import Result
+from fonds.ports import Archive
+from fonds.steps.intake.rereading import read_again
+from fonds.steps.pdf.remembering import ending
+
+_STATUS_OF = {
+    Reason.TIMEOUT: PdfStatus.ERROR_TIMEOUT,
+    Reason.OUT_OF_MEMORY: PdfStatus.ERROR_MEMORY,
+    Reason.CRASHED_READER: PdfStatus.ERROR_CRASH,
+}
+_TRACE_MAX_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractPdf:
+    """`extract` reads the bytes in an isolated process; `pdf_extractor` names program and versions.
+
+    `salvage` reads the same without text and picture, for a file on which `extract` was stopped.
+    `remember` says how a PDF ends that needs no reading, before its bytes are fetched.
+    """
+
+    archive: Archive
+    extract: Callable[[bytes], PdfExtraction]
+    salvage: Callable[[bytes], PdfExtraction]
+    pdf_extractor: str
+    remember: Callable[[Unextracted], Disposition | None]
+
+    def __call__(self, item: Unextracted) -> Result:
+        """A PdfText whatever happened, unless all is known already; and the pictures of page 0.
+
+        The pictures come first: where the text has arrived, they are on their way too.
+        """
+        known = self.remember(item)
+        if known is not None:
+            return Result(known)
+        try:
+            payload = read_again(self.archive, item.capture, item.file)
+        except PermanentError as error:
+            lost = PdfExtraction(PdfStatus.ERROR_SOURCE, error_msg=error.detail)
+            ended = replace(ending(lost.status, error.detail), reason=error.reason)
+            return Result(ended, (self._text(item, lost),))
+        found = self._read(payload.body)
+        pictures = tuple(
+            thumbnail_type(form)(item.file.sha1, image) for form, image in found.thumbnails.items()
+        )
+        return Result(ending(found.status, found.error_msg), (*pictures, self._text(item, found)))
+
+    def _text(self, item: Unextracted, found: PdfExtraction) -> PdfText:
+        return PdfText(
+            sha1hex=item.file.sha1,
+            status=found.status,
+            text=found.text,
+            page0_thumbnail=PAGE0_FORM in found.thumbnails,
+            meta_xml=found.meta_xml,
+            pdf_info=found.pdf_info,
+            pdf_extra=found.pdf_extra,
+            file_meta=item.file,
+            source=item.capture,
+            extractor=self.pdf_extractor,
+            error_msg=found.error_msg,
+        )
+
+    def _read(self, body: bytes) -> PdfExtraction:
+        """What could be had: everything, else the metadata, else only how reading ended."""
+        try:
+            return self.extract(body)
+        except FaultError as fault:
+            told = str(fault)[-_TRACE_MAX_CHARS:]
+            return PdfExtraction(PdfStatus.ERROR_INTERNAL, error_msg=told)
+        except ChildError as error:
+            status = _STATUS_OF.get(error.reason, PdfStatus.ERROR_CRASH)
+            stopped = error.detail
+        try:
+            rest = self.salvage(body)
+        except (ChildError, FaultError):
+            return PdfExtraction(status, error_msg=stopped)
+        return replace(rest, status=status, error_msg=stopped, text=None, thumbnails={})

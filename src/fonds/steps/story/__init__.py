@@ -1,0 +1,1 @@
+"""Steps that read news pages and keep what they gave."""

@@ -1,0 +1,205 @@
+"""How child processes end, and what becomes of the pool, of their calls and of the parent."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures import tasks
+from fonds.isolation import ChildLimits, ChildPool
+from fonds.model.errors import ChildError, FaultError, TransientError
+from fonds.ports import Isolate
+
+LIMITS = ChildLimits(wall_s=20, memory_bytes=2**29, output_max_bytes=2**22)
+
+Begun = Callable[[Isolate], AbstractContextManager["Future[None]"]]
+
+
+@pytest.fixture
+def fresh_pool() -> Iterator[ChildPool]:
+    with ChildPool(1, LIMITS) as one:
+        yield one
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Begun:
+    """Starts a call that never ends, and goes on once the function has begun in its child."""
+
+    @contextmanager
+    def start(isolate: Isolate) -> Iterator[Future[None]]:
+        fifo = tmp_path / "begun"
+        os.mkfifo(fifo)
+        with ThreadPoolExecutor(1) as threads:
+            running = threads.submit(isolate, tasks.open_and_sleep, str(fifo), 60.0)
+            # Opening it waits for the child to open it too.
+            os.close(os.open(fifo, os.O_RDONLY))
+            yield running
+
+    return start
+
+
+def ends_within(pid: int, seconds: float) -> bool:
+    """Whether a process ends in time; one that is gone already has."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([handle], [], [], seconds)[0])
+    finally:
+        os.close(handle)
+
+
+def test_a_child_that_answers_too_early_is_not_trusted_with_the_next_call(
+    fresh_pool: ChildPool,
+) -> None:
+    short = fresh_pool.limited(replace(LIMITS, wall_s=1))
+    assert short(tasks.answer_early) == 7
+    assert short(tasks.add, 1, 1) == 2
+
+
+def test_a_child_works_for_many_calls_and_is_then_replaced() -> None:
+    with ChildPool(1, replace(LIMITS, tasks_max=3)) as pool:
+        ids = [pool(tasks.process_id) for _ in range(7)]
+    assert [len(set(ids[start : start + 3])) for start in (0, 3, 6)] == [1, 1, 1]
+    assert len(set(ids)) == 3
+
+
+def test_a_crash_in_a_used_child_is_tried_again_in_a_fresh_one(fresh_pool: ChildPool) -> None:
+    first = fresh_pool(tasks.crash_unless_first)
+    assert fresh_pool(tasks.crash_unless_first) != first
+
+
+def test_want_of_memory_in_a_used_child_is_tried_again_in_a_fresh_one(
+    fresh_pool: ChildPool,
+) -> None:
+    first = fresh_pool(tasks.run_out_of_memory_unless_first)
+    assert fresh_pool(tasks.run_out_of_memory_unless_first) != first
+
+
+def test_a_child_that_dies_while_idle_is_replaced(fresh_pool: ChildPool) -> None:
+    idle = fresh_pool(tasks.process_id)
+    os.kill(idle, signal.SIGKILL)
+    assert ends_within(idle, 5)
+    assert fresh_pool(tasks.process_id) != idle
+
+
+def test_the_pool_outlives_the_process_that_forks_its_children(fresh_pool: ChildPool) -> None:
+    fork_server, child = fresh_pool(tasks.nursery_id), fresh_pool(tasks.process_id)
+    os.kill(fork_server, signal.SIGKILL)
+    assert ends_within(child, 5)
+    assert fresh_pool(tasks.nursery_id) != fork_server
+
+
+def test_a_call_lost_with_the_nursery_may_be_tried_again(
+    fresh_pool: ChildPool, begun: Begun
+) -> None:
+    fork_server = fresh_pool(tasks.nursery_id)
+    fresh = fresh_pool.limited(replace(LIMITS, tasks_max=1))
+    fresh(tasks.process_id)
+    with begun(fresh) as running:
+        os.kill(fork_server, signal.SIGKILL)
+        with pytest.raises(TransientError, match="lost together"):
+            running.result(10)
+
+
+def test_a_hanging_call_blocks_nobody_else(begun: Begun) -> None:
+    with ChildPool(2, LIMITS) as pool, begun(pool) as hanging:
+        assert [pool(tasks.add, number, 1) for number in range(20)] == list(range(1, 21))
+        assert not hanging.done()
+        pool.close()
+
+
+@pytest.mark.slow
+def test_many_threads_with_good_hanging_and_crashing_calls_all_get_their_own_answer() -> None:
+    with ChildPool(3, LIMITS) as pool:
+        short = pool.limited(replace(LIMITS, wall_s=0.15))
+
+        def call(number: int) -> str:
+            try:
+                match number % 6:
+                    case 0:
+                        short(tasks.sleep, 60.0)
+                    case 1:
+                        pool(tasks.read_address_0)
+                    case 2:
+                        pool(tasks.fail, str(number))
+                    case 3:
+                        pool(tasks.take_memory, 2**30)
+                    case _:
+                        assert pool(tasks.add, number, number) == 2 * number
+                        return "value"
+            except ChildError as error:
+                return error.reason.value
+            except FaultError as error:
+                return "raised" if f"KeyError: '{number}'" in str(error) else str(error)
+            return "nothing"
+
+        with ThreadPoolExecutor(8) as threads:
+            ended = Counter(threads.map(call, range(120)))
+    assert ended == {
+        "timeout": 20,
+        "crashed-reader": 20,
+        "raised": 20,
+        "out-of-memory": 20,
+        "value": 40,
+    }
+
+
+PARENT = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from fixtures import tasks
+from fonds.isolation import ChildPool
+pool = ChildPool(2)
+print(pool(tasks.nursery_id), pool(tasks.process_id), flush=True)
+with ThreadPoolExecutor(2) as threads:
+    busy = [threads.submit(pool, tasks.sleep, 60.0) for _ in range(2)]
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_a_killed_parent(number: int) -> None:
+    script = f"import sys; sys.path[:] = {sys.path!r}\n{PARENT}"
+    with subprocess.Popen(
+        (sys.executable, "-c", script), stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        ids = [int(one) for one in parent.stdout.readline().split()]
+        assert len(ids) == 2
+        os.kill(parent.pid, number)
+        parent.wait(10)
+    assert all(ends_within(one, 5) for one in ids)
+
+
+def test_a_closed_pool_ends_its_processes_and_takes_no_calls() -> None:
+    with ChildPool(1, LIMITS) as pool:
+        ids = [pool(tasks.nursery_id), pool(tasks.process_id)]
+    assert all(ends_within(one, 5) for one in ids)
+    with pytest.raises(RuntimeError, match="closed"):
+        pool(tasks.add, 1, 2)
+    pool.close()
+
+
+def test_closing_ends_a_running_call_without_blaming_it(begun: Begun) -> None:
+    pool = ChildPool(1, LIMITS)
+    with begun(pool) as running:
+        pool.close()
+        assert type(running.exception(10)) is RuntimeError
+
+
+def test_a_pool_that_never_worked_started_nothing() -> None:
+    before = Path("/proc/self/task", str(os.getpid()), "children").read_text()
+    with ChildPool(1, LIMITS):
+        assert Path("/proc/self/task", str(os.getpid()), "children").read_text() == before

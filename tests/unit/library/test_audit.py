@@ -1,0 +1,303 @@
+"""The audit: what is whole passes, and each kind of loss is named."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from fonds.library.audit import MISSING_MAX, as_json, audit
+from fonds.model.disposition import Reason, quarantined
+from fonds.model.document import IndexDocument
+from fonds.model.file import Kind
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.rows import (
+    CaptureRow,
+    CdxRow,
+    DispositionRow,
+    FileMetaRow,
+    InputRow,
+    PdfMetaRow,
+    StoryMetaRow,
+)
+from fonds.model.step import Result
+from fonds.ports import Stores
+from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.stores.table.sqlite import SqliteTable
+from small_pipeline import Workplace, double
+
+MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+PDF, PAGE = "1" * 40, "2" * 40
+
+
+@pytest.fixture
+def stores(place: Workplace, tmp_path: Path) -> Iterator[Stores]:
+    table = SqliteTable(tmp_path / "table.sqlite")
+    table.declare("journal", ["f"])
+    yield Stores(
+        queue=place.queue,
+        table=table,
+        records=place.records,
+        blobs=FolderBlobs(tmp_path / "blobs"),
+        index=TantivyIndex(tmp_path / "index"),
+        archive=cast(Any, None),
+        journal="journal",
+    )
+    table.close()
+
+
+@pytest.fixture
+def library(stores: Stores) -> Stores:
+    """A PDF and a page, everything about them in its place."""
+    stores.blobs.put(text_blob_key(PDF), b"words", "text/plain")
+    stores.blobs.put(thumbnail_blob_key(PDF), b"jpeg", "image/jpeg")
+    stores.blobs.put(text_blob_key(PAGE), b"words", "text/plain")
+    stores.index.put([_document(PDF, Kind.PDF), _document(PAGE, Kind.STORY)])
+    stores.table.put("journal", [(bytes.fromhex(one), {"f:c": b"{}"}) for one in (PDF, PAGE)])
+    stores.records.put([*_rows(PDF), *_rows(PAGE), _pdf_row(), _story_row()])
+    return stores
+
+
+def _document(sha1hex: str, kind: Kind) -> IndexDocument:
+    return IndexDocument(sha1hex, kind, "http://e.org/", "e.org", None, None, None, "w", MOMENT)
+
+
+def _rows(sha1hex: str) -> list[Any]:
+    place = (f"/{sha1hex}.warc", 10, 0)
+    return [
+        FileMetaRow(sha1hex, "0" * 64, "0" * 32, 5, "text/html", "c", MOMENT),
+        CdxRow("c", sha1hex, "http://e.org/", "s", "0" * 40, "20240305060708", "m", *place, MOMENT),
+    ]
+
+
+def _pdf_row() -> PdfMetaRow:
+    sizes = (1, 1, None, None)
+    return PdfMetaRow(PDF, MOMENT, "success", True, *sizes, None, None, None, None, "x", None)
+
+
+def _story_row() -> StoryMetaRow:
+    return StoryMetaRow(
+        PAGE, "3" * 64, MOMENT, "success", "http://e.org/", "", None, None, None, 1, {}, "x"
+    )
+
+
+def _worked_off(place: Workplace, count: int = 4) -> list[str]:
+    ids = place.enter(*range(count))
+    place.loop().turn(0.0)
+    return ids
+
+
+def _finished(captures: int) -> InputRow:
+    """The input all numbers come from, read to its end."""
+    return InputRow("input", "/w", "warc", "1:1", 0, captures, {}, True, None, MOMENT)
+
+
+def test_an_empty_home_balances(place: Workplace, stores: Stores) -> None:
+    found = audit(stores, place.subscriptions)
+    assert found.balanced
+    assert found.missing == []
+
+
+def test_what_waits_and_what_ended_adds_up(place: Workplace, stores: Stores) -> None:
+    _worked_off(place)
+    place.enter(7, 8)
+    found = audit(stores, place.subscriptions)
+    assert found.balanced, found.missing
+    assert as_json(found) == {
+        "balanced": True,
+        "missing": [],
+        "missing_count": 0,
+        "steps": {
+            "double": {"in": 6, "done": 4, "dropped": 0, "quarantined": 0, "pending": 2},
+            "keep": {"in": 4, "done": 0, "dropped": 0, "quarantined": 0, "pending": 4},
+        },
+    }
+
+
+def test_what_is_in_hand_or_delayed_is_pending(place: Workplace, stores: Stores) -> None:
+    place.enter(1, 2)
+    place.queue.receive("double-in", 1, 0.0)
+    (delayed,) = place.queue.receive("double-in", 1, 0.0)
+    place.queue.put("double-in", [replace(delayed.message, attempt=1)], delay_s=60)
+    place.queue.settle([delayed])
+    found = audit(stores, place.subscriptions)
+    assert found.balanced, found.missing
+    assert found.steps["double"].pending == 2
+
+
+def test_a_message_that_vanished_before_its_first_step_is_named(
+    place: Workplace, stores: Stores
+) -> None:
+    place.enter(1, 2)
+    place.records.put([_finished(2)])
+    place.queue.settle(place.queue.receive("double-in", 1, 0.0))
+    found = audit(stores, place.subscriptions)
+    assert not found.balanced
+    assert found.missing == [
+        "double: 1 of 2 unsettled messages are in no queue (among id-001, id-002)"
+    ]
+
+
+def test_a_message_that_vanished_between_two_steps_is_named(
+    place: Workplace, stores: Stores
+) -> None:
+    _worked_off(place, 1)
+    place.taken("keep-in")
+    found = audit(stores, place.subscriptions)
+    assert found.missing == ["keep: 1 of 1 unsettled messages are in no queue (among id-000)"]
+    assert found.steps["keep"].missing == 1
+
+
+def test_a_message_that_vanished_from_quarantine_is_told(place: Workplace, stores: Stores) -> None:
+    place.enter(1)
+    place.loop(lambda item: Result(quarantined(Reason.TIMEOUT))).turn(0.0)
+    assert audit(stores, place.subscriptions).balanced
+    place.taken("double-quar")
+    found = audit(stores, place.subscriptions)
+    assert found.missing == ["double: 1 quarantined messages are not in quarantine"]
+
+
+def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
+    place: Workplace, stores: Stores
+) -> None:
+    stray = DispositionRow("id-000a", "double", "done", None, "", None, (), 0, 0, MOMENT)
+    place.records.put([stray])
+    place.enter(1)
+    place.records.put([_finished(1)])
+    place.taken("double-in")
+    assert audit(stores, place.subscriptions).missing_count == 1
+
+
+def test_captures_written_down_and_not_yet_sent_are_pending(
+    place: Workplace, stores: Stores
+) -> None:
+    """An intake that was killed between the two sends them when it goes on."""
+    place.enter(1, 2)
+    place.taken("double-in")
+    place.records.put([InputRow("input", "/w", "warc", "1:1", 0, 0, {}, False, None, MOMENT)])
+    found = audit(stores, place.subscriptions)
+    assert found.missing == []
+    assert found.steps["double"].pending == 2
+
+
+@dataclass
+class WorksMeanwhile:
+    """Records that are read slowly: before the first row is given out, a worker takes a turn."""
+
+    real: Any
+    place: Workplace
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "find":
+            self.place.clock.now_s = time.time() + 1
+            while self.place.loop(double).turn(0.0):
+                pass
+        return getattr(self.real, name)
+
+
+def test_a_worker_that_runs_meanwhile_is_no_loss(place: Workplace, stores: Stores) -> None:
+    place.enter(*range(5))
+    moving = replace(stores, records=cast(Any, WorksMeanwhile(stores.records, place)))
+    found = audit(moving, place.subscriptions)
+    assert found.missing == []
+
+
+def test_an_input_whose_captures_are_not_all_on_the_books_is_named(
+    place: Workplace, stores: Stores
+) -> None:
+    place.enter(1)
+    place.records.put([_finished(2)])
+    found = audit(stores, place.subscriptions)
+    assert found.missing == ["/w: 2 captures were read and 1 are on the books"]
+
+
+def test_an_input_that_is_still_read_may_be_behind(place: Workplace, stores: Stores) -> None:
+    place.enter(1)
+    place.records.put([InputRow("input", "/w", "warc", "1:1", 0, 0, {}, False, None, MOMENT)])
+    assert audit(stores, place.subscriptions).balanced
+
+
+def test_a_whole_library_balances(place: Workplace, library: Stores) -> None:
+    assert audit(library, place.subscriptions).missing == []
+
+
+@pytest.mark.parametrize("key", [text_blob_key(PDF), thumbnail_blob_key(PDF), text_blob_key(PAGE)])
+def test_a_lost_blob_is_named(place: Workplace, library: Stores, key: str) -> None:
+    library.blobs.delete([key])
+    assert audit(library, place.subscriptions).missing == [f"blob {key} is missing"]
+
+
+@pytest.mark.parametrize(("sha1hex", "what"), [(PDF, "PDF"), (PAGE, "story")])
+def test_a_document_lost_from_the_index_is_named(
+    place: Workplace, library: Stores, sha1hex: str, what: str
+) -> None:
+    library.index.delete([sha1hex])
+    assert audit(library, place.subscriptions).missing == [f"{what} {sha1hex} is not in the index"]
+
+
+def test_a_lost_row_of_the_table_is_named(place: Workplace, library: Stores) -> None:
+    library.table.delete("journal", [bytes.fromhex(PAGE)])
+    found = audit(library, place.subscriptions)
+    assert found.missing == [f"file {PAGE} has no row in the table journal"]
+
+
+def test_a_lost_row_of_the_records_is_named(place: Workplace, library: Stores) -> None:
+    library.records.delete(FileMetaRow, [PDF])
+    found = audit(library, place.subscriptions)
+    assert found.missing == [f"file {PDF} has no row in file_meta"]
+
+
+def test_a_file_that_lies_in_no_warc_is_named(place: Workplace, library: Stores) -> None:
+    library.records.delete(CdxRow, [(f"/{PDF}.warc", 0)])
+    library.records.delete(CdxRow, [(row.warc_path, row.warc_offset) for row in _cdx(library)])
+    found = audit(library, place.subscriptions)
+    assert sorted(found.missing) == [f"file {one} lies in no WARC" for one in (PDF, PAGE)]
+
+
+def _cdx(stores: Stores) -> list[CdxRow]:
+    return list(stores.records.find(CdxRow))
+
+
+def test_a_file_whose_archiving_is_quarantined_is_accounted_for(
+    place: Workplace, library: Stores
+) -> None:
+    library.records.delete(CdxRow, [(row.warc_path, row.warc_offset) for row in _cdx(library)])
+    for one in (PDF, PAGE):
+        place.records.put(
+            [
+                CaptureRow(one[:3], "i", "u", "20240305060708", "p", "c", MOMENT),
+                DispositionRow(
+                    one[:3], "double", "quarantined", "timeout", "", one, (), 0, 0, MOMENT
+                ),
+            ]
+        )
+    found = audit(library, place.subscriptions)
+    assert [fault for fault in found.missing if "WARC" in fault] == []
+
+
+def test_of_many_faults_all_are_counted_and_some_named(place: Workplace, stores: Stores) -> None:
+    count = MISSING_MAX + 20
+    stores.records.put(
+        [
+            InputRow(f"i{n}", f"/{n}", "warc", "1:1", 0, 1, {}, True, None, MOMENT)
+            for n in range(count)
+        ]
+    )
+    found = audit(stores, place.subscriptions)
+    assert (found.missing_count, len(found.missing)) == (count, MISSING_MAX)
+
+
+def test_more_dispositions_than_one_page_are_all_read(place: Workplace, stores: Stores) -> None:
+    for start in range(0, 2500, 500):
+        place.enter(*range(start, start + 500))
+    while place.loop().turn(0.0):
+        pass
+    found = audit(stores, place.subscriptions)
+    assert found.balanced, found.missing
+    assert found.steps["double"].done == 2500

@@ -1,0 +1,239 @@
+"""Which PDFs are sent to be extracted again, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from fonds.formats.envelope import decode, encode
+from fonds.formats.journal import file_cells, row_key
+from fonds.library.catchup import CatchUp, Sent, Wanted
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.file import FileMeta, Unextracted
+from fonds.model.message import Message, Subscription
+from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow, InputRow, PdfMetaRow
+from fonds.queues.sqlite import SqliteQueue
+from step_bench import JOURNAL, MOMENT, Bench, open_bench, pdf_file
+
+NOW = datetime(2024, 5, 6, tzinfo=UTC)
+OURS = "reader 2"
+READER = Subscription("extract_pdf", "x.unextracted")
+
+
+@dataclass
+class DeliveryBuffer:
+    """Files that are here already, and the queue they are sent to."""
+
+    bench: Bench
+    queue: SqliteQueue
+    count: int = 0
+    rooms: list[bool] = field(default_factory=list)
+
+    def file(
+        self,
+        status: str | None = "success",
+        *,
+        extractor: str = OURS,
+        verdict: str | None = "done",
+        kind: str = "file",
+        place: Place | None = None,
+        cdx: CdxRow | None = None,
+    ) -> FileMeta:
+        """A PDF with its rows; `status` None: nothing is known of it; `verdict` None: it is in flight."""
+        self.count += 1
+        file, name = pdf_file(b"%%PDF-%d" % self.count), f"c{self.count}"
+        where = place or Place(PlaceKind.FILE, f"/papers/{self.count}.pdf")
+        capture = Capture(name, f"i{self.count}", where, "http://e.org/", MOMENT, "file", "buffer")
+        self.bench.enter(capture)
+        rows = self.bench.records
+        rows.put(
+            [
+                InputRow(capture.input_id, where.path, kind, "f", 0, 1, {}, True, None, NOW),
+                FileMetaRow(file.sha1, file.sha256, file.md5, file.size, file.mime, name, NOW),
+            ]
+        )
+        self.bench.table.put(JOURNAL, [(row_key(file.sha1), file_cells(file))])
+        if cdx is not None:
+            rows.put([replace(cdx, capture_id=name, sha1hex=file.sha1)])
+        if status is not None:
+            rows.put([pdf_row(file.sha1, status, extractor)])
+        if verdict is not None:
+            emitted = ("persist_pdf_text",)
+            rows.put(
+                [
+                    DispositionRow(
+                        name, "extract_pdf", verdict, None, "", file.sha1, emitted, 1, 0, NOW
+                    )
+                ]
+            )
+        return file
+
+    def send(self, **how: object) -> tuple[Sent, list[Unextracted]]:
+        """What was said, and the work that lies on the queue afterwards."""
+        wanted = Wanted(OURS, **how)  # type: ignore[arg-type]
+        rooms = iter(self.rooms)
+        sender = CatchUp(
+            self.queue, self.bench.records, self.bench.table, JOURNAL, READER, wanted,
+            lambda: NOW, lambda: next(rooms, True),
+        )  # fmt: skip
+        sent = sender.run(lambda sent, captures: None)
+        found = self.queue.receive(READER.incoming, 100, 0.0)
+        return sent, [decode(one.message.body, Unextracted, one.message.key) for one in found]
+
+
+def pdf_row(sha1hex: str, status: str, extractor: str) -> PdfMetaRow:
+    return PdfMetaRow(
+        sha1hex, NOW - timedelta(days=2), status, False, *(None,) * 8, extractor, None
+    )  # fmt: skip
+
+
+@pytest.fixture
+def buffer(tmp_path: Path) -> Iterator[DeliveryBuffer]:
+    bench, queue = open_bench(tmp_path), SqliteQueue(tmp_path / "queue.sqlite")
+    queue.declare([READER])
+    yield DeliveryBuffer(bench, queue)
+    queue.close()
+    bench.close()
+
+
+def test_what_has_no_extraction_a_failed_or_another_one_is_sent(buffer: DeliveryBuffer) -> None:
+    wanted = {
+        buffer.file(None).sha1,
+        buffer.file("error-timeout").sha1,
+        buffer.file("error-source").sha1,
+        buffer.file("error-internal").sha1,
+        buffer.file("success", extractor="reader 1").sha1,
+        buffer.file("encrypted", extractor="reader 1").sha1,
+    }
+    buffer.file("success")
+    buffer.file("parse-error")
+    sent, work = buffer.send()
+    assert {one.file.sha1 for one in work} == wanted
+    assert (sent.seen, sent.sent, sent.on_their_way, sent.lost) == (8, 6, 0, 0)
+    assert {one.after for one in work} == {None}
+
+
+def test_the_work_is_as_it_was_the_first_time(buffer: DeliveryBuffer) -> None:
+    file = buffer.file(None)
+    _, (work,) = buffer.send()
+    assert work.file == file
+    assert (work.capture.id, work.capture.input_id) == ("c1", "i1")
+    assert (work.capture.collection, work.capture.captured_at) == ("buffer", MOMENT)
+
+
+CDX = CdxRow(
+    "", "", "http://e.org/", "org,e)/", "d" * 40, "20240506000000", "application/pdf",
+    "archive/a.warc.gz", 80, 512, NOW,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "cdx", "found"),
+    [
+        ("file", None, None, Place(PlaceKind.FILE, "/papers/1.pdf")),
+        ("file", None, CDX, Place(PlaceKind.WARC, "archive/a.warc.gz", 512, 80)),
+        (
+            "zip",
+            Place(PlaceKind.ZIP, "/a#b.zip", member="in/x#1.pdf"),
+            None,
+            Place(PlaceKind.ZIP, "/a#b.zip", member="in/x#1.pdf"),
+        ),
+        (
+            "file",
+            None,
+            replace(CDX, mimetype="warc/revisit"),
+            Place(PlaceKind.FILE, "/papers/1.pdf"),
+        ),
+    ],
+)
+def test_the_bytes_are_looked_for_where_they_are_now(
+    buffer: DeliveryBuffer, kind: str, place: Place | None, cdx: CdxRow | None, found: Place
+) -> None:
+    buffer.file(None, kind=kind, place=place, cdx=cdx)
+    _, (work,) = buffer.send()
+    assert work.capture.place == found
+
+
+def test_what_nobody_can_find_is_counted(buffer: DeliveryBuffer) -> None:
+    buffer.file(None, kind="warc")
+    sent, work = buffer.send()
+    assert (sent.lost, sent.sent, work) == (1, 0, [])
+
+
+def test_what_is_sent_counts_as_pending_until_it_ends_and_what_is_on_its_way_is_left(
+    buffer: DeliveryBuffer,
+) -> None:
+    buffer.file(None)
+    buffer.file(None, verdict=None)
+    sent, work = buffer.send()
+    assert (sent.sent, sent.on_their_way, len(work)) == (1, 1, 1)
+    (row,) = buffer.bench.records.get(DispositionRow, [("c1", "extract_pdf")])
+    assert (row.verdict, row.emitted_count) == ("retried", 1)
+
+
+def test_sent_again_after_a_death_it_lies_on_the_queue_once(buffer: DeliveryBuffer) -> None:
+    buffer.file(None)
+    _, first = buffer.send()
+    sent, again = buffer.send()
+    assert (sent.sent, len(first), len(again)) == (1, 1, 0)
+
+
+def test_asked_for_again_everything_that_fits_is_sent_with_the_moment_it_was_asked_for(
+    buffer: DeliveryBuffer,
+) -> None:
+    buffer.file("success")
+    encrypted = buffer.file("encrypted")
+    sent, work = buffer.send(again=True, statuses=frozenset({"encrypted"}))
+    assert [(one.file, one.after) for one in work] == [(encrypted, NOW)]
+    assert sent.sent == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "count"),
+    [
+        ({"made_by": "reader"}, 2),
+        ({"made_by": "reader 1"}, 1),
+        ({"before": NOW}, 2),
+        ({"before": NOW - timedelta(days=3)}, 0),
+        ({}, 3),
+    ],
+)
+def test_status_extractor_and_age_choose(
+    buffer: DeliveryBuffer, how: dict[str, object], count: int
+) -> None:
+    buffer.file("success")
+    buffer.file("success", extractor="reader 1")
+    buffer.file(None)
+    assert buffer.send(again=True, **how)[0].sent == count
+
+
+def test_messages_set_apart_are_taken_from_there_and_sent_once(buffer: DeliveryBuffer) -> None:
+    apart, kept = buffer.file("encrypted", verdict="quarantined"), buffer.file("parse-error")
+    capture = Capture("c1", "i1", Place(PlaceKind.FILE, "/p"), "http://e.org/", MOMENT, "file")
+    messages = [
+        Message("c1", encode(Unextracted(capture, apart)), apart.sha1, headers={"reason": "x"}),
+        Message("c2", b"what nobody can read", kept.sha1),
+    ]
+    buffer.queue.put(READER.quarantine, messages)
+    sent, work = buffer.send(again=True, statuses=frozenset({"encrypted"}))
+    assert [(one.capture.id, one.after) for one in work] == [("c1", NOW)]
+    assert sent.sent == 1
+    assert buffer.queue.depth(READER).quarantined == 1
+
+
+def test_without_room_nothing_more_is_sent(buffer: DeliveryBuffer) -> None:
+    buffer.file(None)
+    buffer.rooms = [False]
+    sent, work = buffer.send()
+    assert (sent.seen, work) == (0, [])
+
+
+def test_what_would_be_sent_can_be_counted_before(buffer: DeliveryBuffer) -> None:
+    buffer.file(None)
+    buffer.file("error-crash")
+    buffer.file("success")
+    assert Wanted(OURS).count(buffer.bench.records) == {"": 1, "error-crash": 1}

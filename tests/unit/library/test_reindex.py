@@ -1,0 +1,283 @@
+"""The index made again: equal to what the steps had put, without what does not belong there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fonds.library import reindex as reindexing
+from fonds.library.reindex import Reindexed, expected_count, reindex
+from fonds.model.document import IndexDocument
+from fonds.model.errors import ConfigurationError, StorageFullError
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.pdf import PdfStatus, PdfText
+from fonds.model.rows import CaptureRow, FileMetaRow, PdfMetaRow, StoryMetaRow
+from fonds.model.story import ContentMetadata, Parsed, RssEntry, Story
+from fonds.steps.intake.persist_file import PersistFile
+from fonds.steps.pdf.persist_pdf_text import PersistPdfText
+from fonds.steps.story.import_story import ImportStory
+from fonds.stores.index.tantivy_index import TantivyIndex
+from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identified, open_bench, page_file, pdf_file
+
+HOSTILE = "NUL \x00, half \ud83d and whole \U0001f4d6"
+
+
+@pytest.fixture
+def bench(tmp_path: Path, migrated: Path) -> Iterator[Bench]:
+    shutil.copy(migrated, tmp_path / "records.sqlite")
+    opened = open_bench(tmp_path)
+    yield opened
+    opened.close()
+
+
+@dataclass
+class DeliveryBuffer:
+    """Files that went through the steps."""
+
+    bench: Bench
+    count: int = 0
+
+    def pdf(
+        self, status: PdfStatus = PdfStatus.SUCCESS, text: str | None = "a text", **info: str
+    ) -> str:
+        body = PDF + b"%%%d" % self._next()
+        (capture,) = self.bench.in_warc(body, mime="application/pdf")
+        capture = replace(
+            capture, collection=f"buffer {self.count % 2}", url=f"http://e.org/{self.count}.pdf"
+        )
+        self.bench.enter(capture)
+        self._persisted(capture, body)
+        words = None if text is None else len(text.split())
+        item = PdfText(
+            sha1hex=pdf_file(body).sha1,
+            status=status,
+            text=text,
+            page0_thumbnail=True,
+            meta_xml=None,
+            pdf_info=info,
+            pdf_extra={
+                "page_count": self.count,
+                "word_count": words,
+                "language": ("fr", "de", None)[self.count % 3],
+            },
+            file_meta=pdf_file(body),
+            source=capture,
+            extractor="reader 1",
+        )
+        self.bench.blobs.put(thumbnail_blob_key(item.sha1hex), b"picture", "image/jpeg")
+        PersistPdfText(self.bench.records, self.bench.blobs, self.bench.index, lambda: LATER, 30.0)(
+            [item]
+        )
+        return item.sha1hex
+
+    def story(self, **content: str | None) -> str:
+        body = PAGE + b"<!-- %d -->" % self._next()
+        (capture,) = self.bench.in_warc(body)
+        capture = replace(capture, collection=f"buffer {self.count % 2}")
+        self.bench.enter(capture)
+        self._persisted(capture, body)
+        values = {"text_content": "words", "parsed_date": "2024-03-05T06:07:08.9+00:00", **content}
+        story = Story(
+            rss_entry=RssEntry(pub_date="Mon, 01 Jan 2024 10:00:00 GMT"),
+            content_metadata=ContentMetadata(**values),  # type: ignore[arg-type]
+        )
+        file = page_file(body)
+        item = Parsed(capture, file, story, f"{self.count:064x}", "reader 1")
+        ImportStory(self.bench.records, self.bench.blobs, self.bench.index, lambda: LATER)([item])
+        return file.sha1
+
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
+
+    def _persisted(self, capture: object, body: bytes) -> None:
+        step = PersistFile(self.bench.table, self.bench.records, JOURNAL, False, lambda: LATER)
+        step([identified(capture, body)])  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def buffer(bench: Bench) -> DeliveryBuffer:
+    return DeliveryBuffer(bench)
+
+
+def documents(bench: Bench, index: TantivyIndex | None = None) -> dict[str, IndexDocument]:
+    keys = [row.sha1hex for row in bench.records.find(FileMetaRow)]
+    return (index or bench.index).get(keys)
+
+
+def again(bench: Bench, index: TantivyIndex | None = None) -> Reindexed:
+    told: list[int] = []
+    done = reindex(bench.records, bench.blobs, index or bench.index, told.append)
+    assert told == sorted(told)
+    assert (told or [0])[-1] == done.indexed
+    return done
+
+
+def test_an_empty_index_becomes_what_the_steps_had_made(
+    bench: Bench, buffer: DeliveryBuffer
+) -> None:
+    buffer.pdf(Title="A title", CreationDate="2020-02-03T04:05:06.789+00:00")
+    buffer.pdf(text=None)
+    buffer.pdf(text="\f\f")
+    buffer.pdf(text="")
+    buffer.pdf(PdfStatus.PARTIAL, text=HOSTILE, Title=HOSTILE)
+    buffer.pdf(
+        PdfStatus.TEXT_TRUNCATED, text="Das ist ein Text auf Deutsch, und er handelt von Wasser."
+    )
+    buffer.pdf(PdfStatus.ENCRYPTED, text=None)
+    buffer.story(article_title="A page", publication_date="2024-02-29", language="en")
+    buffer.story(text_content=None, parsed_date=None)
+    buffer.story(
+        text_content=HOSTILE, article_title=HOSTILE, url="http://x.org/\x00", canonical_domain="x"
+    )
+    before = documents(bench)
+    assert len(before) == 9
+    assert {one.collection for one in before.values()} == {"buffer 0", "buffer 1"}
+    assert {one.language for one in before.values()} >= {"de", "fr", "en"}
+
+    empty = TantivyIndex(bench.home / "another")
+    done = again(bench, empty)
+    assert done == Reindexed(indexed=9)
+    assert expected_count(bench.records) == 9
+    assert documents(bench, empty) == before
+    assert empty.count() == 9
+    empty.close()
+
+
+def test_what_was_right_stays_and_what_was_wrong_is_mended(
+    bench: Bench, buffer: DeliveryBuffer
+) -> None:
+    keys = [buffer.pdf(), buffer.story(), buffer.story()]
+    before = documents(bench)
+    bench.index.put([replace(before[keys[0]], article_title="wrong", text_content="wrong")])
+    bench.index.delete([keys[1]])
+    assert again(bench) == Reindexed(indexed=3)
+    assert documents(bench) == before
+    assert again(bench) == Reindexed(indexed=3)
+
+
+def test_documents_of_files_that_failed_or_were_never_read_are_removed(
+    bench: Bench, buffer: DeliveryBuffer
+) -> None:
+    good, bad, unread = buffer.pdf(), buffer.pdf(), buffer.story()
+    (row,) = bench.records.get(PdfMetaRow, [bad])
+    bench.records.put([replace(row, status="error-timeout")])
+    bench.records.delete(StoryMetaRow, [unread])
+    assert again(bench) == Reindexed(indexed=1, removed=2)
+    assert documents(bench).keys() == {good}
+
+
+def test_documents_no_other_store_knows_are_counted(bench: Bench, buffer: DeliveryBuffer) -> None:
+    key = buffer.pdf()
+    known = documents(bench)[key]
+    bench.index.put([replace(known, sha1hex=f"{n:040x}") for n in range(3)])
+    done = again(bench)
+    assert (done.removed, done.strays) == (0, 3)
+
+
+def test_a_text_that_is_missing_is_named_and_the_rest_of_its_document_is_kept(
+    bench: Bench, buffer: DeliveryBuffer
+) -> None:
+    key, other = buffer.story(article_title="A page"), buffer.pdf()
+    bench.blobs.delete([text_blob_key(key), text_blob_key(other)])
+    done = again(bench)
+    assert (done.indexed, sorted(done.textless)) == (2, sorted([key, other]))
+    assert (documents(bench)[key].article_title, documents(bench)[key].text_content) == (
+        "A page",
+        "",
+    )
+
+
+def test_a_file_whose_capture_is_not_on_the_books_is_indexed_without_its_address(
+    bench: Bench, buffer: DeliveryBuffer
+) -> None:
+    key, page = buffer.pdf(), buffer.story(url="http://x.org/own")
+    bench.records.delete(CaptureRow, [row.capture_id for row in bench.records.find(CaptureRow)])
+    assert again(bench).indexed == 2
+    assert (documents(bench)[key].url, documents(bench)[key].text_content) == ("", "a text")
+    assert documents(bench)[page].url == "http://x.org/own"
+
+
+def test_large_texts_are_put_a_few_at_a_time(
+    bench: Bench, buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reindexing, "TOGETHER_MAX_CHARS", 100)
+    for size in (40, 60, 1, 500, 30):
+        buffer.pdf(text="x" * size)
+    found = reindexing.batches(bench.records, bench.blobs, [])
+    sizes = [sum(len(one.text_content) for one in batch.documents) for batch in found]
+    assert sum(sizes) == 631
+    assert all(size <= 100 or size == 500 for size in sizes)
+    assert again(bench).indexed == 5
+
+
+def test_more_than_one_chunk_of_rows_is_gone_through(
+    bench: Bench, buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reindexing, "CHUNK", 2)
+    for _ in range(5):
+        buffer.pdf()
+        buffer.story()
+    before = documents(bench)
+    bench.index.delete(list(before))
+    assert again(bench).indexed == 10
+    assert documents(bench) == before
+
+
+@dataclass
+class Faulty:
+    """An index that says `error` when `method` is called."""
+
+    real: TantivyIndex
+    method: str
+    error: Exception
+
+    def __getattr__(self, name: str) -> object:
+        def fail(*_: object) -> None:
+            raise self.error
+
+        return fail if name == self.method else getattr(self.real, name)
+
+
+@pytest.mark.parametrize("method", ["put", "get", "count", "delete"])
+def test_an_index_that_cannot_be_used_is_told_of_and_a_full_disk_is_raised(
+    bench: Bench, buffer: DeliveryBuffer, method: str
+) -> None:
+    bad = buffer.pdf()
+    buffer.pdf()
+    (row,) = bench.records.get(PdfMetaRow, [bad])
+    bench.records.put([replace(row, status="error-timeout")])
+    fault = ConfigurationError("damaged")
+    done = reindex(bench.records, bench.blobs, Faulty(bench.index, method, fault), lambda _: None)  # type: ignore[arg-type]
+    assert done.fault is fault
+    full = Faulty(bench.index, method, StorageFullError("no room"))
+    with pytest.raises(StorageFullError):
+        reindex(bench.records, bench.blobs, full, lambda _: None)  # type: ignore[arg-type]
+
+
+def test_a_fault_of_another_store_is_not_taken_for_one_of_the_index(
+    bench: Bench, buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buffer.pdf()
+
+    def broken(*_: object) -> None:
+        raise ConfigurationError("the records are broken")
+
+    monkeypatch.setattr(bench.blobs.__class__, "get", broken)
+    with pytest.raises(ConfigurationError, match="the records are broken"):
+        again(bench)
+
+
+def test_the_time_of_indexing_is_that_of_the_work_not_of_the_rebuilding(
+    bench: Bench, buffer: DeliveryBuffer
+) -> None:
+    pdf, page = buffer.pdf(), buffer.story(parsed_date="2024-03-05T06:07:08+00:00")
+    again(bench)
+    found = documents(bench)
+    assert found[pdf].indexed_date == LATER
+    assert found[page].indexed_date == datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)

@@ -1,0 +1,251 @@
+"""The threads: it works everything off, stops when told or when it must, and tells why."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from fonds.model.errors import (
+    ConfigurationError,
+    StorageFullError,
+    StoreUnavailableError,
+    TransientError,
+)
+from fonds.model.step import Result
+from fonds.runtime import threads as crew_module
+from fonds.runtime.binding import bind
+from fonds.runtime.loop import Bound, Loop
+from fonds.runtime.threads import WorkerThreads
+from small_pipeline import SUMS, Number, RaisesOnce, Workplace, double, keep
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WAIT_S", "PAUSE_FIRST_S", "POLL_S"):
+        monkeypatch.setattr(crew_module, name, 0.001)
+
+
+def _crew(
+    place: Workplace,
+    step: Callable[[Number], Result] = double,
+    queue: object = None,
+    workers: int = 1,
+    *,
+    patient: bool = False,
+) -> WorkerThreads:
+    stages = bind(SUMS, {"double": step, "keep": keep}, "t")
+
+    def make_loop(bound: Bound) -> Loop:
+        return place.loop(bound=bound, queue=queue)
+
+    return WorkerThreads(place.queue, stages, make_loop, workers, patient=patient)
+
+
+def test_everything_is_worked_off_through_all_stages(place: Workplace) -> None:
+    ids = place.enter(*range(50))
+    threads = _crew(place)
+    threads.start()
+    assert threads.drain(0.0) == 0
+    assert threads.stop()
+    assert threads.failure() is None
+    assert {one for one in ids if place.row(one, "keep")} == set(ids)
+
+
+def test_an_empty_queue_is_drained_at_once(place: Workplace) -> None:
+    assert _crew(place).drain(60.0) == 0
+
+
+def test_what_is_delayed_for_long_is_not_waited_for(place: Workplace) -> None:
+    place.enter(1)
+    threads = _crew(place, _unavailable)
+    threads.start()
+    assert threads.drain(0.01) == 1
+    assert threads.stop()
+    assert place.depth().delayed == 1
+
+
+def _unavailable(item: Number) -> Result:
+    raise TransientError("no answer")
+
+
+def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
+    place: Workplace, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = place.enter(1, 2)
+    deaf = RaisesOnce(place.queue, "settle", StoreUnavailableError("deaf"))
+    threads = _crew(place, queue=deaf)
+    threads.start()
+    assert threads.drain(0.0) == 0
+    assert threads.stop()
+    assert threads.failure() is None
+    assert set(place.ended()) == set(ids)
+    assert "deaf; again in" in caplog.text
+
+
+def test_a_patient_crew_waits_for_room_and_goes_on(
+    place: Workplace, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = place.enter(1, 2)
+    full = [True, True, True]
+
+    def full_at_first(item: Number) -> Result:
+        if full:
+            full.pop()
+            raise StorageFullError("no room")
+        return double(item)
+
+    threads = _crew(place, full_at_first, patient=True)
+    threads.start()
+    assert threads.drain(0.0) == 0
+    assert threads.stop()
+    assert threads.failure() is None
+    assert set(place.ended()) == set(ids)
+    assert "no room; again in" in caplog.text
+
+
+def test_a_queue_that_does_not_say_its_depth_is_asked_again(place: Workplace) -> None:
+    place.enter(1)
+    threads = _crew(place)
+    threads.queue = RaisesOnce(place.queue, "depth", StoreUnavailableError("deaf"), nth=2)
+    threads.start()
+    assert threads.drain(0.0) == 0
+    assert threads.stop()
+
+
+def test_when_told_to_stop_while_a_store_is_away_everything_is_given_back(
+    place: Workplace,
+) -> None:
+    place.enter(*range(3))
+    tried = threading.Event()
+
+    def away(item: Number) -> Result:
+        tried.set()
+        raise StoreUnavailableError("away")
+
+    threads = _crew(place, away)
+    threads.start()
+    assert tried.wait(10)
+    assert threads.stop()
+    assert (place.depth().ready, place.depth().in_hand) == (3, 0)
+
+
+def test_a_full_disk_stops_the_crew_and_is_told(place: Workplace) -> None:
+    place.enter(1, 2)
+
+    def full(item: Number) -> Result:
+        raise ConfigurationError("the disk is full")
+
+    threads = _crew(place, full)
+    threads.start()
+    assert threads.drain(60.0) == 2
+    assert threads.stopping()
+    assert threads.stop()
+    assert isinstance(threads.failure(), ConfigurationError)
+
+
+def test_a_fault_in_the_loop_itself_stops_the_crew_and_is_told(place: Workplace) -> None:
+    place.enter(1)
+    threads = _crew(place, queue=RaisesOnce(place.queue, "settle", ZeroDivisionError("ours")))
+    threads.start()
+    threads.drain(60.0)
+    assert threads.stop()
+    assert isinstance(threads.failure(), ZeroDivisionError)
+
+
+def test_when_told_to_stop_what_is_in_hand_is_finished(place: Workplace) -> None:
+    place.enter(*range(30))
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(item: Number) -> Result:
+        begun.set()
+        go_on.wait(10)
+        return double(item)
+
+    threads = _crew(place, slow)
+    threads.start()
+    assert begun.wait(10)
+    threads.request_stop()
+    go_on.set()
+    assert threads.stop()
+    assert len(place.ended()) == 10
+    assert (place.depth().ready, place.depth().in_hand) == (20, 0)
+
+
+def test_a_thread_that_does_not_end_is_told(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew_module, "STOP_WAIT_S", 0.05)
+    place.enter(1)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def stuck(item: Number) -> Result:
+        begun.set()
+        go_on.wait(10)
+        return double(item)
+
+    threads = _crew(place, stuck)
+    threads.start()
+    assert begun.wait(10)
+    assert not threads.stop()
+    go_on.set()
+    assert threads.stop()
+
+
+def test_a_failure_beside_the_threads_stops_them(place: Workplace) -> None:
+    threads = _crew(place)
+    threads.start()
+    threads.fail(ValueError("beside"))
+    assert threads.stop()
+    assert str(threads.failure()) == "beside"
+
+
+def test_a_stage_without_a_number_of_workers_gets_the_default(place: Workplace) -> None:
+    threads = _crew(place, workers=3)
+    running: set[str] = set()
+    threads.stages = [
+        Bound(
+            stage=type(bound.stage)("double", bound.stage.reads, workers=None),
+            subscription=bound.subscription,
+            step=bound.step,
+            routes=bound.routes,
+        )
+        for bound in threads.stages[:1]
+    ]
+    before = {thread.name for thread in threading.enumerate()}
+    threads.start()
+    running = {thread.name for thread in threading.enumerate()} - before
+    assert threads.stop()
+    assert running == {"double-0", "double-1", "double-2"}
+
+
+def test_several_workers_of_one_stage_share_its_messages(place: Workplace) -> None:
+    place.enter(*range(60))
+    threads = _crew(place)
+    threads.stages = [bound for bound in threads.stages for _ in range(1)]
+    loops = [threading.Thread(target=_turn_until_empty, args=(place,)) for _ in range(4)]
+    for thread in loops:
+        thread.start()
+    for thread in loops:
+        thread.join(30)
+    assert len(place.ended()) == 60
+    assert len(place.taken("keep-in")) == 60
+
+
+def _turn_until_empty(place: Workplace) -> None:
+    loop = place.loop()
+    ends_at = time.monotonic() + 20
+    while place.depth().pending and time.monotonic() < ends_at:
+        loop.turn(0.001)
+
+
+def test_ticks_are_given_while_waiting(place: Workplace) -> None:
+    place.enter(1)
+    ticks: list[int] = []
+    threads = _crew(place, _unavailable)
+    threads.start()
+    threads.drain(0.01, lambda: ticks.append(1))
+    threads.stop()
+    assert ticks

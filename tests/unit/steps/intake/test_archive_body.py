@@ -1,0 +1,224 @@
+"""archive_body: each body once in a WARC of ours, its place in rows and cells, repeats as revisits."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.archives import files, index_of
+from fonds.formats.journal import alternate_key, row_key
+from fonds.formats.placing import REVISIT_MIME
+from fonds.formats.warc import read_heads
+from fonds.formats.warc.scan import RecordHead
+from fonds.model.archive import Archived, ArchiveEntry
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import DONE, Reason
+from fonds.model.errors import DamagedInputError, PermanentError
+from fonds.model.story import ContentMetadata, Story, Unarchived
+from fonds.ports import Archive
+from fonds.steps.intake import archive_body
+from fonds.steps.intake.archive_body import ArchiveBody
+from fonds.steps.intake.persist_file import PersistFile
+from step_bench import JOURNAL, LATER, OTHER_PAGE, PAGE, PDF, Bench, identified, page_file, pdf_file
+
+KEY = page_file().sha1
+
+
+@pytest.fixture
+def step(bench: Bench) -> ArchiveBody:
+    return ArchiveBody(bench.archive, bench.records, bench.table, JOURNAL, lambda: LATER)
+
+
+def unarchived(bench: Bench, body: bytes = PAGE, **more: object) -> Unarchived:
+    """A loose page on the books."""
+    capture = bench.loose(body)
+    bench.enter(capture)
+    return Unarchived(capture, page_file(body), **more)  # type: ignore[arg-type]
+
+
+def place_of(bench: Bench, capture: Capture) -> Place:
+    row = bench.cdx()[capture.id]
+    return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
+
+
+def heads(bench: Bench) -> list[RecordHead]:
+    """The records in our WARC files, warcinfo left out."""
+    bench.archive.finish()
+    found = []
+    for path in files(bench.home, ".warc.gz"):
+        with path.open("rb") as stream:
+            found += [head for head in read_heads(stream) if head.type != "warcinfo"]
+    return found
+
+
+def test_a_loose_body_can_be_read_again_from_the_place_in_the_books(
+    step: ArchiveBody, bench: Bench
+) -> None:
+    item = unarchived(bench)
+    (result,) = step([item])
+    assert (result.disposition, result.items) == (DONE, ())
+    Path(item.capture.place.path).unlink()
+    payload = bench.archive.read(place_of(bench, item.capture))
+    assert (payload.body, payload.http) == (PAGE, None)
+    row = bench.cdx()[item.capture.id]
+    assert (row.sha1hex, row.mimetype, row.url) == (KEY, "text/html", item.capture.url)
+    assert row.warc_path.startswith("archive/")
+    assert [head.type for head in heads(bench)] == ["resource"]
+
+
+def test_the_place_goes_into_the_row_of_the_file_beside_what_is_there(
+    step: ArchiveBody, bench: Bench
+) -> None:
+    item = unarchived(bench)
+    persist = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+    persist([identified(item.capture)])
+    step([item])
+    cells = bench.cells()[row_key(KEY)]
+    place = place_of(bench, item.capture)
+    assert set(cells) == {"file:size", "file:mime", "file:meta", "file:cdx", "f:c"}
+    cdx = json.loads(cells["file:cdx"])
+    assert all(isinstance(value, str) for value in cdx.values())
+    assert (cdx["warc"], cdx["offset"]) == (place.path, str(place.offset))
+    assert cdx["c_size"] == str(place.size_bytes)
+    assert json.loads(cells["f:c"])["f"] == place.path.rpartition("/")[2]
+
+
+def test_called_twice_it_writes_once(step: ArchiveBody, bench: Bench) -> None:
+    item = unarchived(bench)
+    step([item])
+    before = (bench.cdx(), bench.cells())
+    assert [one.disposition for one in step([item])] == [DONE]
+    assert (bench.cdx(), bench.cells()) == before
+    assert len(heads(bench)) == 1
+
+
+def test_a_message_that_comes_twice_in_one_batch_is_written_once(
+    step: ArchiveBody, bench: Bench
+) -> None:
+    item = unarchived(bench)
+    assert len(step([item, item])) == 2
+    assert len(heads(bench)) == 1
+
+
+def test_only_what_is_new_in_a_batch_is_written(step: ArchiveBody, bench: Bench) -> None:
+    first, second = unarchived(bench), unarchived(bench, OTHER_PAGE)
+    step([first])
+    step([first, second])
+    assert [head.url for head in heads(bench)] == [first.capture.url, second.capture.url]
+    assert bench.cdx().keys() == {first.capture.id, second.capture.id}
+
+
+def test_a_copied_response_keeps_its_head(step: ArchiveBody, bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE, headers=(("Content-Type", "text/html"), ("Server", "old")))
+    bench.enter(capture)
+    step([Unarchived(capture, page_file())])
+    payload = bench.archive.read(place_of(bench, capture))
+    assert payload.http is not None
+    assert (payload.http.status, payload.http.get("server"), payload.body) == (200, "old", PAGE)
+    assert [head.type for head in heads(bench)] == ["response"]
+
+
+def test_a_story_goes_beside_its_body_as_metadata(step: ArchiveBody, bench: Bench) -> None:
+    story = Story(content_metadata=ContentMetadata(article_title="A page"))
+    step([unarchived(bench, story=story)])
+    assert [head.type for head in heads(bench)] == ["resource", "metadata"]
+
+
+def test_a_loose_repeat_becomes_a_revisit_of_the_first(step: ArchiveBody, bench: Bench) -> None:
+    first = unarchived(bench)
+    second = unarchived(bench, repeat_of=first.capture.id)
+    step([first, second])
+    assert [head.type for head in heads(bench)] == ["resource", "revisit"]
+    rows = bench.cdx()
+    assert rows[first.capture.id].mimetype == "text/html"
+    assert rows[second.capture.id].mimetype == REVISIT_MIME
+    assert {row.sha1hex for row in rows.values()} == {KEY}
+    cells = bench.cells()
+    assert list(cells) == [row_key(KEY), alternate_key(KEY, second.capture.id)]
+    assert set(cells[alternate_key(KEY, second.capture.id)]) == {"file:cdx"}
+    (path,) = files(bench.home, ".warc.gz")
+    assert b"WARC-Refers-To-Target-URI: " + first.capture.url.encode() in _unpacked(path)
+    assert [line.mime for line in index_of(files(bench.home, ".cdxj")[0])][-1] == REVISIT_MIME
+
+
+def _unpacked(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes())
+
+
+def test_a_repeat_of_what_is_on_no_books_is_written_whole(step: ArchiveBody, bench: Bench) -> None:
+    item = unarchived(bench, repeat_of="never entered")
+    step([item])
+    assert bench.cdx()[item.capture.id].mimetype == "text/html"
+    assert bench.archive.read(place_of(bench, item.capture)).body == PAGE
+
+
+@dataclass
+class Counting:
+    """An archive that keeps how large the bodies of each write were together."""
+
+    real: Archive
+    writes_bytes: list[int] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.real, name)
+
+    def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
+        self.writes_bytes.append(sum(len(entry.body) for entry in entries))
+        return self.real.write(entries)
+
+
+def test_bodies_are_held_in_memory_only_as_far_as_the_limit(
+    step: ArchiveBody, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_body, "TOGETHER_MAX_BYTES", 1000)
+    sizes = (400, 600, 1, 5000, 300, 300, 300, 300)
+    items = [unarchived(bench, PAGE.ljust(size, b".") + b"%d" % n) for n, size in enumerate(sizes)]
+    items = [
+        replace(one, file=replace(one.file, size=size))
+        for one, size in zip(items, sizes, strict=True)
+    ]
+    archive = Counting(bench.archive)
+    counted = replace(step, archive=archive)
+    assert len(counted(items)) == len(items)
+    assert [round(size, -2) for size in archive.writes_bytes] == [1000, 100, 5000, 900, 300]
+    assert [head.url for head in heads(bench)] == [item.capture.url for item in items]
+
+
+def test_one_body_that_is_gone_is_named_and_leaves_nothing_half_done(
+    step: ArchiveBody, bench: Bench
+) -> None:
+    good, gone = unarchived(bench), unarchived(bench, OTHER_PAGE)
+    Path(gone.capture.place.path).unlink()
+    with pytest.raises(PermanentError, match=gone.capture.place.path) as caught:
+        step([good, gone])
+    assert caught.value.reason is Reason.MISSING_SOURCE
+    assert (bench.cdx(), bench.cells()) == ({}, {})
+    step([good])
+    assert len(heads(bench)) == 1
+
+
+def test_bytes_that_changed_since_are_not_archived_as_the_file(
+    step: ArchiveBody, bench: Bench
+) -> None:
+    item = unarchived(bench)
+    Path(item.capture.place.path).write_bytes(OTHER_PAGE)
+    with pytest.raises(DamagedInputError, match=f"no longer those of {KEY}"):
+        step([item])
+    assert bench.cdx() == {}
+
+
+def test_a_pdf_keeps_its_type(step: ArchiveBody, bench: Bench) -> None:
+    capture = bench.loose(PDF, "application/pdf")
+    bench.enter(capture)
+    step([Unarchived(capture, pdf_file())])
+    assert bench.cdx()[capture.id].mimetype == "application/pdf"
+
+
+def test_nothing_is_done_for_nothing(step: ArchiveBody, bench: Bench) -> None:
+    assert step([]) == []
+    assert not (bench.home / "archive").exists()

@@ -1,0 +1,154 @@
+"""identify: what is kept, what is refused, and for which reason."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.warcs import coded_response
+from fonds.extract.file_meta import describe
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.disposition import DONE, Disposition, Reason, Verdict, dropped, quarantined
+from fonds.model.errors import PermanentError
+from fonds.model.file import Identified, Kind
+from fonds.steps.intake.identify import Identify
+from step_bench import PAGE, PAGE_MAX_BYTES, PDF, PDF_MAX_BYTES, PICTURE, Bench
+
+FEED = b'<?xml version="1.0"?><rss version="2.0"><channel><title>News</title></channel></rss>'
+
+
+@pytest.fixture
+def step(bench: Bench) -> Identify:
+    return Identify(bench.archive, describe, PDF_MAX_BYTES, PAGE_MAX_BYTES)
+
+
+def test_a_page_in_a_warc_is_hashed_and_keeps_its_charset(step: Identify, bench: Bench) -> None:
+    headers = (("content-type", 'Text/HTML; Charset="ISO-8859-1"'),)
+    (capture,) = bench.in_warc(PAGE, headers=headers)
+    result = step(capture)
+    assert result.disposition is DONE
+    assert result.items == (Identified(capture, describe(PAGE, "text/html"), "ISO-8859-1"),)
+
+
+def test_a_loose_pdf_is_known_by_its_bytes_whatever_it_is_called(
+    step: Identify, bench: Bench
+) -> None:
+    (found,) = step(bench.loose(PDF, mime="text/html")).items
+    assert isinstance(found, Identified)
+    assert found.file is not None
+    assert (found.file.kind, found.charset) == (Kind.PDF, None)
+
+
+def test_what_the_server_said_goes_before_what_the_index_says(step: Identify, bench: Bench) -> None:
+    plain = b"only words, which could be anything"
+    (capture,) = bench.in_warc(plain, headers=(("Content-Type", "text/plain"),))
+    assert step(replace(capture, mime="text/html")).disposition == dropped(
+        Reason.UNSUPPORTED_TYPE, "text/plain"
+    )
+
+
+def test_codings_are_undone_before_hashing(step: Identify, bench: Bench) -> None:
+    (capture,) = bench.in_records(coded_response(gzip.compress(PAGE), "gzip"))
+    (found,) = step(capture).items
+    assert isinstance(found, Identified)
+    assert found.file == describe(PAGE, "text/html")
+
+
+@pytest.mark.parametrize(
+    ("line", "ended"),
+    [
+        ("HTTP/1.1 200 OK", DONE),
+        ("HTTP/1.1 226 Transfer complete", DONE),
+        ("HTTP/1.1 301 Moved", dropped(Reason.HTTP_STATUS, "status 301")),
+        ("HTTP/1.1 404 Not Found", dropped(Reason.HTTP_STATUS, "status 404")),
+        ("HTTP/1.1 206 Partial Content", dropped(Reason.HTTP_STATUS, "status 206")),
+    ],
+)
+def test_only_whole_answers_are_kept(
+    step: Identify, bench: Bench, line: str, ended: Disposition
+) -> None:
+    (capture,) = bench.in_warc(PAGE, status_line=line)
+    result = step(capture)
+    assert result.disposition == ended
+    assert bool(result.items) == (ended is DONE)
+
+
+@pytest.mark.parametrize(
+    ("body", "ended"),
+    [
+        (b"", dropped(Reason.EMPTY_BODY)),
+        (PICTURE, dropped(Reason.UNSUPPORTED_TYPE, "image/png")),
+        (FEED, dropped(Reason.IS_FEED, "application/rss+xml")),
+        (
+            PAGE.ljust(PAGE_MAX_BYTES + 1),
+            dropped(Reason.TOO_LARGE, "2001 bytes; at most 2000 for a story"),
+        ),
+        (
+            PDF.ljust(PDF_MAX_BYTES + 1),
+            dropped(Reason.TOO_LARGE, "4001 bytes; at most 4000 for a pdf"),
+        ),
+    ],
+    ids=["empty", "picture", "feed", "large page", "large pdf"],
+)
+def test_what_is_not_kept_ends_here_with_its_reason(
+    step: Identify, bench: Bench, body: bytes, ended: Disposition
+) -> None:
+    (capture,) = bench.in_warc(body)
+    result = step(capture)
+    assert (result.disposition, result.items) == (ended, ())
+
+
+def test_each_kind_has_a_limit_of_its_own(step: Identify, bench: Bench) -> None:
+    sized = bench.in_warc(PAGE.ljust(PAGE_MAX_BYTES), PDF.ljust(PDF_MAX_BYTES))
+    assert [step(capture).disposition for capture in sized] == [DONE, DONE]
+
+
+def test_what_the_source_knows_already_is_said_without_opening_anything(
+    step: Identify, bench: Bench
+) -> None:
+    gone = replace(bench.loose(), place=Place(PlaceKind.FILE, str(bench.home / "gone")))
+    told = replace(gone, damage="no such line", damage_reason=Reason.BAD_INDEX_LINE)
+    assert step(told).disposition == quarantined(Reason.BAD_INDEX_LINE, "no such line")
+    told = replace(gone, damage="cut off")
+    assert step(told).disposition == quarantined(Reason.DAMAGED_RECORD, "cut off")
+    told = replace(gone, status=503)
+    assert step(told).disposition == dropped(Reason.HTTP_STATUS, "status 503")
+
+
+def test_a_revisit_is_handed_on_without_a_file_and_without_being_read(
+    step: Identify, bench: Bench
+) -> None:
+    capture = replace(bench.revisited("sha1:AAAA"), status=304)
+    Path(capture.place.path).unlink()
+    result = step(capture)
+    assert result.disposition.verdict is Verdict.DONE
+    assert result.items == (Identified(capture, None),)
+
+
+def test_what_cannot_be_read_is_raised_with_its_reason(step: Identify, bench: Bench) -> None:
+    capture = bench.loose()
+    Path(capture.place.path).unlink()
+    with pytest.raises(PermanentError) as caught:
+        step(capture)
+    assert caught.value.reason is Reason.MISSING_SOURCE
+
+
+@pytest.mark.parametrize("header", ["text/html", "text/html; charset=", "text/html; charset", ";"])
+def test_a_content_type_without_a_charset_gives_none(
+    step: Identify, bench: Bench, header: str
+) -> None:
+    (capture,) = bench.in_warc(PAGE, headers=(("Content-Type", header),))
+    (found,) = step(capture).items
+    assert isinstance(found, Identified)
+    assert found.charset is None
+
+
+@pytest.mark.parametrize("charset", ["\xff\xfe", "utf-8''%00", '"', "x" * 5000])
+def test_a_charset_of_any_kind_does_no_harm(step: Identify, bench: Bench, charset: str) -> None:
+    (capture,) = bench.in_warc(PAGE, headers=(("Content-Type", f"text/html; charset={charset}"),))
+    result = step(capture)
+    assert result.disposition is DONE
+    assert len(result.items) == 1

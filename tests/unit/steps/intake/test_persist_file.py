@@ -1,0 +1,246 @@
+"""persist_file: who owns a file, what later captures leave behind, and what goes on to whom."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict, replace
+from hashlib import sha1
+
+import pytest
+
+from fonds.formats.journal import alternate_key, row_key
+from fonds.formats.placing import REVISIT_MIME
+from fonds.formats.surt import surt
+from fonds.model.capture import Capture
+from fonds.model.disposition import DONE, Reason, Verdict, dropped
+from fonds.model.file import Identified, Unextracted, Unparsed
+from fonds.model.keys import sha1_base32
+from fonds.model.rows import FileMetaRow
+from fonds.model.story import Unarchived
+from fonds.steps.intake.persist_file import PersistFile
+from step_bench import (
+    JOURNAL,
+    LATER,
+    MOMENT,
+    OTHER_PAGE,
+    PAGE,
+    PDF,
+    Bench,
+    identified,
+    page_file,
+    pdf_file,
+)
+
+KEY = page_file().sha1
+PDF_KEY = pdf_file().sha1
+
+
+@pytest.fixture
+def step(bench: Bench) -> PersistFile:
+    return PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+
+
+def _copying(bench: Bench) -> PersistFile:
+    return PersistFile(bench.table, bench.records, JOURNAL, True, lambda: LATER)
+
+
+def _owner(bench: Bench, key: str = KEY) -> str:
+    (row,) = bench.records.get(FileMetaRow, [key])
+    return row.capture_id
+
+
+def _pdf_in_warc(bench: Bench) -> Capture:
+    return bench.in_warc(PDF, mime="application/pdf")[0]
+
+
+def test_a_page_goes_to_the_parser_with_the_charset_of_its_server(
+    step: PersistFile, bench: Bench
+) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    (result,) = step([replace(identified(capture), charset="utf-8")])
+    assert result.disposition is DONE
+    assert result.items == (Unparsed(capture, page_file(), "utf-8"),)
+
+
+def test_a_pdf_in_a_warc_goes_to_the_extractor_and_stays_where_it_is(
+    step: PersistFile, bench: Bench
+) -> None:
+    capture = _pdf_in_warc(bench)
+    (result,) = step([identified(capture, PDF)])
+    assert (result.disposition, result.items) == (DONE, (Unextracted(capture, pdf_file()),))
+
+
+def test_a_loose_pdf_goes_to_the_archive_too_and_a_loose_page_by_way_of_the_parser(
+    step: PersistFile, bench: Bench
+) -> None:
+    pdf, page = bench.loose(PDF, "application/pdf"), bench.loose()
+    of_pdf, of_page = step([identified(pdf, PDF), identified(page)])
+    assert of_pdf.items == (Unextracted(pdf, pdf_file()), Unarchived(pdf, pdf_file()))
+    assert of_page.items == (Unparsed(page, page_file()),)
+
+
+def test_the_row_of_a_file_says_all_that_identify_learned(step: PersistFile, bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    step([identified(capture)])
+    file = page_file()
+    assert bench.records.get(FileMetaRow, [KEY]) == [
+        FileMetaRow(KEY, file.sha256, file.md5, len(PAGE), "text/html", capture.id, LATER)
+    ]
+
+
+def test_the_row_of_a_capture_in_a_warc_points_to_its_record(
+    step: PersistFile, bench: Bench
+) -> None:
+    _, capture = bench.in_warc(OTHER_PAGE, PAGE)
+    step([identified(capture)])
+    row = bench.cdx()[capture.id]
+    assert (row.warc_path, row.warc_offset) == (capture.place.path, capture.place.offset)
+    assert row.warc_csize == capture.place.size_bytes
+    assert (row.sha1hex, row.mimetype, row.datetime) == (KEY, "text/html", "20240305060708")
+    assert row.surt == surt(capture.url)
+    assert row.surt_sha1hex == sha1(row.surt.encode()).hexdigest()
+    assert bench.archive.read(capture.place).body == PAGE
+
+
+def test_the_cells_are_those_of_the_table_as_it_is_specified(
+    step: PersistFile, bench: Bench
+) -> None:
+    """Seed 000: all of `file:cdx` in strings, `file:meta` with seven fields, sizes as 8-byte integers."""
+    _, capture = bench.in_warc(OTHER_PAGE, PAGE)
+    step([identified(capture)])
+    ((key, cells),) = bench.cells().items()
+    assert key == bytes.fromhex(KEY)
+    assert len(key) == 20
+    assert cells["file:size"] == struct.pack(">Q", len(PAGE))
+    assert cells["file:mime"] == b"text/html"
+    assert json.loads(cells["file:meta"]) == asdict(page_file())
+    place = capture.place
+    assert json.loads(cells["file:cdx"]) == {
+        "surt": surt(capture.url),
+        "url": capture.url,
+        "dt": "20240305060708",
+        "warc": place.path,
+        "offset": str(place.offset),
+        "c_size": str(place.size_bytes),
+    }
+    assert json.loads(cells["f:c"]) == {
+        "u": capture.url,
+        "d": "2024-03-05T06:07:08Z",
+        "f": place.path.rpartition("/")[2],
+        "o": place.offset,
+        "c": 1,
+    }
+    assert set(cells) == {"file:size", "file:mime", "file:meta", "file:cdx", "f:c"}
+
+
+def test_a_loose_file_has_a_row_in_the_table_and_no_place_yet(
+    step: PersistFile, bench: Bench
+) -> None:
+    step([identified(bench.loose())])
+    assert set(bench.cells()[row_key(KEY)]) == {"file:size", "file:mime", "file:meta"}
+    assert bench.cdx() == {}
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one batch", "one after the other"])
+def test_the_first_capture_owns_the_file_and_later_ones_are_noted_beside_it(
+    step: PersistFile, bench: Bench, together: bool
+) -> None:
+    first, second = bench.in_warc(PAGE, PAGE)
+    both = [identified(first), identified(second)]
+    results = step(both) if together else [*step(both[:1]), *step(both[1:])]
+    assert [one.disposition.verdict for one in results] == [Verdict.DONE, Verdict.DROPPED]
+    assert results[1].disposition == dropped(Reason.DUPLICATE, f"same bytes as capture {first.id}")
+    assert (len(results[0].items), results[1].items) == (1, ())
+    assert _owner(bench) == first.id
+    assert {row.sha1hex for row in bench.cdx().values()} == {KEY}
+    assert bench.cdx().keys() == {first.id, second.id}
+    cells = bench.cells()
+    assert list(cells) == [row_key(KEY), alternate_key(KEY, second.id)]
+    assert json.loads(cells[row_key(KEY)]["file:cdx"])["url"] == first.url
+    later = cells[alternate_key(KEY, second.id)]
+    assert set(later) == {"file:cdx"}
+    assert json.loads(later["file:cdx"])["offset"] == str(second.place.offset)
+
+
+def test_all_places_of_a_file_are_found_by_its_key(step: PersistFile, bench: Bench) -> None:
+    captures = bench.in_warc(PAGE, PAGE, PAGE, OTHER_PAGE)
+    bodies = (PAGE, PAGE, PAGE, OTHER_PAGE)
+    step([identified(capture, body) for capture, body in zip(captures, bodies, strict=True)])
+    assert len(bench.table.scan(JOURNAL, prefix=row_key(KEY))) == 3
+
+
+def test_a_capture_seen_again_finds_itself_the_owner_and_is_sent_on_again(
+    step: PersistFile, bench: Bench
+) -> None:
+    captures = [*bench.in_warc(PAGE, PAGE), bench.loose(PDF, "application/pdf")]
+    bodies = (PAGE, PAGE, PDF)
+    items = [identified(one, body) for one, body in zip(captures, bodies, strict=True)]
+    first = step(items)
+    before = (bench.cells(), bench.cdx(), list(bench.records.find(FileMetaRow)))
+    again = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: MOMENT)(items)
+    assert again == first
+    assert (bench.cells(), bench.cdx(), list(bench.records.find(FileMetaRow))) == before
+
+
+def test_a_loose_repeat_is_handed_to_the_archive_with_the_owners_id(
+    step: PersistFile, bench: Bench
+) -> None:
+    first, second = bench.loose(), bench.loose()
+    step([identified(first)])
+    (result,) = step([identified(second)])
+    assert result.disposition.reason is Reason.DUPLICATE
+    assert result.items == (Unarchived(second, page_file(), repeat_of=first.id),)
+    assert list(bench.cells()) == [row_key(KEY)]
+
+
+def test_a_revisit_ends_here_and_its_place_is_known_by_its_digest(
+    step: PersistFile, bench: Bench
+) -> None:
+    capture = bench.revisited(f"sha1:{sha1_base32(bytes.fromhex(KEY))}")
+    (result,) = step([Identified(capture, None)])
+    assert result.disposition == dropped(Reason.REVISIT, capture.digest or "")
+    assert result.items == ()
+    row = bench.cdx()[capture.id]
+    assert (row.sha1hex, row.mimetype, row.url) == (KEY, REVISIT_MIME, capture.url)
+    assert (row.warc_path, row.warc_offset) == (capture.place.path, 0)
+    assert (bench.cells(), list(bench.records.find(FileMetaRow))) == ({}, [])
+
+
+@pytest.mark.parametrize("digest", [None, "", "md5:0123", "sha1:short"])
+def test_a_revisit_without_a_digest_ends_here_all_the_same(
+    step: PersistFile, bench: Bench, digest: str | None
+) -> None:
+    (result,) = step([Identified(bench.revisited(digest), None)])
+    assert result.disposition.reason is Reason.REVISIT
+    assert bench.cdx() == {}
+
+
+def test_when_bodies_are_copied_what_lies_in_a_warc_is_treated_like_a_loose_file(
+    bench: Bench,
+) -> None:
+    step = _copying(bench)
+    pdf, (page, repeat) = _pdf_in_warc(bench), bench.in_warc(PAGE, PAGE)
+    results = step([identified(pdf, PDF), identified(page), identified(repeat)])
+    assert [one.items for one in results] == [
+        (Unextracted(pdf, pdf_file()), Unarchived(pdf, pdf_file())),
+        (Unparsed(page, page_file()),),
+        (Unarchived(repeat, page_file(), repeat_of=page.id),),
+    ]
+    assert bench.cdx() == {}
+    assert set(bench.cells()[row_key(PDF_KEY)]) == {"file:size", "file:mime", "file:meta"}
+
+
+def test_a_mixed_batch_answers_in_order(step: PersistFile, bench: Bench) -> None:
+    (page,) = bench.in_warc(PAGE)
+    revisit = bench.revisited(None)
+    results = step(
+        [Identified(revisit, None), identified(_pdf_in_warc(bench), PDF), identified(page)]
+    )
+    assert [one.disposition.reason for one in results] == [Reason.REVISIT, None, None]
+    assert [type(one) for result in results for one in result.items] == [Unextracted, Unparsed]
+
+
+def test_nothing_is_done_for_nothing(step: PersistFile, bench: Bench) -> None:
+    assert step([]) == []
+    assert bench.cells() == {}

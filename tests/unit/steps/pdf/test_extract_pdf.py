@@ -1,0 +1,206 @@
+"""extract_pdf: whatever becomes of the reader there is a PdfText, and as much in it as could be had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from fonds.formats.envelope import encode
+from fonds.model.capture import Capture
+from fonds.model.disposition import DONE, Reason, Verdict, Weight, dropped, quarantined
+from fonds.model.errors import ChildError, FaultError
+from fonds.model.file import Unextracted
+from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus, PdfText, Thumbnail, thumbnail_type
+from fonds.model.step import Result
+from fonds.steps.pdf.extract_pdf import ExtractPdf
+from fonds.steps.pdf.remembering import forget
+from step_bench import PDF, Bench, pdf_file
+
+READ = PdfExtraction(
+    PdfStatus.SUCCESS,
+    text="words",
+    pdf_info={"Title": "A title"},
+    pdf_extra={"page_count": 3},
+    meta_xml="<xmp/>",
+    thumbnails={PAGE0_FORM: b"a picture"},
+)
+BARE = PdfExtraction(
+    PdfStatus.SUCCESS,
+    text="nothing that was asked for",
+    pdf_info={"Title": "A title"},
+    pdf_extra={"page_count": 3},
+    thumbnails={PAGE0_FORM: b"nor this"},
+)
+
+
+@dataclass
+class Reader:
+    """Gives what it was told to, or raises it, and keeps what it was given."""
+
+    answer: PdfExtraction | ChildError
+    read: list[bytes] = field(default_factory=list)
+
+    def __call__(self, body: bytes) -> PdfExtraction:
+        self.read.append(body)
+        if isinstance(self.answer, ChildError):
+            raise self.answer
+        return self.answer
+
+
+Reading = Callable[[bytes], PdfExtraction]
+Read = Callable[[Reading, Reading], tuple[Result, PdfText]]
+
+
+@pytest.fixture
+def capture(bench: Bench) -> Capture:
+    return bench.in_warc(PDF, mime="application/pdf")[0]
+
+
+@pytest.fixture
+def read(bench: Bench, capture: Capture) -> Read:
+    def called(extract: Reading, salvage: Reading) -> tuple[Result, PdfText]:
+        step = ExtractPdf(bench.archive, extract, salvage, "reader 1", forget)
+        result = step(Unextracted(capture, pdf_file()))
+        text = result.items[-1]
+        assert isinstance(text, PdfText)
+        return result, text
+
+    return called
+
+
+def test_what_was_read_is_handed_on_with_its_source_and_its_extractor(
+    read: Read, capture: Capture
+) -> None:
+    extract, salvage = Reader(READ), Reader(BARE)
+    result, text = read(extract, salvage)
+    assert result.disposition is DONE
+    assert text == PdfText(
+        sha1hex=pdf_file().sha1,
+        status=PdfStatus.SUCCESS,
+        text="words",
+        page0_thumbnail=True,
+        meta_xml="<xmp/>",
+        pdf_info={"Title": "A title"},
+        pdf_extra={"page_count": 3},
+        file_meta=pdf_file(),
+        source=capture,
+        extractor="reader 1",
+    )
+    assert result.items[:-1] == (Thumbnail(pdf_file().sha1, b"a picture"),)
+    assert (extract.read, salvage.read) == ([PDF], [])
+
+
+@pytest.mark.parametrize("status", list(PdfStatus))
+def test_every_status_ends_as_its_reason_weighs(read: Read, status: PdfStatus) -> None:
+    found = PdfExtraction(status, pdf_extra={"page_count": 1}, error_msg="why")
+    result, text = read(Reader(found), Reader(BARE))
+    if status.reason is None:
+        assert result.disposition is DONE
+    elif status.reason.weight is Weight.REFUSED:
+        assert result.disposition == dropped(status.reason, "why")
+    else:
+        assert result.disposition == quarantined(status.reason, "why")
+    assert (text.status, text.error_msg, text.pdf_extra) == (status, "why", {"page_count": 1})
+    assert (text.page0_thumbnail, len(result.items)) == (False, 1)
+
+
+def test_a_failure_without_words_goes_by_its_status(read: Read) -> None:
+    result, _ = read(Reader(PdfExtraction(PdfStatus.ENCRYPTED)), Reader(BARE))
+    assert result.disposition == quarantined(Reason.ENCRYPTED_PDF, "encrypted")
+
+
+def test_a_thumbnail_is_handed_on_even_when_the_rest_failed(read: Read) -> None:
+    found = PdfExtraction(PdfStatus.PARSE_ERROR, thumbnails={PAGE0_FORM: b"page 0"})
+    result, text = read(Reader(found), Reader(BARE))
+    assert result.disposition.reason is Reason.BROKEN_PDF
+    assert text.page0_thumbnail
+    assert result.items[0] == Thumbnail(pdf_file().sha1, b"page 0")
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        (Reason.TIMEOUT, PdfStatus.ERROR_TIMEOUT),
+        (Reason.OUT_OF_MEMORY, PdfStatus.ERROR_MEMORY),
+        (Reason.CRASHED_READER, PdfStatus.ERROR_CRASH),
+        (Reason.INTERNAL_ERROR, PdfStatus.ERROR_CRASH),
+    ],
+)
+def test_of_a_killed_reader_the_metadata_are_salvaged(
+    read: Read, reason: Reason, status: PdfStatus
+) -> None:
+    salvage = Reader(BARE)
+    result, text = read(Reader(ChildError(reason, "stopped")), salvage)
+    assert salvage.read == [PDF]
+    assert result.disposition == quarantined(status.reason or Reason.TIMEOUT, "stopped")
+    assert (text.status, text.error_msg) == (status, "stopped")
+    assert (text.pdf_info, text.pdf_extra) == ({"Title": "A title"}, {"page_count": 3})
+    assert (text.text, text.page0_thumbnail, len(result.items)) == (None, False, 1)
+
+
+def test_when_salvaging_is_killed_too_the_first_reason_stands(read: Read) -> None:
+    timeout = ChildError(Reason.TIMEOUT, "took 60 s")
+    result, text = read(Reader(timeout), Reader(ChildError(Reason.CRASHED_READER, "signal 11")))
+    assert result.disposition == quarantined(Reason.TIMEOUT, "took 60 s")
+    assert (text.status, text.error_msg) == (PdfStatus.ERROR_TIMEOUT, "took 60 s")
+    assert (text.pdf_info, text.pdf_extra, text.text) == (None, None, None)
+    assert text.file_meta == pdf_file()
+
+
+def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> None:
+    capture = bench.loose(PDF, "application/pdf")
+    Path(capture.place.path).write_bytes(PDF + b"more")
+    extract = Reader(READ)
+    step = ExtractPdf(bench.archive, extract, Reader(BARE), "reader 1", forget)
+    result = step(Unextracted(capture, pdf_file()))
+    (text,) = result.items
+    assert isinstance(text, PdfText)
+    assert text.status is PdfStatus.ERROR_SOURCE
+    assert capture.place.path in (text.error_msg or "")
+    assert "no longer those of" in result.disposition.detail
+    assert (result.disposition.verdict, result.disposition.reason) == (
+        Verdict.QUARANTINED,
+        Reason.DAMAGED_RECORD,
+    )
+    assert extract.read == []
+
+
+def test_a_source_that_is_gone_is_told_by_its_own_reason(bench: Bench) -> None:
+    capture = bench.loose(PDF, "application/pdf")
+    Path(capture.place.path).unlink()
+    result = ExtractPdf(bench.archive, Reader(READ), Reader(BARE), "reader 1", forget)(
+        Unextracted(capture, pdf_file())
+    )
+    assert result.disposition.reason is Reason.MISSING_SOURCE
+    assert [getattr(item, "status", None) for item in result.items] == [PdfStatus.ERROR_SOURCE]
+
+
+def test_a_fault_of_ours_is_kept_apart_from_the_file_s(read: Read) -> None:
+    def fault(body: bytes) -> PdfExtraction:
+        raise FaultError("in the child process:\nKeyError")
+
+    result, text = read(fault, Reader(BARE))
+    assert result.disposition == quarantined(
+        Reason.INTERNAL_ERROR, "in the child process:\nKeyError"
+    )
+    assert text.status is PdfStatus.ERROR_INTERNAL
+
+
+def test_each_form_of_picture_goes_to_its_own_topic_and_before_the_text(read: Read) -> None:
+    found = PdfExtraction(PdfStatus.SUCCESS, thumbnails={"360px-webp": b"w", PAGE0_FORM: b"j"})
+    result, text = read(Reader(found), Reader(BARE))
+    assert text.page0_thumbnail
+    webp, jpg, last = result.items
+    assert (type(webp), type(jpg), last) == (thumbnail_type("360px-webp"), Thumbnail, text)
+    assert encode(webp) == b"w"
+
+
+def test_what_is_known_is_not_even_fetched(bench: Bench) -> None:
+    capture = bench.loose(PDF, "application/pdf")
+    Path(capture.place.path).unlink()
+    known = quarantined(Reason.BROKEN_PDF, "as before")
+    step = ExtractPdf(bench.archive, Reader(READ), Reader(BARE), "reader 1", lambda item: known)
+    assert step(Unextracted(capture, pdf_file())) == Result(known)

@@ -1,0 +1,38 @@
+"""persist_thumbnail: the picture of page 0 under the name the documents promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from fonds.model.disposition import DONE
+from fonds.model.pdf import Thumbnail
+from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
+from step_bench import Bench
+
+KEY, OTHER = "ab12" + "0" * 36, "cd34" + "0" * 36
+
+
+@pytest.fixture
+def step(bench: Bench) -> PersistThumbnail:
+    return PersistThumbnail(bench.blobs, bench.records)
+
+
+def test_each_picture_lies_under_the_sha1_of_its_pdf(step: PersistThumbnail, bench: Bench) -> None:
+    results = step([Thumbnail(KEY, b"first"), Thumbnail(OTHER, b"second")])
+    assert [(one.disposition, one.items) for one in results] == [(DONE, ()), (DONE, ())]
+    assert bench.blobs.get(f"thumbnail/pdf/ab/12/{KEY}.180px.jpg") == b"first"
+    assert bench.blobs.get(f"thumbnail/pdf/cd/34/{OTHER}.180px.jpg") == b"second"
+
+
+def test_done_twice_is_done_once_and_the_newest_stands(
+    step: PersistThumbnail, bench: Bench
+) -> None:
+    step([Thumbnail(KEY, b"older"), Thumbnail(KEY, b"older")])
+    step([Thumbnail(KEY, b"newer")])
+    assert bench.blobs.get(f"thumbnail/pdf/ab/12/{KEY}.180px.jpg") == b"newer"
+    files = [path for path in (bench.home / "blobs").rglob("*.jpg") if path.is_file()]
+    assert len(files) == 1
+
+
+def test_nothing_is_done_for_nothing(step: PersistThumbnail) -> None:
+    assert step([]) == []

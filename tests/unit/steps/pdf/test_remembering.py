@@ -1,0 +1,85 @@
+"""What is known of a PDF is asked before its bytes are fetched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import DONE, Disposition, Reason, quarantined
+from fonds.model.file import Unextracted
+from fonds.model.pdf import STOPPED, PdfStatus, StatusClass
+from fonds.model.rows import PdfMetaRow, StoppedRow
+from fonds.steps.pdf.remembering import Memory
+from step_bench import Bench, pdf_file
+
+NOW = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
+EARLIER = NOW - timedelta(days=3)
+FILE = pdf_file()
+CAPTURE = Capture("c", "i", Place(PlaceKind.FILE, "/x.pdf"), "http://e.org/", NOW, "file")
+ITEM = Unextracted(CAPTURE, FILE)
+OURS = "reader 2"
+ROW = PdfMetaRow(
+    FILE.sha1, EARLIER, "success", False, 1, 1, None, None, None, None, None, None, OURS, "as told"
+)
+STOP = StoppedRow(FILE.sha1, OURS, "error-timeout", "took 60 s", EARLIER, NOW + timedelta(days=1))
+
+
+def asked(
+    bench: Bench, *rows: PdfMetaRow | StoppedRow, item: Unextracted = ITEM
+) -> Disposition | None:
+    bench.records.put(rows)
+    return Memory(bench.records, OURS, lambda: NOW)(item)
+
+
+def test_what_nobody_knows_is_read(bench: Bench) -> None:
+    assert asked(bench) is None
+
+
+@pytest.mark.parametrize("status", list(PdfStatus))
+def test_what_this_extractor_has_brought_to_an_end_is_not_read_again(
+    bench: Bench, status: PdfStatus
+) -> None:
+    ended = asked(bench, replace(ROW, status=str(status)))
+    if status.status_class is StatusClass.OK:
+        assert ended is DONE
+    elif status.status_class is StatusClass.CONTENT:
+        assert ended is not None
+        assert (ended.reason, ended.detail) == (status.reason, "as told")
+    else:
+        assert ended is None
+
+
+def test_another_extractor_reads_it_anew(bench: Bench) -> None:
+    assert (
+        asked(bench, replace(ROW, extractor="reader 1"), replace(STOP, extractor="reader 1"))
+        is None
+    )
+
+
+def test_what_stopped_a_reader_waits_until_its_time_is_over(bench: Bench) -> None:
+    row = replace(ROW, status="error-timeout")
+    assert asked(bench, row, STOP) == quarantined(
+        Reason.TIMEOUT, "took 60 s; not tried again before 2024-03-06"
+    )
+    assert asked(bench, row, replace(STOP, expires=NOW)) is None
+
+
+def test_it_waits_even_when_an_older_success_stands_in_the_row(bench: Bench) -> None:
+    ended = asked(bench, replace(ROW, extractor="reader 1"), STOP)
+    assert ended is not None
+    assert ended.reason is Reason.TIMEOUT
+
+
+def test_whoever_asks_for_it_again_gets_it_again_but_once(bench: Bench) -> None:
+    again = replace(ITEM, after=NOW)
+    assert asked(bench, ROW, STOP, item=again) is None
+    assert asked(bench, replace(ROW, updated=NOW), item=again) is DONE
+    late = replace(STOP, stopped=NOW)
+    assert asked(bench, ROW, late, item=again) is not None
+
+
+def test_each_status_that_stops_a_reader_is_a_limit() -> None:
+    assert {one.status_class for one in STOPPED} == {StatusClass.LIMIT}

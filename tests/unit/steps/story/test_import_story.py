@@ -1,0 +1,144 @@
+"""import_story: a story in blobs, records and index, each complete, and which date it goes by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.model.disposition import DONE
+from fonds.model.document import IndexDocument
+from fonds.model.file import Kind
+from fonds.model.keys import text_blob_key
+from fonds.model.rows import StoryMetaRow
+from fonds.model.story import ContentMetadata, Parsed, RssEntry, Story
+from fonds.steps.story.import_story import ImportStory, publication_date
+from step_bench import LATER, OTHER_PAGE, PAGE, Bench, page_file
+
+KEY = page_file().sha1
+TEXT = "The river\nrose over the wall. Überall Wasser."
+CONTENT = ContentMetadata(
+    url="http://news.example/own",
+    canonical_domain="news.example",
+    publication_date="2024-02-29",
+    language="en",
+    article_title="A page",
+    text_content=TEXT,
+    parsed_date="2024-03-05T07:00:00+00:00",
+)
+STORY = Story(rss_entry=RssEntry(link="http://news.example/0"), content_metadata=CONTENT)
+
+
+@pytest.fixture
+def step(bench: Bench) -> ImportStory:
+    return ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER)
+
+
+def parsed(bench: Bench, story: Story = STORY, body: bytes = PAGE) -> Parsed:
+    capture = replace(bench.in_warc(body)[0], collection="floods")
+    return Parsed(capture, page_file(body), story, "5" * 64, "reader 1")
+
+
+def with_content(**changes: object) -> Story:
+    return replace(STORY, content_metadata=replace(CONTENT, **changes))  # type: ignore[arg-type]
+
+
+def _row(bench: Bench, key: str = KEY) -> StoryMetaRow:
+    (row,) = bench.records.get(StoryMetaRow, [key])
+    return row
+
+
+def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(step: ImportStory, bench: Bench) -> None:
+    assert [one.disposition for one in step([parsed(bench)])] == [DONE]
+    assert bench.blobs.get(text_blob_key(KEY)) == TEXT.encode()
+    row = _row(bench)
+    assert (row.story_id, row.status, row.extractor) == ("5" * 64, "success", "reader 1")
+    assert (row.url, row.canonical_domain) == ("http://news.example/own", "news.example")
+    assert (row.publication_date, row.language, row.article_title) == ("2024-02-29", "en", "A page")
+    assert (row.word_count, row.updated) == (8, LATER)
+    assert row.story.keys() == {"rss_entry", "http_metadata", "content_metadata"}
+    assert row.story["rss_entry"]["link"] == "http://news.example/0"
+    assert row.story["content_metadata"]["text_content"] is None
+
+
+def test_the_document_is_complete(step: ImportStory, bench: Bench) -> None:
+    step([parsed(bench)])
+    assert bench.index.get([KEY])[KEY] == IndexDocument(
+        sha1hex=KEY,
+        kind=Kind.STORY,
+        url="http://news.example/own",
+        canonical_domain="news.example",
+        publication_date=date(2024, 2, 29),
+        language="en",
+        article_title="A page",
+        text_content=TEXT,
+        indexed_date=datetime(2024, 3, 5, 7, tzinfo=UTC),
+        collection="floods",
+        story_id="5" * 64,
+        word_count=8,
+    )
+
+
+def test_a_story_of_which_little_is_known_keeps_its_text(step: ImportStory, bench: Bench) -> None:
+    item = parsed(bench, Story(content_metadata=ContentMetadata(text_content="Some words")))
+    step([item])
+    row, document = _row(bench), bench.index.get([KEY])[KEY]
+    assert (row.url, row.canonical_domain, row.publication_date) == (item.capture.url, "", None)
+    assert (document.url, document.canonical_domain) == (item.capture.url, "")
+    assert (document.publication_date, document.language, document.article_title) == (None,) * 3
+    assert (document.text_content, document.indexed_date) == ("Some words", LATER)
+
+
+def test_a_story_without_text_has_an_empty_one_everywhere(step: ImportStory, bench: Bench) -> None:
+    step([parsed(bench, with_content(text_content=None))])
+    assert bench.blobs.get(text_blob_key(KEY)) == b""
+    assert (_row(bench).word_count, bench.index.get([KEY])[KEY].text_content) == (0, "")
+
+
+def test_a_lone_surrogate_in_a_text_stops_nothing(step: ImportStory, bench: Bench) -> None:
+    step([parsed(bench, with_content(text_content="a \ud800 b", article_title="t\ud800\x00t"))])
+    assert bench.blobs.get(text_blob_key(KEY)) == b"a ? b"
+    assert bench.index.get([KEY])[KEY].text_content == "a ? b"
+    assert (_row(bench).article_title, bench.index.get([KEY])[KEY].article_title) == ("tt", "tt")
+
+
+def test_done_twice_is_done_once_and_the_last_one_stands(step: ImportStory, bench: Bench) -> None:
+    item, other = parsed(bench), parsed(bench, body=OTHER_PAGE)
+    newer = replace(item, story=with_content(article_title="A newer title"), extractor="reader 2")
+    assert len(step([item, other, item])) == 3
+    step([newer])
+    assert bench.records.count(StoryMetaRow) == {(): 2}
+    assert bench.index.count() == 2
+    assert (_row(bench).extractor, _row(bench).article_title) == ("reader 2", "A newer title")
+    assert bench.index.get([KEY])[KEY].article_title == "A newer title"
+
+
+@pytest.mark.parametrize(
+    ("extracted", "announced", "expected"),
+    [
+        ("2024-02-29", "Mon, 01 Jan 2024 10:00:00 GMT", date(2024, 2, 29)),
+        (None, "Mon, 01 Jan 2024 23:30:00 -0500", date(2024, 1, 1)),
+        ("2024-02-30", "Mon, 01 Jan 2024 10:00:00 GMT", date(2024, 1, 1)),
+        ("", None, None),
+        ("yesterday", "soon", None),
+        (None, "Mon, 1 Jan 99999999999999999999999 00:00:00 GMT", None),
+        (None, "Mon, 1 Jan 2020 00:00:00 +9999", None),
+    ],
+)
+def test_the_extracted_date_goes_before_the_announced_one(
+    extracted: str | None, announced: str | None, expected: date | None
+) -> None:
+    story = Story(
+        rss_entry=RssEntry(pub_date=announced),
+        content_metadata=ContentMetadata(publication_date=extracted),
+    )
+    assert publication_date(story) == expected
+
+
+@given(st.text() | st.from_regex(r"[A-Z][a-z]{2}, \d+ [A-Z][a-z]{2} \d+ \d+:\d+:\d+ [+-]?\d+"))
+def test_no_announced_date_stops_the_import(announced: str) -> None:
+    found = publication_date(Story(rss_entry=RssEntry(pub_date=announced)))
+    assert found is None or isinstance(found, date)

@@ -1,0 +1,146 @@
+"""parse_story: what becomes of a page, and that its body reaches the archive whatever becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from fonds.extract.page import PageExtraction, PageStatus
+from fonds.extract.url import story_id
+from fonds.model.capture import Capture
+from fonds.model.disposition import DONE, Disposition, Reason, dropped, quarantined
+from fonds.model.errors import ChildError, DamagedInputError
+from fonds.model.file import Unparsed
+from fonds.model.step import Result
+from fonds.model.story import ContentMetadata, HttpMetadata, Parsed, RssEntry, Unarchived
+from fonds.steps.story.parse_story import ParseStory
+from step_bench import LATER, MOMENT, PAGE, Bench, page_file
+
+CONTENT = ContentMetadata(
+    original_url="http://news.example/original",
+    url="http://news.example/own",
+    canonical_domain="news.example",
+    article_title="A page",
+    text_content="The river rose over the wall at night.",
+)
+READ = PageExtraction(PageStatus.SUCCESS, CONTENT, charset="windows-1252")
+
+
+def parsed_with(
+    bench: Bench,
+    capture: Capture,
+    answer: PageExtraction | ChildError = READ,
+    *,
+    copy_bodies: bool = False,
+) -> tuple[Result, list[tuple[object, ...]]]:
+    """The step's result for a page of which the reader says `answer`, and what the reader was given."""
+    given: list[tuple[object, ...]] = []
+
+    def parse(
+        body: bytes, url: str, charset: str | None, captured_at: datetime, fetched: bool
+    ) -> PageExtraction:
+        given.append((body, url, charset, captured_at, fetched))
+        if isinstance(answer, ChildError):
+            raise answer
+        return answer
+
+    step = ParseStory(bench.archive, parse, "reader 1", copy_bodies, lambda: LATER)
+    return step(Unparsed(capture, page_file(), "iso-8859-1")), given
+
+
+def test_a_page_in_a_warc_becomes_a_story_and_stays_where_it_is(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    result, given = parsed_with(bench, capture)
+    assert result.disposition is DONE
+    (parsed,) = result.items
+    assert isinstance(parsed, Parsed)
+    assert (parsed.capture, parsed.file, parsed.extractor) == (capture, page_file(), "reader 1")
+    assert parsed.story_id == story_id("http://news.example/own")
+    assert given == [(PAGE, capture.url, "iso-8859-1", MOMENT, True)]
+
+
+def test_the_sub_objects_say_where_how_and_when_the_page_was_found(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    result, _ = parsed_with(bench, capture)
+    (parsed,) = result.items
+    assert isinstance(parsed, Parsed)
+    story = parsed.story
+    assert story.rss_entry == RssEntry(link=capture.url, via=str(capture.place))
+    assert story.http_metadata == HttpMetadata(200, MOMENT.timestamp(), capture.url, "iso-8859-1")
+    assert story.content_metadata == replace(CONTENT, parsed_date="2024-03-06T06:07:08+00:00")
+    assert (story.raw_html.html, story.raw_html.encoding) == (None, "windows-1252")
+
+
+def test_a_page_without_an_address_of_its_own_goes_by_its_captures(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    result, _ = parsed_with(bench, capture, replace(READ, content=replace(CONTENT, url=None)))
+    (parsed,) = result.items
+    assert isinstance(parsed, Parsed)
+    assert parsed.story_id == story_id(capture.url)
+
+
+def test_a_loose_page_goes_to_the_archive_with_its_story(bench: Bench) -> None:
+    capture = bench.loose()
+    result, given = parsed_with(bench, capture)
+    parsed, kept = result.items
+    assert isinstance(parsed, Parsed)
+    assert kept == Unarchived(capture, page_file(), story=parsed.story)
+    assert parsed.story.http_metadata.response_code is None
+    assert given == [(PAGE, capture.url, "iso-8859-1", MOMENT, False)]
+
+
+def test_when_bodies_are_copied_a_page_in_a_warc_goes_to_the_archive_too(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    result, _ = parsed_with(bench, capture, copy_bodies=True)
+    assert [type(one) for one in result.items] == [Parsed, Unarchived]
+
+
+FAILURES: list[tuple[PageExtraction | ChildError, Disposition]] = [
+    (
+        PageExtraction(PageStatus.NO_TEXT, CONTENT, error_msg="too few"),
+        dropped(Reason.NO_TEXT, "too few"),
+    ),
+    (PageExtraction(PageStatus.IS_FEED, CONTENT, error_msg="RSS"), dropped(Reason.IS_FEED, "RSS")),
+    (PageExtraction(PageStatus.TOO_LARGE, CONTENT), dropped(Reason.TOO_LARGE, "")),
+    (ChildError(Reason.TIMEOUT, "60 s"), quarantined(Reason.TIMEOUT, "60 s")),
+    (ChildError(Reason.OUT_OF_MEMORY, "2 GiB"), quarantined(Reason.OUT_OF_MEMORY, "2 GiB")),
+    (ChildError(Reason.CRASHED_READER, "11"), quarantined(Reason.CRASHED_READER, "11")),
+]
+each_failure = pytest.mark.parametrize(
+    ("answer", "ended"), FAILURES, ids=[str(ended.reason) for _, ended in FAILURES]
+)
+
+
+def test_every_way_a_page_can_end_is_tried_here() -> None:
+    ways = {answer.status for answer, _ in FAILURES if isinstance(answer, PageExtraction)}
+    assert ways == {one for one in PageStatus if one.reason is not None}
+
+
+@each_failure
+def test_the_body_of_a_loose_page_is_archived_even_when_it_is_no_story(
+    bench: Bench, answer: PageExtraction | ChildError, ended: Disposition
+) -> None:
+    capture = bench.loose()
+    result, _ = parsed_with(bench, capture, answer)
+    assert result.disposition == ended
+    assert result.items == (Unarchived(capture, page_file()),)
+
+
+@each_failure
+def test_nothing_is_handed_on_of_a_page_that_is_no_story_and_lies_in_a_warc(
+    bench: Bench, answer: PageExtraction | ChildError, ended: Disposition
+) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    result, _ = parsed_with(bench, capture, answer)
+    assert (result.disposition, result.items) == (ended, ())
+
+
+def test_bytes_that_changed_since_are_not_taken_for_the_page(bench: Bench) -> None:
+    capture = bench.loose()
+    Path(capture.place.path).write_bytes(PAGE + b"<p>And it fell again.</p>")
+    with pytest.raises(DamagedInputError, match="no longer those of") as caught:
+        parsed_with(bench, capture)
+    assert caught.value.reason is Reason.DAMAGED_RECORD
