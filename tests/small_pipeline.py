@@ -152,7 +152,9 @@ class Workplace:
         ids = [f"id-{value:03}" for value in values]
         moment = "20240305060708"
         entered_at = self.clock()
-        self.records.add([CaptureRow(i, "input", "", moment, "", "", entered_at) for i in ids])
+        self.records.put(
+            [CaptureRow(i, "input", "", moment, "", "", entered_at) for i in ids], replace=False
+        )
         self.queue.put(
             self.subscriptions[0].topic,
             [Message(i, encode(Number(v, note))) for i, v in zip(ids, values, strict=True)],

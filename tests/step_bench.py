@@ -100,11 +100,12 @@ class Bench:
 
     def enter(self, *captures: Capture) -> None:
         """Onto the books, as the intake does."""
-        self.records.add(
+        self.records.put(
             [
                 CaptureRow(c.id, c.input_id, c.url, c.datetime14, str(c.place), c.collection, LATER)
                 for c in captures
-            ]
+            ],
+            replace=False,
         )
 
     def cdx(self) -> dict[str, CdxRow]:

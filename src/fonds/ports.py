@@ -17,6 +17,7 @@ from fonds.model.capture import Capture, Place
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.model.message import Delivery, Depth, Message, Subscription
 from fonds.model.rows import InputRow, Row
+from fonds.model.rows.prefix import Prefix as Prefix
 from fonds.model.step import Result
 
 R = TypeVar("R", bound=Row)
@@ -90,17 +91,25 @@ class Table(Protocol):
 class Records(Protocol):
     """SQL rows that people query and join; one frozen value per row (`model/rows.py`)."""
 
-    def put(self, rows: Sequence[Row]) -> None:
+    def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
         """Upsert by primary key, all rows in one transaction; rows of several tables may be mixed.
 
-        The last of several rows with one key wins. NUL and lone surrogates in texts are removed here.
+        The last of several rows with one key wins. Without `replace`, rows whose key exists stay as they
+        were, and the first of several wins. NUL and lone surrogates in texts are removed here.
         """
 
-    def add(self, rows: Sequence[Row]) -> None:
-        """As `put`, but rows whose key exists stay as they were; of several with one key the first wins."""
+    def change(
+        self,
+        kind: type[Row],
+        keys: Sequence[object],
+        values: Mapping[str, object],
+        where: Mapping[str, object] | None = None,
+    ) -> int:
+        """Set these columns of the rows with these keys that still are as `where` says (as in `find`).
 
-    def change(self, kind: type[Row], keys: Sequence[object], values: Mapping[str, object]) -> None:
-        """Set these columns of the rows with these keys; absent ones are no error. One transaction."""
+        How many rows were changed; absent ones are no error. One transaction: of several who would
+        change the same row away from the same `where`, one does.
+        """
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
         """The rows with these keys (a value, or a tuple for a composed key), in no order."""
@@ -114,10 +123,10 @@ class Records(Protocol):
         offset: int = 0,
         count_max: int | None = None,
     ) -> Iterator[R]:
-        """Rows whose columns equal `where` (a list means any of), streamed, any size.
+        """Rows whose columns equal `where`, streamed, any size.
 
-        A value ending in `*` matches by prefix. `order` names columns, `-name` for descending; the
-        default is the primary key.
+        A list means any of its values, `None` an absent one, `Prefix` all texts that begin so. `order`
+        names columns, `-name` for descending; the default is the primary key.
         """
 
     def count(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 
 from house.tree import PACKAGE, ROOT, everywhere, lines_of, modules
@@ -9,6 +10,7 @@ from house.tree import PACKAGE, ROOT, everywhere, lines_of, modules
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 40
 ROOM_MODULES_MAX = 12
+PORT_METHODS_MAX = 6
 FLAT_ROOMS = frozenset({"cli/commands"})  # one file a command group, however many there are
 EMPTY_WORDS = frozenset(
     {"base", "utils", "util", "common", "helpers", "misc", "manager", "handler"}
@@ -41,6 +43,18 @@ def test_no_room_has_more_than_12_modules() -> None:
             if inside != "__init__.py" and "/".join(folder) not in FLAT_ROOMS:
                 rooms["/".join(folder)].add(inside)
     assert {room: len(held) for room, held in rooms.items() if len(held) > ROOM_MODULES_MAX} == {}
+
+
+def test_no_port_has_more_than_six_methods() -> None:
+    """The width of a port is the size of every backend."""
+    (ports,) = (module for module in modules() if module.path == PACKAGE / "ports.py")
+    methods = {
+        node.name: [one.name for one in node.body if isinstance(one, ast.FunctionDef)]
+        for node in ports.tree.body
+        if isinstance(node, ast.ClassDef) and "Protocol" in ast.unparse(ast.Tuple(node.bases))
+    }
+    assert {"Queue", "Table", "Records", "Blobs", "Index", "Archive"} <= methods.keys()
+    assert {port: names for port, names in methods.items() if len(names) > PORT_METHODS_MAX} == {}
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:

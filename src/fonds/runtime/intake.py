@@ -161,7 +161,7 @@ class Intake:
             return
         self._wait_for_room()
         now = self.clock()
-        self.records.add([_capture_row(capture, now) for capture in batch.captures])
+        self.records.put([_capture_row(capture, now) for capture in batch.captures], replace=False)
         settled = self._settled(batch.resumed)
         messages = [Message(c.id, encode(c)) for c in batch.captures if c.id not in settled]
         if messages:

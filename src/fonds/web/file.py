@@ -23,7 +23,7 @@ from fonds.model.rows import (
 )
 from fonds.ports import Stores
 from fonds.web.records import Record, record
-from fonds.web.rendering import OpenStores, cut, how_many, link, page, size, web_url
+from fonds.web.rendering import OpenStores, cut, link, page, size, web_url
 
 TEXT_SHOWN_CHARS = 200_000
 KEY_MAX_CHARS = 4_096
@@ -239,11 +239,6 @@ def _measured_pdf(pdf: PdfMetaRow | None, missing: str) -> list[Fact]:
     ]
 
 
-def _exact_size(size_bytes: int) -> str:
-    exact = how_many(size_bytes, "byte")
-    return exact if size_bytes < 1000 else f"{size(size_bytes)} ({exact})"
-
-
 def _digits(count: int | None) -> str | None:
     return None if count is None else f"{count:,}"
 
@@ -317,8 +312,7 @@ def shown(stores: Stores, key: str) -> Shown:
     except ValueError:
         files = []
     rows = outcomes(stores.records, {"url": key}, count_max=SHOWN_MAX) if web_url(key) else []
-    # A key that ends in `*` would otherwise find whatever begins like it.
-    records = [record(row) for row in rows if row.url == key]
+    records = [record(row) for row in rows]
     answer = f"Nothing here is known as “{cut(key, 100)}”"
     if files or records:
         answer = f"What is known as “{cut(key, 100)}”"

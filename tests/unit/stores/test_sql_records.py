@@ -31,6 +31,7 @@ from fonds.model.rows import (
     StoppedRow,
     StoryMetaRow,
 )
+from fonds.model.rows.prefix import Prefix
 from fonds.stores.records import engine, schema
 from fonds.stores.records.column_types import clean_json, clean_text
 from fonds.stores.records.migration import VERSION_TABLE, upgrade
@@ -271,7 +272,7 @@ def test_composed_keys_and_prefixes_are_found_by_index(records: SqlRecords) -> N
         lambda _c, _u, statement, parameters, _x, _m: seen.append(statement),
     )
     records.get(DispositionRow, [("a", "x"), ("b", "y")])
-    list(records.find(CaptureRow, {"capture_id": "ab*"}))
+    list(records.find(CaptureRow, {"capture_id": Prefix("ab")}))
     for statement in [one for one in seen if one.startswith("SELECT")]:
         values = statement.count("?")
         with records._engine.connect() as connection:

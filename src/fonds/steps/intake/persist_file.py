@@ -31,7 +31,7 @@ class PersistFile:
         """Idempotent: a capture seen again finds itself the owner and is sent on again."""
         now = self.clock()
         files = [(one.capture, one.file) for one in items if one.file is not None]
-        self.records.add([_file_row(capture, file, now) for capture, file in files])
+        self.records.put([_file_row(capture, file, now) for capture, file in files], replace=False)
         known = self.records.get(FileMetaRow, [file.sha1 for _, file in files])
         owners = {row.sha1hex: row.capture_id for row in known}
         cells = [
@@ -40,7 +40,7 @@ class PersistFile:
             for row in self._cells(capture, file, first=owners[file.sha1] == capture.id)
         ]
         self.table.put(self.journal, cells)
-        self.records.add([row for one in items for row in self._captures(one, now)])
+        self.records.put([row for one in items for row in self._captures(one, now)], replace=False)
         return [self._route(one, owners) for one in items]
 
     def _referenced(self, capture: Capture) -> bool:

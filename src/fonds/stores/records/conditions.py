@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Column, ColumnElement, Table
 
+from fonds.model.rows.prefix import Prefix
 from fonds.stores.records.column_types import CleanText, clean_text
 
 VALUES_MAX = 30_000
@@ -18,7 +19,10 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def conditions(table: Table, where: Mapping[str, object] | None) -> list[ColumnElement[bool]]:
-    """One condition for each column named. Raises ValueError for an unknown column or too many values."""
+    """One condition for each column named.
+
+    Raises ValueError for an unknown column, too many values, and a prefix of what is no text.
+    """
     return [_matches(column(table, name), value) for name, value in (where or {}).items()]
 
 
@@ -82,21 +86,21 @@ def _matches(one: Column[Any], value: object) -> ColumnElement[bool]:
         raise ValueError(
             f"{len(value)} values for {one.name} are more than {VALUES_MAX}: ask in parts"
         )
-    plain = [each for each in value if each is not None and not _is_prefix(one, each)]
-    special = [_matches_one(one, each) for each in value if each is None or _is_prefix(one, each)]
+    plain = [each for each in value if each is not None and not isinstance(each, Prefix)]
+    special = [
+        _matches_one(one, each) for each in value if each is None or isinstance(each, Prefix)
+    ]
     return sa.or_(one.in_(plain), *special) if plain else sa.or_(sa.false(), *special)
 
 
 def _matches_one(one: Column[Any], value: object) -> ColumnElement[bool]:
     if value is None:
         return one.is_(None)
-    if isinstance(value, str) and _is_prefix(one, value):
-        return sa.and_(*_begins(one, clean_text(value[:-1])))
+    if isinstance(value, Prefix):
+        if not isinstance(one.type, CleanText):
+            raise ValueError(f"{one.name} is no text that could begin with {value.text!r}")
+        return sa.and_(*_begins(one, clean_text(value.text)))
     return one == value
-
-
-def _is_prefix(one: Column[Any], value: object) -> bool:
-    return isinstance(value, str) and value.endswith("*") and isinstance(one.type, CleanText)
 
 
 def _begins(one: Column[Any], prefix: str) -> Iterator[ColumnElement[bool]]:

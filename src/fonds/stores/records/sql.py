@@ -57,15 +57,10 @@ class SqlRecords:
             logger.info("%r: ran the migrations %s", self._engine.url, ", ".join(ran))
         return ran
 
-    def put(self, rows: Sequence[Row]) -> None:
+    def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
         """Rows are written in the order of tables and keys, so that two writers never wait in a ring."""
-        newest = {(type(row), _key(row)): row for row in rows}
-        self._write(list(newest.values()), _upsert)
-
-    def add(self, rows: Sequence[Row]) -> None:
-        """As `put`, for keys that do not exist yet."""
-        oldest = {(type(row), _key(row)): row for row in reversed(rows)}
-        self._write(list(oldest.values()), _insert_new)
+        one_each = {(type(row), _key(row)): row for row in (rows if replace else reversed(rows))}
+        self._write(list(one_each.values()), _upsert if replace else _insert_new)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
         """The rows with these keys; keys may repeat."""
@@ -110,17 +105,30 @@ class SqlRecords:
         with translated(self._engine), self._engine.connect() as connection:
             return {tuple(row[:-1]): row[-1] for row in connection.execute(query)}
 
-    def change(self, kind: type[Row], keys: Sequence[object], values: Mapping[str, object]) -> None:
-        """All in one transaction. Raises ValueError for an unknown column."""
+    def change(
+        self,
+        kind: type[Row],
+        keys: Sequence[object],
+        values: Mapping[str, object],
+        where: Mapping[str, object] | None = None,
+    ) -> int:
+        """A row another is changing is waited for, then looked at anew. Raises ValueError for an unknown
+        column, and for no columns to set."""
         _refuse_view(kind)
         table = table_of(kind)
         changed = {column(table, name).name: value for name, value in values.items()}
+        if not changed:
+            raise ValueError(f"nothing to change in {table.name}")
+        still = conditions(table, where)
         if not keys:
-            return
+            return 0
+        changed_count = 0
         with translated(self._engine), writing(self._engine) as connection, connection.begin():
             for chunk in _chunks(sorted(set(keys))):  # type: ignore[type-var]
                 wanted = keyed(key_columns(kind), chunk)
-                connection.execute(sa.update(table).where(wanted).values(changed))
+                ran = connection.execute(sa.update(table).where(wanted, *still).values(changed))
+                changed_count += ran.rowcount
+        return changed_count
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
         """All in one transaction."""

@@ -1,0 +1,87 @@
+"""Rows changed in place, each by one of those who would (`fonds.ports.Records.change`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
+
+import pytest
+
+from contract.record_rows import NOON, input_row, pdf_row
+from fonds.model.rows import InputRow, PdfMetaRow, StoppedRow
+from fonds.ports import Prefix, Records
+
+
+def test_columns_of_rows_that_are_there_are_changed(records: Records) -> None:
+    there, absent = "a" * 40, "b" * 40
+    records.put([pdf_row(has_page0_thumbnail=False), pdf_row(sha1hex="c" * 40, status="partial")])
+    records.change(PdfMetaRow, [there, absent, there], {"has_page0_thumbnail": True})
+    told = {row.sha1hex: (row.has_page0_thumbnail, row.status) for row in records.find(PdfMetaRow)}
+    assert told == {there: (True, "success"), "c" * 40: (True, "partial")}
+    records.change(PdfMetaRow, [], {"status": "nothing"})
+    with pytest.raises(ValueError, match="no column 'colour'"):
+        records.change(PdfMetaRow, [there], {"colour": 1})
+
+
+def test_rows_with_a_composed_key_are_changed(records: Records) -> None:
+    stop = StoppedRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON)
+    other = replace(stop, extractor="reader 2")
+    records.put([stop, other])
+    records.change(StoppedRow, [("a" * 40, "reader 2")], {"detail": "another"})
+    assert sorted(row.detail for row in records.find(StoppedRow)) == ["another", "why"]
+
+
+def test_only_rows_that_still_are_as_expected_are_changed_and_counted(records: Records) -> None:
+    records.put([input_row("a", error="x"), input_row("b", error=None), input_row("c", error="y")])
+    keys = ["a", "b", "c", "absent"]
+    assert records.change(InputRow, keys, {"error": "new"}, {"error": ["x", None]}) == 2
+    assert [row.error for row in records.find(InputRow)] == ["new", "new", "y"]
+    assert records.change(InputRow, keys, {"error": None}, {"error": "x"}) == 0
+    assert records.change(InputRow, keys, {"error": None}, {"error": Prefix("n")}) == 2
+    assert records.change(InputRow, keys, {"captures": 9}) == 3
+    assert records.change(InputRow, [], {"captures": 1}) == 0
+    assert records.change(InputRow, ["a"], {"updated": NOON}, {"updated": NOON, "captures": 9}) == 1
+    with pytest.raises(ValueError, match="no column 'colour'"):
+        records.change(InputRow, ["a"], {"captures": 1}, {"colour": 1})
+    with pytest.raises(ValueError, match="nothing to change"):
+        records.change(InputRow, ["a"], {})
+
+
+def test_more_rows_than_fit_one_statement_are_changed_and_counted(records: Records) -> None:
+    records.put([input_row(f"{number:04d}") for number in range(1200)])
+    keys = [f"{number:04d}" for number in range(1500)]
+    assert records.change(InputRow, keys, {"finished": True}, {"finished": False}) == 1200
+    assert records.change(InputRow, keys, {"finished": True}, {"finished": False}) == 0
+
+
+def test_of_two_who_claim_the_same_rows_each_row_goes_to_one(
+    open_records: Callable[[], Records], records: Records
+) -> None:
+    """Both ask for every row, in opposite order, again and again; a lost update would show as a row that
+    both count, or as a number of theirs that is missing."""
+    names = [f"{number:02d}" for number in range(20)]
+    records.put([input_row(name, captures=0) for name in names])
+    together = Barrier(2)
+    won: dict[str, list[tuple[str, int]]] = {"one": [], "two": []}
+
+    def compete(who: str, store: Records, order: list[str]) -> None:
+        for turn in range(10):
+            together.wait(timeout=60)
+            for name in order:
+                taken = {"captures": turn + 1, "error": who}
+                if store.change(InputRow, [name], taken, {"captures": turn}):
+                    won[who].append((name, turn))
+
+    with ThreadPoolExecutor(2) as threads:
+        running = [
+            threads.submit(compete, "one", open_records(), names),
+            threads.submit(compete, "two", open_records(), names[::-1]),
+        ]
+        for one in running:
+            one.result(timeout=120)
+    assert sorted(won["one"] + won["two"]) == [(name, turn) for name in names for turn in range(10)]
+    for row in records.find(InputRow):
+        assert row.captures == 10
+        assert (row.input_id, 9) in won[str(row.error)]
