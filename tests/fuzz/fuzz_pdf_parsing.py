@@ -21,13 +21,13 @@ with atheris.instrument_imports(include=["fonds"]):
     import msgspec
 
     from fonds.extract.pdf.info import read_structure
+    from fonds.extract.pdf.pages.text import count_words, normalise_page
     from fonds.extract.pdf.strings import (
         clean_text,
         date_to_iso,
         decode_text_string,
         storable_text,
     )
-    from fonds.extract.pdf.text import count_words, normalise_page
     from fonds.extract.pdf.trailer import looks_like_pdf, scan_trailer, without_junk
     from fonds.extract.pdf.traits import TRAIT_NAMES
     from fonds.formats.envelope import decode, encode

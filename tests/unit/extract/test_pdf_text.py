@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.pdfs import mapped_pdf, missing_page_pdf, text_pdf
-from fonds.extract.pdf.scans import Origin
-from fonds.extract.pdf.text import (
+from fonds.extract.pdf.pages.scans import Origin
+from fonds.extract.pdf.pages.text import (
     PagesText,
     WordCount,
     count_words,

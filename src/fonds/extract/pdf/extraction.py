@@ -21,9 +21,9 @@ from fonds.extract.language import choose_language, load_model
 from fonds.extract.pdf.info import PdfStructure, read_structure
 from fonds.extract.pdf.opening import Opened, open_pdf
 from fonds.extract.pdf.outline import read_outline
+from fonds.extract.pdf.pages.text import PagesText, count_words, read_pages
+from fonds.extract.pdf.pages.thumbnail import draw_thumbnails
 from fonds.extract.pdf.strings import clean_text, date_to_iso
-from fonds.extract.pdf.text import PagesText, count_words, read_pages
-from fonds.extract.pdf.thumbnail import draw_thumbnails
 from fonds.extract.pdf.trailer import looks_like_pdf, without_junk
 from fonds.extract.pdf.xmp import read_xmp
 from fonds.model.disposition import Reason
@@ -33,7 +33,7 @@ from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 logger = logging.getLogger(__name__)
 
 EXTRACTOR = (
-    f"fonds-pdf/2 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
+    f"fonds-pdf/3 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
 """Program and versions that decide what an extraction holds; see `extractor` for the limits' share in it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import re
 import time
@@ -10,14 +9,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pypdfium2
-import pypdfium2.raw as pdfium
 
-from fonds.extract.pdf.scans import PAGES_JUDGED_MAX, Origin, is_picture, judge
+from fonds.extract.pdf.pages.accents import compose_accents
+from fonds.extract.pdf.pages.characters import LINE_END_HYPHEN, Characters
+from fonds.extract.pdf.pages.lines import join_lines
+from fonds.extract.pdf.pages.scans import PAGES_JUDGED_MAX, Origin, is_picture, judge
 from fonds.extract.pdf.strings import clean_text
 
 PAGE_SEPARATOR = "\f"
-# pdfium puts this where a hyphen ended a line, and joins the next line to it.
-_LINE_END_HYPHEN = "\ufffe"
 _WORD_MAX_CHARS = 80
 # Scripts written without spaces in which people count characters: Han, kana, bopomofo.
 _UNSPACED = re.compile(
@@ -116,7 +115,7 @@ def normalise_page(raw: str) -> str:
 
 
 def _rejoin(raw: str) -> str:
-    pieces = raw.split(_LINE_END_HYPHEN)
+    pieces = raw.split(LINE_END_HYPHEN)
     joined = [pieces[0]]
     for left, right in pairwise(pieces):
         joined += ("-" if _keeps_hyphen(left, right) else "", right)
@@ -157,7 +156,7 @@ def _read_opened(page: pypdfium2.PdfPage, *, judged: bool) -> _Page | None:
     try:
         text_page = page.get_textpage()
         try:
-            text = normalise_page(_characters(text_page))
+            text = normalise_page(_page_text(text_page))
         finally:
             text_page.close()
     except pypdfium2.PdfiumError:
@@ -165,10 +164,12 @@ def _read_opened(page: pypdfium2.PdfPage, *, judged: bool) -> _Page | None:
     return _Page(text, judged and is_picture(page))
 
 
-def _characters(text_page: pypdfium2.PdfTextPage) -> str:
-    count = pdfium.FPDFText_CountChars(text_page)
-    if count <= 0:
-        return ""
-    buffer = (ctypes.c_ushort * (count + 1))()
-    written = pdfium.FPDFText_GetText(text_page, 0, count, buffer)
-    return bytes(buffer)[: 2 * max(0, written - 1)].decode("utf-16-le", "ignore")
+def _page_text(text_page: pypdfium2.PdfTextPage) -> str:
+    page = Characters(text_page)
+    units = join_lines(page, compose_accents(page))
+    return _whole(page.text if units is None else "".join(units))
+
+
+def _whole(text: str) -> str:
+    """With pairs of surrogates as the characters they stand for."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
