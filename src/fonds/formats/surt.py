@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import re
 
+from fonds.model.address import Address, split_address
+
 NONE = "-"
 """The key of no URL at all, as CDX files write it."""
 
@@ -30,7 +32,6 @@ _AS_THEY_ARE = frozenset(
 )
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 _WWW = re.compile(r"www[0-9]*\.")
-_PORT = re.compile(r"(.*?)(?::([0-9]*))?", re.DOTALL)
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 _TO_ESCAPE = re.compile(rb"[\x00-\x20\x7f-\xff#%]")
 _UNESCAPE_PASSES_MAX = 10
@@ -38,7 +39,7 @@ _UNESCAPE_PASSES_MAX = 10
 _PATH_SESSIONS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r";jsessionid=[0-9a-z]{32}(?![0-9a-z])",
+        r";jsessionid=[0-9a-z]{32}(?:[.!:][\w.!:-]*+)?(?![0-9a-z])",
         r"(?<=/)\((?:[a-z]\([0-9a-z]{24}\))+\)/(?=[^?]{1,500}\.aspx)",
         r"(?<=/)\([0-9a-z]{24}\)/(?=[^?]{1,500}\.aspx)",
     )
@@ -72,10 +73,8 @@ def surt(url: str) -> str:
         scheme, rest = "http", bare
     else:
         rest = bare[scheme_match.end() :] if scheme_match else bare
-    rest = rest.lstrip("/").partition("#")[0]
-    authority = re.split(r"[/?]", rest, maxsplit=1)[0]
-    path, _, query = rest[len(authority) :].partition("?")
-    return f"{_host(authority, scheme)}){_path(path)}{_query(query)}"
+    parts = split_address("//" + rest.lstrip("/"))
+    return f"{_host(parts, scheme)}){_path(parts.path)}{_query(parts.query or '')}"
 
 
 def _is_host_and_port(url: str, colon_end: int) -> bool:
@@ -83,8 +82,8 @@ def _is_host_and_port(url: str, colon_end: int) -> bool:
     return bool(re.match(r"[0-9]{1,5}(?:[/?#]|$)", url[colon_end:])) and "." in url[:colon_end]
 
 
-def _host(authority: str, scheme: str) -> str:
-    host, port = _split_port(authority.rpartition("@")[2])
+def _host(parts: Address, scheme: str) -> str:
+    host, port = parts.host, parts.port
     host = _ascii_host(_unescape(host.encode("utf-8", "replace")).decode("utf-8", "replace"))
     host = re.sub(r"\.{2,}", ".", host).strip(".")
     host = _WWW.sub("", host, count=1) if _WWW.match(host) else host
@@ -92,14 +91,6 @@ def _host(authority: str, scheme: str) -> str:
     if host.startswith("["):
         return host.strip("[]") + tail
     return ",".join(reversed(host.split("."))) + tail
-
-
-def _split_port(authority: str) -> tuple[str, str]:
-    if authority.startswith("["):
-        host, bracket, rest = authority.partition("]")
-        return host + bracket, rest.removeprefix(":")
-    match = _PORT.fullmatch(authority)
-    return (match.group(1), match.group(2) or "") if match else (authority, "")
 
 
 def _ascii_host(host: str) -> str:

@@ -73,6 +73,9 @@ def test_a_url_has_the_key_of_the_wayback_machine(url: str, key: str) -> None:
     ("url", "key"),
     [
         (f"/index.html;jsessionid={SESSION}", "/index.html"),
+        (f"/index.html;jsessionid={SESSION}.node1", "/index.html"),
+        (f"/index.html;jsessionid={SESSION}!-12:3?x=1", "/index.html?x=1"),
+        (f"/a;jsessionid={SESSION}.node1/b", "/a/b"),
         (f"/index.html;jsessionid={SESSION}0", f"/index.html;jsessionid={SESSION}0"),
         (f"/(S({STATE}))/list.aspx", "/list.aspx"),
         (f"/({STATE})/list.aspx", "/list.aspx"),

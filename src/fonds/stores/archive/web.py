@@ -6,22 +6,27 @@ Source: RFC 9110, section 15 (status codes).
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin
 
 import certifi
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from fonds.model.address import Address, split_address
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 
 _PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+(?:%[a-z0-9._-]+)?\]")
+_BLANKS = "".join(map(chr, range(0x21)))
+_BREAKS = str.maketrans("", "", "\t\r\n")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _REDIRECTS_MAX = 5
 _PIECE_BYTES = 64 * 1024
@@ -130,7 +135,7 @@ class Web:
             url = target
         raise PermanentError(Reason.UNREADABLE_SOURCE, f"more than {_REDIRECTS_MAX} redirects")
 
-    def _request(self, parts: SplitResult, more: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
+    def _request(self, parts: Address, more: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
         host, port, address = self._resolved(parts)
         timeout = urllib3.Timeout(connect=self.connect_s, read=self.read_s)
         if parts.scheme == "https":
@@ -146,7 +151,7 @@ class Web:
             pool = urllib3.HTTPConnectionPool(address, port, timeout=timeout)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = {
-            "Host": parts.netloc.rpartition("@")[2],
+            "Host": f"{parts.host}:{parts.port}" if parts.port else parts.host,
             "Accept-Encoding": "identity",
             "User-Agent": "Fonds",
             **more,
@@ -158,9 +163,10 @@ class Web:
         except (HTTPError, HTTPException, OSError) as error:
             raise TransientError(f"{host} does not answer: {error}") from error
 
-    def _resolved(self, parts: SplitResult) -> tuple[str, int, str]:
+    def _resolved(self, parts: Address) -> tuple[str, int, str]:
         """Host, port and the IP address to connect to; every address of the host must be allowed."""
-        host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+        host = parts.host.strip("[]").lower()
+        port = int(parts.port) if parts.port else _PORTS[parts.scheme]
         try:
             addresses = self.resolve(host, port)
         except (OSError, UnicodeError) as error:
@@ -173,13 +179,15 @@ class Web:
         return host, port, addresses[0]
 
 
-def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or not parts.netloc.isascii():
+def _split(url: str) -> Address:
+    parts = split_address(url.translate(_BREAKS).strip(_BLANKS))
+    is_usable = (
+        parts.scheme in _PORTS
+        and _HOST.fullmatch(parts.host.lower()) is not None
+        and (parts.authority or "").isascii()
+        and (not parts.port or 0 < int(parts.port[:6]) <= 65535)
+    )
+    if not is_usable:
         raise PermanentError(Reason.UNREADABLE_SOURCE, f"not a usable http(s) URL: {url[:200]!r}")
     return parts
 

@@ -1,0 +1,57 @@
+"""A URL taken apart, once for all who read URLs: what they make of the parts differs, not where they end.
+
+Source: RFC 3986, appendix B and section 3.2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_ADDRESS = re.compile(
+    r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL
+)
+_PORT = re.compile(r"(.*?)(?::([0-9]*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The five parts of a URL as they were written; `scheme` in lower case, "" without one.
+
+    `authority`, `query` and `fragment` are None where their mark (`//`, `?`, `#`) is missing.
+    """
+
+    scheme: str
+    authority: str | None
+    path: str
+    query: str | None
+    fragment: str | None
+
+    @property
+    def host(self) -> str:
+        """The host as it was written, IPv6 in its brackets; "" for none."""
+        return split_authority(self.authority or "")[0]
+
+    @property
+    def port(self) -> str:
+        """The digits behind the host's colon; "" for none."""
+        return split_authority(self.authority or "")[1]
+
+
+def split_address(url: str) -> Address:
+    """The parts of any text as a URL has them. Never raises."""
+    found = _ADDRESS.fullmatch(url)
+    if found is None:
+        return Address("", None, url, None, None)
+    scheme, authority, path, query, fragment = found.groups()
+    return Address((scheme or "").lower(), authority, path, query, fragment)
+
+
+def split_authority(authority: str) -> tuple[str, str]:
+    """Host, with the brackets of IPv6, and port ("" for none); the user's name is left out."""
+    host_and_port = authority.rpartition("@")[2]
+    if host_and_port.startswith("["):
+        host, bracket, rest = host_and_port.partition("]")
+        return host + bracket, rest.removeprefix(":")
+    found = _PORT.fullmatch(host_and_port)
+    return (found[1], found[2] or "") if found else (host_and_port, "")
