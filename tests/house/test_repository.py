@@ -26,6 +26,7 @@ EXCEPTIONS = {
     "certifi": "MPL-2.0: copyleft of single files; used unmodified, a list of certificates",
     "pathspec": "MPL-2.0: copyleft of single files; used unmodified, by the build backend only",
     "pikepdf": "MPL-2.0: copyleft of single files; used unmodified as a library",
+    "publicsuffixlist": "MPL-2.0: copyleft of single files; used unmodified, the public suffix list",
     "tld": "MPL-1.1 or GPL-2.0 or LGPL-2.1: we choose MPL-1.1, copyleft of single files; unmodified",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from importlib.metadata import version
@@ -13,12 +13,18 @@ from fonds.extract.article import Article, canonical_url, extract_article, norma
 from fonds.extract.charset import decode_page
 from fonds.extract.language import choose_language, load_model
 from fonds.extract.mime import FEED_MIMES, sniff
-from fonds.extract.url import canonical_domain, is_homepage_url, is_shortened_url, normalize_url
+from fonds.extract.url import (
+    canonical_domain,
+    is_homepage_url,
+    is_shortened_url,
+    normalize_url,
+    unique_url_hash,
+)
 from fonds.model.disposition import Reason
-from fonds.model.story import ContentMetadata
+from fonds.model.story import ContentMetadata, PageMetadata
 
 _LIBRARIES = ("trafilatura", "htmldate", "py3langid", "lxml")
-EXTRACTOR = f"fonds-page/1 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
+EXTRACTOR = f"fonds-page/2 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
 """Program and versions that decide what an extraction holds; a change means extracting again."""
 
 BODY_BYTES_MAX = 10_000_000
@@ -61,6 +67,7 @@ class PageExtraction:
     content: ContentMetadata
     charset: str | None = None
     error_msg: str | None = None
+    metadata: PageMetadata = field(default_factory=PageMetadata)
 
 
 def parse_page(
@@ -74,19 +81,26 @@ def parse_page(
     """
     if len(body) > BODY_BYTES_MAX:
         message = f"{len(body)} bytes; at most {BODY_BYTES_MAX} of a page are read"
-        return PageExtraction(PageStatus.TOO_LARGE, _addresses(url, None), error_msg=message)
+        return _unread(PageStatus.TOO_LARGE, url, message)
     sniffed = sniff(body, None)
     if sniffed.magic_mime in FEED_MIMES:
-        return PageExtraction(PageStatus.IS_FEED, _addresses(url, None), error_msg=sniffed.magic)
+        return _unread(PageStatus.IS_FEED, url, sniffed.magic)
     markup, charset_used = decode_page(body, charset)
     is_of_web = url.lower().startswith(("http://", "https://"))
     article = extract_article(markup, url if is_of_web else None, _newest(captured_at, fetched))
     content = _content(article, url)
+    metadata = PageMetadata(unique_url_hash=unique_url_hash(content.url or url))
     letters = _LETTER.finditer(article.text)
     if next(islice(letters, TEXT_LETTERS_MIN - 1, None), None) is None:
         message = f"fewer than {TEXT_LETTERS_MIN} letters of text were found"
-        return PageExtraction(PageStatus.NO_TEXT, content, charset_used, message)
-    return PageExtraction(PageStatus.SUCCESS, content, charset_used)
+        return PageExtraction(PageStatus.NO_TEXT, content, charset_used, message, metadata)
+    return PageExtraction(PageStatus.SUCCESS, content, charset_used, None, metadata)
+
+
+def _unread(status: PageStatus, url: str, message: str | None) -> PageExtraction:
+    """A page whose markup was not looked at."""
+    metadata = PageMetadata(unique_url_hash=unique_url_hash(url))
+    return PageExtraction(status, _addresses(url, None), None, message, metadata)
 
 
 def warm_up() -> None:

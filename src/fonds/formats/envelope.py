@@ -13,7 +13,14 @@ import msgspec
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.pdf import Thumbnail
-from fonds.model.story import ContentMetadata, HttpMetadata, RawHtml, RssEntry, Story
+from fonds.model.story import (
+    ContentMetadata,
+    HttpMetadata,
+    PageMetadata,
+    RawHtml,
+    RssEntry,
+    Story,
+)
 
 ENVELOPE_VERSION = 1
 T = TypeVar("T")
@@ -23,6 +30,7 @@ _SUB_OBJECTS: dict[str, type[Any]] = {
     "raw_html": RawHtml,
     "http_metadata": HttpMetadata,
     "content_metadata": ContentMetadata,
+    "page_metadata": PageMetadata,
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 
-from fonds.model.address import Address, split_address
+from fonds.address import Address, split_address
 
 NONE = "-"
 """The key of no URL at all, as CDX files write it."""

@@ -1,4 +1,4 @@
-"""A story: a news page with its four sub-objects. Field names and types of seed 004."""
+"""A story: a news page with its sub-objects. Field names and types of seed 004, and our own beside them."""
 
 from __future__ import annotations
 
@@ -71,13 +71,24 @@ class ContentMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class PageMetadata:
+    """What we learn of a page beyond the seed's fields; a sub-object of our own beside the seed's four.
+
+    `unique_url_hash` is the id Media Cloud's index has for the address, None where it has none.
+    """
+
+    unique_url_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
-    """The four sub-objects. `unknown` keeps what a newer writer added, by sub-object and field name."""
+    """The seed's four sub-objects, and ours. `unknown` keeps what others added, by sub-object and field."""
 
     rss_entry: RssEntry = field(default_factory=RssEntry)
     raw_html: RawHtml = field(default_factory=RawHtml)
     http_metadata: HttpMetadata = field(default_factory=HttpMetadata)
     content_metadata: ContentMetadata = field(default_factory=ContentMetadata)
+    page_metadata: PageMetadata = field(default_factory=PageMetadata)
     unknown: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 

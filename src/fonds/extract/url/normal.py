@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from fonds.address import split_address, split_authority
 from fonds.extract.url.hosts import SHORTENERS
 from fonds.extract.url.tracking import is_tracking
-from fonds.model.address import split_address, split_authority
 
 _STRIPPED = "".join(map(chr, range(0x21)))
 _NEWLINES = str.maketrans("", "", "\t\n\r")

@@ -56,6 +56,7 @@ class ParseStory:
             raw_html=RawHtml(encoding=page.charset),
             http_metadata=_exchange(capture, payload, item.charset),
             content_metadata=content,
+            page_metadata=page.metadata,
         )
 
 

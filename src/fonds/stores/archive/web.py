@@ -19,7 +19,7 @@ import certifi
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from fonds.model.address import Address, split_address
+from fonds.address import Address, split_address
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 

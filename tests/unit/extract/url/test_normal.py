@@ -38,6 +38,7 @@ PIECES = st.sampled_from(
         ),
         *(
             "utm_x",
+            "#!",
             "..",
             ".",
             "a",
@@ -118,6 +119,56 @@ def test_parameters_that_choose_the_page_stay() -> None:
     assert normalize_url(url) == url
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("mnews.asp?pk_no=1412361", "mnews.asp?pk_no=1412362"),
+        ("x?ga_id=1", "x?ga_id=2"),
+        ("x?fb_story=1", "x?fb_story=2"),
+        ("x?mc_article=1", "x?mc_article=2"),
+        ("x?sessionid=1", "x?sessionid=2"),
+        ("x?mtm_item=1", "x?mtm_item=2"),
+        ("x?__hsitem=1", "x?__hsitem=2"),
+        ("x?ncid=1", "x?ncid=2"),
+        ("x?smid=1", "x?smid=2"),
+        ("x?cmp=1", "x?cmp=2"),
+        ("#!/story/1", "#!/story/2"),
+        ("#!5641211", "#!5641212"),
+        ("#/article/1", "#/article/2"),
+    ],
+)
+def test_what_may_choose_the_page_keeps_pages_apart(one: str, other: str) -> None:
+    assert story_id(f"http://example.com/{one}") != story_id(f"http://example.com/{other}")
+
+
+@pytest.mark.parametrize(
+    "tracking",
+    [
+        *(
+            "pk_campaign=1",
+            "mtm_kwd=1",
+            "ga_source=1",
+            "fb_ref=1",
+            "mc_eid=1",
+            "_hsenc=1",
+            "__hssc=1",
+        ),
+        *(
+            "utm_anything=1",
+            "hsa_cam=1",
+            "%75tm_source=1",
+            "YCLID=1",
+            "amp;utm_source=1",
+            "jsessionid=1",
+        ),
+        *("#top", "#", "#/", "#!"),
+    ],
+)
+def test_what_only_tracks_or_scrolls_goes(tracking: str) -> None:
+    mark = "" if tracking.startswith("#") else "?"
+    assert normalize_url(f"http://example.com/x{mark}{tracking}") == "http://example.com/x"
+
+
 def test_the_id_is_the_hash_of_the_normal_spelling() -> None:
     expected = hashlib.sha256(b"http://example.com/x").hexdigest()
     assert story_id("https://example.com/x?utm_campaign=z#top") == expected
@@ -143,6 +194,15 @@ def test_the_id_is_the_hash_of_the_normal_spelling() -> None:
         ("https://medium.com/@somebody/x", "medium.com"),
         ("https://example.com/x?u=a.tumblr.com", "example.com"),
         ("https://www-nytimes-com.cdn.ampproject.org/c/s/x", "nytimes.com"),
+        ("https://cleo.hypotheses.org/1", "cleo.hypotheses.org"),
+        ("https://somebody.files.wordpress.com/2011/x.jpg", "somebody.wordpress.com"),
+        ("https://abcnews.go.com/x", "abcnews.go.com"),
+        ("http://sports.espn.go.com/x", "espn.go.com"),
+        ("http://www.go.com/x", "go.com"),
+        ("http://somebody.free.fr/x", "somebody.free.fr"),
+        ("http://paper.mn.newsmemory.com/x", "paper.mn.newsmemory.com"),
+        ("https://www.wickedlocal.com/x", "wickedlocal.com"),
+        ("https://cambridge.wickedlocal.com/x", "cambridge.wickedlocal.com"),
         ("http://192.168.0.1:8080/x", "192.168.0.1"),
         ("http://[2001:db8::1]/", "2001:db8::1"),
         ("http://localhost/x", "localhost"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.model.address import Address, split_address
+from fonds.address import Address, split_address
 
 
 @pytest.mark.parametrize(
