@@ -65,6 +65,8 @@ class Table(Protocol):
     """Wide rows by binary key, in key order (the HBase layout). One version of each cell.
 
     Columns are `family:qualifier`; families are declared with the table. Writes are upserts by cell.
+    Who reads may name the columns, or whole families as `family:`; no other cell is fetched then, and a
+    row that has none of them is absent. At most 1,000 may be named; None means all there are.
     """
 
     def declare(self, table: str, families: Sequence[str]) -> None:
@@ -76,11 +78,19 @@ class Table(Protocol):
         Raises ConfigurationError for an undeclared table or family.
         """
 
-    def get(self, table: str, keys: Sequence[bytes]) -> dict[bytes, dict[str, bytes]]:
+    def get(
+        self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> dict[bytes, dict[str, bytes]]:
         """The rows that exist, by key; absent rows are absent."""
 
     def scan(
-        self, table: str, prefix: bytes = b"", *, after: bytes | None = None, count_max: int = 1000
+        self,
+        table: str,
+        prefix: bytes = b"",
+        *,
+        after: bytes | None = None,
+        count_max: int = 1000,
+        columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
         """Up to `count_max` rows in byte order of keys, with `prefix` and greater than `after`."""
 

@@ -143,3 +143,87 @@ def test_a_scan_is_what_sorting_and_filtering_bytes_would_give(
     ]
     found = tables.scan(name, prefix, after=after, count_max=count_max)
     assert found == [(key, {"f:a": key}) for key in expected[:count_max]]
+
+
+ROWS = {
+    b"a": {"f:a": b"1", "f:ab": b"2", "file:a": b"3"},
+    b"b": {"file:a": b"4"},
+    b"c": {"f:": b"5", "f:a": b"6"},
+}
+
+
+def of(rows: dict[bytes, dict[str, bytes]], columns: list[str]) -> dict[bytes, dict[str, bytes]]:
+    """What reading `columns` gives, on plain dicts."""
+    kept = {
+        key: {
+            name: value
+            for name, value in cells.items()
+            if name in columns or f"{name.partition(':')[0]}:" in columns
+        }
+        for key, cells in rows.items()
+    }
+    return {key: cells for key, cells in kept.items() if cells}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [["f:a"], ["f:a", "file:a"], ["f:"], ["f:a", "f:"], ["f:", "f:ab"], ["file:none"], []],
+    ids=" ".join,
+)
+def test_only_the_columns_that_are_named_are_read(
+    tables: Table, name: str, columns: list[str]
+) -> None:
+    tables.put(name, list(ROWS.items()))
+    assert tables.get(name, [*ROWS, b"absent"], columns) == of(ROWS, columns)
+    assert dict(tables.scan(name, columns=columns)) == of(ROWS, columns)
+
+
+@pytest.mark.parametrize("column", ["grobid0:", "grobid0:status", "nofamily", ":a", ""])
+def test_reading_a_family_that_was_not_declared_is_refused(
+    tables: Table, name: str, column: str
+) -> None:
+    with pytest.raises(ConfigurationError, match="family"):
+        tables.get(name, [b"a"], ["f:a", column])
+    with pytest.raises(ConfigurationError, match="family"):
+        tables.scan(name, columns=[column])
+
+
+def test_a_thousand_columns_may_be_named_and_no_more(tables: Table, name: str) -> None:
+    tables.put(name, list(ROWS.items()))
+    columns = [f"f:{number}" for number in range(999)]
+    assert tables.get(name, [b"a"], [*columns, "f:a"]) == {b"a": {"f:a": b"1"}}
+    with pytest.raises(ValueError, match="1000"):
+        tables.get(name, [b"a"], [*columns, "f:a", "f:b"])
+
+
+NAMES = [
+    f"{family}:{rest}" for family in FAMILIES for rest in ("a", "b", "ab", "é", ";", ":", "a:b")
+]
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(
+    rows=st.dictionaries(
+        KEYS, st.dictionaries(st.sampled_from(NAMES), st.binary(max_size=3), min_size=1), max_size=8
+    ),
+    columns=st.none() | st.lists(st.sampled_from([*NAMES, "f:", "file:"]), max_size=5),
+    after=st.none() | KEYS,
+    count_max=st.integers(1, 6),
+)
+def test_reading_columns_is_what_leaving_the_others_out_of_dicts_would_give(
+    tables: Table,
+    name: str,
+    rows: dict[bytes, dict[str, bytes]],
+    columns: list[str] | None,
+    after: bytes | None,
+    count_max: int,
+) -> None:
+    tables.delete(name, [key for key, _ in tables.scan(name)])
+    tables.put(name, list(rows.items()))
+    expected = rows if columns is None else of(rows, columns)
+    assert tables.get(name, list(rows), columns) == expected
+    found = tables.scan(name, after=after, count_max=count_max, columns=columns)
+    following = [key for key in sorted(expected) if after is None or key > after]
+    assert found == [(key, expected[key]) for key in following[:count_max]]

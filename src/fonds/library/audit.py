@@ -10,6 +10,7 @@ from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from fonds.formats.documents import INDEXED
+from fonds.formats.journal import FILE_SIZE
 from fonds.model.disposition import Verdict
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.message import Depth, Subscription
@@ -227,7 +228,7 @@ def _indexed(stores: Stores, what: str, keys: Sequence[str], found: Audit) -> No
 def _described(stores: Stores, sha1hexes: Sequence[str], found: Audit) -> None:
     """Every derivative belongs to a file with a row in both stores and a place in a WARC."""
     rows = {row.sha1hex for row in stores.records.get(FileMetaRow, sha1hexes)}
-    cells = stores.table.get(stores.journal, [bytes.fromhex(key) for key in sha1hexes])
+    cells = stores.table.get(stores.journal, [bytes.fromhex(key) for key in sha1hexes], [FILE_SIZE])
     placed = {row.sha1hex for row in stores.records.find(CdxRow, {"sha1hex": list(sha1hexes)})}
     settled = not any(account.pending for account in found.steps.values())
     for key in sha1hexes:

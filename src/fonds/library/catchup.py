@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import islice
 
 from fonds.formats.envelope import decode, encode
-from fonds.formats.journal import read_file, row_key
+from fonds.formats.journal import FILE_META, read_file, row_key
 from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Verdict
 from fonds.model.errors import PermanentError
@@ -174,7 +174,7 @@ class CatchUp:
     ) -> Iterator[Unextracted]:
         places = self._places(files, captures)
         keys = {file.sha1hex: row_key(file.sha1hex) for file in files}
-        cells = self.table.get(self.journal, list(keys.values()))
+        cells = self.table.get(self.journal, list(keys.values()), [FILE_META])
         for file in files:
             row, place = captures.get(file.capture_id), places.get(file.sha1hex)
             if row is None or place is None:

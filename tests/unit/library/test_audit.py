@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from fonds.formats.journal import encode_integer
 from fonds.library.audit import MISSING_MAX, as_json, audit
 from fonds.model.disposition import Reason, quarantined
 from fonds.model.document import IndexDocument
@@ -39,7 +40,7 @@ PDF, PAGE = "1" * 40, "2" * 40
 @pytest.fixture
 def stores(place: Workplace, tmp_path: Path) -> Iterator[Stores]:
     table = SqliteTable(tmp_path / "table.sqlite")
-    table.declare("journal", ["f"])
+    table.declare("journal", ["file"])
     yield Stores(
         queue=place.queue,
         table=table,
@@ -59,7 +60,9 @@ def library(stores: Stores) -> Stores:
     stores.blobs.put(thumbnail_blob_key(PDF), b"jpeg", "image/jpeg")
     stores.blobs.put(text_blob_key(PAGE), b"words", "text/plain")
     stores.index.put([_document(PDF, Kind.PDF), _document(PAGE, Kind.STORY)])
-    stores.table.put("journal", [(bytes.fromhex(one), {"f:c": b"{}"}) for one in (PDF, PAGE)])
+    stores.table.put(
+        "journal", [(bytes.fromhex(one), {"file:size": encode_integer(5)}) for one in (PDF, PAGE)]
+    )
     stores.records.put([*_rows(PDF), *_rows(PAGE), _pdf_row(), _story_row()])
     return stores
 

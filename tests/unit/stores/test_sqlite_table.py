@@ -65,6 +65,34 @@ def test_a_scan_reads_no_further_than_it_must(table: SqliteTable) -> None:
     assert steps <= 1, "a thousand instructions are enough for ten rows"
 
 
+def read_bytes() -> int:
+    """How many bytes this process has read from files so far."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("rchar")).split()[1])
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="counts what Linux counts")
+@pytest.mark.parametrize("columns", [["f:a"], ["f:"]], ids=" ".join)
+def test_cells_nobody_asks_for_are_not_read_from_the_disk(
+    tmp_path: Path, columns: list[str]
+) -> None:
+    """Each row has a cell of 1 MiB beside, as a TEI is."""
+    table = SqliteTable(tmp_path / "large.sqlite")
+    table.declare("t", ["f", "grobid0"])
+    keys = [bytes([number]) for number in range(40)]
+    for key in keys:
+        table.put("t", [(key, {"f:a": key, "grobid0:tei_xml": bytes(2**20)})])
+    table.close()
+    table = SqliteTable(tmp_path / "large.sqlite")
+    before = read_bytes()
+    assert table.get("t", keys, columns) == {key: {"f:a": key} for key in keys}
+    assert table.scan("t", columns=columns) == [(key, {"f:a": key}) for key in keys]
+    assert read_bytes() - before < 2 * 2**20
+    assert len(table.get("t", keys)) == 40
+    assert read_bytes() - before > 40 * 2**20
+    table.close()
+
+
 def test_a_full_disk_is_told_and_the_put_is_undone(table: SqliteTable) -> None:
     with table._file.reading() as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()

@@ -19,7 +19,7 @@ from thriftpy2.transport import TTransportException
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError, FondsError, LimitError, StoreUnavailableError
-from fonds.stores.table.rows import check_families, check_key, end_of_prefix
+from fonds.stores.table.rows import Chosen, check_families, check_key, chosen, end_of_prefix
 
 T = TypeVar("T")
 
@@ -85,29 +85,42 @@ class HbaseTable:
         for chunk in _chunks([(key, cells) for key, cells in merged.items() if cells]):
             self._call(partial(_write, table, chunk))
 
-    def get(self, table: str, keys: Sequence[bytes]) -> dict[bytes, dict[str, bytes]]:
+    def get(
+        self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> dict[bytes, dict[str, bytes]]:
         """The rows that exist; keys may repeat."""
-        self._declared(table)
+        picked = chosen(table, self._declared(table), columns)
+        if picked is not None and not picked:
+            return {}
         wanted = list(dict.fromkeys(keys))
         found: dict[bytes, dict[str, bytes]] = {}
         for start in range(0, len(wanted), READ_ROWS):
-            rows = self._call(partial(_read, table, wanted[start : start + READ_ROWS]))
+            part = wanted[start : start + READ_ROWS]
+            rows = self._call(partial(_read, table, part, _names(picked)))
             found |= {key: _text(cells) for key, cells in rows if cells}
         return found
 
     def scan(
-        self, table: str, prefix: bytes = b"", *, after: bytes | None = None, count_max: int = 1000
+        self,
+        table: str,
+        prefix: bytes = b"",
+        *,
+        after: bytes | None = None,
+        count_max: int = 1000,
+        columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
         """The region servers read `count_max` rows each at most."""
-        self._declared(table)
-        if count_max < 1:
+        picked = chosen(table, self._declared(table), columns)
+        if count_max < 1 or (picked is not None and not picked):
             return []
         # The next key after any key is that key and a zero byte.
         start = prefix if after is None else max(prefix, after + b"\x00")
         end = end_of_prefix(prefix)
         if end is not None and start >= end:
             return []
-        rows = self._call(lambda one: _scan(one.table(table), start, end, count_max))
+        rows = self._call(
+            lambda one: _scan(one.table(table), start, end, count_max, _names(picked))
+        )
         return [(key, _text(cells)) for key, cells in rows]
 
     def delete(self, table: str, keys: Sequence[bytes]) -> None:
@@ -225,17 +238,27 @@ def _write(
 
 
 def _read(
-    table: str, keys: Sequence[bytes], one: happybase.Connection
+    table: str, keys: Sequence[bytes], columns: list[bytes] | None, one: happybase.Connection
 ) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    return list(one.table(table).rows(keys))
+    return list(one.table(table).rows(keys, columns))
+
+
+def _names(picked: Chosen | None) -> list[bytes] | None:
+    """As the server takes them: with a colon behind it, a family would be its column without a name."""
+    return None if picked is None else [name.encode() for name in (*picked.families, *picked.names)]
 
 
 def _scan(
-    table: happybase.Table, start: bytes, end: bytes | None, count_max: int
+    table: happybase.Table,
+    start: bytes,
+    end: bytes | None,
+    count_max: int,
+    columns: list[bytes] | None,
 ) -> list[tuple[bytes, dict[bytes, bytes]]]:
     rows = table.scan(
         row_start=start or None,
         row_stop=end,
+        columns=columns,
         filter=f"PageFilter({count_max})",
         batch_size=min(count_max, SCAN_ROWS),
         limit=count_max,

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from fonds.model.errors import ConfigurationError
 
 KEY_MAX_BYTES = 32_767
+COLUMNS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What is read of a row: whole `families`, and single `names` of others; each once, sorted."""
+
+    families: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.families or self.names)
+
+
+def chosen(table: str, families: Collection[str], columns: Sequence[str] | None) -> Chosen | None:
+    """What `columns` name; None when they are None, that is all of the row.
+
+    Raises ConfigurationError for a family the table does not have, ValueError for more than 1,000.
+    """
+    if columns is None:
+        return None
+    if len(columns) > COLUMNS_MAX:
+        raise ValueError(f"{len(columns)} columns are more than {COLUMNS_MAX}: ask for families")
+    check_families(table, families, columns)
+    whole = {name.removesuffix(":") for name in columns if name.partition(":")[2] == ""}
+    single = {name for name in columns if name.partition(":")[0] not in whole}
+    return Chosen(tuple(sorted(whole)), tuple(sorted(single)))
 
 
 def check_key(key: bytes) -> None:

@@ -1,4 +1,8 @@
-"""The wide-row table in one SQLite file: a row of SQL for each cell, clustered by key and column."""
+"""The wide-row table in one SQLite file: a row of SQL for each cell, and an index of keys and columns.
+
+The index lies apart from the values: clustered by key (`WITHOUT ROWID`), SQLite would read a large cell
+whole to learn that it is not the one looked for.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,14 @@ from pathlib import Path
 
 from fonds.model.errors import ConfigurationError
 from fonds.sqlite_file import Layout, SqliteFile
-from fonds.stores.table.rows import check_families, check_key, end_of_prefix
+from fonds.stores.table.rows import Chosen, check_families, check_key, chosen, end_of_prefix
 
-"""HBase's limit; kept here so that every row can move there."""
-
-_SCAN = "SELECT key, name, value FROM cells WHERE number = ? AND key >= ?"
-_SCAN_TO_THE_END = f"{_SCAN} ORDER BY key, name"
-_SCAN_UP_TO = f"{_SCAN} AND key < ? ORDER BY key, name"
+_AFTER_COLON = ";"
 
 _LAYOUT = Layout(
     noun="table store",
     application_id=0x466F5462,
-    version=1,
+    version=2,
     schema="""
 CREATE TABLE tables (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, families TEXT NOT NULL);
 CREATE TABLE cells (
@@ -30,8 +30,8 @@ CREATE TABLE cells (
     key BLOB NOT NULL,
     name TEXT NOT NULL,
     value BLOB NOT NULL,
-    PRIMARY KEY (number, key, name)
-) WITHOUT ROWID
+    UNIQUE (number, key, name)
+)
 """,
 )
 
@@ -73,20 +73,27 @@ class SqliteTable:
                 _cells(table, number, families, rows),
             )
 
-    def get(self, table: str, keys: Sequence[bytes]) -> dict[bytes, dict[str, bytes]]:
+    def get(
+        self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> dict[bytes, dict[str, bytes]]:
         """The rows that exist; keys may repeat."""
         with self._file.reading() as connection:
-            number, _ = _declared(connection, table)
+            number, families = _declared(connection, table)
+            named, names = _named(chosen(table, families, columns))
+            asked = f"SELECT name, value FROM cells WHERE number = ? AND key = ?{named}"  # noqa: S608
             rows = {
-                key: connection.execute(
-                    "SELECT name, value FROM cells WHERE number = ? AND key = ?", (number, key)
-                ).fetchall()
-                for key in keys
+                key: connection.execute(asked, (number, key, *names)).fetchall() for key in keys
             }
         return {key: dict(cells) for key, cells in rows.items() if cells}
 
     def scan(
-        self, table: str, prefix: bytes = b"", *, after: bytes | None = None, count_max: int = 1000
+        self,
+        table: str,
+        prefix: bytes = b"",
+        *,
+        after: bytes | None = None,
+        count_max: int = 1000,
+        columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
         """Rows are read until `count_max` are whole; the rest of the table is not touched."""
         end = end_of_prefix(prefix)
@@ -94,11 +101,14 @@ class SqliteTable:
         start = prefix if after is None else max(prefix, after + b"\x00")
         found: list[tuple[bytes, dict[str, bytes]]] = []
         with self._file.reading() as connection:
-            number, _ = _declared(connection, table)
-            if end is None:
-                cells = connection.execute(_SCAN_TO_THE_END, (number, start))
-            else:
-                cells = connection.execute(_SCAN_UP_TO, (number, start, end))
+            number, families = _declared(connection, table)
+            named, names = _named(chosen(table, families, columns))
+            bound, bounds = (" AND key < ?", (end,)) if end is not None else ("", ())
+            asked = (
+                "SELECT key, name, value FROM cells"  # noqa: S608 (conditions of ours)
+                f" WHERE number = ? AND key >= ?{bound}{named} ORDER BY key, name"
+            )
+            cells = connection.execute(asked, (number, start, *bounds, *names))
             rows = _rows(cells)
             while len(found) < count_max and (row := next(rows, None)) is not None:
                 found.append(row)
@@ -125,6 +135,17 @@ def _declared(connection: sqlite3.Connection, table: str) -> tuple[int, set[str]
     if row is None:
         raise ConfigurationError(f"there is no table {table!r}; declare it first.")
     return row[0], set(json.loads(row[1]))
+
+
+def _named(columns: Chosen | None) -> tuple[str, list[str]]:
+    """The condition that picks the columns, and its values. SQLite compares names byte by byte, and reads
+    of a row it passes over no more than the key."""
+    if columns is None:
+        return "", []
+    ways = ["name >= ? AND name < ?"] * len(columns.families)
+    values = [bound for one in columns.families for bound in (f"{one}:", f"{one}{_AFTER_COLON}")]
+    ways.append(f"name IN ({', '.join('?' * len(columns.names))})")
+    return f" AND ({' OR '.join(ways)})", [*values, *columns.names]
 
 
 def _cells(
