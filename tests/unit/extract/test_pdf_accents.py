@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.pdfs import accented_pdf, drawn_pdf, mapped_pdf, named_pdf
+from fixtures.pdf_fonts import accented_pdf, named_pdf
+from fixtures.pdfs import drawn_pdf, mapped_pdf
 from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
 
 

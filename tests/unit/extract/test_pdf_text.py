@@ -95,6 +95,14 @@ def test_a_word_cut_at_the_end_of_a_line_is_whole_again() -> None:
         ("two \ufffe lone", "two  lone"),
         ("a\ufffeb\ufffec", "abc"),
         ("line\r\nline\x02\x00", "line\nline"),
+        ("inter\u2010\r\nnational", "international"),
+        ("inter\u00ad\r\nnational", "international"),
+        ("inter- \r\nnational", "international"),
+        ("Jean\u2010\r\nPaul", "Jean-Paul"),
+        ("2010\u2011\r\n2015", "2010-2015"),
+        ("a list of\r\n- points", "a list of\n- points"),
+        ("2010-\r\n2015", "2010-\n2015"),
+        ("Part A-\r\nPart B", "Part A-\nPart B"),
     ],
 )
 def test_a_hyphen_at_the_end_of_a_line_goes_unless_the_word_owns_it(raw: str, text: str) -> None:

@@ -122,7 +122,7 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
         return PdfExtraction(PdfStatus.EMPTY_BLOB, error_msg="there are no bytes")
     data = without_junk(data)
     structure = read_structure(data, xmp_max_bytes=limits.xmp_max_bytes)
-    opened = open_pdf(data)
+    opened = _open(data, structure.mapped)
     if opened.document is None:
         if opened.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
             return PdfExtraction(PdfStatus.NOT_PDF, error_msg="no PDF header, page or end in it")
@@ -164,6 +164,17 @@ def _read(
     status, message = _status_of(pages)
     found = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
     return _result(status, structure, extra, **found)
+
+
+def _open(data: bytes, mapped: bytes | None) -> Opened:
+    """With what its fonts lack, where that opens too."""
+    if mapped is not None:
+        opened = open_pdf(mapped)
+        if opened.document is not None and not opened.repaired:
+            return opened
+        if opened.document is not None:
+            opened.document.close()
+    return open_pdf(data)
 
 
 def _page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:

@@ -6,17 +6,19 @@ Source: ISO 32000-2:2020, 7.8.3 (resource dictionaries), 9.6 to 9.9 (fonts, font
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pikepdf
 
 _PAGES_SEARCHED_MAX, _FONTS_MAX, _PARENTS_MAX = 10, 200, 20
+_FORMS_MAX, _FORMS_DEPTH_MAX = 50, 3
 _FILES = ("/FontFile", "/FontFile2", "/FontFile3")
 
 
 def fonts_embedded(pdf: pikepdf.Pdf) -> str | None:
     """`all`, `some` or `none` of the fonts of the first 10 pages; None for pages without fonts."""
-    embedded = [_is_embedded(font) for font in _fonts(pdf)]
+    embedded = [_is_embedded(font) for font in fonts_of_pages(pdf, _PAGES_SEARCHED_MAX, _FONTS_MAX)]
     if not embedded:
         return None
     if all(embedded):
@@ -24,22 +26,43 @@ def fonts_embedded(pdf: pikepdf.Pdf) -> str | None:
     return "some" if any(embedded) else "none"
 
 
-def _fonts(pdf: pikepdf.Pdf) -> Iterator[Any]:
-    """Each font once; those of a resource dictionary that several pages share too."""
+def fonts_of_pages(pdf: pikepdf.Pdf, pages_max: int, fonts_max: int) -> Iterator[Any]:
+    """The font dictionaries of the first pages and of the forms drawn on them, each once."""
     seen: set[tuple[int, int]] = set()
     count = 0
-    for number in range(min(len(pdf.pages), _PAGES_SEARCHED_MAX)):
-        resources = _inherited(pdf.pages[number].obj, "/Resources")
-        fonts = resources.get("/Font") if isinstance(resources, pikepdf.Dictionary) else None
-        if not isinstance(fonts, pikepdf.Dictionary) or _again(fonts, seen):
-            continue
-        for _, font in fonts.items():
-            if not isinstance(font, pikepdf.Dictionary) or _again(font, seen):
+    for number in range(min(len(pdf.pages), pages_max)):
+        for resources in _resources(_inherited(pdf.pages[number].obj, "/Resources"), seen):
+            fonts = resources.get("/Font")
+            if not isinstance(fonts, pikepdf.Dictionary) or _again(fonts, seen):
                 continue
-            count += 1
-            if count > _FONTS_MAX:
-                return
-            yield font
+            for _, font in fonts.items():
+                if not isinstance(font, pikepdf.Dictionary) or _again(font, seen):
+                    continue
+                count += 1
+                if count > fonts_max:
+                    return
+                yield font
+
+
+def _resources(first: Any, seen: set[tuple[int, int]]) -> Iterator[Any]:
+    """A page's resource dictionary and those of the forms in it, which may be whole pages."""
+    waiting = [(first, 0)]
+    for _ in range(_FORMS_MAX):
+        if not waiting:
+            return
+        resources, depth = waiting.pop()
+        if not isinstance(resources, pikepdf.Dictionary):
+            continue
+        yield resources
+        drawn = resources.get("/XObject")
+        if depth >= _FORMS_DEPTH_MAX or not isinstance(drawn, pikepdf.Dictionary):
+            continue
+        if _again(drawn, seen):
+            continue
+        for _, one in islice(drawn.items(), _FORMS_MAX):
+            is_form = isinstance(one, pikepdf.Stream) and one.get("/Subtype") == "/Form"
+            if is_form and not _again(one, seen):
+                waiting.append((one.get("/Resources"), depth + 1))
 
 
 def _again(found: Any, seen: set[tuple[int, int]]) -> bool:

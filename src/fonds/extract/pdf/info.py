@@ -14,6 +14,7 @@ from typing import Any
 
 import pikepdf
 
+from fonds.extract.pdf.glyphs.update import with_font_maps
 from fonds.extract.pdf.strings import (
     clean_text,
     date_to_iso,
@@ -45,6 +46,7 @@ class PdfStructure:
     meta_xml: str | None
     locked: bool = False
     error: str | None = None
+    mapped: bytes | None = None
 
 
 def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
@@ -56,6 +58,7 @@ def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
                 info=attempt(_info, pdf),
                 extra={**_ids(pdf), **describe(pdf)},
                 meta_xml=attempt(_xmp, pdf, xmp_max_bytes),
+                mapped=attempt(with_font_maps, pdf, data),
             )
     except pikepdf.PasswordError:
         return PdfStructure(None, _bare(data), None, locked=True)

@@ -40,11 +40,13 @@ _LIGATURES = {
     ),
     **dict(zip(map(chr, range(0xFB13, 0xFB18)), ["մն", "մե", "մի", "վն", "մխ"], strict=True)),
 }
-_DATE = re.compile(
-    r"(?:D:)?\s*(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d))?)?)?)?)?"
-    r"\s*(?:(Z)(?:\d\d'?(?:\d\d'?)?)?|([+-])(\d\d)(?:'?(\d\d))?'?)?\s*",
-    re.ASCII,
-)
+# An offset may be followed by one apostrophe too many, begin with two signs, or follow a Z.
+_TIME = r"(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d))?)?)?)?"
+_OFFSET = r"\s*(?:Z(?:\d\d'?(?:\d\d)?)?|([+-])-?(\d\d?)(?:'?(\d\d))?)?'{0,2}\s*"
+_DATE = re.compile(r"(?:D:)?\s*(\d{4})(?:" + _TIME + ")?" + _OFFSET, re.ASCII)
+# Distiller wrote the years from 2000 on as 19 and how many years after 1900: 19104 is 2004.
+_DATE_19100 = re.compile(r"(?:D:)?\s*19(1\d\d)" + _TIME + _OFFSET, re.ASCII)
+_YEAR_19100 = 1900
 
 
 def storable_text(text: str) -> str:
@@ -83,7 +85,7 @@ def date_to_iso(text: str) -> str:
     """`D:20200326012657-07'00'` as `2020-03-26T08:26:57Z`; a text that is no date stays as it stands.
 
     The date's own offset is applied; one without an offset is taken as UTC. ISO 8601 dates, which
-    some writers use, are read too.
+    some writers use, are read too, and the faulty forms that are known.
     """
     try:
         moment = _pdf_date(text) or _iso_date(text)
@@ -94,11 +96,14 @@ def date_to_iso(text: str) -> str:
 
 def _pdf_date(text: str) -> datetime | None:
     match = _DATE.fullmatch(text)
-    if match is None:
+    late = None if match else _DATE_19100.fullmatch(text)
+    found = match or late
+    if found is None:
         return None
-    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
-    offset = timedelta(hours=int(match[9] or 0), minutes=int(match[10] or 0))
-    zone = timezone(-offset if match[8] == "-" else offset)
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    offset = timedelta(hours=int(found[8] or 0), minutes=int(found[9] or 0))
+    zone = timezone(-offset if found[7] == "-" else offset)
+    year += _YEAR_19100 if late else 0
     return datetime(year, month or 1, day or 1, hour, minute, second, tzinfo=zone)
 
 

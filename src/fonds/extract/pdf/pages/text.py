@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+import unicodedata
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +19,8 @@ from fonds.extract.pdf.strings import clean_text
 
 PAGE_SEPARATOR = "\f"
 _WORD_MAX_CHARS = 80
+_HYPHEN_AT_END = re.compile("(?<=\\w)([-\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806]) ?\r?\n(?=\\w)")
+_NEGATED = re.compile("\u0338 ?([=\u2190-\u22ff])")
 # Scripts written without spaces in which people count characters: Han, kana, bopomofo.
 _UNSPACED = re.compile(
     "[\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3105-\u312f\u31f0-\u31ff"
@@ -111,7 +114,27 @@ def count_words(text: str) -> WordCount:
 
 def normalise_page(raw: str) -> str:
     """One page as pdfium gives it, made plain: words cut at a line's end whole again, blanks trimmed."""
-    return clean_text(_rejoin(raw)).strip()
+    marked = _HYPHEN_AT_END.sub(_hyphen, raw)
+    return _with_signs_whole(clean_text(_rejoin(marked))).strip()
+
+
+def _hyphen(found: re.Match[str]) -> str:
+    """The mark pdfium puts for the hyphens it knows, where this is one."""
+    if found[1] != "-":
+        return LINE_END_HYPHEN
+    # That pdfium left it means that it saw another line begin; only a word cut in two goes on small.
+    follows = found.string[found.end() : found.end() + 1]
+    before = found.string[found.start() - 1]
+    return LINE_END_HYPHEN if follows.islower() and before.isalpha() else found[0]
+
+
+def _with_signs_whole(text: str) -> str:
+    """Signs that TeX sets as two: a stroke before what it negates, a bar before its arrow."""
+    if "\u21a6" in text:
+        text = text.replace("\u21a6\u2192", "\u21a6")
+    if "\u0338" in text:
+        text = _NEGATED.sub(lambda found: unicodedata.normalize("NFC", found[1] + "\u0338"), text)
+    return text
 
 
 def _rejoin(raw: str) -> str:

@@ -1,0 +1,139 @@
+"""Fonts that do not say what their codes mean."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pikepdf
+import pypdfium2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.pdf_fonts import bitmap_font_pdf, coded_pdf, named_pdf, saved_anew
+from fixtures.pdfs import mapped_pdf, text_pdf
+from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.glyphs.maps import write_map
+from fonds.extract.pdf.glyphs.names import is_tex_name, meaning
+from fonds.extract.pdf.glyphs.tex_encodings import MSAM, OML, OMS, OMX, OT1, T1
+from fonds.extract.pdf.glyphs.update import with_font_maps
+from fonds.extract.pdf.info import read_structure
+
+SIGNS = coded_pdf(b"\x00\x14\x15\x6b\x68x\x69", "ABCDEF+CMSY10")
+SIGNS_TEXT = "−≤≥‖⟨§⟩"
+
+
+def text_of(data: bytes) -> str | None:
+    return extract_pdf_bytes(data, PdfLimits(thumbnails=())).text
+
+
+def mapped(data: bytes) -> bytes | None:
+    return read_structure(data, xmp_max_bytes=1000).mapped
+
+
+@pytest.mark.parametrize(
+    ("codes", "font", "text"),
+    [
+        (b"\x00\x14\x15\x6b\x68x\x69", "CMSY10", "−≤≥‖⟨§⟩"),
+        (b"\x58\x70\x10\x11", "ABCDEF+CMEX10", "∑√()"),
+        (b"a\x36b\x3e", "MSAM7", "⌢⩽⋐⩾"),
+        (b"\x0b\x60\x22A", "LMMathItalic10-Regular", "αℓεA"),
+    ],
+)
+def test_codes_of_tex_s_fonts_mean_what_they_show(codes: bytes, font: str, text: str) -> None:
+    data = coded_pdf(codes, font)
+    assert text_of(data) == text
+
+
+def test_glyph_names_of_tex_are_known() -> None:
+    names = ["lessorequalslant", "a", "greaterorequalslant", "summationdisplay", "parenleftBigg"]
+    assert text_of(named_pdf(names)) == "⩽a⩾∑("
+
+
+def test_a_stroke_and_a_bar_are_one_with_the_sign_they_stand_before() -> None:
+    names = ["negationslash", "equal", "a", "mapsto", "arrowright"]
+    assert text_of(named_pdf(names)) == "≠a↦"
+
+
+def test_a_map_that_makes_nothing_of_named_glyphs_is_not_believed() -> None:
+    wrong = write_map({33: "s", 34: "u", 35: "\x00", 36: "↵"})
+    assert text_of(named_pdf(["s", "u", "ffi", "lessequal"], wrong)) == "suffi≤"
+
+
+def test_a_map_that_makes_something_of_them_is_believed() -> None:
+    assert text_of(named_pdf(["s", "ffi"], write_map({33: "x", 34: "y"}))) == "xy"
+
+
+def test_ligatures_of_a_font_drawn_by_the_file_are_letters() -> None:
+    words = [*b"di", 0x0B, *b"erence of 1994 ", 0x5C, *b"abc", 0x22, *b" signi", 0x0C, *b"es"]
+    assert text_of(bitmap_font_pdf(words)) == "difference of 1994 “abc” signifies"
+
+
+def test_ligatures_and_letters_of_the_cork_encoding_too() -> None:
+    words = [*b"di", 0x1B, *b"erence (1994) na", 0xEF, *b"ve ", 0xB2, *b"koda"]
+    assert text_of(bitmap_font_pdf(words)) == "difference (1994) naïve škoda"
+
+
+def test_a_drawn_font_of_formulas_is_left_alone() -> None:
+    letters = [*b"abcdefghk", 0x0B]
+    assert mapped(bitmap_font_pdf(letters, more=[0x3A, 0x3B])) is None
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"object_stream_mode": pikepdf.ObjectStreamMode.generate},
+        {"linearize": True},
+        {"encryption": pikepdf.Encryption(owner="owner", user="")},
+    ],
+)
+def test_however_the_file_is_written_its_fonts_are_given_maps(how: dict[str, object]) -> None:
+    data = saved_anew(SIGNS, **how)
+    assert text_of(data) == SIGNS_TEXT
+
+
+def test_bytes_before_the_header_do_not_move_what_is_added() -> None:
+    assert text_of(b"junk\n" * 20 + SIGNS) == SIGNS_TEXT
+
+
+def test_what_stands_in_the_file_stays_and_qpdf_finds_no_fault_in_what_is_added() -> None:
+    for data in (SIGNS, saved_anew(SIGNS, object_stream_mode=pikepdf.ObjectStreamMode.generate)):
+        with pikepdf.open(BytesIO(data)) as pdf:
+            longer = with_font_maps(pdf, data)
+        assert longer is not None
+        assert longer.startswith(data)
+        with pikepdf.open(BytesIO(longer)) as pdf:
+            assert pdf.check_pdf_syntax() == []
+        with pypdfium2.PdfDocument(longer) as document:
+            assert len(document) == 1
+
+
+@pytest.mark.parametrize("data", [text_pdf(), mapped_pdf("漢字"), named_pdf(["a", "alpha"])])
+def test_a_file_whose_fonts_say_all_is_read_as_it_stands(data: bytes) -> None:
+    assert mapped(data) is None
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_broken_file_with_such_fonts_ends_in_a_status(data: st.DataObject) -> None:
+    broken = bytearray(SIGNS)
+    for _ in range(data.draw(st.integers(1, 8))):
+        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
+    assert extract_pdf_bytes(bytes(broken), PdfLimits(thumbnails=())).status
+
+
+def test_the_tables_put_signs_where_tex_has_them() -> None:
+    assert [OT1[code] for code in (0x00, 0x0E, 0x13, 0x18, 0x5C, 0x7F)] == ["Γ", "ffi", *"´¸“¨"]
+    assert [OML[code] for code in (0x0B, 0x19, 0x40, 0x60)] == list("απ∂ℓ")
+    assert [OMS[code] for code in (0x00, 0x32, 0x6B, 0x7F)] == list("−∈‖♠")
+    assert [OMX[code] for code in (0x20, 0x50, 0x62, 0x7F)] == list("(∑ˆ⇓")
+    assert [MSAM[code] for code in (0x36, 0x3E, 0x7F)] == list("⩽⩾⊝")
+    assert [T1[code] for code in (0x1E, 0x80, 0xDF, 0xFF)] == ["ffi", *"Ăẞß"]
+
+
+def test_a_name_is_known_in_every_size() -> None:
+    assert {meaning(f"parenleft{size}") for size in ("", "big", "Big", "bigg", "Bigg")} == {"("}
+    assert meaning("hatwider") == "ˆ"
+    assert meaning("integraldisplay") == "∫"
+    assert not is_tex_name("alpha")
+    assert meaning("nobody") is None
