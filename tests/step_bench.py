@@ -13,7 +13,8 @@ from fonds.formats.journal import FAMILIES
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta, Identified
 from fonds.model.rows import CaptureRow, CdxRow
-from fonds.stores.archive.local import LocalArchive
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.index.tantivy_index import TantivyIndex
 from fonds.stores.records.sql import SqlRecords, open_sqlite
@@ -50,7 +51,7 @@ class Bench:
     records: SqlRecords
     blobs: FolderBlobs
     index: TantivyIndex
-    archive: LocalArchive
+    archive: FolderArchive
     written: int = 0
 
     def in_warc(self, *bodies: bytes, mime: str = "text/html", **response: Any) -> list[Capture]:
@@ -130,5 +131,5 @@ def open_bench(home: Path) -> Bench:
         open_sqlite(home / "records.sqlite"),
         FolderBlobs(home / "blobs"),
         TantivyIndex(home / "index"),
-        LocalArchive(home, body_max_bytes=100_000),
+        FolderArchive(home / "archive", ArchiveOptions(body_max_bytes=100_000)),
     )

@@ -20,7 +20,7 @@ from fonds.model.errors import ConfigurationError
 ENVIRONMENT_PREFIX = "FONDS_"
 SETTINGS_FILE = "fonds.toml"
 FILE_SUFFIX = "_FILE"
-PORTS = ("queue", "table", "records", "blobs", "index")
+PORTS = ("queue", "table", "records", "blobs", "index", "archive")
 SECRET = re.compile(r"(?<=://)[^/@\s]+(?=@)|(?<=password=)[^&\s]+|(?<=secret=)[^&\s]+")
 HIDDEN = "***"
 DEFAULT_HOME = Path("fonds-data")
@@ -37,6 +37,9 @@ class Settings(BaseModel):
     records: str = Field("sqlite:records.sqlite", repr=False, description="URL of the SQL records")
     blobs: str = Field("file:blobs", repr=False, description="URL of the blob store")
     index: str = Field("tantivy:index", repr=False, description="URL of the full-text index")
+    archive: str = Field(
+        "file:archive", repr=False, description="URL of where the WARC files we write are kept"
+    )
     message_max_bytes: int = Field(
         900_000, ge=1, description="Largest body on the queue; larger ones lie in the blobs"
     )

@@ -186,26 +186,35 @@ class Index(Protocol):
 class Archive(Protocol):
     """Bodies in WARC files: read from any place, written to files of our own."""
 
-    def read(self, place: Place) -> Payload:
-        """The body at `place`, codings undone. Raises DamagedInputError, LimitError, and PermanentError
-        (`missing-source`, `unreadable-source`) with the path in the message; TransientError when this
-        one place does not answer."""
+    def read(self, place: Place, sha1hex: str | None = None) -> Payload:
+        """The body at `place`, codings undone; with `sha1hex` only if it is those bytes.
+
+        Raises DamagedInputError (`damaged-record` when other bytes lie there now), LimitError, and
+        PermanentError (`missing-source`, `unreadable-source`) with the path in the message;
+        TransientError when this one place does not answer.
+        """
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
         """Append records and make them durable (one fsync a batch); places in the order of `entries`.
 
-        The same `capture_id` written again before a crash was noticed may lie there twice; the caller
-        asks `recover` first.
+        A place in a file of ours has its bare name for a path, wherever the file lies or will lie. A
+        file that is full is finished by the next `write`, when the caller has noted these places. The
+        same `capture_id` written again before a crash was noticed may lie there twice; the caller asks
+        `recover` first.
         """
 
     def recover(self, known: Callable[[str], int | None]) -> None:
         """Cut from files left open by a killed process what nobody refers to.
 
-        `known(path)` gives the end in bytes of the last record of that file that was settled, or None.
+        `known(name)` gives the end in bytes of the last record of that file that was settled, or None.
         """
 
     def finish(self) -> None:
         """Close the open file: complete, with its CDXJ index beside it. Again is harmless."""
+
+    def unsent_bytes(self) -> int:
+        """How much of our files still lies on this machine alone, and is to be moved on; 0 where they
+        stay in the place they are written to."""
 
 
 class Source(Protocol):

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from fixtures.archives import BACKENDS as ARCHIVES
+from fonds.ports import Archive
 from fonds.queues.sqlite import SqliteQueue
 from fonds.runtime.large_bodies import LargeBodies
 from fonds.stores.blobs.folder import FolderBlobs
@@ -137,3 +139,16 @@ def records(open_records: Callable[[], Any], name: str) -> Iterator[Any]:
 @pytest.fixture(params=BLOBS.values(), ids=BLOBS.keys())
 def blobs(request: pytest.FixtureRequest, opened: Callable[[Opener], Any]) -> Any:
     return opened(request.param)
+
+
+@pytest.fixture(params=ARCHIVES)
+def open_archive(request: pytest.FixtureRequest) -> Callable[[Path], Archive]:
+    """Opens the archive of a home."""
+    return ARCHIVES[request.param]
+
+
+@pytest.fixture
+def archive(open_archive: Callable[[Path], Archive], tmp_path: Path) -> Iterator[Archive]:
+    opened = open_archive(tmp_path)
+    yield opened
+    opened.finish()

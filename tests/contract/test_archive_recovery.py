@@ -5,27 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from fixtures.archives import BACKENDS, entry, files, index_of
+from fixtures.archives import entry, files, index_of
 from fonds.formats.warc import RecordHead, read_heads
 from fonds.model.archive import Archived, ArchiveEntry
 from fonds.ports import Archive
-
-
-@pytest.fixture(params=BACKENDS)
-def open_archive(request: pytest.FixtureRequest) -> Callable[[Path], Archive]:
-    return BACKENDS[request.param]
-
-
-@pytest.fixture
-def archive(open_archive: Callable[[Path], Archive], tmp_path: Path) -> Iterator[Archive]:
-    opened = open_archive(tmp_path)
-    yield opened
-    opened.finish()
 
 
 def written_by_a_killed_process(
@@ -63,7 +51,7 @@ def test_recovery_cuts_what_nobody_refers_to(
 
     archive.recover(known)
     assert asked == [last.path]
-    assert (tmp_path / last.path).stat().st_size == last.offset + (last.size_bytes or 0)
+    assert (tmp_path / "archive" / last.path).stat().st_size == last.offset + (last.size_bytes or 0)
     assert files(tmp_path, ".open") == []
     lines = index_of(files(tmp_path, ".cdxj")[0])
     assert [line.url for line in lines] == ["http://example.org/1", "http://example.org/2"]
@@ -78,17 +66,17 @@ def test_recovery_keeps_the_metadata_of_the_last_record(
     )
     place = archived[0].place
     open_archive(tmp_path).recover(lambda _: place.offset + (place.size_bytes or 0))
-    with (tmp_path / place.path).open("rb") as stream:
+    with (tmp_path / "archive" / place.path).open("rb") as stream:
         found = [head.type for head in read_heads(stream) if isinstance(head, RecordHead)]
     assert found == ["warcinfo", "response", "metadata"]
-    assert (tmp_path / place.path).stat().st_size == archived[1].place.offset
+    assert (tmp_path / "archive" / place.path).stat().st_size == archived[1].place.offset
 
 
 def test_recovery_mends_a_record_cut_in_the_middle(
     open_archive: Callable[[Path], Archive], tmp_path: Path
 ) -> None:
     first, second = written_by_a_killed_process(open_archive, tmp_path, [entry(1), entry(2)])
-    path = tmp_path / first.place.path
+    path = tmp_path / "archive" / first.place.path
     os.truncate(path, path.stat().st_size - 30)
     open_archive(tmp_path).recover(lambda _: second.place.offset)
     with path.open("rb") as stream:

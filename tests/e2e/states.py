@@ -25,7 +25,7 @@ from fonds.ports import Stores
 from fonds.wiring.backends import close_stores, every_reader, open_stores
 
 TIMES = {"row_created", "updated", "settled_at", "entered_at"}
-OURS, OUR_PREFIX = "archive/", "fonds-"
+OURS = "fonds-"
 
 
 def state(home: Path, **flags: str) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _cell(value: bytes) -> Any:
         return value
     if isinstance(found, dict):
         for path, offset in (("warc", "offset"), ("f", "o")):
-            if str(found.get(path, "")).startswith((OURS, OUR_PREFIX)):
+            if str(found.get(path, "")).startswith(OURS):
                 found |= {path: "ours", offset: 0, "c_size": 0}
     return found
 

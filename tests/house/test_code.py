@@ -33,7 +33,7 @@ TECHNOLOGIES = {
     "confluent_kafka": ("queues/",),
     "happybase": ("stores/table/",),
     "psycopg": ("stores/records/",),
-    "obstore": ("stores/blobs/",),
+    "obstore": ("stores/blobs/", "stores/s3/"),
     "elasticsearch": ("stores/index/",),
     "opensearchpy": ("stores/index/",),
 }

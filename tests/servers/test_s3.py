@@ -18,7 +18,7 @@ import pytest
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.stores.blobs.s3 import PUBLIC_CACHE_CONTROL, S3Blobs
-from fonds.stores.blobs.s3_address import SILENCE_MAX_S, open_store, parse_address
+from fonds.stores.s3.address import SILENCE_MAX_S, open_store, parse_address
 from real_servers import PrivateServer, private, url_of
 
 pytestmark = pytest.mark.servers

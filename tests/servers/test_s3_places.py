@@ -20,7 +20,7 @@ from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 from fonds.ports import Archive
-from fonds.stores.blobs.s3_address import open_store, parse_address
+from fonds.stores.s3.address import open_store, parse_address
 from fonds.wiring.backends import open_archive
 from real_servers import private, url_of
 

@@ -20,7 +20,7 @@ import pytest
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.blobs.s3 import S3Blobs
-from fonds.stores.blobs.s3_address import parse_address
+from fonds.stores.s3.address import parse_address
 from real_servers import free_port, url_of
 from serving import install_packages
 

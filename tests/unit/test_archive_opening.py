@@ -12,7 +12,7 @@ from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, PermanentError
 from fonds.wiring import backends
 
-OBJECTS = "fonds.stores.blobs.s3_objects"
+OBJECTS = "fonds.stores.s3.objects"
 PLACE = Place(PlaceKind.FILE, "s3://crawls/a.pdf")
 
 

@@ -23,8 +23,8 @@ class PlaceKind(StrEnum):
 class Place:
     """Where a body's bytes lie, exactly enough to read them again.
 
-    `path` is absolute, an http(s) or s3 URL (without user or keys), or relative to the home (our own
-    archive and inbox); of a replay `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`.
+    `path` is absolute, an http(s) or s3 URL (without user or keys), or the bare name of a WARC of ours,
+    which the archive finds wherever it lies; of a replay `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`.
     `offset` and `size_bytes` are those of the record on disk (compressed); `size_bytes` None means
     unknown. `member` is the name inside a ZIP.
     """

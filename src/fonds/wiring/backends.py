@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from itertools import count
@@ -22,75 +22,93 @@ from fonds.pipelines import PIPELINES
 from fonds.ports import Archive, Queue, Stores
 from fonds.runtime.binding import subscriptions
 from fonds.runtime.large_bodies import LargeBodies
-from fonds.stores.archive.local import LocalArchive
+from fonds.stores.archive.options import ArchiveOptions
 
-BACKENDS: dict[str, dict[str, str]] = {
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A technology behind a scheme.
+
+    `opens` is the module and what is called in it. `below_home`: the URL is a path below the home, which
+    it is called with instead. `shared`: processes may use it side by side, on every machine that reaches
+    what the URL names. `extra` brings the library.
+    """
+
+    opens: str
+    below_home: bool = False
+    shared: bool = True
+    extra: str = ""
+
+
+BACKENDS: dict[str, dict[str, Backend]] = {
     "queue": {
-        "sqlite": "fonds.queues.sqlite:SqliteQueue",
-        "amqp": "fonds.queues.rabbit.queue:RabbitQueue",
-        "amqps": "fonds.queues.rabbit.queue:RabbitQueue",
-        "kafka": "fonds.queues.kafka.queue:KafkaQueue",
+        "sqlite": Backend("fonds.queues.sqlite:SqliteQueue", below_home=True, shared=False),
+        "amqp": Backend("fonds.queues.rabbit.queue:RabbitQueue", extra="rabbitmq"),
+        "amqps": Backend("fonds.queues.rabbit.queue:RabbitQueue", extra="rabbitmq"),
+        "kafka": Backend("fonds.queues.kafka.queue:KafkaQueue", extra="kafka"),
     },
     "table": {
-        "sqlite": "fonds.stores.table.sqlite:SqliteTable",
-        "hbase": "fonds.stores.table.hbase:HbaseTable",
+        "sqlite": Backend("fonds.stores.table.sqlite:SqliteTable", below_home=True, shared=False),
+        "hbase": Backend("fonds.stores.table.hbase:HbaseTable", extra="hbase"),
     },
     "records": {
-        "sqlite": "fonds.stores.records.sql:open_sqlite",
-        "postgresql": "fonds.stores.records.sql:SqlRecords",
+        "sqlite": Backend("fonds.stores.records.sql:open_sqlite", below_home=True, shared=False),
+        "postgresql": Backend("fonds.stores.records.sql:SqlRecords", extra="postgresql"),
     },
     "blobs": {
-        "file": "fonds.stores.blobs.folder:FolderBlobs",
-        "s3": "fonds.stores.blobs.s3:S3Blobs",
+        "file": Backend("fonds.stores.blobs.folder:FolderBlobs", below_home=True),
+        "s3": Backend("fonds.stores.blobs.s3:S3Blobs", extra="s3"),
     },
     "index": {
-        "tantivy": "fonds.stores.index.tantivy_index:TantivyIndex",
-        "elasticsearch": "fonds.stores.index.elastic.index:open_elasticsearch",
-        "opensearch": "fonds.stores.index.elastic.index:open_opensearch",
+        "tantivy": Backend(
+            "fonds.stores.index.tantivy_index:TantivyIndex", below_home=True, shared=False
+        ),
+        "elasticsearch": Backend(
+            "fonds.stores.index.elastic.index:open_elasticsearch", extra="elasticsearch"
+        ),
+        "opensearch": Backend(
+            "fonds.stores.index.elastic.index:open_opensearch", extra="opensearch"
+        ),
     },
-    "s3_url": {"s3": "fonds.stores.blobs.s3_objects:S3Objects"},
+    "archive": {
+        "file": Backend("fonds.stores.archive.folder:FolderArchive", below_home=True),
+    },
+    "s3_url": {"s3": Backend("fonds.stores.s3.objects:S3Objects", extra="s3")},
 }
-EXTRAS = {
-    "amqp": "rabbitmq",
-    "amqps": "rabbitmq",
-    "elasticsearch": "elasticsearch",
-    "hbase": "hbase",
-    "kafka": "kafka",
-    "opensearch": "opensearch",
-    "s3": "s3",
-    "postgresql": "postgresql",
-}
-ON_THIS_MACHINE = frozenset({"sqlite", "file", "tantivy"})  # their URL is a path below the home
 
 
-def backend(port: str, url: str, home: Path) -> Any:
-    """The backend a URL names, opened.
+def backend(port: str, url: str, home: Path, *options: object) -> Any:
+    """The backend a URL names, opened; `options` go with the URL.
 
     Raises ConfigurationError for a scheme no backend has, and when its library is not installed.
     """
-    scheme, _, rest = url.partition(":")
-    known = BACKENDS[port]
+    found = _named(port, url)
+    module, _, name = found.opens.partition(":")
+    try:
+        opens: Callable[..., Any] = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if not found.extra:
+            raise
+        raise ConfigurationError(
+            f"{port} = {without_secrets(url)!r} needs the library {error.name!r}:"
+            f" pip install 'fonds[{found.extra}]'"
+        ) from error
+    return opens(home / url.partition(":")[2] if found.below_home else url, *options)
+
+
+def _named(port: str, url: str) -> Backend:
+    scheme, known = url.partition(":")[0], BACKENDS[port]
     if scheme not in known:
         raise ConfigurationError(
             f"{port} = {without_secrets(url)!r}: no backend for {scheme!r};"
             f" known are {', '.join(sorted(known))}"
         )
-    module, _, name = known[scheme].partition(":")
-    try:
-        found: Callable[[Any], Any] = getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        if scheme not in EXTRAS:
-            raise
-        raise ConfigurationError(
-            f"{port} = {without_secrets(url)!r} needs the library {error.name!r}:"
-            f" pip install 'fonds[{EXTRAS[scheme]}]'"
-        ) from error
-    return found(home / rest if scheme in ON_THIS_MACHINE else url)
+    return known[scheme]
 
 
-def on_servers(settings: Settings) -> bool:
-    """Whether no store is of this machine alone, so that any number of processes may share the home."""
-    return not any(getattr(settings, p).partition(":")[0] in ON_THIS_MACHINE for p in PORTS)
+def all_shared(settings: Settings) -> bool:
+    """Whether any number of processes may work side by side on all stores these settings name."""
+    return all(_named(port, getattr(settings, port)).shared for port in PORTS)
 
 
 def topic_prefix(settings: Settings) -> str:
@@ -159,7 +177,8 @@ def open_stores(home: Path, settings: Settings) -> Stores:
 
 def close_stores(stores: Stores) -> None:
     """Close what can be closed: messages in hand are given back at once, files and connections ended."""
-    for store in (stores.queue, stores.table, stores.records, stores.blobs, stores.index):
+    opened = (stores.queue, stores.table, stores.records, stores.blobs, stores.index)
+    for store in (*opened, stores.archive):
         getattr(store, "close", _nothing)()
 
 
@@ -168,13 +187,12 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
 
     Raises ConfigurationError when the index is no folder of this machine, or cannot be moved.
     """
-    scheme, _, rest = settings.index.partition(":")
-    if scheme not in ON_THIS_MACHINE:
+    if not _named("index", settings.index).below_home:
         raise ConfigurationError(
             f"index = {without_secrets(settings.index)!r} is no folder that could be moved aside;"
             " empty it yourself, then run `fonds reindex` again"
         )
-    folder = home / rest
+    folder = home / settings.index.partition(":")[2]
     names = (folder.with_name(f"{folder.name}.damaged-{number}") for number in count(1))
     aside = next(path for path in names if not os.path.lexists(path))
     with suppress(FondsError):
@@ -196,18 +214,18 @@ def _nothing() -> None:
 
 def open_archive(home: Path, settings: Settings) -> Archive:
     """The archive of a home; nothing is written before the first body is."""
-    archive: Archive = LocalArchive(
-        home,
+    options = ArchiveOptions(
         prefix=settings.archive_prefix,
         version=f"WARC/{settings.archive_version}",
-        body_max_bytes=max(settings.pdf_max_bytes, settings.page_max_bytes),
         stories_max=settings.archive_stories_max,
         file_max_bytes=settings.archive_max_bytes,
+        body_max_bytes=max(settings.pdf_max_bytes, settings.page_max_bytes),
         private_addresses=settings.private_addresses,
         remotes={"s3": _s3_objects(home, settings)},
         replay_url=settings.replay_url,
         petabox_url=settings.petabox_url,
     )
+    archive: Archive = backend("archive", settings.archive, home, options)
     return archive
 
 
@@ -225,9 +243,9 @@ def _s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
 def recover(stores: Stores) -> None:
     """Mend what a killed process left behind: bodies in our WARCs that nobody refers to are cut off."""
 
-    def settled_end(path: str) -> int | None:
+    def settled_end(name: str) -> int | None:
         rows = stores.records.find(
-            CdxRow, {"warc_path": path}, order=("-warc_offset",), count_max=1
+            CdxRow, {"warc_path": name}, order=("-warc_offset",), count_max=1
         )
         last = next(rows, None)
         return None if last is None else last.warc_offset + (last.warc_csize or 0)

@@ -127,7 +127,7 @@ def test_the_work_is_as_it_was_the_first_time(buffer: DeliveryBuffer) -> None:
 
 CDX = CdxRow(
     "", "", "http://e.org/", "org,e)/", "d" * 40, "20240506000000", "application/pdf",
-    "archive/a.warc.gz", 80, 512, NOW,
+    "a.warc.gz", 80, 512, NOW,
 )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ CDX = CdxRow(
     ("kind", "place", "cdx", "found"),
     [
         ("file", None, None, Place(PlaceKind.FILE, "/papers/1.pdf")),
-        ("file", None, CDX, Place(PlaceKind.WARC, "archive/a.warc.gz", 512, 80)),
+        ("file", None, CDX, Place(PlaceKind.WARC, "a.warc.gz", 512, 80)),
         (
             "zip",
             Place(PlaceKind.ZIP, "/a#b.zip", member="in/x#1.pdf"),

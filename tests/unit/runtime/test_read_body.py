@@ -32,7 +32,7 @@ def test_the_bytes_come_from_the_first_place_that_still_has_them(
     stores, filled = home
     found = description(stores, filled.long)
     good = found.captures[0]
-    gone = replace(good, warc_path="archive/deleted.warc.gz")
+    gone = replace(good, warc_path="fonds-deleted.warc.gz")
     revisit = replace(good, mimetype="warc/revisit", warc_offset=10**9)
     assert read_body(stores, with_captures(found, revisit, gone, good)).startswith(b"%PDF-1.7")
 
@@ -50,7 +50,7 @@ def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
 def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     found = description(stores, filled.long)
-    gone = replace(found.captures[0], warc_path="archive/deleted.warc.gz")
+    gone = replace(found.captures[0], warc_path="fonds-deleted.warc.gz")
     with pytest.raises(PermanentError, match=r"deleted\.warc\.gz") as caught:
         read_body(stores, with_captures(found, gone))
     assert caught.value.reason is Reason.MISSING_SOURCE
@@ -66,5 +66,5 @@ def test_a_body_cannot_be_read_from_a_home_moved_elsewhere(tmp_path: Path) -> No
     with opened(tmp_path / "old") as stores:
         filled = fill(stores)
     (tmp_path / "old" / "archive").rename(tmp_path / "elsewhere")
-    with opened(tmp_path / "old") as stores, pytest.raises(PermanentError, match="archive/"):
+    with opened(tmp_path / "old") as stores, pytest.raises(PermanentError, match="fonds-"):
         read_body(stores, description(stores, filled.long))

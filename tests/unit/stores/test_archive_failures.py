@@ -13,7 +13,8 @@ import pytest
 from fonds.model.archive import ArchiveEntry
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
 from fonds.stores.archive import appender, volume
-from fonds.stores.archive.local import LocalArchive
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
 
 AT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
@@ -49,8 +50,8 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Iterator[LocalArchive]:
-    opened = LocalArchive(tmp_path, stories_max=4, now=lambda: AT)
+def archive(tmp_path: Path) -> Iterator[FolderArchive]:
+    opened = FolderArchive(tmp_path / "archive", ArchiveOptions(stories_max=4, now=lambda: AT))
     yield opened
     opened.finish()
 
@@ -60,10 +61,10 @@ def names(home: Path) -> list[str]:
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(
-    archive: LocalArchive, disk: Disk, tmp_path: Path
+    archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
     (first,) = archive.write([entry(1)])
-    path = tmp_path / first.place.path
+    path = tmp_path / "archive" / first.place.path
     before = path.read_bytes()
     disk.room_bytes = 1500
     with pytest.raises(StorageFullError, match="no room"):
@@ -77,7 +78,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(
 
 @pytest.mark.parametrize("room_bytes", [0, 10, 1500, 400_000])
 def test_a_disk_full_from_the_start_leaves_no_file(
-    room_bytes: int, archive: LocalArchive, disk: Disk, tmp_path: Path
+    room_bytes: int, archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
     disk.room_bytes = room_bytes
     with pytest.raises(StorageFullError):
@@ -88,10 +89,10 @@ def test_a_disk_full_from_the_start_leaves_no_file(
 
 
 def test_a_batch_over_several_files_fails_as_a_whole(
-    archive: LocalArchive, disk: Disk, tmp_path: Path
+    archive: FolderArchive, disk: Disk, tmp_path: Path
 ) -> None:
     (first,) = archive.write([entry(1)])
-    path = tmp_path / first.place.path
+    path = tmp_path / "archive" / first.place.path
     before = path.read_bytes()
     disk.room_bytes = 8000
     with pytest.raises(StorageFullError):
@@ -101,7 +102,7 @@ def test_a_batch_over_several_files_fails_as_a_whole(
 
 
 def test_an_index_without_room_costs_no_bodies(
-    archive: LocalArchive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    archive: FolderArchive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def full(path: Path, lines: object) -> None:
         raise OSError(errno.ENOSPC, "full")
@@ -126,7 +127,7 @@ def test_an_index_without_room_costs_no_bodies(
     ],
 )
 def test_faults_of_the_file_system_are_told_apart(
-    number: int, kind: type[Exception], archive: LocalArchive, disk: Disk
+    number: int, kind: type[Exception], archive: FolderArchive, disk: Disk
 ) -> None:
     disk.room_bytes, disk.error = 0, number
     with pytest.raises(kind):
@@ -136,7 +137,7 @@ def test_faults_of_the_file_system_are_told_apart(
 def test_a_file_in_place_of_the_folder_is_a_matter_for_people(tmp_path: Path) -> None:
     (tmp_path / "archive").write_bytes(b"")
     with pytest.raises(ConfigurationError):
-        LocalArchive(tmp_path).write([entry(1)])
+        FolderArchive(tmp_path / "archive").write([entry(1)])
 
 
 def test_names_hold_prefix_time_serial_and_host(
@@ -144,7 +145,7 @@ def test_names_hold_prefix_time_serial_and_host(
 ) -> None:
     monkeypatch.setattr(volume.socket, "gethostname", lambda: "my host/é")
     for serial in range(2):
-        archive = LocalArchive(tmp_path, prefix="mc", now=lambda: AT)
+        archive = FolderArchive(tmp_path / "archive", ArchiveOptions(prefix="mc", now=lambda: AT))
         (one,) = archive.write([entry(1)])
         archive.finish()
-        assert one.place.path == f"archive/mc-20240305060708-{serial:05d}-my-host-.warc.gz"
+        assert one.place.path == f"mc-20240305060708-{serial:05d}-my-host-.warc.gz"

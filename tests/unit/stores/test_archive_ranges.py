@@ -16,10 +16,11 @@ from fixtures import warcs
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
-from fonds.stores.archive.elsewhere import elsewhere
-from fonds.stores.archive.local import LocalArchive
+from fonds.stores.archive.elsewhere.by_scheme import elsewhere
+from fonds.stores.archive.elsewhere.web import Web, is_public
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
 from fonds.stores.archive.places import PlaceReader
-from fonds.stores.archive.web import Web, is_public
 
 RECORDS = [warcs.warcinfo(), warcs.http_response(bytes(range(256)) * 4000), warcs.http_response()]
 MEMBERS = [warcs.gzipped([record]) for record in RECORDS]
@@ -168,7 +169,7 @@ def test_an_offset_beyond_the_end_is_damage(read) -> None:
 
 
 def test_no_server_at_all_is_a_passing_fault(tmp_path: Path) -> None:
-    archive = LocalArchive(tmp_path, private_addresses=True)
+    archive = FolderArchive(tmp_path / "archive", ArchiveOptions(private_addresses=True))
     with pytest.raises(TransientError):
         archive.read(Place(PlaceKind.WARC, "http://127.0.0.1:9/a.warc.gz"))
 
@@ -178,7 +179,9 @@ def test_no_server_at_all_is_a_passing_fault(tmp_path: Path) -> None:
 )
 def test_private_addresses_are_refused_unless_allowed(host: str, tmp_path: Path) -> None:
     with pytest.raises(PermanentError) as raised:
-        LocalArchive(tmp_path).read(Place(PlaceKind.WARC, f"http://{host}:1/a.warc.gz"))
+        FolderArchive(tmp_path / "archive").read(
+            Place(PlaceKind.WARC, f"http://{host}:1/a.warc.gz")
+        )
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
 
 
@@ -193,12 +196,14 @@ def test_one_private_address_among_several_is_enough_to_refuse(tmp_path: Path) -
 )
 def test_a_useless_url_is_a_permanent_fault(url: str, tmp_path: Path) -> None:
     with pytest.raises(PermanentError):
-        LocalArchive(tmp_path).read(Place(PlaceKind.WARC, url))
+        FolderArchive(tmp_path / "archive").read(Place(PlaceKind.WARC, url))
 
 
 def test_members_of_zip_files_are_not_read_from_urls(tmp_path: Path) -> None:
     with pytest.raises(PermanentError, match="download it first") as raised:
-        LocalArchive(tmp_path).read(Place(PlaceKind.ZIP, "https://example.org/a.zip", member="a"))
+        FolderArchive(tmp_path / "archive").read(
+            Place(PlaceKind.ZIP, "https://example.org/a.zip", member="a")
+        )
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
 
 

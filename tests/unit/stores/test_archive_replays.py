@@ -15,9 +15,10 @@ from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
-from fonds.stores.archive.local import LocalArchive
-from fonds.stores.archive.replays import Replays
-from fonds.stores.archive.web import Web
+from fonds.stores.archive.elsewhere.replays import Replays
+from fonds.stores.archive.elsewhere.web import Web
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
 
 URL = "http://example.org/a.pdf"
 CAPTURE = f"20200101000000/{URL}"
@@ -35,11 +36,13 @@ def server() -> Iterator[Answering]:
 
 @pytest.fixture
 def replay(server: Answering, tmp_path: Path) -> Callable[..., Payload]:
-    archive = LocalArchive(
-        tmp_path,
-        body_max_bytes=100_000,
-        private_addresses=True,
-        replay_url=server.url + "/web/{timestamp}id_/{url}",
+    archive = FolderArchive(
+        tmp_path / "archive",
+        ArchiveOptions(
+            body_max_bytes=100_000,
+            private_addresses=True,
+            replay_url=server.url + "/web/{timestamp}id_/{url}",
+        ),
     )
     return lambda path=CAPTURE: archive.read(Place(PlaceKind.REPLAY, path))
 
@@ -153,7 +156,9 @@ def test_what_is_no_capture_is_not_asked_for(path: str, replay, server) -> None:
 
 
 def test_a_private_archive_is_refused_unless_allowed(server, tmp_path) -> None:
-    closed = LocalArchive(tmp_path, replay_url=server.url + "/{timestamp}/{url}")
+    closed = FolderArchive(
+        tmp_path / "archive", ArchiveOptions(replay_url=server.url + "/{timestamp}/{url}")
+    )
     with pytest.raises(PermanentError, match="private address"):
         closed.read(Place(PlaceKind.REPLAY, CAPTURE))
     assert server.asked == []

@@ -16,12 +16,13 @@ from fixtures.answering import Answering, Given, answering
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError, LimitError, PermanentError, TransientError
-from fonds.stores.archive.elsewhere import elsewhere
-from fonds.stores.archive.local import LocalArchive
+from fonds.stores.archive.elsewhere.by_scheme import elsewhere
+from fonds.stores.archive.elsewhere.ranges import Remote
+from fonds.stores.archive.elsewhere.replays import item_url
+from fonds.stores.archive.elsewhere.web import Web
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
 from fonds.stores.archive.places import PlaceReader
-from fonds.stores.archive.ranges import Remote
-from fonds.stores.archive.replays import item_url
-from fonds.stores.archive.web import Web
 
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 300
 BODY_MAX_BYTES = 100_000
@@ -35,17 +36,19 @@ def server() -> Iterator[Answering]:
 
 
 @pytest.fixture
-def archive(server: Answering, tmp_path: Path) -> LocalArchive:
-    return LocalArchive(
-        tmp_path,
-        body_max_bytes=BODY_MAX_BYTES,
-        private_addresses=True,
-        petabox_url=server.url + "/serve/{item}/{path}",
+def archive(server: Answering, tmp_path: Path) -> FolderArchive:
+    return FolderArchive(
+        tmp_path / "archive",
+        ArchiveOptions(
+            body_max_bytes=BODY_MAX_BYTES,
+            private_addresses=True,
+            petabox_url=server.url + "/serve/{item}/{path}",
+        ),
     )
 
 
 @pytest.fixture
-def read(archive: LocalArchive, server: Answering) -> Callable[[str], bytes]:
+def read(archive: FolderArchive, server: Answering) -> Callable[[str], bytes]:
     return lambda path: archive.read(Place(PlaceKind.FILE, server.url + path)).body
 
 
@@ -94,7 +97,9 @@ def test_a_redirect_to_a_private_address_is_not_followed(server, tmp_path) -> No
 
 def test_private_addresses_are_not_asked_at_all_unless_allowed(server, tmp_path) -> None:
     server.answers["/a.pdf"] = Given(body=PDF)
-    closed = LocalArchive(tmp_path, petabox_url=server.url + "/{item}/{path}")
+    closed = FolderArchive(
+        tmp_path / "archive", ArchiveOptions(petabox_url=server.url + "/{item}/{path}")
+    )
     places = [Place(PlaceKind.FILE, server.url + "/a.pdf"), Place(PlaceKind.PETABOX, "a/b.pdf")]
     for place in places:
         with pytest.raises(PermanentError, match="private address") as raised:
@@ -204,7 +209,7 @@ class Scarce:
 
 
 def test_a_library_that_is_not_there_fails_the_place_and_stops_nothing(tmp_path) -> None:
-    archive = LocalArchive(tmp_path, remotes={"s3": Scarce()})
+    archive = FolderArchive(tmp_path / "archive", ArchiveOptions(remotes={"s3": Scarce()}))
     with pytest.raises(PermanentError, match="pip install") as raised:
         archive.read(Place(PlaceKind.FILE, "s3://bucket/key"))
     assert raised.value.reason is Reason.UNREADABLE_SOURCE

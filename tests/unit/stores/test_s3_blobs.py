@@ -24,7 +24,7 @@ from fonds.model.errors import (
     StoreUnavailableError,
 )
 from fonds.stores.blobs.s3 import ASKED_AT_ONCE_MAX, S3Blobs
-from fonds.stores.blobs.s3_address import SILENCE_MAX_S, S3Address, parse_address
+from fonds.stores.s3.address import SILENCE_MAX_S, S3Address, parse_address
 
 SECRET = "a+secret/with@signs"
 ENCODED = "a%2Bsecret%2Fwith%40signs"

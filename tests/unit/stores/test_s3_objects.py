@@ -15,7 +15,7 @@ from fonds.model.errors import (
     PermanentError,
     TransientError,
 )
-from fonds.stores.blobs.s3_objects import S3Objects
+from fonds.stores.s3.objects import S3Objects
 
 DATED = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
 

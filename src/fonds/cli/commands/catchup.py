@@ -82,7 +82,7 @@ def pdf(
     """
     if (statuses or made_by or older_than is not None) and not reextract:
         raise click.UsageError("--status, --made-by and --older-than go with --reextract")
-    from fonds.wiring.backends import on_servers
+    from fonds.wiring.backends import all_shared
     from fonds.wiring.pipelines import now
     from fonds.wiring.readers import pdf_extractor
 
@@ -97,7 +97,7 @@ def pdf(
     stores = app.stores(settings)
     if dry_run:
         return _counted(app, stores, wanted)
-    with HomeLock(app.home, shared=enter_only or on_servers(settings)):
+    with HomeLock(app.home, shared=enter_only or all_shared(settings)):
         if enter_only:
             return _told(app, _send(stores, settings, wanted, _never, _nothing))
         return _work(app, settings, stores, wanted)

@@ -99,9 +99,9 @@ def _retry(app: App, reason: str | None, step: str | None, keys: tuple[str, ...]
         fits = reason in (None, message.headers.get("reason"))
         return fits and (not keys or message.key in keys or message.id in keys)
 
-    from fonds.wiring.backends import every_reader, on_servers
+    from fonds.wiring.backends import all_shared, every_reader
 
-    with HomeLock(app.home, shared=on_servers(settings)):
+    with HomeLock(app.home, shared=all_shared(settings)):
         from fonds.wiring.pipelines import now
 
         count = sum(

@@ -37,10 +37,10 @@ def ingest(app: App, paths: tuple[str, ...], enter_only: bool, **flags: Any) -> 
     settings = app.settings(**flags)
     found = expand_paths(paths, app.home)
     app.home.mkdir(parents=True, exist_ok=True)
-    from fonds.wiring.backends import on_servers
+    from fonds.wiring.backends import all_shared
     from fonds.wiring.pipelines import path_source
 
-    with HomeLock(app.home, shared=enter_only or on_servers(settings)):
+    with HomeLock(app.home, shared=enter_only or all_shared(settings)):
         source = path_source(found, app.home, settings)
         stores = app.stores(settings, make=True)
         act = work.enter_only if enter_only else work.work_off

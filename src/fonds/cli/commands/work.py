@@ -49,8 +49,8 @@ def run(app: App, pipeline: str, **flags: Any) -> int:
     fonds run
     fonds run library --metrics-port 9100
     """
-    from fonds.wiring.backends import on_servers, readers_of
+    from fonds.wiring.backends import all_shared, readers_of
 
     settings = app.settings(**flags)
     readers_of(pipeline, settings)
-    return serve(app, settings, pipeline, steps=None, workers=None, shared=on_servers(settings))
+    return serve(app, settings, pipeline, steps=None, workers=None, shared=all_shared(settings))

@@ -17,7 +17,6 @@ from fonds.model.rows import CaptureRow, CdxRow
 from fonds.model.step import Result
 from fonds.model.story import Unarchived
 from fonds.ports import Archive, Records, Table
-from fonds.steps.intake.rereading import read_again
 
 TOGETHER_MAX_BYTES = 64 * 1024**2
 
@@ -47,7 +46,7 @@ class ArchiveBody:
 
     def _entry(self, item: Unarchived, first: dict[str, CaptureRow]) -> ArchiveEntry:
         capture = item.capture
-        payload = read_again(self.archive, capture, item.file)
+        payload = self.archive.read(capture.place, item.file.sha1)
         owner = first.get(item.repeat_of or "")
         story = msgspec.json.encode(story_to_json(item.story)) if item.story else None
         return ArchiveEntry(

@@ -17,7 +17,6 @@ from fonds.model.pdf import (
 )
 from fonds.model.step import Result
 from fonds.ports import Archive
-from fonds.steps.intake.rereading import read_again
 from fonds.steps.pdf.remembering import ending
 
 _STATUS_OF = {
@@ -51,7 +50,7 @@ class ExtractPdf:
         if known is not None:
             return Result(known)
         try:
-            payload = read_again(self.archive, item.capture, item.file)
+            payload = self.archive.read(item.capture.place, item.file.sha1)
         except PermanentError as error:
             lost = PdfExtraction(PdfStatus.ERROR_SOURCE, error_msg=error.detail)
             ended = replace(ending(lost.status, error.detail), reason=error.reason)

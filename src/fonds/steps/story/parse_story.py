@@ -16,7 +16,6 @@ from fonds.model.file import Unparsed
 from fonds.model.step import Result
 from fonds.model.story import HttpMetadata, Parsed, RawHtml, RssEntry, Story, Unarchived
 from fonds.ports import Archive
-from fonds.steps.intake.rereading import read_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class ParseStory:
         capture = item.capture
         referenced = capture.place.kind is PlaceKind.WARC and not self.copy_bodies
         keep = () if referenced else (Unarchived(capture, item.file),)
-        payload = read_again(self.archive, capture, item.file)
+        payload = self.archive.read(capture.place, item.file.sha1)
         fetched = payload.http is not None
         try:
             page = self.parse(payload.body, capture.url, item.charset, capture.captured_at, fetched)

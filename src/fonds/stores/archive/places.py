@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from dataclasses import replace
+from hashlib import sha1
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,8 +15,8 @@ from fonds.formats.coding import decode_body
 from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.model.errors import LimitError, PermanentError, TransientError
-from fonds.stores.archive.elsewhere import Elsewhere
+from fonds.model.errors import DamagedInputError, LimitError, PermanentError, TransientError
+from fonds.stores.archive.elsewhere.by_scheme import Elsewhere
 from fonds.stores.archive.open_readers import OpenReaders
 from fonds.stores.archive.zips import ZipReader
 
@@ -26,19 +27,22 @@ _USER = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 class PlaceReader:
-    """Reads the body at any place; relative paths lie below `home`. Safe for several threads."""
+    """Reads the body at any place; a bare name is a WARC of ours in `folder`. Safe for several threads."""
 
-    def __init__(self, home: Path, elsewhere: Elsewhere, *, body_max_bytes: int) -> None:
-        self._home = home
+    def __init__(self, folder: Path, elsewhere: Elsewhere, *, body_max_bytes: int) -> None:
+        self._folder = folder
         self._elsewhere = elsewhere
         self._zips = ZipReader()
         self._standing = OpenReaders()
         self._body_max_bytes = body_max_bytes
 
-    def read(self, place: Place) -> Payload:
+    def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         """As the port Archive says; every message names the place, without a URL's user."""
         try:
-            return self._read(place)
+            payload = self._read(place)
+            if sha1hex is not None:
+                _check_sha1(payload.body, sha1hex)
+            return payload
         except PermanentError as fault:
             raise type(fault)(fault.reason, f"{_shown(place)}: {fault.detail}") from fault
         except (TransientError, OSError) as fault:
@@ -58,7 +62,7 @@ class PlaceReader:
         return replace(payload, body=_unpacked(payload.body, self._body_max_bytes))
 
     def _read_here(self, place: Place) -> Payload:
-        path = self._path(place.path)
+        path = self._path(place)
         if place.kind is PlaceKind.WARC:
             return self._standing.read(open_regular(path), place.offset, self._body_max_bytes)
         with open_regular(path) as stream:
@@ -66,13 +70,29 @@ class PlaceReader:
                 return self._zips.read(stream, place.member or "", self._body_max_bytes)
             return Payload(_read_whole(stream, self._body_max_bytes))
 
-    def _path(self, path: str) -> Path:
-        whole = self._home / path
-        if "\x00" in path or (".." in Path(path).parts and not Path(path).is_absolute()):
+    def _path(self, place: Place) -> Path:
+        path = place.path
+        if "\x00" in path or not (path.startswith("/") or is_own(place)):
             raise PermanentError(
-                Reason.UNREADABLE_SOURCE, "the path leads out of the home folder, or holds a NUL"
+                Reason.UNREADABLE_SOURCE,
+                "neither an absolute path nor the name of a WARC of ours, or it holds a NUL",
             )
-        return whole
+        return self._folder / path
+
+
+def is_own(place: Place) -> bool:
+    """Whether a place is in a WARC of ours, known by its bare name."""
+    named = bool(place.path) and "/" not in place.path and place.path not in (".", "..")
+    return named and place.kind is PlaceKind.WARC
+
+
+def _check_sha1(body: bytes, sha1hex: str) -> None:
+    if sha1(body).hexdigest() != sha1hex:  # noqa: S324 (a key, not a seal)
+        raise DamagedInputError(
+            Reason.DAMAGED_RECORD,
+            f"the bytes here are no longer those of {sha1hex}: they changed since they were looked at."
+            " Ingest the file again",
+        )
 
 
 def open_regular(path: Path) -> BinaryIO:

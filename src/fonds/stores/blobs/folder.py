@@ -16,7 +16,7 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
-from fonds.stores.blobs.keys import PARTS_FOLDER, check_key
+from fonds.stores.keys import PARTS_FOLDER, check_key
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)

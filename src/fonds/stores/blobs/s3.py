@@ -13,9 +13,9 @@ import obstore
 from obstore.exceptions import BaseError
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.stores.blobs.keys import KEY_MAX_BYTES, PARTS_FOLDER, check_key
-from fonds.stores.blobs.s3_address import SILENCE_MAX_S, open_store, parse_address
-from fonds.stores.blobs.s3_answers import explain, is_absent, without_request
+from fonds.stores.keys import KEY_MAX_BYTES, PARTS_FOLDER, check_key
+from fonds.stores.s3.address import SILENCE_MAX_S, open_store, parse_address
+from fonds.stores.s3.answers import explain, is_absent, without_request
 
 ValueT = TypeVar("ValueT")
 

@@ -1,73 +1,46 @@
-"""The archive on this machine: bodies read from any place, WARC files written below the home."""
+"""The archive in a folder: bodies read from any place, WARC files written there."""
 
 from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from fonds.model.archive import Archived, ArchiveEntry, Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
-from fonds.stores.archive.elsewhere import OpenRemote, elsewhere
+from fonds.stores.archive.elsewhere.by_scheme import elsewhere
+from fonds.stores.archive.elsewhere.web import Web, is_public
+from fonds.stores.archive.options import ArchiveOptions
 from fonds.stores.archive.places import PlaceReader
 from fonds.stores.archive.volume import Volume, left_open, recover_file
-from fonds.stores.archive.web import Web, is_public
 
-FOLDER = "archive"
+DEFAULTS = ArchiveOptions()
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST})
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+class FolderArchive:
+    """Implements the port Archive; our files lie side by side in `folder`, which may be shared: each
+    process writes files of its own."""
 
-
-class LocalArchive:
-    """Implements the port Archive over a home folder; files lie in `archive/` below it.
-
-    A file is closed at `stories_max` entries or once it has `file_max_bytes`. Bodies over
-    `body_max_bytes` are not read. What is behind http(s) URLs is read from public addresses only,
-    unless `private_addresses`; `remotes` open what reads the URLs of other schemes. `replay_url` and
-    `petabox_url` are templates, as `Replays` and `item_url` say; empty: such places are refused.
-    `now` gives the time for file names.
-    """
-
-    def __init__(
-        self,
-        home: Path,
-        *,
-        prefix: str = "fonds",
-        body_max_bytes: int = 256 * 1024 * 1024,
-        stories_max: int = 5000,
-        file_max_bytes: int = 1024**3,
-        version: str = "WARC/1.1",
-        private_addresses: bool = False,
-        remotes: Mapping[str, OpenRemote] | None = None,
-        replay_url: str = "",
-        petabox_url: str = "",
-        now: Callable[[], datetime] = _utc_now,
-    ) -> None:
-        self._home = home
-        self._prefix = prefix
-        self._stories_max = stories_max
-        self._file_max_bytes = file_max_bytes
-        self._version = version
-        self._now = now
+    def __init__(self, folder: Path, options: ArchiveOptions = DEFAULTS) -> None:
+        """Nothing is written, nor the folder made, before the first body is."""
+        self._folder = folder
+        self._options = options
         self._lock = threading.Lock()
         self._volume: Volume | None = None
         self._full: list[Volume] = []
-        web = Web((lambda _: True) if private_addresses else is_public)
-        away = elsewhere(web, remotes or {}, replay_url, petabox_url)
-        self._places = PlaceReader(home, away, body_max_bytes=body_max_bytes)
+        web = Web((lambda _: True) if options.private_addresses else is_public)
+        away = elsewhere(web, options.remotes, options.replay_url, options.petabox_url)
+        self._places = PlaceReader(folder, away, body_max_bytes=options.body_max_bytes)
 
-    def read(self, place: Place) -> Payload:
+    def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         """The body at `place`, codings undone; as the port says."""
-        return self._places.read(place)
+        return self._places.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
         """Append all entries and make them durable, or leave the files as they were and raise.
@@ -77,7 +50,7 @@ class LocalArchive:
         """
         if not entries:
             return []
-        with self._lock, _translated(self._home / FOLDER):
+        with self._lock, _translated(self._folder):
             self._finish_full()
             batch = _Batch(self._volume)
             try:
@@ -88,9 +61,6 @@ class LocalArchive:
                 raise
             self._volume = batch.volumes[-1]
             self._full += batch.volumes[:-1]
-            # The bodies are safe: should an index not find room, the next call tries again and says so.
-            with suppress(OSError):
-                self._finish_full()
             return archived
 
     def _finish_full(self) -> None:
@@ -101,24 +71,29 @@ class LocalArchive:
     def _append(self, entry: ArchiveEntry, batch: _Batch) -> Archived:
         volume = batch.volumes[-1] if batch.volumes else None
         if volume is None or self._is_full(volume):
-            volume = Volume(self._home / FOLDER, self._prefix, self._now(), self._version)
+            options = self._options
+            volume = Volume(self._folder, options.prefix, options.now(), options.version)
             batch.volumes.append(volume)
         offset, size_bytes = volume.append(entry)
-        path = f"{FOLDER}/{volume.path.name}"
-        return Archived(entry.capture_id, Place(PlaceKind.WARC, path, offset, size_bytes))
+        place = Place(PlaceKind.WARC, volume.path.name, offset, size_bytes)
+        return Archived(entry.capture_id, place)
 
     def _is_full(self, volume: Volume) -> bool:
-        return volume.stories >= self._stories_max or volume.size_bytes >= self._file_max_bytes
+        options = self._options
+        return volume.stories >= options.stories_max or volume.size_bytes >= options.file_max_bytes
 
     def recover(self, known: Callable[[str], int | None]) -> None:
-        """Cut files left open by a killed process to what `known(path)` refers to, and finish them.
+        """Cut files left open by a killed process to what `known(name)` refers to, and finish them.
 
-        `path` is relative to the home. Files another living process writes are left alone.
+        Files another living process writes are left alone.
         """
-        folder = self._home / FOLDER
-        with self._lock, _translated(folder):
-            for path in left_open(folder):
-                recover_file(path, known(f"{FOLDER}/{path.name}"))
+        with self._lock, _translated(self._folder):
+            for path in left_open(self._folder):
+                recover_file(path, known(path.name))
+
+    def unsent_bytes(self) -> int:
+        """None: files stay where they are written."""
+        return 0
 
     def finish(self) -> None:
         """Close the open file: its CDXJ index is beside it then, the marker is gone.
@@ -126,7 +101,7 @@ class LocalArchive:
         Files left open for reading are closed too.
         """
         self._places.close()
-        with self._lock, _translated(self._home / FOLDER):
+        with self._lock, _translated(self._folder):
             self._finish_full()
             if self._volume is not None:
                 self._volume.finish()

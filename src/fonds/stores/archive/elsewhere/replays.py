@@ -15,8 +15,8 @@ from fonds.formats.surt import surt
 from fonds.model.archive import HttpHead, Payload
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
-from fonds.stores.archive.http_files import WHOLE_S, read_whole
-from fonds.stores.archive.web import Answer, Web, check_status
+from fonds.stores.archive.elsewhere.http_files import WHOLE_S, read_whole
+from fonds.stores.archive.elsewhere.web import Answer, Web, check_status
 
 _TIMESTAMP, _URL, _ITEM, _PATH = "{timestamp}", "{url}", "{item}", "{path}"
 _CAPTURE = re.compile(r"([0-9]{14})/(.+)", re.DOTALL)

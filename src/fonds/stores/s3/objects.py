@@ -30,8 +30,8 @@ from fonds.model.errors import (
     StoreUnavailableError,
     TransientError,
 )
-from fonds.stores.blobs.s3_address import S3Address, open_store, parse_address
-from fonds.stores.blobs.s3_answers import code_of, explain, without_request
+from fonds.stores.s3.address import S3Address, open_store, parse_address
+from fonds.stores.s3.answers import code_of, explain, without_request
 
 ValueT = TypeVar("ValueT")
 

@@ -19,7 +19,7 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from fonds.model.errors import ConfigurationError
-from fonds.stores.blobs.keys import check_key
+from fonds.stores.keys import check_key
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential, S3CredentialProvider

@@ -12,7 +12,7 @@ from fonds.formats.coding import codings_of, decode_body
 from fonds.model.archive import HttpHead
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError, PermanentError
-from fonds.stores.archive.web import Answer, Web, check_status
+from fonds.stores.archive.elsewhere.web import Answer, Web, check_status
 
 RANGE_S = 120.0
 WHOLE_S = 600.0

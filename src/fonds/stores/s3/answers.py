@@ -11,7 +11,7 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
-from fonds.stores.blobs.s3_address import S3Address
+from fonds.stores.s3.address import S3Address
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>|\(code: (\w{1,60})\)")

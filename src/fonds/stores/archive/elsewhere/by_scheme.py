@@ -10,10 +10,10 @@ from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError, PermanentError
-from fonds.stores.archive.http_files import HttpFiles
-from fonds.stores.archive.ranges import Remote, open_ranges
-from fonds.stores.archive.replays import Replays, item_url
-from fonds.stores.archive.web import Web
+from fonds.stores.archive.elsewhere.http_files import HttpFiles
+from fonds.stores.archive.elsewhere.ranges import Remote, open_ranges
+from fonds.stores.archive.elsewhere.replays import Replays, item_url
+from fonds.stores.archive.elsewhere.web import Web
 
 _RANGE_SLACK_BYTES = 32 * 1024 * 1024
 

@@ -1,0 +1,39 @@
+"""What every archive of a home is told, wherever its files lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from fonds.stores.archive.elsewhere.by_scheme import OpenRemote
+
+
+def utc_now() -> datetime:
+    """The time of this machine, aware UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveOptions:
+    """How files are written, and what may be read besides them.
+
+    A file is full at `stories_max` entries or once it has `file_max_bytes`; `prefix` begins its name,
+    `version` is `WARC/1.1` or `WARC/1.0`. Bodies over `body_max_bytes` are not read. What is behind
+    http(s) URLs is read from public addresses only, unless `private_addresses`; `remotes` open what reads
+    the URLs of other schemes. `replay_url` and `petabox_url` are templates, as `Replays` and `item_url`
+    say; empty: such places are refused. Where files are moved on from here, writing stops at
+    `waiting_max_bytes` that wait for it. `now` gives the time for file names.
+    """
+
+    prefix: str = "fonds"
+    version: str = "WARC/1.1"
+    stories_max: int = 5000
+    file_max_bytes: int = 1024**3
+    body_max_bytes: int = 256 * 1024 * 1024
+    waiting_max_bytes: int = 20 * 1024**3
+    private_addresses: bool = False
+    remotes: Mapping[str, OpenRemote] = field(default_factory=dict)
+    replay_url: str = ""
+    petabox_url: str = ""
+    now: Callable[[], datetime] = utc_now

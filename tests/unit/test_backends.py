@@ -1,0 +1,62 @@
+"""What the settings name is what is opened: by URL, below the home or not, shared or alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fonds.config import PORTS, Settings
+from fonds.model.errors import ConfigurationError
+from fonds.stores.archive.folder import FolderArchive
+from fonds.wiring import backends
+from fonds.wiring.backends import BACKENDS, Backend, all_shared, open_archive
+
+ON_SERVERS = Settings(
+    queue="kafka://host",
+    table="hbase://host",
+    records="postgresql://host/fonds",
+    blobs="s3://bucket",
+    index="opensearch://host",
+)
+
+
+def test_the_defaults_are_of_one_process() -> None:
+    assert not all_shared(Settings())
+
+
+def test_servers_and_folders_are_shared() -> None:
+    assert all_shared(ON_SERVERS)
+    assert all_shared(ON_SERVERS.model_copy(update={"blobs": "file:/shared/blobs"}))
+
+
+@pytest.mark.parametrize("port", ["queue", "table", "records", "index"])
+def test_one_store_of_one_process_is_enough_to_work_alone(port: str) -> None:
+    kept = getattr(Settings(), port)
+    assert not all_shared(ON_SERVERS.model_copy(update={port: kept}))
+
+
+def test_whether_a_store_is_shared_is_not_where_its_url_leads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that lies in memory has no path below the home, and is nobody else's all the same."""
+    monkeypatch.setitem(BACKENDS["blobs"], "memory", Backend("nowhere:Blobs", shared=False))
+    assert not all_shared(ON_SERVERS.model_copy(update={"blobs": "memory:"}))
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_a_scheme_nobody_knows_is_told_with_those_there_are(port: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"no backend for 'gopher'; known are [a-z]"
+    ) as told:
+        backends.backend(port, "gopher://key:hidden@host", tmp_path)
+    assert "hidden" not in str(told.value)
+
+
+@pytest.mark.parametrize("where", ["archive", "deep/below/warcs", "/absolute"])
+def test_the_archive_lies_where_the_settings_say(where: str, tmp_path: Path) -> None:
+    place = f"{tmp_path}{where}" if where.startswith("/") else where
+    archive = open_archive(tmp_path / "home", Settings(archive=f"file:{place}"))
+    assert isinstance(archive, FolderArchive)
+    assert archive._folder == tmp_path / "home" / place
+    assert not archive._folder.exists()
