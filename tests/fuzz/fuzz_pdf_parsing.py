@@ -21,7 +21,8 @@ with atheris.instrument_imports(include=["fonds"]):
     import msgspec
 
     from fonds.extract.pdf.info import read_structure
-    from fonds.extract.pdf.pages.text import count_words, normalise_page
+    from fonds.extract.pdf.pages.plain import normalise_page
+    from fonds.extract.pdf.pages.words import count_words
     from fonds.extract.pdf.strings import (
         clean_text,
         date_to_iso,

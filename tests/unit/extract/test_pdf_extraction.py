@@ -48,7 +48,7 @@ def extra(found: PdfExtraction, *names: str) -> tuple[object, ...]:
 
 def test_everything_is_learned_of_a_sound_file() -> None:
     found = extract(
-        text_pdf(("first page here", "second page"), info={"Title": "T"}, crop=(0, 0, 200.5, 300))
+        text_pdf(("first page here", "second page"), info={"Title": "T"}, crop=(0, 492, 200.5, 792))
     )
     assert found.status is PdfStatus.SUCCESS
     assert found.text == "first page here\fsecond page"

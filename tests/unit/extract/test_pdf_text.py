@@ -10,14 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.pdfs import mapped_pdf, missing_page_pdf, text_pdf
+from fonds.extract.pdf.pages.front import Front
+from fonds.extract.pdf.pages.plain import normalise_page
 from fonds.extract.pdf.pages.scans import Origin
-from fonds.extract.pdf.pages.text import (
-    PagesText,
-    WordCount,
-    count_words,
-    normalise_page,
-    read_pages,
-)
+from fonds.extract.pdf.pages.text import PagesText, read_pages
+from fonds.extract.pdf.pages.words import WordCount, count_words
 
 
 def read(
@@ -35,7 +32,13 @@ def read(
 
 def test_pages_are_joined_with_form_feeds_and_lines_with_line_feeds() -> None:
     found = read(text_pdf(("first line\nsecond line", "second page")))
-    assert found == PagesText("first line\nsecond line\fsecond page", (), None, Origin.BORN_DIGITAL)
+    assert found == PagesText(
+        "first line\nsecond line\fsecond page",
+        (),
+        None,
+        Origin.BORN_DIGITAL,
+        Front("first line"),
+    )
 
 
 def test_a_document_without_words_has_no_text() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -18,14 +19,16 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from fonds.extract.language import choose_language, load_model
+from fonds.extract.pdf.bibliographic import bibliographic
 from fonds.extract.pdf.info import PdfStructure, read_structure
-from fonds.extract.pdf.opening import Opened, open_pdf
+from fonds.extract.pdf.opening import Opened, drawing_pages, open_pdf, open_repaired
 from fonds.extract.pdf.outline import read_outline
-from fonds.extract.pdf.pages.text import PagesText, count_words, read_pages
+from fonds.extract.pdf.pages.text import NO_PAGES, PAGE_SEPARATOR, PagesText, read_pages
 from fonds.extract.pdf.pages.thumbnail import draw_thumbnails
+from fonds.extract.pdf.pages.words import count_words
 from fonds.extract.pdf.strings import clean_text, date_to_iso
 from fonds.extract.pdf.trailer import looks_like_pdf, without_junk
-from fonds.extract.pdf.xmp import read_xmp
+from fonds.extract.pdf.xmp import XmpFields, read_xmp
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
@@ -52,6 +55,16 @@ _PAGES_EXTRA: dict[str, Any] = {
     "outline": None,
     "xmp": None,
     "repaired": False,
+    "written_on": 0,
+    "unseen": None,
+    "title": None,
+    "title_from": None,
+    "authors": None,
+    "authors_from": None,
+    "doi": None,
+    "doi_from": None,
+    "arxiv_id": None,
+    "arxiv_id_from": None,
 }
 
 _FORMS = {
@@ -128,14 +141,42 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
             return PdfExtraction(PdfStatus.NOT_PDF, error_msg="no PDF header, page or end in it")
         return _result(opened.status, structure, {}, error_msg=opened.error_msg)
     try:
-        return _read(opened.document, opened, structure, limits)
+        found, blank = _read(opened.document, opened, structure, limits)
     finally:
         opened.document.close()
+    # pdfium says nothing of objects it does not find.
+    return _read_again(data, found, blank, structure, limits) if 0 in blank else found
+
+
+def _read_again(
+    data: bytes,
+    first: PdfExtraction,
+    blank: Sequence[int],
+    structure: PdfStructure,
+    limits: PdfLimits,
+) -> PdfExtraction:
+    """What a repair by qpdf brings to light of pages pdfium found empty that are not; said, if nothing."""
+    lost = drawing_pages(data, blank)
+    if not lost:
+        return first
+    opened = open_repaired(data)
+    if opened is not None and opened.document is not None:
+        try:
+            again, blank_again = _read(opened.document, opened, structure, limits)
+        finally:
+            opened.document.close()
+        if len(blank_again) < len(blank):
+            first, lost = again, tuple(n for n in lost if n in blank_again)
+    if not lost or first.status is not PdfStatus.SUCCESS:
+        return first
+    message = f"nothing could be read of pages that are not empty: {_numbers(lost)}"
+    return replace(first, status=PdfStatus.PARTIAL, error_msg=message)
 
 
 def _read(
     document: pypdfium2.PdfDocument, opened: Opened, structure: PdfStructure, limits: PdfLimits
-) -> PdfExtraction:
+) -> tuple[PdfExtraction, Sequence[int]]:
+    """The extraction, and the pages (from 0) on which there was no object."""
     if structure.extra.get("form_field_count") is not None:
         _init_forms(document)
     extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.repaired}
@@ -163,7 +204,7 @@ def _read(
     extra["language"], _ = choose_language(pages.text or "", declared)
     status, message = _status_of(pages)
     found = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
-    return _result(status, structure, extra, **found)
+    return _result(status, structure, extra, pages, **found), pages.blank
 
 
 def _open(data: bytes, mapped: bytes | None) -> Opened:
@@ -215,6 +256,8 @@ def _text_extra(pages: PagesText) -> dict[str, Any]:
         "pages_unreadable": len(pages.unreadable),
         "text_truncated": pages.cut is not None,
         "origin": pages.origin,
+        "written_on": pages.written_on,
+        "unseen": [asdict(one) for one in pages.unseen] or None,
     }
     if pages.text is not None:
         counted = count_words(pages.text)
@@ -225,12 +268,16 @@ def _text_extra(pages: PagesText) -> dict[str, Any]:
 
 def _status_of(pages: PagesText) -> tuple[PdfStatus, str | None]:
     if pages.unreadable:
-        shown = ", ".join(str(number + 1) for number in pages.unreadable[:10])
+        shown = _numbers(pages.unreadable)
         message = f"unreadable pages: {len(pages.unreadable)}, the first of them {shown}"
         return PdfStatus.PARTIAL, "; ".join(filter(None, (message, pages.cut)))
     if pages.cut:
         return PdfStatus.TEXT_TRUNCATED, pages.cut
     return PdfStatus.SUCCESS, None
+
+
+def _numbers(pages: Sequence[int]) -> str:
+    return ", ".join(str(number + 1) for number in pages[:10])
 
 
 def _completed(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfStructure:
@@ -263,14 +310,20 @@ def _info_value(document: pypdfium2.PdfDocument, key: str) -> str:
 
 
 def _result(
-    status: PdfStatus, structure: PdfStructure, extra: dict[str, Any], **found: Any
+    status: PdfStatus,
+    structure: PdfStructure,
+    extra: dict[str, Any],
+    pages: PagesText = NO_PAGES,
+    **found: Any,
 ) -> PdfExtraction:
-    said = read_xmp(structure.meta_xml) if structure.meta_xml else None
-    xmp = {name: value for name, value in asdict(said).items() if value} if said else {}
+    said = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
+    xmp = {name: value for name, value in asdict(said).items() if value}
+    page0 = (pages.text or "").partition(PAGE_SEPARATOR)[0]
+    known = bibliographic(structure.info, said, pages.front, page0, pages.links)
     return PdfExtraction(
         status,
         pdf_info=structure.info,
-        pdf_extra={**_PAGES_EXTRA, **structure.extra, **extra, "xmp": xmp or None},
+        pdf_extra={**_PAGES_EXTRA, **structure.extra, **extra, **known, "xmp": xmp or None},
         meta_xml=structure.meta_xml,
         **found,
     )

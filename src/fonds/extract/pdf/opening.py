@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 
@@ -10,7 +12,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from fonds.extract.pdf.info import limit_unpacking
-from fonds.extract.pdf.traits import UNREADABLE
+from fonds.extract.pdf.traits import UNREADABLE, attempt
 from fonds.model.pdf import PdfStatus
 
 _REFUSALS = {
@@ -18,6 +20,11 @@ _REFUSALS = {
     pdfium.FPDF_ERR_SECURITY: (PdfStatus.ENCRYPTED, "the PDF is encrypted in an unsupported way"),
 }
 _UNREADABLE = (PdfStatus.PARSE_ERROR, "neither pdfium nor a repair by qpdf can open it as a PDF")
+
+_PAGES_LOOKED_AT_MAX, _STREAMS_MAX = 50, 100
+_PAINTING = re.compile(
+    rb"(?:[^(<\[\s]\s{0,9}[\])>]\s{0,9}T[Jj]|['\"]|\bDo|\bsh|\bBI|\b[fFSsBb]\*?)(?:\s|$)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +48,44 @@ def open_pdf(data: bytes) -> Opened:
     if first.document is not None:
         return first
     # qpdf also knows ciphers and empty owner passwords that pdfium does not.
+    second = open_repaired(data)
+    return first if second is None else second
+
+
+def open_repaired(data: bytes) -> Opened | None:
+    """The PDF in `data` as qpdf writes it anew; None when that cannot be done, or opened."""
     repaired = _repaired(data)
-    if repaired is None:
-        return first
-    second = _open(repaired)
-    return first if second.document is None else replace(second, repaired=True)
+    second = None if repaired is None else _open(repaired)
+    if second is None or second.document is None:
+        return None
+    return replace(second, repaired=True)
+
+
+def drawing_pages(data: bytes, numbers: Sequence[int]) -> tuple[int, ...]:
+    """Of these pages (from 0) those whose content draws something, whatever pdfium made of it."""
+    limit_unpacking(len(data))
+    try:
+        with pikepdf.open(BytesIO(data)) as pdf:
+            looked_at = numbers[:_PAGES_LOOKED_AT_MAX]
+            return tuple(n for n in looked_at if attempt(_draws, pdf.pages[n]))
+    except UNREADABLE:
+        return ()
+
+
+def _draws(page: pikepdf.Page) -> bool:
+    contents = page.obj.get("/Contents")
+    streams = list(contents) if isinstance(contents, pikepdf.Array) else [contents]
+    for stream in streams[:_STREAMS_MAX]:
+        if isinstance(stream, pikepdf.Stream):
+            try:
+                content = stream.read_bytes()
+            except pikepdf.PdfError:
+                return True
+            if _PAINTING.search(content):
+                return True
+        elif stream is not None:
+            return True
+    return False
 
 
 def _open(data: bytes) -> Opened:

@@ -1,4 +1,4 @@
-"""What a PDF's XMP packet says of title, authors and DOI.
+"""What a PDF's XMP packet says of title, authors, DOI and arXiv id.
 
 Source: ISO 16684-1:2019, 8.3 (Dublin Core); the PRISM, pdfx and CrossMark namespaces publishers use.
 """
@@ -17,6 +17,8 @@ _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]{1,300}", re.ASCII)
+ARXIV_ID = r"(\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,2})?"
+_ARXIV = re.compile(r"(?:arxiv:\s{0,2}|arxiv\.org/(?:abs|pdf)/)" + ARXIV_ID, re.IGNORECASE)
 _DOI_NAMES = frozenset({"doi", "wps-articledoi"})
 _DOI_OR_MORE_NAMES = frozenset({"identifier", "url"})
 _AUTHORS_MAX, _VALUE_MAX_CHARS = 200, 2_000
@@ -29,6 +31,7 @@ class XmpFields:
     title: str | None = None
     authors: tuple[str, ...] = ()
     doi: str | None = None
+    arxiv_id: str | None = None
 
 
 def read_xmp(packet: str) -> XmpFields:
@@ -50,7 +53,14 @@ def read_xmp(packet: str) -> XmpFields:
         title=next(iter(titles), None),
         authors=tuple(dict.fromkeys(authors))[:_AUTHORS_MAX],
         doi=find_doi(root) if "10." in packet else None,
+        arxiv_id=arxiv_id_in(packet),
     )
+
+
+def arxiv_id_in(text: str) -> str | None:
+    """The arXiv id in a text or address that calls it one, without its version."""
+    found = _ARXIV.search(text)
+    return found[1] if found else None
 
 
 def doi_in(text: str) -> str | None:

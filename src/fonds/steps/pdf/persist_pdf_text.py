@@ -26,6 +26,8 @@ METADATA_KEYS = (
     "doi",
     "keywords",
 )
+FOUND_KEYS = ("title", "authors", "doi", "arxiv_id")
+"""What is looked for in several places; `…_from` says where it was found."""
 EXTRA_KEYS = (
     "form",
     "encrypted",
@@ -139,7 +141,7 @@ def _row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:
 def _metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
     """The subset of seed 003, under its spelling, whatever the case in the file, and what else is small.
 
-    Where the Info dictionary is silent, title, authors and DOI are those of the XMP.
+    Title and DOI are those that were judged the document's, wherever they were found.
     """
     by_name: dict[str, str] = {}
     for name, value in (item.pdf_info or {}).items():
@@ -149,11 +151,15 @@ def _metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
         key: by_name[key.lower()] for key in METADATA_KEYS if key.lower() in by_name
     }
     small |= {key: extra[key] for key in EXTRA_KEYS if extra.get(key) is not None}
-    xmp = extra.get("xmp") or {}
-    said = {"title": xmp.get("title"), "doi": xmp.get("doi"), "authors": xmp.get("authors")}
-    small = {key: value for key, value in said.items() if value} | small
-    if small.get("authors") == [small.get("author")]:
-        del small["authors"]
+    for key in FOUND_KEYS:
+        if extra.get(key):
+            small |= {key: extra[key], f"{key}_from": extra.get(f"{key}_from")}
+        elif key in extra:
+            small.pop(key, None)
+    if extra.get("unseen"):
+        small["unseen_chars"] = sum(len(one["text"]) for one in extra["unseen"])
+    if extra.get("written_on"):
+        small["written_on"] = extra["written_on"]
     if extra.get("text_truncated"):
         small["text_truncated"] = True
     counts = extra.get("word_count"), extra.get("word_count_whitespace")

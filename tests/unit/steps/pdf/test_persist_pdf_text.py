@@ -189,17 +189,32 @@ def test_a_picture_that_is_stored_while_the_row_is_written_is_noted(tmp_path: Pa
     assert row.has_page0_thumbnail
 
 
-def test_what_the_info_dictionary_does_not_say_the_xmp_may(step: PersistPdfText) -> None:
-    xmp = {"title": "Of the XMP", "doi": "10.1000/x", "authors": ["A", "B"]}
-    extra = {"xmp": xmp, "text_truncated": True, "word_count": 4, "word_count_whitespace": 3}
-    step([replace(READ, pdf_info={"Title": "Of the Info"}, pdf_extra=extra)])
-    assert _row(step).metadata == {
-        "title": "Of the Info",
-        "doi": "10.1000/x",
+def test_what_was_found_stands_in_the_row_with_where_it_was(step: PersistPdfText) -> None:
+    found = {
+        "title": "Of the page",
+        "title_from": "page",
         "authors": ["A", "B"],
+        "authors_from": "xmp",
+    }
+    extra = {
+        **found,
+        "doi": None,
+        "text_truncated": True,
+        "word_count": 4,
+        "word_count_whitespace": 3,
+        "unseen": [{"page": 0, "why": "off-page", "text": "beside"}],
+        "written_on": 2,
+    }
+    info = {"Title": "Microsoft Word - draft.doc", "doi": "none"}
+    step([replace(READ, pdf_info=info, pdf_extra=extra)])
+    assert _row(step).metadata == {
+        **found,
         "text_truncated": True,
         "word_count_whitespace": 3,
+        "unseen_chars": 6,
+        "written_on": 2,
     }
+    assert step.index.get([KEY])[KEY].article_title == "Of the page"
 
 
 def test_a_newer_failure_takes_the_place_of_an_older_one(step: PersistPdfText) -> None:

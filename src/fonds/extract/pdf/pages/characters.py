@@ -36,6 +36,7 @@ class Characters:
     """
 
     def __init__(self, text_page: pypdfium2.PdfTextPage) -> None:
+        self._owner = text_page  # closed with it
         self._page = text_page.raw
         self.text = _text(self._page)
         self._edges = [ctypes.c_double() for _ in range(4)]
@@ -59,9 +60,11 @@ class Characters:
         """Whether it stands in no content stream: pdfium made up a blank or a line end."""
         return bool(pdfium.FPDFText_IsGenerated(self._page, number) == 1)
 
-    def is_line_end_hyphen(self, number: int) -> bool:
-        """Whether pdfium took it for the hyphen of a word that goes on in the next line."""
-        return bool(pdfium.FPDFText_IsHyphen(self._page, number) == 1)
+    def is_invisible(self, number: int) -> bool:
+        """Whether it is drawn in the mode that shows nothing."""
+        drawn = pdfium.FPDFText_GetTextObject(self._page, number)
+        mode = pdfium.FPDFTextObj_GetTextRenderMode(drawn) if drawn else None
+        return bool(mode == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE)
 
     def at(self, x: float, y: float) -> int | None:
         """The first character whose glyph covers a point."""

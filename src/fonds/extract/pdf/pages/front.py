@@ -1,0 +1,301 @@
+"""What the first page shows of itself: its title by the size of its type, the names below it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from fonds.extract.pdf.pages.characters import Box, Characters
+
+TITLE_MAX_CHARS = 300
+_LINES_MAX, _TITLE_LINES_MAX, _AUTHOR_LINES_MAX, _AUTHORS_MAX = 150, 8, 30, 100
+_WORDS_MEASURED = 3
+_CAPITAL_MIN, _CAPITAL = 0.45, 0.7  # of a font's height
+_SAME_SIZE = 0.07
+_SIZES_TRIED, _FIRST_LINES, _NAMES_MIN = 5, 5, 0.7
+_LINE_MAX_CHARS, _PROSE_MIN_CHARS = 400, 60
+_LARGER_MIN = 1.08
+_APART_MAX = 2.2
+_NAME_GAP = 0.9
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_NO_TITLE = re.compile(
+    "|".join(
+        (
+            r"arxiv\s*:|(?:https?|ftp)://|www\.|doi\b|microsoft (?:word|powerpoint|excel)\b|untitled\b",
+            r"layout 1$|powerpoint presentation$|slide \d|document\d*$|(?:table of )?contents$|references$",
+            r"abstract\b|introduction$|appendix$|chapter \d+$|part \w+$|page \d|p\.? ?\d+$|draft\b",
+            r"preprint\b",
+            r"vol(?:ume)?\b\.? ?\d|no\. ?\d|issn\b|isbn\b|copyright\b|©|open access$|cite this",
+            r"proceedings of\b|in proc(?:eedings|\.)|ieee [a-z ]*(?:transactions|journal|letters)",
+            r"(?:[\w&]+ ){0,6}(?:journal|transactions|letters|magazine|bulletin) (?:of|on|for)\b",
+            r"(?:the )?[\w&]+ journal$|editorial$|letter(?: to the editor)?$",
+            r"supplementary (?:material|information)$",
+            r"(?:(?:original|regular|short|invited|full|conference|workshop) )?"
+            r"(?:research )?(?:paper|article|communication)$",
+            r"(?:case|technical) report(?: \d+)?$|(?:book |mini)?review(?: article)?$|under review",
+            r"published (?:in|as|online|by)\b|accepted (?:for|manuscript)|submitted to|received:?\s",
+            r"available online|contents lists available|downloaded from|see discussions",
+        )
+    ),
+    re.IGNORECASE,
+)
+_FILE_NAME = re.compile(
+    r"\S+\.(?:docx?|dvi|pdf|tex|p65|qxd|qxp|indd|pptx?|ps|eps|rtf|odt|fm|xlsx?|wpd|txt|html?)",
+    re.IGNORECASE,
+)
+_END = re.compile(
+    r"\W*(?:abstract\b|(?:summary|r[ée]sum[ée]|zusammenfassung|resumen|resumo|key ?words|index terms"
+    r"|contents|(?:\d+|i)?\.? ?introduction)\s*(?:[:.\u2013\u2014-]|$))",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(
+    r"universi|institu|depart|school|college|facult|laborator|\blab\b|\blabs\b|research|cent(?:re|er)|hospital"
+    r"|academ|\binc\b|\bltd\b|\bgmbh\b|corporation|company|division|google|microsoft|\bibm\b|\bcnrs\b|\binria\b|école"
+    r"|e-?mail|avenue|street|\broad\b|box|\busa\b|\buk\b|germany|france|china|japan|italy|spain|canada|india"
+    r"|switzerland|netherlands|australia|brazil|\bmember\b|fellow|editor|review|group|team|science|engineering"
+    r"|technology|statistics|mathematics|proceedings|conference|society|association|press|journal"
+    r"|systems"
+    r"|creative commons|licen[cs]e|attribution|\btech\b|\beth\b|\but\b|consulting|abstract",
+    re.IGNORECASE,
+)
+_PARTICLES = frozenset(
+    {
+        "van",
+        "von",
+        "der",
+        "den",
+        "de",
+        "del",
+        "della",
+        "di",
+        "da",
+        "dos",
+        "das",
+        "du",
+        "la",
+        "le",
+        "el",
+    }
+    | {"al", "bin", "ibn", "ter", "ten", "zu", "y"}
+)
+_MARKS = re.compile(r"\bID\b|[\d*†‡§¶∗⋆‖#^◦♦♠♣♥$+]+(?:,[\d*†‡§¶∗⋆‖#]+)*|\([a-z]{1,2}\)")
+_FOOTNOTE_MARKS = " *∗⋆†‡§¶"
+_BETWEEN = re.compile(r"\s*(?:[,;·•|&]|\band\b|\bund\b|\bet\b)\s*(?:\band\b\s*)?")
+_BEFORE = re.compile(r"^(?:by|authors?)\b:?\s+", re.IGNORECASE)
+_DEGREE = re.compile(
+    r"(?:ph\.? ?d|m\.? ?d|m\.? ?sc|b\.? ?sc|jr|sr|prof|dr|i{2,3}|iv)\.?", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """None and () where the page does not show them."""
+
+    title: str | None = None
+    authors: tuple[str, ...] = ()
+
+
+NOTHING_SHOWN = Front()
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    begin: int
+    end: int
+    text: str
+    box: Box
+    size: float
+
+
+def read_front(page: Characters, units: Sequence[str], plain: Callable[[int, int], str]) -> Front:
+    """Title and authors of a page whose characters are now `units`.
+
+    `plain` gives the text from one index to another, made plain.
+    """
+    lines = list(_lines(page, units, plain))
+    at = _title_at(lines)
+    if at is None:
+        return NOTHING_SHOWN
+    begin, end = at
+    title = " ".join(plain(lines[begin].begin, lines[end - 1].end).split())
+    title = title.rstrip(_FOOTNOTE_MARKS)[:TITLE_MAX_CHARS]
+    return Front(title, _authors(page, lines[end : end + _AUTHOR_LINES_MAX], plain))
+
+
+def is_title(text: str) -> bool:
+    """Whether it may be a document's title: not a running head, a file's name, a stamp or a label."""
+    stripped = " ".join(text.split())
+    words = _WORD.findall(stripped)
+    letters = sum(map(str.isalpha, stripped))
+    return (
+        bool(words)
+        and (len(words) > 1 or letters >= 4)
+        and 4 <= len(stripped) <= TITLE_MAX_CHARS
+        and 2 * letters > len(stripped)
+        and "@" not in stripped
+        and _NO_TITLE.match(stripped) is None
+        and _FILE_NAME.fullmatch(stripped) is None
+    )
+
+
+def _lines(
+    page: Characters, units: Sequence[str], plain: Callable[[int, int], str]
+) -> Iterator[_Line]:
+    begin = 0
+    ends = [n.start() for n in re.finditer("\r\n", page.text) if units[n.start()] == "\r"]
+    for end in [*ends[: _LINES_MAX - 1], len(page.text)]:
+        first = next((n for n in range(begin, end) if page.text[n].isalnum()), None)
+        if first is not None:
+            text = " ".join(plain(begin, end).split())
+            yield _Line(begin, end, text, page.cell(first), _size(page, first, end))
+        begin = end + 2
+
+
+def _size(page: Characters, first: int, end: int) -> float:
+    """How high the type of a line is: by what begins its first words, for signs have odd heights."""
+    places = [first]
+    while len(places) < _WORDS_MEASURED:
+        later = page.text.find(" ", places[-1], end) + 1
+        if not 0 < later < end:
+            break
+        places.append(later)
+    heights = sorted(_height(page, place) for place in places)
+    return heights[(len(heights) - 1) // 2]
+
+
+def _height(page: Characters, place: int) -> float:
+    cell = page.cell(place)
+    height = cell.top - cell.bottom
+    if page.text[place].isupper():
+        ink = page.ink(place)
+        # The fonts of signs claim far more than they cover.
+        if ink.top - ink.bottom < _CAPITAL_MIN * height:
+            return (ink.top - ink.bottom) / _CAPITAL
+    return height
+
+
+def _title_at(lines: Sequence[_Line]) -> tuple[int, int] | None:
+    """The lines of the largest type that make a title; of a page in one size, its first that may be one."""
+    sizes = sorted((line.size for line in lines if line.size > 0), reverse=True)
+    if not sizes:
+        return None
+    usual = sizes[len(sizes) // 2]
+    tried: list[float] = []
+    for size in sizes:
+        if any(abs(size - other) <= _SAME_SIZE * other for other in tried):
+            continue
+        if size < _LARGER_MIN * usual or len(tried) >= _SIZES_TRIED:
+            break
+        tried.append(size)
+        found = _of_size(lines, size)
+        if found is not None:
+            return found
+    first = (number for number, line in enumerate(lines[:_FIRST_LINES]) if is_title(line.text))
+    return next(((number, number + 1) for number in first), None)
+
+
+def _of_size(lines: Sequence[_Line], size: float) -> tuple[int, int] | None:
+    begin = 0
+    while begin < len(lines):
+        end = begin
+        while (
+            end < len(lines)
+            and end - begin < _TITLE_LINES_MAX
+            and _goes_on(lines, begin, end, size)
+        ):
+            end += 1
+        if end > begin:
+            while begin < end and _NO_TITLE.match(lines[begin].text):
+                begin += 1
+            text = " ".join(line.text for line in lines[begin:end])
+            if is_title(text) and (len(_WORD.findall(text)) > 1 or len(lines) < 8):
+                return begin, end
+        begin = max(end, begin + 1)
+    return None
+
+
+def _goes_on(lines: Sequence[_Line], begin: int, end: int, size: float) -> bool:
+    line = lines[end]
+    if abs(line.size - size) > _SAME_SIZE * size or _END.match(line.text):
+        return False
+    if end == begin:
+        return True
+    apart = lines[end - 1].box.bottom - line.box.bottom
+    return 0 <= apart <= _APART_MAX * size
+
+
+def _authors(
+    page: Characters, lines: Sequence[_Line], plain: Callable[[int, int], str]
+) -> tuple[str, ...]:
+    """The names in the lines below the title, up to the abstract."""
+    names: list[str] = []
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        number += 1
+        if _END.match(line.text) or len(line.text) > _LINE_MAX_CHARS:
+            break
+        if _PLACE.search(line.text):
+            continue
+        is_list = line.text.count(",") > 1
+        pieces = [line.text] if is_list else list(_pieces(page, line, plain))
+        while len(pieces) == 1 and number < len(lines) and _wraps(pieces[0], lines[number].text):
+            pieces = [f"{pieces[0]} {lines[number].text}"]
+            number += 1
+        found = [name for piece in pieces for name in _names(piece)]
+        if not found and names and len(line.text) > _PROSE_MIN_CHARS and "@" not in line.text:
+            break
+        names += found
+    return tuple(dict.fromkeys(names))[:_AUTHORS_MAX]
+
+
+def _wraps(text: str, following: str) -> bool:
+    """Whether a list of names goes on in the next line."""
+    if _PLACE.search(following) or _END.match(following) or len(text) > _LINE_MAX_CHARS:
+        return False
+    if text.rstrip().endswith((",", "&", " and")):
+        return True
+    if text.count(",") > 1 and len(_BETWEEN.split(_MARKS.sub(",", text))[-1].split()) == 1:
+        return True
+    return len(text) > _PROSE_MIN_CHARS and text.count(",") > 1 and "," in following
+
+
+def _pieces(page: Characters, line: _Line, plain: Callable[[int, int], str]) -> Iterator[str]:
+    """The line's text where it is set in columns: parts with wide gaps between them."""
+    begin = line.begin
+    for found in re.finditer(" +", page.text[line.begin : line.end]):
+        place, after = line.begin + found.start(), line.begin + found.end()
+        if begin < place and after < line.end:
+            left, right = page.cell(place - 1), page.cell(after)
+            if right.left - left.right > _NAME_GAP * line.size:
+                yield plain(begin, place)
+                begin = after
+    yield plain(begin, line.end)
+
+
+def _names(text: str) -> list[str]:
+    """The names in a piece of text that is nearly nothing but names; [] for any other."""
+    bare = _BEFORE.sub("", _MARKS.sub(",", " ".join(text.split())), count=1)
+    parts = [part.strip(" .,;:") for part in _BETWEEN.split(bare)]
+    parts = [part for part in parts if part and not _DEGREE.fullmatch(part)]
+    names = [part for part in parts if is_name(part)]
+    return names if len(names) == len(parts) or len(names) > _NAMES_MIN * len(parts) else []
+
+
+def is_name(text: str) -> bool:
+    """Whether it has the form of a person's name: two to five parts, those of weight with capitals."""
+    parts = text.replace("\N{NO-BREAK SPACE}", " ").split()
+    if not 2 <= len(parts) <= 5 or len(text) > 60:
+        return False
+    weighty = [part for part in parts if part.lower() not in _PARTICLES]
+    return (
+        len(weighty) >= 2
+        and all(
+            part[0].isupper() and not any(c.isdigit() or c in "@/()[]" for c in part)
+            for part in weighty
+        )
+        and any(len(part.rstrip(".")) > 1 for part in weighty)
+        and not (len(weighty[-1]) == 2 and weighty[-1].isupper())
+        and _PLACE.search(text) is None
+    )

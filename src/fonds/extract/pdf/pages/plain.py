@@ -1,0 +1,63 @@
+"""The text of a page as pdfium gives it, made plain."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
+
+from fonds.extract.pdf.pages.characters import LINE_END_HYPHEN
+from fonds.extract.pdf.strings import clean_text
+
+_WORD_MAX_CHARS = 80
+_HYPHEN_AT_END = re.compile("(?<=\\w)([-\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806]) ?\r?\n(?=\\w)")
+_NEGATED = re.compile("\u0338 ?([=\u2190-\u22ff])")
+
+
+def plain(units: Sequence[str]) -> str:
+    """The text of a page's characters, or of some of them, with surrogates that stand apart as one."""
+    whole = "".join(units).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+    return normalise_page(whole)
+
+
+def normalise_page(raw: str) -> str:
+    """One page as pdfium gives it, made plain: words cut at a line's end whole again, blanks trimmed."""
+    marked = _HYPHEN_AT_END.sub(_hyphen, raw)
+    return _with_signs_whole(clean_text(_rejoin(marked))).strip()
+
+
+def _hyphen(found: re.Match[str]) -> str:
+    """The mark pdfium puts for the hyphens it knows, where this is one."""
+    if found[1] != "-":
+        return LINE_END_HYPHEN
+    # That pdfium left it means that it saw another line begin; only a word cut in two goes on small.
+    follows = found.string[found.end() : found.end() + 1]
+    before = found.string[found.start() - 1]
+    return LINE_END_HYPHEN if follows.islower() and before.isalpha() else found[0]
+
+
+def _with_signs_whole(text: str) -> str:
+    """Signs that TeX sets as two: a stroke before what it negates, a bar before its arrow."""
+    if "\u21a6" in text:
+        text = text.replace("\u21a6\u2192", "\u21a6")
+    if "\u0338" in text:
+        text = _NEGATED.sub(lambda found: unicodedata.normalize("NFC", found[1] + "\u0338"), text)
+    return text
+
+
+def _rejoin(raw: str) -> str:
+    pieces = raw.split(LINE_END_HYPHEN)
+    joined = [pieces[0]]
+    for left, right in pairwise(pieces):
+        joined += ("-" if _keeps_hyphen(left, right) else "", right)
+    return "".join(joined)
+
+
+def _keeps_hyphen(left: str, right: str) -> bool:
+    # Only a small letter goes on with the word; `2010-2015`, `Jean-Paul` and `state-of-the-art`
+    # own their hyphen.
+    if not left[-1:].isalnum():
+        return False
+    word = left[-_WORD_MAX_CHARS:].split()[-1]
+    return not right[:1].islower() or "-" in word

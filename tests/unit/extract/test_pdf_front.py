@@ -1,0 +1,181 @@
+"""Title and authors off the first page, and where else a document says what it is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.pdf_annotations import linked_pdf
+from fixtures.pdfs import drawn_pdf, text_pdf, xmp_pdf
+from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.bibliographic import bibliographic, split_authors
+from fonds.extract.pdf.pages.front import NOTHING_SHOWN, Front, is_name, is_title
+from fonds.extract.pdf.xmp import XmpFields, arxiv_id_in
+
+HEAD = b"BT /F1 8 Tf 72 760 Td (Proceedings of the Hill Society, volume 3) Tj ET "
+TITLE = b"BT /F1 18 Tf 20 TL 72 700 Td (How rivers find) Tj T* (their way) Tj ET "
+NAMES = b"BT /F1 11 Tf 13 TL 72 650 Td (Ann B. Lee and Jos\\351 de la Cruz) Tj T* (Hill University) Tj ET "
+BODY = (
+    b"BT /F1 10 Tf 12 TL 72 560 Td (Abstract) Tj "
+    + b"T* (Rivers run, as everybody knows.) Tj " * 9
+    + b"ET"
+)
+
+
+def found_in(data: bytes) -> dict[str, object]:
+    extra = extract_pdf_bytes(data, PdfLimits(thumbnails=())).pdf_extra or {}
+    names = ("title", "authors", "doi", "arxiv_id")
+    return {key: extra[key] for name in names for key in (name, f"{name}_from") if extra[name]}
+
+
+def drawn(content: bytes) -> bytes:
+    return drawn_pdf(content).replace(
+        b"/BaseFont /Helvetica", b"/Encoding /WinAnsiEncoding /BaseFont /Helvetica"
+    )
+
+
+def test_the_title_is_what_stands_in_the_largest_type_over_all_its_lines() -> None:
+    assert found_in(drawn(HEAD + TITLE + NAMES + BODY)) == {
+        "title": "How rivers find their way",
+        "title_from": "page",
+        "authors": ["Ann B. Lee", "José de la Cruz"],
+        "authors_from": "page",
+    }
+
+
+@pytest.mark.parametrize(
+    "larger",
+    [
+        b"BT /F1 24 Tf 72 740 Td (Journal of Hills) Tj ET ",
+        b"BT 0 1 -1 0 30 300 Tm /F1 24 Tf (arXiv:1206.4637v1 [cs.LG] 18 Jun 2012) Tj ET ",
+        b"BT /F1 30 Tf 72 600 Td (R) Tj ET ",
+    ],
+)
+def test_a_journal_s_name_a_stamp_and_a_letter_are_no_titles(larger: bytes) -> None:
+    assert found_in(drawn(larger + TITLE + NAMES + BODY))["title"] == "How rivers find their way"
+
+
+def test_a_page_in_one_size_is_called_by_its_first_line_that_may_be_a_title() -> None:
+    text = "page 3\nHow rivers find\nall day long they run\n" + "as everybody knows\n" * 5
+    assert found_in(text_pdf((text,)))["title"] == "How rivers find"
+
+
+@pytest.mark.parametrize(
+    ("stated", "title", "where"),
+    [
+        ("A study of hills", "A study of hills", "info"),
+        ("Microsoft Word - hills.doc", "How rivers find their way", "page"),
+        ("untitled", "How rivers find their way", "page"),
+        ("main.dvi", "How rivers find their way", "page"),
+        ("arXiv:1206.4637v1 [cs.LG] 18 Jun 2012", "How rivers find their way", "page"),
+        ("Proceedings of the Hill Society", "How rivers find their way", "page"),
+        ("", "How rivers find their way", "page"),
+    ],
+)
+def test_an_info_title_is_judged(stated: str, title: str, where: str) -> None:
+    front = Front("How rivers find their way")
+    found = bibliographic({"Title": stated}, XmpFields(), front, "", ())
+    assert (found["title"], found["title_from"]) == (title, where)
+
+
+def test_without_any_other_title_that_of_a_word_file_is_taken_without_the_program() -> None:
+    info = {"Title": "Microsoft Word - A study of hills"}
+    found = bibliographic(info, XmpFields(), NOTHING_SHOWN, "", ())
+    assert found == {"title": "A study of hills", "title_from": "info"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [
+        ("Ann Lee", ["Ann Lee"]),
+        ("Ann Lee; Bob Doe", ["Ann Lee", "Bob Doe"]),
+        ("Ann Lee, Bob Doe and Cy Poe", ["Ann Lee", "Bob Doe", "Cy Poe"]),
+        ("Lee, Ann; Doe, Bob", ["Lee, Ann", "Doe, Bob"]),
+        ("Lee, Ann", ["Lee, Ann"]),
+        ("Plato", ["Plato"]),
+        ("Ministry of Hills, Rivers and Roads", ["Ministry of Hills, Rivers and Roads"]),
+        ("Administrator", []),
+        ("user1", []),
+        ("Microsoft Office User", []),
+        ("LaTeX with hyperref", []),
+        ("", []),
+    ],
+)
+def test_an_entry_of_authors_is_a_list(entry: str, names: list[str]) -> None:
+    assert split_authors(entry) == names
+
+
+def test_of_authors_info_is_believed_before_xmp_and_xmp_before_the_page() -> None:
+    front, xmp = Front(None, ("Of Page",)), XmpFields(authors=("Of Xmp",))
+    told = [
+        bibliographic(info, said, front, "", ())["authors_from"]
+        for info, said in (
+            ({"Author": "Of Info"}, xmp),
+            ({"Author": "root"}, xmp),
+            ({}, XmpFields()),
+        )
+    ]
+    assert told == ["info", "xmp", "page"]
+
+
+@pytest.mark.parametrize(
+    ("info", "xmp", "page", "links", "doi", "where"),
+    [
+        ({"doi": "10.1000/A.b"}, "10.1000/x", "", (), "10.1000/a.b", "info"),
+        ({"Subject": "doi:10.1000/A.b"}, None, "", (), "10.1000/a.b", "info"),
+        ({}, "10.1000/x", "DOI: 10.1000/y", (), "10.1000/x", "xmp"),
+        ({}, None, "see DOI: 10.1000/y.", (), "10.1000/y", "page"),
+        ({}, None, "https://doi.org/10.1000/y, p. 3", (), "10.1000/y", "page"),
+        ({}, None, "", ("https://doi.org/10.1000/z",), "10.1000/z", "link"),
+    ],
+)
+def test_a_doi_says_where_it_was_found(
+    info: dict[str, str], xmp: str | None, page: str, links: tuple[str, ...], doi: str, where: str
+) -> None:
+    found = bibliographic(info, XmpFields(doi=xmp), NOTHING_SHOWN, page, links)
+    assert found == {"doi": doi, "doi_from": where}
+
+
+@pytest.mark.parametrize(
+    ("page", "links"),
+    [
+        ("References\n[1] Lee, doi: 10.1000/y", ()),
+        ("as 10.1000/y says", ()),
+        ("", ("https://doi.org/10.1000/z", "https://doi.org/10.1000/other")),
+        ("as arXiv:1206.4637 says", ()),
+    ],
+)
+def test_the_ids_of_others_are_not_the_document_s(page: str, links: tuple[str, ...]) -> None:
+    assert bibliographic({}, XmpFields(), NOTHING_SHOWN, page, links) == {}
+
+
+def test_an_arxiv_id_is_found_in_xmp_stamp_and_link() -> None:
+    packet = b"<x xmlns:d='urn:d'><d:identifier>arXiv:hep-th/9901001v2</d:identifier></x>"
+    assert found_in(xmp_pdf(packet)) == {"arxiv_id": "hep-th/9901001", "arxiv_id_from": "xmp"}
+    stamp = b"BT /F1 10 Tf 72 300 Td (arXiv:1206.4637v1 [cs.LG] 18 Jun 2012) Tj ET "
+    assert found_in(drawn(stamp + TITLE + BODY))["arxiv_id"] == "1206.4637"
+    linked = found_in(linked_pdf("https://arxiv.org/abs/2101.00001v3"))
+    assert (linked["arxiv_id"], linked["arxiv_id_from"]) == ("2101.00001", "link")
+
+
+def test_a_link_s_doi_is_found() -> None:
+    assert found_in(linked_pdf("https://doi.org/10.1000/z"))["doi_from"] == "link"
+
+
+@pytest.mark.parametrize("name", ["Ann Lee", "A. B. de la Cruz", "Marie-Ève O'Neil", "ANN LEE"])
+def test_names_have_the_form_of_names(name: str) -> None:
+    assert is_name(name)
+
+
+@pytest.mark.parametrize("text", ["Hill University", "ann lee", "Lee", "Room 12 B", "Redmond WA"])
+def test_other_things_have_not(text: str) -> None:
+    assert not is_name(text)
+
+
+@given(st.text(max_size=80))
+def test_no_text_is_an_error(text: str) -> None:
+    is_title(text)
+    split_authors(text)
+    arxiv_id_in(text)
+    bibliographic({"Title": text, "Author": text}, XmpFields(), NOTHING_SHOWN, text, (text,))
