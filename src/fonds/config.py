@@ -76,6 +76,9 @@ class Settings(BaseModel):
     )
     archive_stories_max: int = Field(5_000, ge=1, description="Bodies in one WARC file")
     archive_max_bytes: int = Field(1024**3, ge=1, description="Size at which a WARC is closed")
+    archive_waiting_max_bytes: int = Field(
+        20 * 1024**3, ge=0, description="Finished WARCs that may wait here for S3, in bytes"
+    )
     copy_bodies: bool = Field(
         False, description="Copy bodies out of other people's WARCs into ours", alias="copy"
     )

@@ -10,10 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.archives import entry, files, index_of
+from fixtures.archives import BACKENDS, entry, files, index_of
 from fonds.formats.warc import RecordHead, read_heads
 from fonds.model.archive import Archived, ArchiveEntry
 from fonds.ports import Archive
+
+
+@pytest.fixture
+def open_archive() -> Callable[[Path], Archive]:
+    """The folder: in a bucket, too, files lie here until they are finished, and a client of S3 does not
+    outlive a fork. `tests/servers/test_s3_archive.py` kills processes that use one."""
+    return BACKENDS["local"]
 
 
 def written_by_a_killed_process(

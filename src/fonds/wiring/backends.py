@@ -72,6 +72,7 @@ BACKENDS: dict[str, dict[str, Backend]] = {
     },
     "archive": {
         "file": Backend("fonds.stores.archive.folder:FolderArchive", below_home=True),
+        "s3": Backend("fonds.stores.archive.s3:S3Archive", extra="s3"),
     },
     "s3_url": {"s3": Backend("fonds.stores.s3.objects:S3Objects", extra="s3")},
 }
@@ -220,6 +221,8 @@ def open_archive(home: Path, settings: Settings) -> Archive:
         stories_max=settings.archive_stories_max,
         file_max_bytes=settings.archive_max_bytes,
         body_max_bytes=max(settings.pdf_max_bytes, settings.page_max_bytes),
+        waiting_folder=home / "archive",
+        waiting_max_bytes=settings.archive_waiting_max_bytes,
         private_addresses=settings.private_addresses,
         remotes={"s3": _s3_objects(home, settings)},
         replay_url=settings.replay_url,

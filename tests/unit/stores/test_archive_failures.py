@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -140,12 +142,30 @@ def test_a_file_in_place_of_the_folder_is_a_matter_for_people(tmp_path: Path) ->
         FolderArchive(tmp_path / "archive").write([entry(1)])
 
 
-def test_names_hold_prefix_time_serial_and_host(
+def test_names_hold_prefix_time_serial_host_and_what_chance_adds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Names alone tell files apart, so they differ though all else is the same."""
     monkeypatch.setattr(volume.socket, "gethostname", lambda: "my host/é")
+    found = set()
     for serial in range(2):
+        monkeypatch.setattr(volume, "_serials", count(serial))
         archive = FolderArchive(tmp_path / "archive", ArchiveOptions(prefix="mc", now=lambda: AT))
         (one,) = archive.write([entry(1)])
         archive.finish()
-        assert one.place.path == f"mc-20240305060708-{serial:05d}-my-host-.warc.gz"
+        name = rf"mc-20240305060708-{serial:05d}-my-host--([0-9a-f]{{8}})\.warc\.gz"
+        matched = re.fullmatch(name, one.place.path)
+        assert matched
+        assert volume.written_here(one.place.path)
+        found.add(matched[1])
+    assert len(found) == 2
+    assert not volume.written_here("mc-20240305060708-00000-other-host--12345678.warc.gz")
+
+
+def test_a_folder_that_was_moved_keeps_its_places(tmp_path: Path) -> None:
+    archive = FolderArchive(tmp_path / "old")
+    written = entry(1)
+    (one,) = archive.write([written])
+    archive.finish()
+    (tmp_path / "old").rename(tmp_path / "new")
+    assert FolderArchive(tmp_path / "new").read(one.place).body == written.body

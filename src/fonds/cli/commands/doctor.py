@@ -82,7 +82,12 @@ def _room(home: Path) -> Finding:
 def _stores(app: App, settings: Settings) -> Finding:
     try:
         stores = app.stores(settings)
-        return Finding("stores", True, f"open; {stores.index.count():,} documents in the index")
+        told = f"open; {stores.index.count():,} documents in the index"
+        if unsent := stores.archive.unsent_bytes():
+            told += (
+                f"; {unsent / 1024**2:,.1f} MiB of WARC files wait here to be moved to the archive"
+            )
+        return Finding("stores", True, told)
     except FondsError as error:
         return Finding("stores", False, str(error))
 

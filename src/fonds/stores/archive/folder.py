@@ -14,7 +14,7 @@ from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavai
 from fonds.stores.archive.elsewhere.by_scheme import elsewhere
 from fonds.stores.archive.elsewhere.web import Web, is_public
 from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.places import PlaceReader
+from fonds.stores.archive.places import PlaceReader, ReadMoved
 from fonds.stores.archive.volume import Volume, left_open, recover_file
 
 DEFAULTS = ArchiveOptions()
@@ -27,8 +27,19 @@ class FolderArchive:
     """Implements the port Archive; our files lie side by side in `folder`, which may be shared: each
     process writes files of its own."""
 
-    def __init__(self, folder: Path, options: ArchiveOptions = DEFAULTS) -> None:
-        """Nothing is written, nor the folder made, before the first body is."""
+    def __init__(
+        self,
+        folder: Path,
+        options: ArchiveOptions = DEFAULTS,
+        *,
+        finished: Callable[[], None] = lambda: None,
+        moved: ReadMoved | None = None,
+    ) -> None:
+        """Nothing is written, nor the folder made, before the first body is.
+
+        `finished` is called when a file is; `moved` reads files of ours that are no longer here.
+        """
+        self._finished = finished
         self._folder = folder
         self._options = options
         self._lock = threading.Lock()
@@ -36,7 +47,7 @@ class FolderArchive:
         self._full: list[Volume] = []
         web = Web((lambda _: True) if options.private_addresses else is_public)
         away = elsewhere(web, options.remotes, options.replay_url, options.petabox_url)
-        self._places = PlaceReader(folder, away, body_max_bytes=options.body_max_bytes)
+        self._places = PlaceReader(folder, away, moved, body_max_bytes=options.body_max_bytes)
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         """The body at `place`, codings undone; as the port says."""
@@ -67,6 +78,7 @@ class FolderArchive:
         while self._full:
             self._full[0].finish()
             del self._full[0]
+            self._finished()
 
     def _append(self, entry: ArchiveEntry, batch: _Batch) -> Archived:
         volume = batch.volumes[-1] if batch.volumes else None
@@ -106,6 +118,7 @@ class FolderArchive:
             if self._volume is not None:
                 self._volume.finish()
                 self._volume = None
+                self._finished()
 
 
 class _Batch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from fonds.stores.archive.elsewhere.by_scheme import OpenRemote
 
@@ -22,8 +23,9 @@ class ArchiveOptions:
     `version` is `WARC/1.1` or `WARC/1.0`. Bodies over `body_max_bytes` are not read. What is behind
     http(s) URLs is read from public addresses only, unless `private_addresses`; `remotes` open what reads
     the URLs of other schemes. `replay_url` and `petabox_url` are templates, as `Replays` and `item_url`
-    say; empty: such places are refused. Where files are moved on from here, writing stops at
-    `waiting_max_bytes` that wait for it. `now` gives the time for file names.
+    say; empty: such places are refused. Where files are moved away when they are finished, they are
+    written to `waiting_folder`, and no more is written while `waiting_max_bytes` lie there. `now` gives
+    the time for file names.
     """
 
     prefix: str = "fonds"
@@ -31,6 +33,7 @@ class ArchiveOptions:
     stories_max: int = 5000
     file_max_bytes: int = 1024**3
     body_max_bytes: int = 256 * 1024 * 1024
+    waiting_folder: Path = Path("archive")
     waiting_max_bytes: int = 20 * 1024**3
     private_addresses: bool = False
     remotes: Mapping[str, OpenRemote] = field(default_factory=dict)

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
@@ -15,7 +16,13 @@ from fonds.formats.coding import decode_body
 from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.model.errors import DamagedInputError, LimitError, PermanentError, TransientError
+from fonds.model.errors import (
+    DamagedInputError,
+    LimitError,
+    PermanentError,
+    StoreUnavailableError,
+    TransientError,
+)
 from fonds.stores.archive.elsewhere.by_scheme import Elsewhere
 from fonds.stores.archive.open_readers import OpenReaders
 from fonds.stores.archive.zips import ZipReader
@@ -23,14 +30,28 @@ from fonds.stores.archive.zips import ZipReader
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
 _UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENXIO, errno.EINVAL})
 _GZIP_MAGIC = b"\x1f\x8b\x08"
+ReadMoved = Callable[[Place, int], Payload]
+"""The payload of a record in a file of ours that lies elsewhere, and of at most so many bytes."""
+
 _USER = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 class PlaceReader:
-    """Reads the body at any place; a bare name is a WARC of ours in `folder`. Safe for several threads."""
+    """Reads the body at any place. Safe for several threads.
 
-    def __init__(self, folder: Path, elsewhere: Elsewhere, *, body_max_bytes: int) -> None:
+    A bare name is a WARC of ours in `folder`; what is not there is read by `moved`, when there is such.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        elsewhere: Elsewhere,
+        moved: ReadMoved | None = None,
+        *,
+        body_max_bytes: int,
+    ) -> None:
         self._folder = folder
+        self._moved = moved
         self._elsewhere = elsewhere
         self._zips = ZipReader()
         self._standing = OpenReaders()
@@ -45,6 +66,8 @@ class PlaceReader:
             return payload
         except PermanentError as fault:
             raise type(fault)(fault.reason, f"{_shown(place)}: {fault.detail}") from fault
+        except StoreUnavailableError:
+            raise
         except (TransientError, OSError) as fault:
             raise TransientError(f"{_shown(place)}: {fault}") from fault
 
@@ -56,10 +79,19 @@ class PlaceReader:
         if self._elsewhere.holds(place):
             payload = self._elsewhere.read(place, self._body_max_bytes)
         else:
-            payload = self._read_here(place)
+            payload = self._read_ours(place) if is_own(place) else self._read_here(place)
         if place.kind in (PlaceKind.WARC, PlaceKind.REPLAY):
             return payload
         return replace(payload, body=_unpacked(payload.body, self._body_max_bytes))
+
+    def _read_ours(self, place: Place) -> Payload:
+        """It lies here until it lies elsewhere, so it is looked for here first."""
+        try:
+            return self._read_here(place)
+        except PermanentError as error:
+            if self._moved is None or error.reason is not Reason.MISSING_SOURCE:
+                raise
+        return self._moved(place, self._body_max_bytes)
 
     def _read_here(self, place: Place) -> Payload:
         path = self._path(place)

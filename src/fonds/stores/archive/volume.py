@@ -11,11 +11,13 @@ import fcntl
 import hashlib
 import os
 import re
+import secrets
 import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -29,9 +31,11 @@ from fonds.model.keys import sha1_base32
 from fonds.stores.archive.appender import Appender, sync_folder
 
 SUFFIX = ".warc.gz"
+INDEX_SUFFIX = ".cdxj"
 MARKER_SUFFIX = ".open"
-_SERIALS_MAX = 100_000
+NAMES_TRIED = 100
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
+_serials = count()
 _INDEXED = frozenset({"response", "resource", "revisit"})
 
 
@@ -40,7 +44,7 @@ class Volume:
 
     def __init__(self, folder: Path, prefix: str, created_at: datetime, version: str) -> None:
         """Create the next free name and write the warcinfo record. Raises OSError, leaving nothing."""
-        hostname = _NOT_IN_NAMES.sub("-", socket.gethostname()) or "localhost"
+        hostname = host_name()
         folder.mkdir(parents=True, exist_ok=True)
         beginning = f"{prefix}-{to_datetime14(created_at)}"
         self.path, self._lock, descriptor = _create(folder, beginning, hostname)
@@ -101,8 +105,10 @@ class Volume:
 
 def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int]:
     """A new file: its path, the descriptor of its locked marker, and its own descriptor."""
-    for serial in range(_SERIALS_MAX):
-        path = folder / f"{beginning}-{serial:05d}-{hostname}{SUFFIX}"
+    for _ in range(NAMES_TRIED):
+        # Another machine of this name may begin a file this very second: what tells them apart is chance.
+        serial, chance = next(_serials) % 100_000, secrets.token_hex(4)
+        path = folder / f"{beginning}-{serial:05d}-{hostname}-{chance}{SUFFIX}"
         with suppress(FileExistsError):
             lock = _mark(path)
             try:
@@ -112,7 +118,17 @@ def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int
                 marker_of(path).unlink(missing_ok=True)
                 os.close(lock)
                 raise
-    raise FileExistsError(errno.EEXIST, f"all {_SERIALS_MAX} names {beginning}-… are taken")
+    raise FileExistsError(errno.EEXIST, f"{NAMES_TRIED} names {beginning}-… are taken")
+
+
+def host_name() -> str:
+    """The name of this machine as it stands in those of its files."""
+    return _NOT_IN_NAMES.sub("-", socket.gethostname()) or "localhost"
+
+
+def written_here(name: str) -> bool:
+    """Whether a file of this name was written on this machine, as far as names tell."""
+    return name.removesuffix(SUFFIX).rpartition("-")[0].endswith(f"-{host_name()}")
 
 
 def _mark(path: Path) -> int:
@@ -136,6 +152,11 @@ def marker_of(path: Path) -> Path:
     return path.with_name(path.name + MARKER_SUFFIX)
 
 
+def index_of(path: Path) -> Path:
+    """Where the CDXJ index of a WARC lies."""
+    return path.with_name(path.name.removesuffix(SUFFIX) + INDEX_SUFFIX)
+
+
 def _line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> CdxLine:
     mime = entry.mime or "unk"
     return CdxLine(
@@ -153,7 +174,7 @@ def _line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> C
 
 def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
     """Write a WARC's CDXJ index beside it: whole under its name, or not at all. Raises OSError."""
-    index = path.with_name(path.name.removesuffix(SUFFIX) + ".cdxj")
+    index = index_of(path)
     part = index.with_name(f".{index.name}.part")
     with part.open("wb") as stream:
         stream.writelines(sorted_cdxj(lines))
@@ -184,6 +205,7 @@ def recover_file(path: Path, known_end: int | None) -> None:
     if path.exists():
         if known_end is None:
             path.unlink()
+            index_of(path).unlink(missing_ok=True)
         else:
             _cut_to(path, known_end)
             write_index(path, list(_scan(path)))

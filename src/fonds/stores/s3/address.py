@@ -153,7 +153,7 @@ def _check(address: S3Address, *, whole: bool) -> None:
 
 def _malformed() -> ConfigurationError:
     return ConfigurationError(
-        "the URL of the blobs cannot be understood. Write s3://BUCKET/PREFIX for AWS, or"
+        "the URL of the blobs or the archive cannot be understood. Write s3://BUCKET/PREFIX for AWS, or"
         " s3://KEY:SECRET@HOST:PORT/BUCKET/PREFIX?scheme=http&region=REGION with key and secret"
         " percent-encoded (`/` is %2F, `+` is %2B, `@` is %40)."
     )

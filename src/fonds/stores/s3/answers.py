@@ -63,7 +63,7 @@ def explain(error: Exception, address: S3Address) -> FondsError:
     if _lasting(text, status, code):
         return ConfigurationError(
             f"{address.shown} cannot be used: {told}. Check scheme, region and certificate of the"
-            " blobs' URL, and that no blob has the name of a folder."
+            " URL, and that no object has the name of a folder."
         )
     return StoreUnavailableError(f"{address.shown} does not answer: {told}.")
 

@@ -15,7 +15,7 @@ from fonds.stores.archive.elsewhere.ranges import Remote, open_ranges
 from fonds.stores.archive.elsewhere.replays import Replays, item_url
 from fonds.stores.archive.elsewhere.web import Web
 
-_RANGE_SLACK_BYTES = 32 * 1024 * 1024
+RANGE_SLACK_BYTES = 32 * 1024 * 1024
 
 OpenRemote = Callable[[], Remote]
 
@@ -30,7 +30,7 @@ class Elsewhere:
     remotes: Mapping[str, OpenRemote]
     replays: Replays
     petabox_url: str = ""
-    slack_bytes: int = _RANGE_SLACK_BYTES
+    slack_bytes: int = RANGE_SLACK_BYTES
 
     def holds(self, place: Place) -> bool:
         """Whether a place is read here, and not as a path of this machine."""

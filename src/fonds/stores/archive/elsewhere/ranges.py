@@ -12,6 +12,13 @@ _BLOCK_BYTES = 256 * 1024
 _BLOCK_BYTES_MAX = 4 * 1024 * 1024
 
 
+class Ranges(Protocol):
+    """Files of which parts are fetched, as `Remote` says."""
+
+    def fetch(self, url: str, start: int, size_bytes: int, /) -> tuple[bytes, int]:
+        """As `Remote.fetch`."""
+
+
 class Remote(Protocol):
     """Files behind the URLs of one scheme.
 
@@ -30,7 +37,7 @@ class Remote(Protocol):
 
 
 def open_ranges(
-    remote: Remote, url: str, offset: int, size_bytes: int | None, *, bytes_max: int
+    remote: Ranges, url: str, offset: int, size_bytes: int | None, *, bytes_max: int
 ) -> BinaryIO:
     """The file as a seekable stream; the first request asks for `size_bytes` from `offset` on.
 
@@ -44,7 +51,7 @@ class _RangeFile(io.RawIOBase):
     """What is asked for is fetched in blocks that grow, the last of which is kept."""
 
     def __init__(
-        self, remote: Remote, url: str, offset: int, size_bytes: int | None, bytes_max: int
+        self, remote: Ranges, url: str, offset: int, size_bytes: int | None, bytes_max: int
     ) -> None:
         super().__init__()
         self._remote = remote

@@ -1,0 +1,188 @@
+"""Finished WARC files and their indexes moved from a folder of this machine to where they are kept.
+
+A file is removed here when its bytes were read back from there: killed at any moment, it lies here, there
+or in both places, whole, and is moved by whoever comes next. Several processes may move from one folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from fonds.model.errors import FondsError, StoreUnavailableError
+from fonds.stores.archive.appender import sync_folder
+from fonds.stores.archive.volume import INDEX_SUFFIX, SUFFIX, index_of, marker_of
+
+CONTENT_TYPES = {SUFFIX: "application/warc", INDEX_SUFFIX: "application/x-cdxj"}
+PAUSE_FIRST_S, PAUSE_LONGEST_S = 1.0, 60.0
+
+_DAY = re.compile(r"-(\d{4})(\d{2})(\d{2})\d{6}-\d{5}-")
+
+logger = logging.getLogger(__name__)
+
+
+class Bucket(Protocol):
+    """Where files are kept, by key, each whole or not at all; errors as `s3.bucket.S3Bucket` says."""
+
+    @property
+    def shown(self) -> str:
+        """What it is called to people."""
+
+    def size_of(self, key: str) -> int | None:
+        """How many bytes a file has there; None when there is none."""
+
+    def sha256_of(self, key: str, size_bytes: int) -> str:
+        """The SHA-256 in hex of its first bytes, read back."""
+
+    def upload(self, key: str, path: Path, content_type: str) -> None:
+        """Keep a file; durable when it returns."""
+
+    def fetch(self, key: str, start: int, size_bytes: int) -> tuple[bytes, int]:
+        """Bytes from `start` on, and the whole length."""
+
+
+def key_of(name: str) -> str:
+    """Where a file of this name is kept: `YYYY/MM/DD/NAME`, by the day it was begun."""
+    day = _DAY.search(name)
+    return f"{day[1]}/{day[2]}/{day[3]}/{name}" if day else name
+
+
+class Mover:
+    """Moves what is finished in `folder`, in a thread that starts when there is something to move."""
+
+    def __init__(self, folder: Path, bucket: Bucket) -> None:
+        self._folder = folder
+        self._bucket = bucket
+        self._alone = threading.Lock()
+        self._starting = threading.Lock()
+        self._wanted = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.trouble: FondsError | OSError | None = None
+
+    def wake(self) -> None:
+        """Something was finished: move it soon. Returns at once."""
+        self._wanted.set()
+        with self._starting:
+            if self._thread is None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._run, name="archive", daemon=True)
+                self._thread.start()
+
+    def waiting(self) -> list[Path]:
+        """What is finished and still lies here, each WARC with its index, in the order of names."""
+        stems = {path.name.removesuffix(SUFFIX) for path in self._folder.glob(f"*{SUFFIX}")}
+        stems |= {p.name.removesuffix(INDEX_SUFFIX) for p in self._folder.glob(f"*{INDEX_SUFFIX}")}
+        warcs = (self._folder / f"{stem}{SUFFIX}" for stem in sorted(stems))
+        return [
+            path
+            for warc in warcs
+            if not marker_of(warc).exists()
+            for path in (index_of(warc), warc)
+            if path.exists()
+        ]
+
+    def waiting_bytes(self) -> int:
+        """How much of it there is."""
+        return sum(_size_bytes(path) for path in self.waiting())
+
+    def move_all(self) -> None:
+        """Move what is finished, one file after the other. Raises FondsError and OSError: what was not
+        moved by then lies here, and is moved another time."""
+        with self._alone:
+            for warc in dict.fromkeys(_warc_of(path) for path in self.waiting()):
+                with _locked(warc) as mine:
+                    if mine:
+                        self._move(warc)
+
+    def close(self) -> None:
+        """End the thread, without waiting for what it is sending."""
+        self._closing.set()
+        self._wanted.set()
+
+    def _move(self, warc: Path) -> None:
+        files = [path for path in (index_of(warc), warc) if path.exists()]
+        for path in files:
+            self._keep(path)
+        # The index goes last: alone, it says that its WARC was moved.
+        for path in reversed(files):
+            path.unlink(missing_ok=True)
+            sync_folder(self._folder)
+
+    def _keep(self, path: Path) -> None:
+        key, size_bytes = key_of(path.name), _size_bytes(path)
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        if self._is_there(key, size_bytes, digest):
+            return
+        (content_type,) = (kind for end, kind in CONTENT_TYPES.items() if path.name.endswith(end))
+        self._bucket.upload(key, path, content_type)
+        if not self._is_there(key, size_bytes, digest):
+            raise StoreUnavailableError(
+                f"{self._bucket.shown} gives other bytes for {key} than were sent; it stays here"
+            )
+
+    def _is_there(self, key: str, size_bytes: int, digest: str) -> bool:
+        bucket = self._bucket
+        same_size = bucket.size_of(key) == size_bytes
+        return same_size and bucket.sha256_of(key, size_bytes) == digest
+
+    def _run(self) -> None:
+        pause_s = PAUSE_FIRST_S
+        while self._wanted.wait() and not self._closing.is_set():
+            self._wanted.clear()
+            try:
+                self.move_all()
+                self.trouble, pause_s = None, PAUSE_FIRST_S
+            except (FondsError, OSError) as error:
+                if self.trouble is None:
+                    logger.warning("WARC files wait here to be moved: %s", error)
+                self.trouble = error
+                self._closing.wait(pause_s)
+                pause_s = min(2 * pause_s, PAUSE_LONGEST_S)
+                self._wanted.set()
+
+
+def _warc_of(path: Path) -> Path:
+    stem = path.name.removesuffix(SUFFIX).removesuffix(INDEX_SUFFIX)
+    return path.with_name(f"{stem}{SUFFIX}")
+
+
+def _size_bytes(path: Path) -> int:
+    """0 for a file that was moved meanwhile."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+@contextmanager
+def _locked(warc: Path) -> Iterator[bool]:
+    """Whether what belongs to a WARC is this process's to move, while the context lasts."""
+    path = warc if warc.exists() else index_of(warc)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield False
+        return
+    try:
+        # Whoever had it before may have moved it away.
+        yield _is_free(descriptor) and os.fstat(descriptor).st_nlink > 0
+    finally:
+        os.close(descriptor)
+
+
+def _is_free(descriptor: int) -> bool:
+    """Lock it if nobody has."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""The archive in an S3 bucket: WARC files are written here, and moved there when they are finished."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from fonds.formats.warc import read_record
+from fonds.model.archive import Archived, ArchiveEntry, Payload
+from fonds.model.capture import Place
+from fonds.model.disposition import Reason
+from fonds.model.errors import FondsError, PermanentError, StoreUnavailableError, TransientError
+from fonds.stores.archive.elsewhere.by_scheme import RANGE_SLACK_BYTES
+from fonds.stores.archive.elsewhere.ranges import open_ranges
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.moving import Bucket, Mover, key_of
+from fonds.stores.archive.options import ArchiveOptions
+from fonds.stores.archive.volume import written_here
+from fonds.stores.s3.bucket import S3Bucket
+
+AHEAD_BYTES = 128 * 1024
+"""Fetched beyond a record: its reader looks so far ahead, and then need not ask a second time."""
+
+logger = logging.getLogger(__name__)
+
+
+class S3Archive:
+    """Implements the port Archive.
+
+    What is written is durable in `options.waiting_folder` when `write` returns. A finished file goes to
+    `YYYY/MM/DD/NAME` in the bucket with its index, is read back, and removed here. While the bucket's
+    server is away, work goes on until `options.waiting_max_bytes` wait; then `write` raises
+    StoreUnavailableError, so that the step waits.
+    """
+
+    def __init__(
+        self, url: str, options: ArchiveOptions, opens: Callable[[str], Bucket] = S3Bucket
+    ) -> None:
+        """`url` as `s3.address` says. Raises ConfigurationError when the bucket cannot be used."""
+        self._bucket = opens(url)
+        self._options = options
+        self._mover = Mover(options.waiting_folder, self._bucket)
+        self._here = FolderArchive(
+            options.waiting_folder, options, finished=self._mover.wake, moved=self._read_moved
+        )
+
+    def read(self, place: Place, sha1hex: str | None = None) -> Payload:
+        """As the port says; what was moved is read by a range of its object."""
+        return self._here.read(place, sha1hex)
+
+    def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
+        """As the port says. Raises StoreUnavailableError when too much waits here to be moved."""
+        waiting_bytes = self._mover.waiting_bytes()
+        if waiting_bytes > self._options.waiting_max_bytes:
+            self._mover.wake()
+            told = self._mover.trouble or "it is sent more slowly than it is written"
+            raise StoreUnavailableError(
+                f"{waiting_bytes} bytes of WARC files wait in {self._options.waiting_folder} to be moved"
+                f" to {self._bucket.shown}, and no more may: {told}"
+            )
+        return self._here.write(entries)
+
+    def recover(self, known: Callable[[str], int | None]) -> None:
+        """As the port says; what a killed process did not come to move is moved then."""
+        self._here.recover(known)
+        if self._mover.waiting():
+            self._mover.wake()
+
+    def finish(self) -> None:
+        """As the port says, and move everything. What cannot be moved now waits here for the next start."""
+        self._here.finish()
+        try:
+            self._mover.move_all()
+        except (FondsError, OSError) as error:
+            logger.warning(
+                "%d bytes of WARC files wait in %s for the next start: %s",
+                self._mover.waiting_bytes(),
+                self._options.waiting_folder,
+                error,
+            )
+
+    def unsent_bytes(self) -> int:
+        """What is finished and lies here."""
+        return self._mover.waiting_bytes()
+
+    def close(self) -> None:
+        """End the thread that moves files."""
+        self._mover.close()
+
+    def _read_moved(self, place: Place, body_max_bytes: int) -> Payload:
+        """A record of a file that does not lie here."""
+        bytes_max = body_max_bytes + RANGE_SLACK_BYTES
+        offset = place.offset
+        size_bytes = None if place.size_bytes is None else place.size_bytes + AHEAD_BYTES
+        try:
+            with open_ranges(
+                self._bucket, key_of(place.path), offset, size_bytes, bytes_max=bytes_max
+            ) as stream:
+                return read_record(stream, offset, body_max_bytes=body_max_bytes)
+        except PermanentError as error:
+            if error.reason is not Reason.MISSING_SOURCE or written_here(place.path):
+                raise
+            raise TransientError(
+                f"{error.detail}; another machine wrote it and may not have sent it yet"
+            ) from error

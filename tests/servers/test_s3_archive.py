@@ -1,0 +1,142 @@
+"""The archive in a bucket of a real S3 server: large files, a server that is away, killed ingests."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from e2e.crawls import write_crawl
+from e2e.running import fonds
+from e2e.states import state
+from fixtures.archives import entry, fetched
+from fonds.model.errors import StoreUnavailableError
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
+from fonds.stores.archive.s3 import S3Archive
+from real_servers import private, url_of
+
+pytestmark = pytest.mark.servers
+
+KILLS = 8
+SEED = 20261121
+RUN_MAX_S = 300
+
+
+def below(url: str) -> str:
+    """The bucket's URL with a prefix nobody else has."""
+    parts = urlsplit(url)
+    path = f"{parts.path.rstrip('/')}/archive-{secrets.token_hex(6)}"
+    return parts._replace(path=path).geturl()
+
+
+def opened(url: str, home: Path, **options: object) -> S3Archive:
+    return S3Archive(url, ArchiveOptions(waiting_folder=home / "archive", **options))  # type: ignore[arg-type]
+
+
+def here(home: Path) -> list[Path]:
+    return list((home / "archive").iterdir())
+
+
+def test_a_file_of_several_parts_is_moved_whole(tmp_path: Path) -> None:
+    archive = opened(below(url_of("TEST_S3_URL")), tmp_path)
+    bodies = [os.urandom(15_000_000) for _ in range(3)]
+    archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
+    archive.finish()
+    assert here(tmp_path) == []
+    for one, body in zip(archived, bodies, strict=True):
+        assert archive.read(one.place).body == body
+
+
+def test_while_the_server_is_away_work_goes_on_and_nothing_is_lost(tmp_path: Path) -> None:
+    with private("s3") as own:
+        url = below(own.url)
+        archive = opened(url, tmp_path, stories_max=2, waiting_max_bytes=10_000)
+        first = archive.write([entry(1), entry(2)])
+        archive.finish()
+        assert here(tmp_path) == []
+        own.stop()
+        with pytest.raises(StoreUnavailableError):
+            archive.read(first[0].place)
+        bodies = [os.urandom(4000) for _ in range(4)]
+        later = archive.write([entry(10 + n, body=body) for n, body in enumerate(bodies)])
+        archive.finish()
+        assert archive.read(later[0].place).body == bodies[0]
+        with pytest.raises(StoreUnavailableError, match="wait in"):
+            archive.write([entry(20)])
+        # A process may start meanwhile, and goes on as well.
+        opened(url, tmp_path, waiting_max_bytes=10**9).recover(lambda _: None)
+        own.start()
+        archive.finish()
+        assert here(tmp_path) == []
+        assert archive.read(first[0].place).body == entry(1).body
+        assert [archive.read(one.place).body for one in later] == bodies
+        archive.close()
+
+
+def test_the_thread_moves_files_while_others_are_written(tmp_path: Path) -> None:
+    archive = opened(below(url_of("TEST_S3_URL")), tmp_path, stories_max=3)
+    archived = []
+    for number in range(30):
+        archived += archive.write([entry(number)])
+    done = threading.Event()
+    for _ in range(600):
+        if not archive.unsent_bytes():
+            done.set()
+            break
+        done.wait(0.1)
+    assert done.is_set()
+    archive.finish()
+    archive.close()
+    for number, one in enumerate(archived):
+        assert archive.read(one.place).body == entry(number).body
+
+
+def test_the_doctor_says_what_waits_to_be_moved(tmp_path: Path) -> None:
+    home, url = tmp_path / "home", below(url_of("TEST_S3_URL"))
+    before = FolderArchive(home / "archive")
+    before.write([entry(1, body=os.urandom(3_000_000))])
+    before.finish()
+    told = fonds(home, "doctor", FONDS_ARCHIVE=url)
+    assert "2.9 MiB of WARC files wait here" in " ".join(told.out.split())
+    assert urlsplit(url).password not in told.out + told.err
+    assert "***" in told.out
+
+
+@pytest.mark.slow
+def test_an_ingest_killed_at_random_leaves_what_a_calm_one_does(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    write_crawl(crawl)
+    calm, home = tmp_path / "calm", tmp_path / "home"
+    assert fonds(calm, "ingest", str(crawl)).code in (0, 1)
+    expected = state(calm)
+    url = below(url_of("TEST_S3_URL"))
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
+    settings = bare | {"FONDS_ARCHIVE": url, "FONDS_ARCHIVE_STORIES_MAX": "3"}
+    chance = random.Random(SEED)
+    command = [sys.executable, "-m", "fonds", "--home", str(home), "ingest", str(crawl)]
+    for _ in range(KILLS):
+        run = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=settings
+        )
+        try:
+            run.communicate(timeout=chance.uniform(1.0, 6.0))
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.communicate()
+    last = subprocess.run(
+        command, capture_output=True, timeout=RUN_MAX_S, env=settings, check=False
+    )
+    assert last.returncode in (0, 1), last.stderr.decode()
+    assert here(home) == []
+    # Known by name alone, the files are found in a folder as well.
+    moved = fetched(url, home / "archive")
+    assert len(moved) > 4
+    assert state(home) == expected

@@ -1,0 +1,323 @@
+"""The archive in a bucket: what is moved when, what is read from where, and every moment to be killed in."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fixtures.archives import entry
+from fixtures.buckets import FolderBucket
+from fonds.formats.warc import RecordHead, read_heads
+from fonds.model.archive import Archived
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
+from fonds.stores.archive import moving, volume
+from fonds.stores.archive.moving import Mover, key_of
+from fonds.stores.archive.options import ArchiveOptions
+from fonds.stores.archive.s3 import S3Archive
+
+COUNT = 12
+"""Entries of a test, five in a file."""
+
+
+def opened(home: Path, bucket: FolderBucket, **options: object) -> S3Archive:
+    chosen = ArchiveOptions(waiting_folder=home / "archive", stories_max=5, **options)  # type: ignore[arg-type]
+    return S3Archive("s3://bucket", chosen, lambda _: bucket)
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> FolderBucket:
+    return FolderBucket(tmp_path / "bucket")
+
+
+def here(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "archive").iterdir())
+
+
+def kept(bucket: FolderBucket) -> list[Path]:
+    return sorted(path for path in bucket.folder.rglob("*") if path.is_file())
+
+
+def records(*folders: Path) -> Counter[str]:
+    """How often each URL was written, in all WARC files below these folders."""
+    found: Counter[str] = Counter()
+    for folder in folders:
+        for path in folder.rglob("*.warc.gz"):
+            with path.open("rb") as stream:
+                heads = [head for head in read_heads(stream) if isinstance(head, RecordHead)]
+            found.update(head.url for head in heads if head.type == "response")
+    return found
+
+
+def test_finished_files_go_where_their_day_says_and_are_read_there(
+    tmp_path: Path, bucket: FolderBucket
+) -> None:
+    archive = opened(tmp_path, bucket)
+    archived = archive.write([entry(number) for number in range(COUNT)])
+    archive.finish()
+    assert here(tmp_path) == []
+    names = sorted(path.relative_to(bucket.folder).as_posix() for path in kept(bucket))
+    assert len(names) == 6
+    warcs = {one.place.path for one in archived}
+    assert {name.rpartition("/")[2] for name in names if name.endswith(".warc.gz")} == warcs
+    for name in names:
+        year, month, day, file = name.split("/")
+        assert f"-{year}{month}{day}" in file
+    for number, one in enumerate(archived):
+        assert archive.read(one.place).body == entry(number).body
+
+
+@pytest.mark.parametrize("size_bytes", [10, 70_000, 300_000])
+def test_a_record_is_one_request(size_bytes: int, tmp_path: Path, bucket: FolderBucket) -> None:
+    bodies = [os.urandom(size_bytes) for _ in range(5)]
+    archive = opened(tmp_path, bucket)
+    archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
+    archive.finish()
+    bucket.acts.clear()
+    assert [archive.read(one.place).body for one in archived] == bodies
+    assert bucket.acts == ["fetch"] * 5
+
+
+def test_what_is_being_written_is_read_here(tmp_path: Path, bucket: FolderBucket) -> None:
+    archive = opened(tmp_path, bucket)
+    (one,) = archive.write([entry()])
+    bucket.acts.clear()
+    assert archive.read(one.place).body == entry().body
+    assert bucket.acts == []
+
+
+def test_a_full_file_is_moved_while_the_next_is_written(
+    tmp_path: Path, bucket: FolderBucket
+) -> None:
+    moved = threading.Event()
+    bucket.after = lambda act, key: moved.set() if key.endswith(".warc.gz") else None
+    archive = opened(tmp_path, bucket)
+    archive.write([entry(number) for number in range(6)])
+    archive.write([entry(7)])
+    assert moved.wait(60)
+    archive.close()
+
+
+@pytest.mark.parametrize("name", ["upload", "sha256_of", "size_of"])
+def test_a_bucket_that_is_away_costs_nothing_and_is_waited_for(
+    name: str, tmp_path: Path, bucket: FolderBucket
+) -> None:
+    def fail(act: str, key: str) -> None:
+        if act == name:
+            raise StoreUnavailableError("gone in the middle")
+
+    bucket.before = fail
+    archive = opened(tmp_path, bucket)
+    archived = archive.write([entry(number) for number in range(COUNT)])
+    archive.finish()
+    assert len(here(tmp_path)) == 6
+    assert archive.unsent_bytes() > 0
+    assert archive.read(archived[0].place).body == entry(0).body
+    bucket.before = lambda act, key: None
+    again = opened(tmp_path, bucket)
+    again.recover(lambda _: None)
+    again.finish()
+    assert here(tmp_path) == []
+    assert again.unsent_bytes() == 0
+    assert records(bucket.folder) == Counter({entry(n).url: 1 for n in range(COUNT)})
+
+
+def test_the_thread_tries_again_until_the_bucket_is_back(
+    tmp_path: Path, bucket: FolderBucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moving, "PAUSE_FIRST_S", 0.001)
+    tried, moved = threading.Event(), threading.Event()
+    bucket.away = True
+    archive = opened(tmp_path, bucket)
+    archive.write([entry(number) for number in range(6)])
+
+    def note(act: str, key: str) -> None:
+        if key.endswith(".warc.gz"):
+            moved.set()
+
+    bucket.after = note
+    mover = Mover(tmp_path / "archive", bucket)
+    archive.finish()
+    mover.wake()
+    for _ in range(60_000):
+        if mover.trouble is not None:
+            tried.set()
+            break
+        moved.wait(0.001)
+    assert tried.is_set()
+    bucket.away = False
+    assert moved.wait(60)
+    mover.close()
+    archive.close()
+
+
+def test_no_more_is_written_than_may_wait_here(tmp_path: Path, bucket: FolderBucket) -> None:
+    bucket.away = True
+    archive = opened(tmp_path, bucket, waiting_max_bytes=1500)
+    archive.write([entry(number) for number in range(5)])
+    archive.write([entry(5)])
+    archive.finish()
+    assert archive.unsent_bytes() > 1500
+    with pytest.raises(StoreUnavailableError, match="wait in"):
+        archive.write([entry(6)])
+    bucket.away = False
+    archive.finish()
+    assert len(archive.write([entry(6)])) == 1
+    archive.finish()
+
+
+def test_a_bucket_that_gives_other_bytes_than_were_sent_does_not_cost_the_file(
+    tmp_path: Path, bucket: FolderBucket
+) -> None:
+    def spoil(act: str, key: str) -> None:
+        path = bucket.folder / key
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+
+    bucket.after = spoil
+    archive = opened(tmp_path, bucket)
+    (one,) = archive.write([entry()])
+    archive.finish()
+    assert one.place.path in here(tmp_path)
+    bucket.after = lambda act, key: None
+    archive.finish()
+    assert here(tmp_path) == []
+    assert archive.read(one.place).body == entry().body
+
+
+def test_a_file_that_is_nowhere_is_missing_or_somebody_elses_still(
+    tmp_path: Path, bucket: FolderBucket
+) -> None:
+    archive = opened(tmp_path, bucket)
+    ours = f"fonds-20240305060708-00000-{volume.host_name()}-12345678.warc.gz"
+    with pytest.raises(PermanentError) as raised:
+        archive.read(Place(PlaceKind.WARC, ours, 5, 5))
+    assert raised.value.reason is Reason.MISSING_SOURCE
+    theirs = "fonds-20240305060708-00000-another-12345678.warc.gz"
+    with pytest.raises(TransientError, match="another machine"):
+        archive.read(Place(PlaceKind.WARC, theirs, 5, 5))
+    bucket.away = True
+    with pytest.raises(StoreUnavailableError):
+        archive.read(Place(PlaceKind.WARC, ours, 5, 5))
+
+
+def test_files_of_a_folder_archive_are_taken_along(tmp_path: Path, bucket: FolderBucket) -> None:
+    """Who changes the setting from `file:archive` to `s3://…` keeps every key."""
+    from fonds.stores.archive.folder import FolderArchive
+
+    before = FolderArchive(tmp_path / "archive", ArchiveOptions(stories_max=5))
+    archived = before.write([entry(number) for number in range(COUNT)])
+    before.finish()
+    archive = opened(tmp_path, bucket)
+    archive.recover(lambda _: None)
+    archive.finish()
+    assert here(tmp_path) == []
+    assert [archive.read(one.place).body for one in archived] == [
+        entry(number).body for number in range(COUNT)
+    ]
+
+
+def test_two_processes_move_one_folder_without_harm(tmp_path: Path, bucket: FolderBucket) -> None:
+    bucket.away = True
+    archive = opened(tmp_path, bucket)
+    archive.write([entry(number) for number in range(COUNT)])
+    archive.finish()
+    bucket.away = False
+    movers = [Mover(tmp_path / "archive", bucket) for _ in range(4)]
+    threads = [threading.Thread(target=one.move_all) for one in movers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    movers[0].move_all()
+    assert here(tmp_path) == []
+    assert records(bucket.folder) == Counter({entry(n).url: 1 for n in range(COUNT)})
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, 8))
+@pytest.mark.parametrize("act", ["size_of", "sha256_of", "upload", "unlink"])
+def test_killed_between_any_two_acts_nothing_is_lost_nor_doubled(
+    tmp_path: Path, bucket: FolderBucket, act: str, nth: int, moment: str
+) -> None:
+    """Each file is sized, sent, sized and read back, then removed; twelve entries make three of them."""
+    archived = _killed(tmp_path, bucket, act, nth, moment)
+    known = {one.place.path: 0 for one in archived}
+    for one in archived:
+        known[one.place.path] = max(
+            known[one.place.path], one.place.offset + (one.place.size_bytes or 0)
+        )
+    archive = opened(tmp_path, bucket)
+    for number, one in enumerate(archived):
+        assert archive.read(one.place).body == entry(number).body
+    archive.recover(known.get)
+    archive.finish()
+    assert here(tmp_path) == []
+    assert len(kept(bucket)) == 6
+    assert records(bucket.folder) == Counter({entry(n).url: 1 for n in range(COUNT)})
+    for number, one in enumerate(archived):
+        assert archive.read(one.place).body == entry(number).body
+    archive.close()
+
+
+def _killed(home: Path, bucket: FolderBucket, act: str, nth: int, moment: str) -> list[Archived]:
+    """What a process had written that died before or after it did `act` for the `nth` time."""
+    forked = multiprocessing.get_context("fork")
+    receiving, sending = forked.Pipe(duplex=False)
+
+    def work() -> None:
+        calls = 0
+
+        def dying(real: Callable[..., object]) -> Callable[..., object]:
+            def called(*args: object, **kwargs: object) -> object:
+                nonlocal calls
+                calls += 1
+                if calls == nth and moment == "before":
+                    os._exit(9)
+                value = real(*args, **kwargs)
+                if calls == nth:
+                    os._exit(9)
+                return value
+
+            return called
+
+        archive = opened(home, bucket)
+        sending.send(archive.write([entry(number) for number in range(COUNT)]))
+        if act == "unlink":
+            Path.unlink = dying(Path.unlink)  # type: ignore[assignment,method-assign]
+        else:
+            setattr(bucket, act, dying(getattr(bucket, act)))
+        archive._mover.wake = lambda: None  # type: ignore[method-assign]
+        archive._here._finished = lambda: None
+        archive.finish()
+        os._exit(0)
+
+    process = forked.Process(target=work)
+    process.start()
+    archived: list[Archived] = receiving.recv()
+    process.join()
+    receiving.close()
+    sending.close()
+    assert process.exitcode == 9 if nth <= 6 else process.exitcode in (0, 9)
+    return archived
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        (
+            "fonds-20240305060708-00000-h-1.warc.gz",
+            "2024/03/05/fonds-20240305060708-00000-h-1.warc.gz",
+        ),
+        ("a-20240305060708-00001-h.cdxj", "2024/03/05/a-20240305060708-00001-h.cdxj"),
+        ("somebody.warc.gz", "somebody.warc.gz"),
+    ],
+)
+def test_a_key_follows_from_the_name_alone(name: str, key: str) -> None:
+    assert key_of(name) == key
