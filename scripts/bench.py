@@ -124,7 +124,7 @@ def gather(data: Path, count: int, home: Path) -> Input:
     captures = [
         found
         for row in source.inputs()
-        for found in source.captures(row)
+        for found in source.entries(row)
         if isinstance(found, Capture) and found.damage is None and found.record_type != "revisit"
     ]
     random.Random(1).shuffle(captures)

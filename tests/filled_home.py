@@ -25,7 +25,20 @@ from fonds.model.rows import (
 )
 from fonds.ports import Stores
 from fonds.wiring.backends import open_stores
-from home_rows import NOW, Body, archived, cdx_row, ended, entered, file_row, kept, said
+from home_rows import (
+    NOW,
+    PIPELINE,
+    Body,
+    archived,
+    cdx_row,
+    ended,
+    enter,
+    file_row,
+    kept,
+    promised,
+    said,
+    write,
+)
 
 HOSTILE_TITLE = "<script>alert('title')</script> & \"quotes\""
 HOSTILE_URL = "http://news.example/?q=<img src=x onerror=alert('url')>&a=\"b\""
@@ -115,7 +128,7 @@ def fill(stores: Stores) -> Filled:
     _fill_stories(stores, filled)
     _fill_pdfs(stores, filled)
     _fill_others(stores, filled)
-    stores.records.put(_inputs())
+    stores.ledger.enter(_inputs(), [], ())
     stores.archive.finish()
     return filled
 
@@ -144,15 +157,12 @@ def _fill_stories(stores: Stores, filled: Filled) -> None:
         )
     bodies = archived(stores, bodies)
     for body, document in zip(bodies, documents, strict=True):
-        rows += [
-            *entered(body),
-            *kept(body, ("parse_story", "import_story")),
-            _story_row(document),
-        ]
+        rows += [*kept(body, ("parse_story", "import_story")), _story_row(document)]
         stores.blobs.put(text_blob_key(body.sha1hex), document.text_content.encode(), "text/plain")
     # A capture whose URL is no web address must never become a link.
     rows.append(replace(cdx_row(bodies[30]), url=SCRIPT_URL, warc_offset=10**9))
-    stores.records.put(rows)
+    enter(stores, bodies)
+    write(stores, rows)
     stores.index.put(documents)
     filled.stories = [body.sha1hex for body in bodies]
     filled.hostile = bodies[30].sha1hex
@@ -215,12 +225,13 @@ def _fill_pdfs(stores: Stores, filled: Filled) -> None:
         text = "\f".join(
             f"{title}, page {n}.\n\n" + _SUBJECTS[0][2] * 30 for n in range(1, pages + 1)
         )
-        rows += [*entered(body), *kept(body, ("extract_pdf", "persist_pdf_text"))]
+        rows += kept(body, ("extract_pdf", "persist_pdf_text"))
         rows.append(_pdf_row(body, title, pages, len(text.split())))
         stores.blobs.put(text_blob_key(body.sha1hex), text.encode(), "text/plain")
         stores.blobs.put(thumbnail_blob_key(body.sha1hex), _jpeg(body.number), "image/jpeg")
         documents.append(_pdf_document(body, title, pages, text))
-    stores.records.put(rows)
+    enter(stores, bodies)
+    write(stores, rows)
     stores.index.put(documents)
     filled.pdfs = [body.sha1hex for body in bodies]
     filled.long = bodies[-1].sha1hex
@@ -290,68 +301,67 @@ def _jpeg(seed: int) -> bytes:
 
 
 def _fill_others(stores: Stores, filled: Filled) -> None:
-    rows: list[Row] = []
     first = Body(0, "http://weekly.example/0/river", NOW, "text/html", b"")
+    dropped, apart = Verdict.DROPPED, Verdict.QUARANTINED
+    bodies, rows = [], list[Row]()
+
+    def end(
+        body: Body, step: str, verdict: Verdict, reason: Reason, about: str | None = None
+    ) -> None:
+        bodies.append(body)
+        rows.extend(ended(body, step, verdict, reason, about))
+
     for n in range(DUPLICATES):
         copy = replace(first, number=200 + n, url=f"http://mirror.example/{n}")
-        rows += ended(copy, "persist_file", Verdict.DROPPED, Reason.DUPLICATE, filled.stories[0])
+        end(copy, "persist_file", dropped, Reason.DUPLICATE, filled.stories[0])
     for n in range(REVISITS):
-        rows += ended(
-            _at(300 + n, f"http://daily.example/same/{n}"),
-            "persist_file",
-            Verdict.DROPPED,
-            Reason.REVISIT,
-        )
+        same = _at(300 + n, f"http://daily.example/same/{n}")
+        end(same, "persist_file", dropped, Reason.REVISIT)
     for n in range(REFUSED):
         reason = (Reason.HTTP_STATUS, Reason.UNSUPPORTED_TYPE, Reason.NO_TEXT)[n % 3]
-        rows += ended(
-            _at(400 + n, f"http://daily.example/missing/{n}"), "identify", Verdict.DROPPED, reason
-        )
+        end(_at(400 + n, f"http://daily.example/missing/{n}"), "identify", dropped, reason)
     for n in range(BROKEN_PDFS):
         broken = _pdf(500 + n, f"http://library.example/broken/{n}.pdf")
         rows += [file_row(broken)]
-        rows += ended(broken, "extract_pdf", Verdict.QUARANTINED, Reason.BROKEN_PDF, broken.sha1hex)
+        end(broken, "extract_pdf", apart, Reason.BROKEN_PDF, broken.sha1hex)
         filled.broken = broken.sha1hex
     for n in range(TIMEOUTS):
-        rows += ended(
-            _at(600 + n, "http://slow.example/x"),
-            "parse_story",
-            Verdict.QUARANTINED,
-            Reason.TIMEOUT,
-        )
+        end(_at(600 + n, "http://slow.example/x"), "parse_story", apart, Reason.TIMEOUT)
     for n in range(PENDING):
         waiting = _pdf(700 + n, f"http://library.example/new/{n}.pdf")
-        rows += [
-            *entered(waiting),
-            file_row(waiting),
-            said(waiting, "identify", 0, ("persist_file",)),
-        ]
+        bodies.append(waiting)
+        rows += [file_row(waiting), said(waiting, "identify", 0)]
+        rows += [promised(waiting, "persist_file", 1, "identify")]
         filled.pending = waiting.sha1hex
-    stores.records.put(rows)
+    enter(stores, bodies)
+    write(stores, rows)
 
 
 def _at(number: int, url: str) -> Body:
     return Body(number, url, NOW - timedelta(hours=number), "text/html", b"body %d" % number)
 
 
-def _inputs() -> list[Row]:
+def _inputs() -> list[InputRow]:
     whole = InputRow(
         input_id="input-1",
         path="/crawls/daily-2026.warc.gz",
         kind="warc",
         fingerprint="1:1",
         position=0,
-        captures=100,
+        entries=100,
         tally={str(Reason.NOT_A_CAPTURE): NOT_CAPTURES - 1, str(Reason.BAD_INDEX_LINE): BAD_LINES},
+        tally_count=NOT_CAPTURES - 1 + BAD_LINES,
         finished=True,
         error=None,
         updated=NOW,
+        pipeline=PIPELINE,
     )
     damaged = replace(
         whole,
         input_id="input-2",
         path="/crawls/damaged-<2025>.warc.gz",
         tally={str(Reason.NOT_A_CAPTURE): 1},
+        tally_count=1,
         error="/crawls/damaged-<2025>.warc.gz: the gzip stream ends at byte 4,096",
     )
     return [whole, damaged]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import md5, sha1, sha256
@@ -10,11 +10,14 @@ from hashlib import md5, sha1, sha256
 from fonds.formats.surt import surt
 from fonds.model.archive import ArchiveEntry, HttpHead
 from fonds.model.capture import Place, to_datetime14
-from fonds.model.disposition import Reason, Verdict
-from fonds.model.rows import CaptureRow, CdxRow, DispositionRow, FileMetaRow, Row
+from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
+from fonds.model.entry import CAPTURE
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, Row
 from fonds.ports import Stores
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
+PIPELINE = "library"
+WAY_IN = ("identify", "persist_file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,22 @@ def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
     return [replace(body, place=places[body.capture_id]) for body in bodies]
 
 
-def entered(body: Body) -> list[Row]:
+def entry(body: Body) -> EntryRow:
     place = str(body.place) if body.place else f"/crawls/daily-2026.warc.gz:{body.number * 1000}"
     stamp = to_datetime14(body.captured_at)
-    return [CaptureRow(body.capture_id, "input-1", body.url, stamp, place, "default", NOW)]
+    facts = (CAPTURE, "input-1", body.url, stamp, place, "default")
+    return EntryRow(body.capture_id, PIPELINE, *facts, NOW)
+
+
+def enter(stores: Stores, bodies: Iterable[Body]) -> None:
+    """Onto the books, as the intake does."""
+    stores.ledger.enter([], [entry(body) for body in bodies], [WAY_IN[0]])
+
+
+def write(stores: Stores, rows: Sequence[Row]) -> None:
+    """Rows of any table: dispositions by the ledger, the others as they are."""
+    stores.records.put([row for row in rows if not isinstance(row, DispositionRow)])
+    stores.ledger.write([row for row in rows if isinstance(row, DispositionRow)])
 
 
 def file_row(body: Body) -> FileMetaRow:
@@ -92,8 +107,11 @@ def cdx_row(body: Body) -> CdxRow:
 
 def kept(body: Body, steps: tuple[str, str]) -> list[Row]:
     """The file, its place, and the way of its messages: each step hands on to the next."""
-    way = ("identify", "persist_file", *steps)
-    through = [said(body, step, n, way[n + 1 : n + 2]) for n, step in enumerate(way)]
+    way = (*WAY_IN, *steps)
+    through = [
+        said(body, step, second, way[second - 1] if second else None)
+        for second, step in enumerate(way)
+    ]
     return [file_row(body), cdx_row(body), *through]
 
 
@@ -101,28 +119,47 @@ def said(
     body: Body,
     step: str,
     second: int,
-    emitted: tuple[str, ...],
+    parent_step: str | None = None,
     verdict: Verdict = Verdict.DONE,
     reason: Reason | None = None,
     detail: str = "",
 ) -> DispositionRow:
+    """How the message of a body ended at a step; `parent_step` sent it there."""
+    at = NOW + timedelta(seconds=second)
     return DispositionRow(
-        capture_id=body.capture_id,
+        message_id=body.capture_id,
+        pipeline=PIPELINE,
         step=step,
+        entry_id=body.capture_id,
+        parent_id=body.capture_id if parent_step else None,
+        parent_step=parent_step,
         verdict=str(verdict),
+        is_open=verdict in COMES_BACK,
         reason=str(reason) if reason else None,
         detail=detail,
-        sha1hex=body.sha1hex,
-        emitted=emitted,
-        emitted_count=len(emitted),
+        about=body.sha1hex,
         attempt=0,
-        settled_at=NOW + timedelta(seconds=second),
+        promised_at=at,
+        settled_at=at,
     )
+
+
+def promised(body: Body, step: str, second: int, parent_step: str) -> DispositionRow:
+    """The message of a body that was sent to a step and has not ended there."""
+    row = said(body, step, second, parent_step)
+    return replace(row, verdict=PENDING, is_open=True, settled_at=None)
 
 
 def ended(
     body: Body, step: str, verdict: Verdict, reason: Reason, sha1hex: str | None = None
 ) -> list[Row]:
+    """A body that went the way of all until `step`, and what became of it there."""
+    way = WAY_IN[: WAY_IN.index(step)] if step in WAY_IN else WAY_IN
+    before = [
+        said(body, one, second, way[second - 1] if second else None)
+        for second, one in enumerate(way)
+    ]
     detail = f"{reason.explanation} ({body.url})"
-    row = said(body, step, 1, (), verdict, reason, detail)
-    return [*entered(body), replace(row, sha1hex=sha1hex)]
+    parent = way[-1] if way else None
+    last = said(body, step, len(way), parent, verdict, reason, detail)
+    return [replace(row, about=sha1hex) for row in (*before, last)]

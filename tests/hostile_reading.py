@@ -14,11 +14,11 @@ from hashlib import md5, sha1, sha256
 from pathlib import Path
 
 from fonds.config import Settings
+from fonds.library.known_pdfs import forget
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta, Unextracted
 from fonds.model.pdf import PdfText
 from fonds.steps.pdf.extract_pdf import ExtractPdf
-from fonds.steps.pdf.remembering import forget
 from fonds.wiring.backends import open_archive
 from fonds.wiring.readers import SALVAGE_S, Readers, open_readers
 

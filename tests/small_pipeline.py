@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from fonds.formats.envelope import encode
+from fonds.model.disposition import PENDING
 from fonds.model.message import Depth, Message, Subscription
-from fonds.model.rows import CaptureRow, DispositionRow
+from fonds.model.rows import DispositionRow, EntryRow
 from fonds.model.step import Pipeline, Result, Stage, Topic
-from fonds.ports import Queue, Records
+from fonds.ports import Ledger, Queue
 from fonds.queues.sqlite import SqliteQueue
-from fonds.runtime.binding import bind, subscriptions
-from fonds.runtime.loop import Bound, Loop
+from fonds.runtime.binding import Bound, bind, subscriptions
+from fonds.runtime.hand import Hand
+from fonds.runtime.handover import Bounds, Handover
+from fonds.runtime.loop import Loop, Observer, unobserved
 from fonds.runtime.working import RetryPolicy
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
@@ -28,12 +31,20 @@ class Number:
     value: int
     note: str = ""
 
+    @property
+    def about(self) -> str:
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class Double:
     value: int
     sha1hex: str
     note: str = ""
+
+    @property
+    def about(self) -> str:
+        return self.sha1hex
 
 
 NUMBERS, DOUBLES = Topic("numbers", Number), Topic("doubles", Double)
@@ -45,6 +56,7 @@ SUMS = Pipeline(
         Stage("keep", DOUBLES, sink=True, batch_max=10),
     ),
 )
+AT_ONCE = Bounds(age_s=0.0)
 RETRY = RetryPolicy(count_max=3, first_s=5.0, longest_s=60.0)
 
 
@@ -138,36 +150,52 @@ class Workplace:
         *,
         batch: bool = False,
         queue: Any = None,
-        records: Any = None,
+        ledger: Any = None,
         bound: Bound | None = None,
+        retry: RetryPolicy = RETRY,
+        observe: Observer = unobserved,
+        local: Collection[str] = (),
+        bounds: Bounds = AT_ONCE,
     ) -> Loop:
+        """A loop whose endings are written as soon as they are there."""
         chosen_queue: Queue = queue or self.queue
-        chosen_records: Records = records or self.records
-        return Loop(
-            bound or self.bound(step, batch=batch), chosen_queue, chosen_records, RETRY, self.clock
+        chosen_ledger: Ledger = ledger or self.ledger
+        handover = Handover(chosen_queue, chosen_ledger, local, bounds)
+        hand = Hand(
+            bound or self.bound(step, batch=batch),
+            chosen_queue,
+            chosen_ledger,
+            handover,
+            self.clock,
         )
+        return Loop(hand, retry, observe)
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.records.ledger
 
     def enter(self, *values: int, note: str = "") -> list[str]:
         """Put numbers to work as an intake does: on the books first, then on the queue."""
         ids = [f"id-{value:03}" for value in values]
-        moment = "20240305060708"
+        facts = ("number", "input", "", "20240305060708", "", "")
         entered_at = self.clock()
-        self.records.put(
-            [CaptureRow(i, "input", "", moment, "", "", entered_at) for i in ids], replace=False
-        )
+        self.ledger.enter([], [EntryRow(i, "sums", *facts, entered_at) for i in ids], ["double"])
         self.queue.put(
             self.subscriptions[0].topic,
             [Message(i, encode(Number(v, note))) for i, v in zip(ids, values, strict=True)],
         )
         return ids
 
-    def row(self, capture_id: str, step: str = "double") -> DispositionRow | None:
-        return next(iter(self.records.get(DispositionRow, [(capture_id, step)])), None)
+    def row(self, message_id: str, step: str = "double") -> DispositionRow | None:
+        return next(iter(self.records.get(DispositionRow, [(message_id, "sums", step)])), None)
 
     def ended(self) -> dict[str, tuple[str, str | None]]:
-        """Verdict and reason at the first step, by id."""
+        """Verdict and reason of what has ended at the first step, or is to come back there, by id."""
         rows = self.records.find(DispositionRow, {"step": "double"})
-        return {row.capture_id: (row.verdict, row.reason) for row in rows}
+        return {r.message_id: (r.verdict, r.reason) for r in rows if r.verdict != PENDING}
+
+    def outcomes(self) -> dict[str, str]:
+        return {row.entry_id: row.outcome for row in self.records.find(EntryRow)}
 
     def depth(self, place: int = 0) -> Depth:
         return self.queue.depth(self.subscriptions[place])

@@ -11,8 +11,9 @@ from fixtures.warcs import gzipped, http_response, offsets, revisit
 from fonds.extract.file_meta import describe
 from fonds.formats.journal import FAMILIES
 from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.entry import of_capture
 from fonds.model.file import FileMeta, Identified
-from fonds.model.rows import CaptureRow, CdxRow
+from fonds.model.rows import CdxRow, EntryRow
 from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.archive.options import ArchiveOptions
 from fonds.stores.blobs.folder import FolderBlobs
@@ -99,15 +100,17 @@ class Bench:
             mime=mime,
         )
 
-    def enter(self, *captures: Capture) -> None:
+    def enter(self, *captures: Capture, pipeline: str = "library") -> None:
         """Onto the books, as the intake does."""
-        self.records.put(
-            [
-                CaptureRow(c.id, c.input_id, c.url, c.datetime14, str(c.place), c.collection, LATER)
-                for c in captures
-            ],
-            replace=False,
-        )
+        found = [of_capture(capture) for capture in captures]
+        rows = [
+            EntryRow(
+                *(one.id, pipeline, one.kind, one.input_id, one.url),
+                *(one.seen, one.place, one.collection, LATER),
+            )
+            for one in found
+        ]
+        self.records.ledger.enter([], rows, ["identify"])
 
     def cdx(self) -> dict[str, CdxRow]:
         """The rows of `cdx` by the id of their capture."""

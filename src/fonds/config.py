@@ -46,6 +46,9 @@ class Settings(BaseModel):
     group: str = Field("fonds", description="Group in the table's name and prefix of topics")
     env: str = Field("local", description="Environment in the table's name and in topics")
     table_version: int = Field(0, ge=0, description="Version in the table's name")
+    pipeline: str = Field(
+        "library", description="Pipeline that captures go into; `fonds pipelines`"
+    )
     collection: str = Field("default", description="Collection that new documents belong to")
     children: int = Field(0, ge=0, description="Isolated readers at once; 0 means one a core")
     retries_max: int = Field(10, ge=0, description="Retries before a message is quarantined")

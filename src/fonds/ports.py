@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from fonds.model.archive import Archived, ArchiveEntry, Payload
-from fonds.model.capture import Capture, Place
+from fonds.model.capture import Place
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.model.entry import Entry
 from fonds.model.message import Delivery, Depth, Message, Subscription
-from fonds.model.rows import InputRow, Row
+from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row
 from fonds.model.rows.prefix import Prefix as Prefix
 from fonds.model.step import Result
 
@@ -148,6 +149,32 @@ class Records(Protocol):
         """Remove rows by key; absent ones are no error."""
 
 
+class Ledger(Protocol):
+    """What entered, and how each message made of it ended; one transaction a call, shared by all pipelines.
+
+    An entry's outcome (`EntryRow`) and the counts (`TallyRow`) follow in the same transaction; both, and
+    the dispositions, are read through Records.
+    """
+
+    def enter(
+        self, inputs: Sequence[InputRow], entries: Sequence[EntryRow], steps: Sequence[str]
+    ) -> set[str]:
+        """Write down how far inputs were read and what was found in them, promising each entry's message to
+        each of `steps`. Entries that are known stay as they are. Returns the ids of those whose message
+        has not ended everywhere, so that it is to be sent (again)."""
+
+    def write(self, rows: Sequence[DispositionRow]) -> None:
+        """Write how messages ended, and what was promised (verdict `pending`) of them.
+
+        A promise never replaces an ending, whichever of the two comes first; of two endings the last
+        one written stands. Idempotent.
+        """
+
+    def recount(self, *, mend: bool = False) -> list[str]:
+        """What the outcomes and counts say that the dispositions do not, a sentence each, a thousand at most;
+        with `mend` they are made to agree."""
+
+
 class Blobs(Protocol):
     """Bytes by key. No rename, no listing on hot paths; a put replaces the whole blob, atomically."""
 
@@ -218,13 +245,13 @@ class Archive(Protocol):
 
 
 class Source(Protocol):
-    """Where work comes from: finds inputs, and reads captures out of each."""
+    """Where work comes from: finds inputs, and reads entries out of each."""
 
     def inputs(self) -> Iterator[InputRow]:
         """Every input, `position` 0; streamed, in a stable order."""
 
-    def captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
-        """What lies in one input from `row.position` on: captures; tallies of what is counted and not
+    def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
+        """What lies in one input from `row.position` on: entries; tallies of what is counted and not
         emitted; and positions (int) from which reading can go on later."""
 
 
@@ -256,11 +283,12 @@ class Sink(Protocol[ItemT]):
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The six stores of one home, opened. `journal` is the name of the journal-extract table."""
+    """The stores of one home, opened. `journal` is the name of the journal-extract table."""
 
     queue: Queue
     table: Table
     records: Records
+    ledger: Ledger
     blobs: Blobs
     index: Index
     archive: Archive

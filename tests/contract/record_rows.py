@@ -7,11 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fonds.model.rows import (
-    CaptureRow,
     CdxRow,
-    DispositionRow,
     FileMetaRow,
-    InputRow,
     PdfMetaRow,
     StoryMetaRow,
 )
@@ -46,28 +43,5 @@ def story_row(**changes: Any) -> StoryMetaRow:
     row = StoryMetaRow(
         "a" * 40, "story-1", NOON, "success", "http://x.org/a", "x.org", "2024-05-06", "de", "Titel",
         12, {"rss_entry": {"link": None}}, "page/1",
-    )  # fmt: skip
-    return replace(row, **changes)
-
-
-def input_row(input_id: str, **changes: Any) -> InputRow:
-    row = InputRow(
-        input_id, "a.warc.gz", "warc", "1-2", 2**40, 5, {"not-a-capture": 2}, False, None, NOON
-    )
-    return replace(row, **changes)
-
-
-def capture(capture_id: str, input_id: str = "input") -> CaptureRow:
-    return CaptureRow(
-        capture_id, input_id, "http://x.org/", "20240506120000", "a.warc.gz:9", "default", NOON
-    )
-
-
-def ended(
-    capture_id: str, step: str, verdict: str, *emitted: str, minute: int = 0, **changes: Any
-) -> DispositionRow:
-    row = DispositionRow(
-        capture_id, step, verdict, None, "", None, emitted, len(emitted), 0,
-        NOON + timedelta(minutes=minute),
     )  # fmt: skip
     return replace(row, **changes)

@@ -13,32 +13,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contract.record_rows import (
-    NOON,
-    capture,
-    cdx_row,
-    ended,
-    file_row,
-    input_row,
-    pdf_row,
-    story_row,
-)
+from contract.ledger_rows import entry, input_row, settled
+from contract.record_rows import NOON, cdx_row, file_row, pdf_row, story_row
 from fonds.model.errors import LimitError
 from fonds.model.rows import (
-    CaptureRow,
     CdxRow,
     DispositionRow,
+    EntryRow,
     FileMetaRow,
     InputRow,
     PdfMetaRow,
     Row,
     StoppedRow,
+    TallyRow,
 )
 from fonds.ports import Prefix, Records
 
 EVERY_KIND: list[Row] = [
-    file_row(1), cdx_row("a.warc.gz", 2**40), pdf_row(), story_row(), input_row("i"), capture("c"),
-    ended("c", "identify", "done", "persist_file", "other"),
+    file_row(1), cdx_row("a.warc.gz", 2**40), pdf_row(), story_row(), input_row("i"), entry("c"),
+    settled("c", "c", "identify", "done", about="a" * 40), TallyRow("files", "", "a", "", "", 3),
     StoppedRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON),
 ]  # fmt: skip
 
@@ -81,7 +74,9 @@ def test_zero_is_not_absent(records: Records) -> None:
 
 def test_rows_of_several_tables_go_in_one_put(records: Records) -> None:
     records.put(EVERY_KIND)
-    assert all(records.count(type(row)) == {(): 1} for row in EVERY_KIND)
+    assert [records.get(type(row), [key(row)]) for row in EVERY_KIND] == [
+        [row] for row in EVERY_KIND
+    ]
 
 
 def test_a_put_is_whole_or_nothing(records: Records) -> None:
@@ -152,16 +147,17 @@ def test_nul_and_lone_surrogates_are_removed_everywhere(records: Records) -> Non
     records.put(
         [
             pdf_row(metadata={dirty: [dirty, {"x": dirty}]}, error_msg=dirty),
-            capture(f"id{dirty}"),
-            ended("c", "step", "done", dirty),
+            entry(f"id{dirty}"),
+            settled("c", "c", "step", "done", detail=dirty),
         ]
     )
     (pdf,) = records.find(PdfMetaRow)
     assert pdf.error_msg == clean
     assert pdf.metadata == {clean: [clean, {"x": clean}]}
-    assert [row.capture_id for row in records.get(CaptureRow, [f"id{dirty}"])] == [f"id{clean}"]
-    assert [row.capture_id for row in records.find(CaptureRow, {"capture_id": f"id{dirty}"})]
-    assert [row.emitted for row in records.find(DispositionRow)] == [(clean,)]
+    found = records.get(EntryRow, [(f"id{dirty}", "library")])
+    assert [row.entry_id for row in found] == [f"id{clean}"]
+    assert [row.entry_id for row in records.find(EntryRow, {"entry_id": f"id{dirty}"})]
+    assert [row.detail for row in records.find(DispositionRow)] == [clean]
 
 
 def test_json_holds_any_mapping_and_no_number_json_lacks(records: Records) -> None:
@@ -192,9 +188,9 @@ def test_more_rows_and_keys_than_fit_one_statement(records: Records) -> None:
 
 
 def test_composed_keys_match_as_pairs(records: Records) -> None:
-    records.put([ended(c, s, "done") for c, s in itertools.product("ab", "xy")])
-    found = records.get(DispositionRow, [("a", "x"), ("b", "y")])
-    assert sorted((row.capture_id, row.step) for row in found) == [("a", "x"), ("b", "y")]
+    records.put([settled(c, c, s, "done") for c, s in itertools.product("ab", "xy")])
+    found = records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])
+    assert sorted((row.message_id, row.step) for row in found) == [("a", "x"), ("b", "y")]
 
 
 def test_where_means_equal_or_any_of_or_absent(records: Records) -> None:
@@ -211,7 +207,7 @@ def test_where_means_equal_or_any_of_or_absent(records: Records) -> None:
     assert found({"error": [Prefix("to"), "gone"]}) == ["b", "c"]
     assert found({"error": []}) == []
     assert found({"error": "torn", "input_id": "c"}) == []
-    assert found({"finished": False, "captures": [5, 6]}) == ["a", "b", "c"]
+    assert found({"finished": False, "entries": [5, 6]}) == ["a", "b", "c"]
 
 
 def test_a_prefix_is_no_pattern_and_letter_case_counts(records: Records) -> None:
@@ -237,7 +233,7 @@ def test_a_text_that_ends_in_a_star_matches_itself_alone(records: Records) -> No
 
 
 def test_a_prefix_of_what_is_no_text_is_refused_at_once(records: Records) -> None:
-    for name in ("captures", "finished", "updated", "tally"):
+    for name in ("entries", "finished", "updated", "tally"):
         with pytest.raises(ValueError, match="no text"):
             records.find(InputRow, {name: Prefix("1")})
 
@@ -255,7 +251,7 @@ ALPHABET = "aAé%_\\*\ud7ff\ue000\uffff\U00010000\U0010ffff"
 def test_prefixes_and_order_are_those_of_code_points(
     records: Records, texts: set[str], prefix: str
 ) -> None:
-    records.delete(InputRow, [row.input_id for row in records.find(InputRow)])
+    records.delete(InputRow, [key(row) for row in records.find(InputRow)])
     records.put([input_row(f"i{text}") for text in texts])
     found = [row.input_id[1:] for row in records.find(InputRow, {"input_id": Prefix(f"i{prefix}")})]
     assert found == sorted(text for text in texts if text.startswith(prefix))
@@ -271,9 +267,9 @@ def test_a_list_may_be_long_and_is_refused_when_it_is_too_long(records: Records)
 def test_order_goes_both_ways_and_absent_sorts_lowest(records: Records) -> None:
     records.put(
         [
-            input_row("a", error="x", captures=1),
-            input_row("b", error=None, captures=2),
-            input_row("c", error="y", captures=1),
+            input_row("a", error="x", entries=1),
+            input_row("b", error=None, entries=2),
+            input_row("c", error="y", entries=1),
         ]
     )
 
@@ -283,8 +279,8 @@ def test_order_goes_both_ways_and_absent_sorts_lowest(records: Records) -> None:
     assert order() == "abc"
     assert order("error") == "bac"
     assert order("-error") == "cab"
-    assert order("captures", "-input_id") == "cab"
-    assert order("-captures") == "bac"
+    assert order("entries", "-input_id") == "cab"
+    assert order("-entries") == "bac"
 
 
 def test_offset_and_count_cut_a_page_out(records: Records) -> None:
@@ -328,9 +324,9 @@ def test_unknown_columns_are_refused_at_once(records: Records) -> None:
 def test_counts_are_by_combination(records: Records) -> None:
     records.put(
         [
-            ended("a", "x", "done"),
-            ended("b", "x", "done"),
-            ended("a", "y", "dropped", reason="duplicate"),
+            settled("a", "a", "x", "done"),
+            settled("b", "b", "x", "done"),
+            settled("a", "a", "y", "dropped", reason="duplicate"),
         ]
     )
     assert records.count(DispositionRow) == {(): 3}
@@ -338,8 +334,8 @@ def test_counts_are_by_combination(records: Records) -> None:
         ("x", None): 2,
         ("y", "duplicate"): 1,
     }
-    assert records.count(DispositionRow, ("step",), {"capture_id": Prefix("b")}) == {("x",): 1}
-    assert records.count(DispositionRow, ("step",), {"capture_id": "none"}) == {}
+    assert records.count(DispositionRow, ("step",), {"message_id": Prefix("b")}) == {("x",): 1}
+    assert records.count(DispositionRow, ("step",), {"message_id": "none"}) == {}
 
 
 def test_what_is_written_outlives_the_handle(

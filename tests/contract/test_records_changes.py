@@ -9,7 +9,8 @@ from threading import Barrier
 
 import pytest
 
-from contract.record_rows import NOON, input_row, pdf_row
+from contract.ledger_rows import input_row
+from contract.record_rows import NOON, pdf_row
 from fonds.model.rows import InputRow, PdfMetaRow, StoppedRow
 from fonds.ports import Prefix, Records
 
@@ -35,23 +36,25 @@ def test_rows_with_a_composed_key_are_changed(records: Records) -> None:
 
 def test_only_rows_that_still_are_as_expected_are_changed_and_counted(records: Records) -> None:
     records.put([input_row("a", error="x"), input_row("b", error=None), input_row("c", error="y")])
-    keys = ["a", "b", "c", "absent"]
+    keys = [(one, "library") for one in ("a", "b", "c", "absent")]
     assert records.change(InputRow, keys, {"error": "new"}, {"error": ["x", None]}) == 2
     assert [row.error for row in records.find(InputRow)] == ["new", "new", "y"]
     assert records.change(InputRow, keys, {"error": None}, {"error": "x"}) == 0
     assert records.change(InputRow, keys, {"error": None}, {"error": Prefix("n")}) == 2
-    assert records.change(InputRow, keys, {"captures": 9}) == 3
-    assert records.change(InputRow, [], {"captures": 1}) == 0
-    assert records.change(InputRow, ["a"], {"updated": NOON}, {"updated": NOON, "captures": 9}) == 1
+    assert records.change(InputRow, keys, {"entries": 9}) == 3
+    assert records.change(InputRow, [], {"entries": 1}) == 0
+    assert (
+        records.change(InputRow, keys[:1], {"updated": NOON}, {"updated": NOON, "entries": 9}) == 1
+    )
     with pytest.raises(ValueError, match="no column 'colour'"):
-        records.change(InputRow, ["a"], {"captures": 1}, {"colour": 1})
+        records.change(InputRow, keys[:1], {"entries": 1}, {"colour": 1})
     with pytest.raises(ValueError, match="nothing to change"):
-        records.change(InputRow, ["a"], {})
+        records.change(InputRow, keys[:1], {})
 
 
 def test_more_rows_than_fit_one_statement_are_changed_and_counted(records: Records) -> None:
     records.put([input_row(f"{number:04d}") for number in range(1200)])
-    keys = [f"{number:04d}" for number in range(1500)]
+    keys = [(f"{number:04d}", "library") for number in range(1500)]
     assert records.change(InputRow, keys, {"finished": True}, {"finished": False}) == 1200
     assert records.change(InputRow, keys, {"finished": True}, {"finished": False}) == 0
 
@@ -62,7 +65,7 @@ def test_of_two_who_claim_the_same_rows_each_row_goes_to_one(
     """Both ask for every row, in opposite order, again and again; a lost update would show as a row that
     both count, or as a number of theirs that is missing."""
     names = [f"{number:02d}" for number in range(20)]
-    records.put([input_row(name, captures=0) for name in names])
+    records.put([input_row(name, entries=0) for name in names])
     together = Barrier(2)
     won: dict[str, list[tuple[str, int]]] = {"one": [], "two": []}
 
@@ -70,8 +73,8 @@ def test_of_two_who_claim_the_same_rows_each_row_goes_to_one(
         for turn in range(10):
             together.wait(timeout=60)
             for name in order:
-                taken = {"captures": turn + 1, "error": who}
-                if store.change(InputRow, [name], taken, {"captures": turn}):
+                taken = {"entries": turn + 1, "error": who}
+                if store.change(InputRow, [(name, "library")], taken, {"entries": turn}):
                     won[who].append((name, turn))
 
     with ThreadPoolExecutor(2) as threads:
@@ -83,5 +86,5 @@ def test_of_two_who_claim_the_same_rows_each_row_goes_to_one(
             one.result(timeout=120)
     assert sorted(won["one"] + won["two"]) == [(name, turn) for name in names for turn in range(10)]
     for row in records.find(InputRow):
-        assert row.captures == 10
+        assert row.entries == 10
         assert (row.input_id, 9) in won[str(row.error)]

@@ -78,7 +78,7 @@ def check(name: str, home: Path, taken: Taken) -> dict[str, Any]:
     assert taken.peak_mib < MEMORY_MAX_MIB
     found = audited(home)
     assert found["balanced"], found["missing"]
-    steps: dict[str, Any] = found["steps"]
+    steps: dict[str, Any] = found["steps"]["library"]
     return steps
 
 

@@ -16,15 +16,15 @@ from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
     CdxRow,
     DispositionRow,
+    EntryRow,
     FileMetaRow,
-    OutcomeRow,
     PdfMetaRow,
     StoryMetaRow,
 )
 from fonds.ports import Stores
-from fonds.wiring.backends import close_stores, every_reader, open_stores
+from fonds.wiring.backends import close_stores, open_stores, readers_of
 
-TIMES = {"row_created", "updated", "settled_at", "entered_at"}
+TIMES = {"row_created", "updated", "settled_at", "promised_at", "entered_at"}
 OURS = "fonds-"
 
 
@@ -47,7 +47,8 @@ def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
         documents |= stores.index.get(files[start : start + 200])
     return {
         "outcomes": {
-            row.capture_id: (row.outcome, row.reason) for row in stores.records.find(OutcomeRow)
+            (row.entry_id, row.pipeline): (row.outcome, row.reason)
+            for row in stores.records.find(EntryRow)
         },
         "steps": stores.records.count(DispositionRow, ("step", "verdict", "reason")),
         "files": [_plain(row) for row in stores.records.find(FileMetaRow)],
@@ -62,7 +63,7 @@ def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
         },
         "strays": _strays(home / "blobs", keys),
         "archive": _archive(home),
-        "left": {one.name: stores.queue.depth(one).pending for one in every_reader(settings)},
+        "left": {one.name: stores.queue.depth(one).pending for one in readers_of(settings)},
     }
 
 

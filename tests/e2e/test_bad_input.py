@@ -118,29 +118,6 @@ def test_bombs_are_stopped_and_named(tmp_path: Path) -> None:
     assert adds_up(ran.last)
 
 
-def test_a_database_of_an_older_revision_is_brought_up_to_date(tmp_path: Path) -> None:
-    from fonds.stores.records.sql import SqlRecords
-
-    home = tmp_path / "home"
-    assert fonds(home, "ingest", "--json", warc(tmp_path / "a.warc.gz", page(1))).code == 0
-    before = (home / "records.sqlite").read_bytes()
-    assert before.startswith(b"SQLite format 3")
-    with sqlite3.connect(home / "records.sqlite") as connection:
-        newest = connection.execute("SELECT version_num FROM fonds_revision").fetchone()
-        connection.execute("DROP VIEW outcomes")
-        for table in ("inputs", "captures", "dispositions", "stopped"):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("UPDATE fonds_revision SET version_num = '0001'")
-    connection.close()
-    assert newest != ("0001",)
-    ran = fonds(home, "ingest", "--json", tmp_path / "a.warc.gz")
-    assert ran.code == 0, ran.err
-    assert calm(ran)
-    records = SqlRecords(f"sqlite:///{home / 'records.sqlite'}")
-    assert records.migrated == []
-    records.close()
-
-
 def test_a_home_made_by_a_newer_fonds_or_of_something_else_is_refused(tmp_path: Path) -> None:
     home = tmp_path / "home"
     path = warc(tmp_path / "a.warc.gz", page(1))
@@ -182,7 +159,7 @@ def test_a_full_disk_stops_the_work_and_more_room_lets_it_go_on(tmp_path: Path) 
         assert ran.last["pending"] == 0
         found = fonds(small / "home", "audit", "--json").last
         assert found["balanced"], found["missing"]
-        assert found["steps"]["identify"]["in"] == 400
+        assert found["steps"]["library"]["identify"]["in"] == 400
     finally:
         subprocess.run(["umount", "--lazy", str(small)], check=True)
 

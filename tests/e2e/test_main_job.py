@@ -34,8 +34,8 @@ def test_the_sample_ends_with_every_record_accounted_for(home: Path) -> None:
     found = fonds(home, "audit", "--json").last
     assert found["balanced"], found["missing"]
     assert found["missing"] == []
-    assert found["steps"]["extract_pdf"]["in"] > 10
-    assert found["steps"]["parse_story"]["done"] > 30
+    assert found["steps"]["library"]["extract_pdf"]["in"] > 10
+    assert found["steps"]["library"]["parse_story"]["done"] > 30
     status = fonds(home, "status", "--json").last
     assert status["quarantined"].keys() >= {"truncated-record", "broken-pdf", "encrypted-pdf"}
     assert status["dropped"]["duplicate"] >= 2

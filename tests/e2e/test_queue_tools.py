@@ -26,7 +26,7 @@ def _quarantined(home: Path) -> int:
     depths = {
         line["subscription"]: line["depth"] for line in fonds(home, "queue", "list", "--json").lines
     }
-    return int(depths["extract_pdf"]["quarantined"])
+    return int(depths["library.extract_pdf"]["quarantined"])
 
 
 def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
@@ -70,8 +70,8 @@ def test_without_a_yes_nothing_is_thrown_away(filled: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("peek", "nobody"), "there is no address 'nobody'"),
-        (("peek", "extract_pdf-delay"), "comes to extract_pdf-in by itself"),
+        (("peek", "nobody"), "there is no address 'library.nobody'"),
+        (("peek", "extract_pdf-delay"), "comes to library.extract_pdf-in by itself"),
         (("dump", "extract_pdf", "/nowhere/at/all.warc.gz"), "cannot be written"),
         (("load", "/dev/null/x"), "does not exist"),
         (("release", "nobody"), "there is no address"),

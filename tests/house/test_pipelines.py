@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from importlib import import_module
 
 import pytest
 
 from fonds.config import Settings
 from fonds.model.errors import ConfigurationError
-from fonds.model.step import Pipeline
+from fonds.model.step import Output, Pipeline, Stage
 from fonds.pipelines import PIPELINES as FLAVOURS
 from fonds.ports import Stores
-from fonds.runtime.binding import bind, subscriptions
-from fonds.wiring.pipelines import build_step, pipeline_steps
+from fonds.runtime.binding import bind
+from fonds.wiring.backends import pipeline_of
+from fonds.wiring.pipelines import pipeline_steps
 from fonds.wiring.readers import Readers
+from fonds.wiring.steps import build_step
 from house.tree import PACKAGE, modules
 
 USUAL = [make(()) for make in FLAVOURS.values()]
@@ -40,9 +43,7 @@ def test_every_topic_written_is_read(pipeline: Pipeline) -> None:
 
 @each_pipeline
 def test_the_first_stage_reads_the_entry(pipeline: Pipeline) -> None:
-    """The audit counts what entered at the first subscription."""
     assert pipeline.stages[0].reads == pipeline.entry
-    assert pipeline.stages[0].step == subscriptions(pipeline, "x")[0].name
 
 
 @each_pipeline
@@ -58,25 +59,63 @@ def test_a_topic_stands_before_those_who_read_it(pipeline: Pipeline) -> None:
     assert backward == []
 
 
+def emits(stage: Stage) -> tuple[Output, ...]:
+    """What the file of a step says that it may emit."""
+    (path,) = (PACKAGE / "steps").rglob(f"{stage.step}.py")
+    module = import_module(".".join(("fonds", *path.relative_to(PACKAGE).with_suffix("").parts)))
+    found: tuple[Output, ...] = module.EMITS
+    return found
+
+
 @each_pipeline
-def test_a_payload_has_one_topic_at_each_stage(pipeline: Pipeline) -> None:
+def test_whatever_a_step_may_emit_is_written_or_omitted_and_nothing_else(
+    pipeline: Pipeline,
+) -> None:
     for stage in pipeline.stages:
-        payloads = Counter(topic.payload for topic in stage.writes)
-        assert [payload for payload, count in payloads.items() if count > 1] == [], stage.step
+        sent = [*(topic.carries for topic in stage.writes), *stage.omits]
+        for sort in emits(stage):
+            assert any(one.covers(sort) or sort.covers(one) for one in sent), (stage.name, sort)
+        for one in sent:
+            assert any(sort.covers(one) or one.covers(sort) for sort in emits(stage)), one
 
 
 @each_pipeline
-def test_names_of_steps_and_topics_are_unique(pipeline: Pipeline) -> None:
-    steps = Counter(stage.step for stage in pipeline.stages)
-    assert {name for name, count in steps.items() if count > 1} == set()
+def test_a_sort_of_item_has_one_way_at_each_stage(pipeline: Pipeline) -> None:
+    for stage in pipeline.stages:
+        ways = Counter([*(topic.carries for topic in stage.writes), *stage.omits])
+        assert {way for way, count in ways.items() if count > 1} == set(), stage.name
+
+
+@each_pipeline
+def test_a_topic_carries_what_says_what_it_is_about(pipeline: Pipeline) -> None:
+    topics = {topic for stage in pipeline.stages for topic in (stage.reads, *stage.writes)}
+    assert [topic.name for topic in topics if not hasattr(topic.payload, "about")] == []
+
+
+@each_pipeline
+def test_names_of_stages_and_topics_are_unique(pipeline: Pipeline) -> None:
+    names = Counter(stage.name for stage in pipeline.stages)
+    assert {name for name, count in names.items() if count > 1} == set()
     topics = {topic for stage in pipeline.stages for topic in (stage.reads, *stage.writes)}
     assert len({topic.name for topic in topics}) == len(topics)
+    assert "." not in pipeline.name + "".join(names), "a dot parts pipeline and stage"
 
 
 @each_pipeline
 def test_every_stage_has_a_step_in_a_file_of_its_name(pipeline: Pipeline) -> None:
     steps = {path.stem for path in (PACKAGE / "steps").rglob("*.py")}
-    assert {stage.step.partition("-")[0] for stage in pipeline.stages} - steps == set()
+    assert {stage.step for stage in pipeline.stages} - steps == set()
+
+
+def test_a_public_topic_is_the_same_in_every_pipeline() -> None:
+    public = {
+        topic
+        for pipeline in PIPELINES
+        for stage in pipeline.stages
+        for topic in (stage.reads, *stage.writes)
+        if topic.public
+    }
+    assert len({topic.name for topic in public}) == len(public)
 
 
 def test_each_form_of_thumbnail_has_a_topic_of_its_own() -> None:
@@ -87,22 +126,20 @@ def test_each_form_of_thumbnail_has_a_topic_of_its_own() -> None:
         FLAVOURS["library"](("360-jpg",))
 
 
-def test_wiring_has_a_step_for_every_stage_of_the_library() -> None:
+@pytest.mark.parametrize("name", FLAVOURS)
+def test_wiring_has_a_step_for_every_stage(name: str) -> None:
     nothing: object = None
-    stores = Stores(*[nothing] * 6, journal="journal")  # type: ignore[arg-type]
+    stores = Stores(*[nothing] * 7, journal="journal")  # type: ignore[arg-type]
     readers = Readers(**dict.fromkeys(Readers.__dataclass_fields__))  # type: ignore[arg-type]
-    steps = pipeline_steps("library", stores, readers, Settings())
-    library = next(one for one in PIPELINES if one.name == "library")
-    assert [bound.stage.step for bound in bind(library, steps, "x")] == list(steps)
+    settings = Settings(pipeline=name, more_thumbnails="360px-jpg")
+    steps = pipeline_steps(stores, readers, settings)
+    assert [one.stage.name for one in bind(pipeline_of(settings), steps, "x")] == list(steps)
 
 
-def test_a_step_that_asks_for_what_there_is_not_is_refused_by_name() -> None:
-    with pytest.raises(
-        ConfigurationError, match="'persist_thumbnail' asks for \\['blobs', 'records'\\]"
-    ):
-        build_step("persist_thumbnail", {})
+def test_a_step_there_is_not_is_refused_by_name() -> None:
+    nothing: object = None
     with pytest.raises(ConfigurationError, match="there is no step 'count_links'"):
-        build_step("count_links", {})
+        build_step("count_links", nothing, nothing, Settings())  # type: ignore[arg-type]
 
 
 def test_a_step_sees_no_queue_and_no_configuration() -> None:

@@ -99,6 +99,11 @@ def global_options() -> list[click.Option]:
     ]
 
 
+pipeline_option = click.option(
+    "--pipeline", metavar="PIPELINE", help="The pipeline meant [library]; see `fonds pipelines`."
+)
+
+
 def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
     """A command whose function takes the App and its own arguments."""
 

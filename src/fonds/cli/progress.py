@@ -36,9 +36,10 @@ class _Rate(ProgressColumn):
 class Progress:
     """Shows the tally of the inputs entered so far, about once a second and never for long."""
 
-    def __init__(self, records: Records, entered: Entered, *, shown: bool) -> None:
+    def __init__(self, records: Records, entered: Entered, pipeline: str, *, shown: bool) -> None:
         self._records = records
         self._entered = entered
+        self._pipeline = pipeline
         screen = console(stderr=True)
         self._bar = Bar(
             SpinnerColumn(),
@@ -70,7 +71,7 @@ class Progress:
         started = time.monotonic()
         if self._bar.disable or started < self._due:
             return
-        counted = tally(self._records, list(self._entered.input_ids))
+        counted = tally(self._records, list(self._entered.input_ids), self._pipeline)
         took_s = time.monotonic() - started
         self._due = started + max(EVERY_S, took_s / SHARE_MAX)
         refused = sum(counted.dropped.values())

@@ -1,4 +1,4 @@
-"""Works off the main pipeline in this process, until it is empty or a signal says stop."""
+"""Works off a pipeline in this process, until it is empty or a signal says stop."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from fonds.cli.progress import Progress
 from fonds.cli.summary import print_summary
 from fonds.config import Settings
 from fonds.library.accounting import summary, tally
-from fonds.model.rows import OutcomeRow
+from fonds.model.rows import EntryRow
 from fonds.ports import Stores
 from fonds.runtime.intake import Entered, Intake
 from fonds.runtime.threads import WorkerThreads
 
 DELAYED_WAIT_S = 60.0
 LEAVE_OFF_S = 10.0
-PIPELINE = "library"
 SPOOL = "tmp"
 EXIT_INTERRUPTED = 130
 
@@ -43,14 +42,15 @@ def work_off(
     from fonds.wiring.readers import open_readers
 
     recover(stores)
-    started, entered = time.monotonic(), _unfinished(stores)
+    started, entered = time.monotonic(), _unfinished(stores, settings.pipeline)
     readers = open_readers(app.home / SPOOL, settings)
-    threads = make_threads(PIPELINE, stores, readers, settings)
-    intake = make_intake(PIPELINE, stores, settings, threads.stopping)
+    threads = make_threads(stores, readers, settings)
+    intake = make_intake(stores, settings, threads.stopping)
     with _stopped_by_signals(threads.request_stop) as interrupted:
         try:
             threads.start()
-            with Progress(stores.records, entered, shown=not (app.json or app.quiet)) as progress:
+            shown = not (app.json or app.quiet)
+            with Progress(stores.records, entered, settings.pipeline, shown=shown) as progress:
                 _feed(threads, lambda: feed(intake, entered), progress.tick)
                 pending = threads.drain(DELAYED_WAIT_S, progress.tick)
         finally:
@@ -60,7 +60,7 @@ def work_off(
                 stores.archive.finish()
     if (failure := threads.failure()) is not None:
         raise failure
-    counted = tally(stores.records, sorted(entered.input_ids))
+    counted = tally(stores.records, sorted(entered.input_ids), settings.pipeline)
     seconds = time.monotonic() - started
     if app.json:
         echo_json(summary(counted, seconds, entered.known))
@@ -82,24 +82,25 @@ def enter_only(
     from fonds.wiring.pipelines import make_intake
 
     stopped, entered = threading.Event(), Entered()
-    intake = make_intake(PIPELINE, stores, settings, stopped.is_set)
+    intake = make_intake(stores, settings, stopped.is_set)
     with _stopped_by_signals(stopped.set) as interrupted:
         feed(intake, entered)
     close_stores(stores)
     if app.json:
-        told = {"entered": entered.captures, "inputs": len(entered.input_ids)}
+        told = {"entered": entered.entries, "inputs": len(entered.input_ids)}
         echo_json({**told, "known": entered.known})
     else:
         console().print(
-            f"{entered.captures:,} captures entered from {len(entered.input_ids):,} inputs"
+            f"{entered.entries:,} records entered from {len(entered.input_ids):,} inputs"
             f" ({entered.known:,} records were known before). `fonds status` shows how they fare."
         )
     return EXIT_INTERRUPTED if interrupted.is_set() else 0
 
 
-def _unfinished(stores: Stores) -> Entered:
-    """The inputs an earlier run did not bring to an end."""
-    pending = stores.records.count(OutcomeRow, ("input_id",), {"outcome": "pending"})
+def _unfinished(stores: Stores, pipeline: str) -> Entered:
+    """The inputs an earlier run of this pipeline did not bring to an end."""
+    where = {"outcome": "pending", "pipeline": pipeline}
+    pending = stores.records.count(EntryRow, ("input_id",), where)
     return Entered(input_ids={input_id for (input_id,) in pending})
 
 

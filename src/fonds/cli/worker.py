@@ -54,11 +54,12 @@ def _observe(metrics: Metrics, step: str, rows: Sequence[DispositionRow], second
             logging.DEBUG if usual else logging.INFO,
             row.verdict,
             extra={
-                "message_id": row.capture_id,
+                "message_id": row.message_id,
+                "entry_id": row.entry_id,
                 "step": step,
                 "reason": row.reason,
                 "detail": row.detail[:DETAIL_LOGGED_CHARS],
-                "sha1hex": row.sha1hex,
+                "about": row.about,
             },
         )
 
@@ -66,9 +67,8 @@ def _observe(metrics: Metrics, step: str, rows: Sequence[DispositionRow], second
 def serve(
     app: App,
     settings: Settings,
-    pipeline: str,
     *,
-    steps: Collection[str] | None,
+    stages: Collection[str] | None,
     workers: int | None,
     shared: bool,
 ) -> int:
@@ -77,7 +77,7 @@ def serve(
     Stores that are away or full are waited for. Told to stop, the threads finish what they have in
     hand; what takes longer than a few seconds is given back.
     """
-    from fonds.wiring.backends import close_stores, every_reader, recover
+    from fonds.wiring.backends import close_stores, readers_of, recover
     from fonds.wiring.pipelines import make_threads
     from fonds.wiring.readers import open_readers
 
@@ -88,13 +88,12 @@ def serve(
         recover(stores)
         readers = open_readers(app.home / SPOOL, settings)
         metrics = Metrics()
-        metrics.watch(stores.queue, every_reader(settings))
+        metrics.watch(stores.queue, readers_of(settings))
         threads = make_threads(
-            pipeline,
             stores,
             readers,
             settings,
-            steps=steps,
+            stages=stages,
             workers=workers,
             patient=True,
             observe=partial(_observe, metrics),
@@ -124,7 +123,7 @@ def _run(threads: WorkerThreads) -> bool:
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         threads.start()
-        logger.info("at work", extra={"steps": [one.stage.step for one in threads.stages]})
+        logger.info("at work", extra={"steps": [one.stage.name for one in threads.stages]})
         while not threads.wait(LOOK_EVERY_S):
             pass
         return threads.stop()

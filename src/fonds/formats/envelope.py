@@ -1,4 +1,4 @@
-"""Payloads as messages: versioned JSON, never pickle; thumbnails travel as raw bytes.
+"""Payloads as the bodies of messages: bare JSON, never pickle; thumbnails travel as raw bytes.
 
 Source: DESIGN "Story" and "Topics"; field names of seeds 003 and 004.
 """
@@ -12,7 +12,7 @@ import msgspec
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
-from fonds.model.pdf import Thumbnail
+from fonds.model.pdf import PAGE0_FORM, Thumbnail
 from fonds.model.story import (
     ContentMetadata,
     HttpMetadata,
@@ -22,7 +22,6 @@ from fonds.model.story import (
     Story,
 )
 
-ENVELOPE_VERSION = 1
 T = TypeVar("T")
 
 _SUB_OBJECTS: dict[str, type[Any]] = {
@@ -35,31 +34,23 @@ _SUB_OBJECTS: dict[str, type[Any]] = {
 
 
 def encode(payload: object) -> bytes:
-    """The body of a message: `{"v": 1, "payload": {…}}` in JSON, or the raw bytes of a thumbnail."""
+    """The body of a message: the payload's fields as a JSON object, or the raw bytes of a thumbnail."""
     if isinstance(payload, Thumbnail):
         return payload.image
-    return msgspec.json.encode({"v": ENVELOPE_VERSION, "payload": payload})
+    return msgspec.json.encode(payload)
 
 
-def decode(body: bytes, kind: type[T], key: str) -> T:
-    """The payload of a message. Raises DamagedInputError when it is not one of this kind and version."""
+def decode(body: bytes, kind: type[T], key: str, tag: str | None = None) -> T:
+    """The payload of a message; `tag` is that of its topic.
+
+    Raises DamagedInputError when it is not one of this kind.
+    """
     if issubclass(kind, Thumbnail):
-        return kind(sha1hex=key, image=body)
+        return kind(sha1hex=key, form=tag or PAGE0_FORM, image=body)
     try:
-        envelope = msgspec.json.decode(body, type=_Envelope)
-        if envelope.v != ENVELOPE_VERSION:
-            raise DamagedInputError(
-                Reason.INTERNAL_ERROR,
-                f"message of version {envelope.v}, this is {ENVELOPE_VERSION}",
-            )
-        return msgspec.json.decode(envelope.payload, type=kind)
+        return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedInputError(Reason.INTERNAL_ERROR, f"not a {kind.__name__}: {error}") from error
-
-
-class _Envelope(msgspec.Struct):
-    v: int
-    payload: msgspec.Raw
 
 
 def story_to_json(story: Story, *, html: bool = False) -> dict[str, Any]:

@@ -1,21 +1,24 @@
-"""What became of everything that entered, counted from the records store."""
+"""What became of everything that entered: read from the ledger's counts, never counted anew."""
 
 from __future__ import annotations
 
-import heapq
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from fonds.model.disposition import Reason, Weight
-from fonds.model.rows import DispositionRow, FileMetaRow, InputRow, OutcomeRow
-from fonds.ports import Records
+from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, TallyRow
+from fonds.ports import Prefix, Records
 
 INPUTS_A_QUERY = 500
 INPUTS_SHOWN = 50
+INPUTS_LOOKED = 1_000
+MERGED_MAX = 2_000
+"""So many rows of each group are merged; a page beyond is sorted by the database, however long it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,138 +48,232 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Messages quarantined at one step for one reason; `sample` is one of them."""
+    """Entries of a pipeline quarantined at one step for one reason; `sample` is one of them."""
 
+    pipeline: str
     step: str
     reason: Reason
     count: int
-    sample: OutcomeRow | None
+    sample: EntryRow | None
 
 
-def tally(records: Records, input_ids: Sequence[str] | None = None) -> Tally:
-    """The tally of all inputs, or of some; what sources counted and did not emit is `dropped`."""
-    outcomes: Counter[tuple[str, str | None]] = Counter()
+def tally(
+    records: Records, input_ids: Sequence[str] | None = None, pipeline: str | None = None
+) -> Tally:
+    """The tally of everything, or of some inputs, in one pipeline or (None) in all.
+
+    What sources counted and did not emit is `dropped`.
+    """
+    of = _of(pipeline)
+    ended, counted = (
+        _of_all(records, of) if input_ids is None else _of_inputs(records, input_ids, of)
+    )
+    dropped = counted + Counter(
+        {reason: n for (outcome, reason), n in ended.items() if outcome == "dropped" and reason}
+    )
+    quarantined = Counter(
+        {reason: n for (outcome, reason), n in ended.items() if outcome == "quarantined" and reason}
+    )
+    return Tally(
+        received=ended.total() + counted.total(),
+        done=sum(n for (outcome, _), n in ended.items() if outcome == "done"),
+        dropped=dict(sorted((+dropped).items())),
+        quarantined=dict(sorted((+quarantined).items())),
+        pending=sum(n for (outcome, _), n in ended.items() if outcome == "pending"),
+    )
+
+
+def _of_all(
+    records: Records, of: Mapping[str, object]
+) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+    ended: Counter[tuple[str, str]] = Counter()
     counted: Counter[str] = Counter()
-    for where in _scopes(input_ids):
+    for row in _tallies(records, EntryRow, **of):
+        ended[row.first, row.second] += row.count
+    for row in _tallies(records, InputRow, **of):
+        counted[row.first] += row.count
+    return ended, counted
+
+
+def _tallies(records: Records, kind: type[Any], **where: object) -> Iterator[TallyRow]:
+    return records.find(TallyRow, {"counted": kind.TABLE, **where})
+
+
+def _of_inputs(
+    records: Records, input_ids: Sequence[str], of: Mapping[str, object]
+) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+    ended: Counter[tuple[str, str]] = Counter()
+    counted: Counter[str] = Counter()
+    for start in range(0, len(input_ids), INPUTS_A_QUERY):
+        where = {"input_id": list(input_ids[start : start + INPUTS_A_QUERY]), **of}
         for (outcome, reason), count in records.count(
-            OutcomeRow, ("outcome", "reason"), where
+            EntryRow, ("outcome", "reason"), where
         ).items():
-            outcomes[outcome, reason] += count
+            ended[outcome, reason or ""] += count
         for row in records.find(InputRow, where):
             counted.update(row.tally)
-    dropped = counted + Counter(
-        {reason: n for (outcome, reason), n in outcomes.items() if outcome == "dropped" and reason}
-    )
-    quarantined = {
-        reason: n
-        for (outcome, reason), n in outcomes.items()
-        if outcome == "quarantined" and reason
-    }
-    return Tally(
-        received=sum(outcomes.values()) + counted.total(),
-        done=sum(n for (outcome, _), n in outcomes.items() if outcome == "done"),
-        dropped=dict(sorted(dropped.items())),
-        quarantined=dict(sorted(quarantined.items())),
-        pending=sum(n for (outcome, _), n in outcomes.items() if outcome == "pending"),
-    )
-
-
-def _scopes(input_ids: Sequence[str] | None) -> Iterator[Mapping[str, object] | None]:
-    if input_ids is None:
-        yield None
-        return
-    for start in range(0, len(input_ids), INPUTS_A_QUERY):
-        yield {"input_id": list(input_ids[start : start + INPUTS_A_QUERY])}
+    return ended, counted
 
 
 def files_by_type(records: Records) -> list[tuple[str, int]]:
     """How many distinct files were kept of each type, the most frequent first."""
-    counts = records.count(FileMetaRow, ("mimetype",))
-    return sorted(((key[0], n) for key, n in counts.items()), key=lambda pair: (-pair[1], pair[0]))
+    counts = [(row.first, row.count) for row in _tallies(records, FileMetaRow) if row.count]
+    return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
 
 
-def failure_groups(records: Records) -> list[FailureGroup]:
-    """The quarantined messages by step and reason, the largest group first."""
-    counts = records.count(OutcomeRow, ("step", "reason"), {"outcome": "quarantined"})
+def failure_groups(records: Records, pipeline: str | None = None) -> list[FailureGroup]:
+    """The quarantined entries by pipeline, step and reason, the largest group first."""
+    rows = [
+        row
+        for row in _tallies(records, EntryRow, first="quarantined", **_of(pipeline))
+        if row.count
+    ]
     groups = []
-    for (step, reason), count in sorted(counts.items(), key=lambda item: -item[1]):
-        where = {"outcome": "quarantined", "step": step, "reason": reason}
-        sample = next(records.find(OutcomeRow, where, count_max=1), None)
-        groups.append(FailureGroup(step, Reason(reason), count, sample))
+    for row in sorted(rows, key=lambda row: (-row.count, row.pipeline, row.third, row.second)):
+        where = {"outcome": "quarantined", "reason": row.second, "step": row.third}
+        found = outcomes(records, {**where, "pipeline": row.pipeline}, count_max=1)
+        sample = next(iter(found), None)
+        groups.append(FailureGroup(row.pipeline, row.third, Reason(row.second), row.count, sample))
     return groups
+
+
+def _of(pipeline: str | None) -> dict[str, object]:
+    return {} if pipeline is None else {"pipeline": pipeline}
+
+
+_TALLIED = {"outcome": "first", "reason": "second", "step": "third", "pipeline": "pipeline"}
+"""The columns entries are counted by, and where their values stand in a tally."""
+
+
+def count_outcomes(records: Records, where: Mapping[str, object]) -> int:
+    """How many entries have these values of `outcome`, `reason`, `step` and `pipeline`, by the counts.
+
+    What is pending has no reason and no step yet. Other columns are counted row by row.
+    """
+    if not where.keys() <= _TALLIED.keys():
+        return records.count(EntryRow, (), where)[()]
+    return sum(row.count for row in _counts_of(records, where))
+
+
+def _counts_of(records: Records, where: Mapping[str, object]) -> Iterator[TallyRow]:
+    return _tallies(records, EntryRow, **{_TALLIED[name]: value for name, value in where.items()})
 
 
 def outcomes(
     records: Records, where: Mapping[str, object], *, offset: int = 0, count_max: int = 50
-) -> list[OutcomeRow]:
-    """One page of the captures with these columns, newest first: the rows behind any number shown."""
-    return list(
-        records.find(
-            OutcomeRow,
-            where,
-            order=("-settled_at", "capture_id"),
-            offset=offset,
-            count_max=count_max,
-        )
-    )
+) -> list[EntryRow]:
+    """One page of the entries with these columns, newest first: the rows behind any number shown."""
+    groups = _groups(records, where) if where.keys() <= _TALLIED.keys() else [where]
+    if not groups:
+        return []
+    needed = offset + count_max
+    if len(groups) == 1 or needed > MERGED_MAX:
+        # What is pending has a step already, by the heaviest of its endings; it was not asked for by that.
+        verdicts = {"outcome": sorted({str(one.get("outcome")) for one in groups})}
+        one = groups[0] if len(groups) == 1 else {**where, **verdicts}
+        found = records.find(EntryRow, one, order=_NEWEST, offset=offset, count_max=count_max)
+        return list(found)
+    # In one group the index gives the rows in their order; over several everything would be sorted.
+    some = [records.find(EntryRow, one, order=_NEWEST, count_max=needed) for one in groups]
+    return sorted(chain.from_iterable(some), key=_newest)[offset:needed]
+
+
+def _groups(records: Records, where: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """The groups of entries that have these values, each by columns that are an index."""
+    by_reason = not where.keys().isdisjoint({"reason", "step"})
+    groups: dict[tuple[str, ...], Mapping[str, object]] = {}
+    for row in _counts_of(records, where):
+        group: dict[str, object] = {"pipeline": row.pipeline, "outcome": row.first}
+        if by_reason:
+            group |= {"reason": row.second or None, "step": row.third or None}
+        if row.count:
+            groups[tuple(map(str, group.values()))] = group
+    return list(groups.values())
+
+
+_NEWEST = ("-settled_at", "entry_id")
+
+
+def _newest(row: EntryRow) -> tuple[float, str, str]:
+    """The order of `_NEWEST`; what was never settled comes last."""
+    at = row.settled_at
+    return (-at.timestamp() if at else math.inf, row.entry_id, row.pipeline)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What sources counted and did not keep one by one; `inputs` are those with the most, at most 50."""
+class Uncaptured:
+    """What sources counted and did not keep one by one.
+
+    `inputs` are those with the most, at most 50, out of `inputs_count`; only the thousand inputs with the
+    largest tallies are looked at, so that `inputs_count` is at most that.
+    """
 
     total: int = 0
     inputs_count: int = 0
     inputs: Sequence[tuple[InputRow, int]] = ()
 
 
-def counted(records: Records, reasons: Collection[str] | None = None) -> Counted:
+def uncaptured(
+    records: Records, reasons: Collection[str] | None = None, pipeline: str | None = None
+) -> Uncaptured:
     """The tallies of all inputs, for some reasons or (None) for all."""
-    total = inputs_count = 0
-    largest: list[tuple[int, int, InputRow]] = []
-    for position, row in enumerate(records.find(InputRow)):
+    if reasons is not None and not reasons:
+        return Uncaptured()
+    chosen = {} if reasons is None else {"first": list(reasons)}
+    total = sum(row.count for row in _tallies(records, InputRow, **chosen, **_of(pipeline)))
+    if not total:
+        return Uncaptured()
+    found = []
+    order = ("-tally_count", "input_id")
+    for row in records.find(InputRow, _of(pipeline), order=order, count_max=INPUTS_LOOKED):
+        if row.tally_count == 0:
+            break
         count = sum(n for name, n in row.tally.items() if reasons is None or name in reasons)
-        if not count:
-            continue
-        total += count
-        inputs_count += 1
-        heapq.heappush(largest, (count, -position, row))
-        if len(largest) > INPUTS_SHOWN:
-            heapq.heappop(largest)
-    shown = sorted(largest, key=lambda one: one[:2], reverse=True)
-    return Counted(total, inputs_count, [(row, count) for count, _, row in shown])
+        if count:
+            found.append((row, count))
+    largest = sorted(found, key=lambda one: -one[1])[:INPUTS_SHOWN]
+    return Uncaptured(total, len(found), largest)
 
 
 def broken_inputs(records: Records, count_max: int = INPUTS_SHOWN) -> list[InputRow]:
     """Inputs whose reading ended early, in order of their ids, `count_max` of them at most."""
-    return list(islice((row for row in records.find(InputRow) if row.error), count_max))
+    return list(islice(records.find(InputRow, {"error": Prefix("")}), count_max))
 
 
-def history(records: Records, sha1hex: str) -> list[DispositionRow]:
-    """Every disposition of every message about one file, oldest first."""
-    rows = records.find(DispositionRow, {"sha1hex": sha1hex}, order=("settled_at", "step"))
+def history(records: Records, about: str) -> list[DispositionRow]:
+    """Every disposition of every message about one thing, oldest first."""
+    rows = records.find(DispositionRow, {"about": about}, order=("promised_at", "step"))
     return list(rows)
 
 
-def step_counts(records: Records) -> dict[str, dict[str, int]]:
-    """For each step how many messages ended in which verdict."""
+def step_counts(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
+    """For each step of a pipeline how many messages ended in which verdict, the open ones included."""
     table: dict[str, dict[str, int]] = {}
-    for (step, verdict), count in records.count(DispositionRow, ("step", "verdict")).items():
-        table.setdefault(step, {})[verdict] = count
+    for row in _tallies(records, DispositionRow, pipeline=pipeline):
+        if row.count:
+            table.setdefault(row.first, {})[row.second] = row.count
     return table
 
 
-def summary(counted: Tally, seconds: float, known: int) -> dict[str, Any]:
-    """The object `fonds ingest --json` ends with; `known` counts what earlier runs had settled."""
+def pipelines_used(records: Records) -> list[str]:
+    """The pipelines anything ever entered, by name."""
+    return sorted({row.pipeline for row in _tallies(records, EntryRow)})
+
+
+def account(counted: Tally) -> dict[str, Any]:
+    """The tally as `--json` tells it: in = done + dropped + quarantined + pending."""
     return {
         "in": counted.received,
         "done": counted.done,
         "dropped": dict(counted.dropped),
         "quarantined": dict(counted.quarantined),
         "pending": counted.pending,
-        "seconds": round(seconds, 3),
-        "known": known,
     }
+
+
+def summary(counted: Tally, seconds: float, known: int) -> dict[str, Any]:
+    """The object `fonds ingest --json` ends with; `known` counts what earlier runs had settled."""
+    return {**account(counted), "seconds": round(seconds, 3), "known": known}
 
 
 def newest_input(records: Records) -> datetime | None:

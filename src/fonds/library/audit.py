@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any, TypeVar
 
 from fonds.formats.documents import INDEXED
@@ -15,15 +15,16 @@ from fonds.model.disposition import Verdict
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.message import Depth, Subscription
 from fonds.model.rows import (
-    CaptureRow,
     CdxRow,
     DispositionRow,
+    EntryRow,
     FileMetaRow,
     InputRow,
     PdfMetaRow,
     StoryMetaRow,
 )
 from fonds.ports import Records, Stores
+from fonds.runtime.binding import stage_of
 
 MISSING_MAX = 100
 NAMED_MAX = 5
@@ -55,9 +56,12 @@ class StepAccount:
 
 @dataclass(slots=True)
 class Audit:
-    """What the audit found; `missing` names up to a hundred faults, `missing_count` counts all."""
+    """What the audit found: the steps of each pipeline, and its faults.
 
-    steps: dict[str, StepAccount] = field(default_factory=dict)
+    `missing` names up to a hundred of them, `missing_count` counts all.
+    """
+
+    steps: dict[str, dict[str, StepAccount]] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     missing_count: int = 0
 
@@ -73,8 +77,8 @@ class Audit:
             self.missing.append(what)
 
 
-def audit(stores: Stores, subscriptions: Sequence[Subscription]) -> Audit:
-    """Check the accounts of all steps, then what the stores hold. The first subscription is the entry.
+def audit(stores: Stores, pipelines: Mapping[str, Sequence[Subscription]]) -> Audit:
+    """Check the books of these pipelines, then what the stores hold; each comes with its subscriptions.
 
     Streams every row once; safe beside running workers, whose messages in hand count as pending.
     """
@@ -82,16 +86,28 @@ def audit(stores: Stores, subscriptions: Sequence[Subscription]) -> Audit:
     # A message promised before `began` and unsettled after it was in the queue when that was counted;
     # of what is promised later nothing is known yet.
     began = datetime.now(UTC)
-    depths = {one.name: stores.queue.depth(one) for one in subscriptions}
-    entering = _inputs(stores.records, found)
-    _accounts(stores.records, [one.name for one in subscriptions], depths, entering, began, found)
+    depths = {
+        (name, stage_of(one)[1]): stores.queue.depth(one)
+        for name, readers in pipelines.items()
+        for one in readers
+    }
+    entering = _inputs(stores.records, list(pipelines), found)
+    accounts = _accounts(stores.records, pipelines, began)
+    for (pipeline, step), account in accounts.items():
+        spare = entering.pop(pipeline, 0)
+        _settle(pipeline, step, account, depths.get((pipeline, step), _NO_DEPTH), spare, found)
+    for difference in stores.ledger.recount():
+        found.miss(difference)
     _derivatives(stores, began, found)
     return found
 
 
+_NO_DEPTH = Depth(0, 0, 0, 0)
+
+
 @dataclass(slots=True)
-class _Ledger:
-    """The account of one step while rows are counted; `owed` are unsettled and should be in the queue.
+class _Account:
+    """One step while rows are counted; `owed` are unsettled and should be in the queue.
 
     `apart` counts what went into quarantine before the audit began.
     """
@@ -102,100 +118,78 @@ class _Ledger:
     owed_ids: list[str] = field(default_factory=list)
     apart: int = 0
 
-    def end(self, row: DispositionRow, began: datetime) -> None:
-        """Count a message that is settled."""
-        self.ended[row.verdict] += 1
-        if row.verdict == Verdict.QUARANTINED and row.settled_at <= began:
-            self.apart += 1
+    def note(self, row: DispositionRow, began: datetime) -> None:
+        """Count one message."""
+        self.received += 1
+        if not row.is_open:
+            self.ended[row.verdict] += 1
+            self.apart += row.verdict == Verdict.QUARANTINED and _since(row) <= began
+        elif _since(row) <= began:
+            self.owed += 1
+            if len(self.owed_ids) < NAMED_MAX:
+                self.owed_ids.append(row.message_id)
 
-    def owe(self, capture_id: str) -> None:
-        """Count a message that must be in the queue."""
-        self.owed += 1
-        if len(self.owed_ids) < NAMED_MAX:
-            self.owed_ids.append(capture_id)
+
+def _since(row: DispositionRow) -> datetime:
+    return row.settled_at or row.promised_at
 
 
 def _accounts(
-    records: Records,
-    names: Sequence[str],
-    depths: Mapping[str, Depth],
-    entering: int,
-    began: datetime,
-    found: Audit,
+    records: Records, pipelines: Mapping[str, Sequence[Subscription]], began: datetime
+) -> dict[tuple[str, str], _Account]:
+    """Every step of these pipelines, in their order, and whatever else stands on their books."""
+    accounts = {
+        (name, stage_of(one)[1]): _Account()
+        for name, readers in pipelines.items()
+        for one in readers
+    }
+    for row in records.find(DispositionRow, {"pipeline": list(pipelines)}):
+        accounts.setdefault((row.pipeline, row.step), _Account()).note(row, began)
+    return accounts
+
+
+def _settle(
+    pipeline: str, step: str, account: _Account, depth: Depth, entering: int, found: Audit
 ) -> None:
-    ledgers = {name: _Ledger() for name in names}
-    for capture, rows in _merged(records.find(CaptureRow), records.find(DispositionRow)):
-        settled = {row.step: row for row in rows if row.verdict != Verdict.RETRIED}
-        promised = {names[0]: capture.entered_at}
-        for row in settled.values():
-            for name in row.emitted:
-                promised[name] = min(row.settled_at, promised.get(name, row.settled_at))
-        for name, since in promised.items():
-            ledger = ledgers.setdefault(name, _Ledger())
-            ledger.received += 1
-            if name in settled:
-                ledger.end(settled[name], began)
-            elif since <= began:
-                ledger.owe(capture.capture_id)
-    for name in names:
-        spare = entering if name == names[0] else 0
-        _account(name, ledgers[name], depths[name], spare, found)
-
-
-def _account(name: str, ledger: _Ledger, depth: Depth, entering: int, found: Audit) -> None:
-    lost = max(0, ledger.owed - depth.pending - entering)
+    lost = max(0, account.owed - depth.pending - entering)
+    name = f"{pipeline}.{step}"
     if lost:
-        among = ", ".join(ledger.owed_ids)
+        among = ", ".join(account.owed_ids)
         found.miss(
-            f"{name}: {lost} of {ledger.owed} unsettled messages are in no queue (among {among})",
+            f"{name}: {lost} of {account.owed} unsettled messages are in no queue (among {among})",
             lost,
         )
-    short = ledger.apart - depth.quarantined
+    short = account.apart - depth.quarantined
     if short > 0:
         found.miss(f"{name}: {short} quarantined messages are not in quarantine", short)
-    ended = ledger.ended
-    found.steps[name] = StepAccount(
-        received=ledger.received,
+    ended = account.ended
+    found.steps.setdefault(pipeline, {})[step] = StepAccount(
+        received=account.received,
         done=ended[Verdict.DONE],
         dropped=ended[Verdict.DROPPED],
         quarantined=ended[Verdict.QUARANTINED],
-        pending=ledger.received - ended.total() - lost,
+        pending=account.received - ended.total() - lost,
         missing=lost,
     )
 
 
-def _merged(
-    captures: Iterator[CaptureRow], rows: Iterator[DispositionRow]
-) -> Iterator[tuple[CaptureRow, list[DispositionRow]]]:
-    """Every capture with its dispositions; both come in the order of the capture's id."""
-    grouped = groupby(rows, key=lambda row: row.capture_id)
-    group = next(grouped, None)
-    for capture in captures:
-        while group is not None and group[0] < capture.capture_id:
-            group = next(grouped, None)
-        if group is not None and group[0] == capture.capture_id:
-            yield capture, list(group[1])
-            group = next(grouped, None)
-        else:
-            yield capture, []
+def _inputs(records: Records, pipelines: Sequence[str], found: Audit) -> dict[str, int]:
+    """How many entries of each pipeline are on the books and may have no message yet.
 
-
-def _inputs(records: Records, found: Audit) -> int:
-    """How many captures are on the books and may have no message yet, because reading is not finished.
-
-    The intake writes captures down, then sends them, then moves its mark: stopped in between, it
-    sends them when it goes on.
+    The intake writes entries down, then sends them, then moves its mark: stopped in between, it sends
+    them when it goes on.
     """
-    entered = records.count(CaptureRow, ("input_id",))
-    entering = sum(entered.values())
-    for row in records.find(InputRow):
-        count = entered.get((row.input_id,), 0)
-        entering -= count if row.finished else min(count, row.captures)
-        if row.finished and count != row.captures:
-            found.miss(
-                f"{row.path}: {row.captures} captures were read and {count} are on the books"
-            )
-    return entering
+    where = {"pipeline": list(pipelines)}
+    counts = records.count(EntryRow, ("pipeline", "input_id"), where)
+    entering: Counter[str] = Counter()
+    for (pipeline, input_id), count in counts.items():
+        entering[pipeline] += count if input_id else 0
+    for row in records.find(InputRow, where):
+        count = counts.get((row.pipeline, row.input_id), 0)
+        entering[row.pipeline] -= count if row.finished else min(count, row.entries)
+        if row.finished and count != row.entries:
+            found.miss(f"{row.path}: {row.entries} entries were read and {count} are on the books")
+    return dict(entering)
 
 
 def _derivatives(stores: Stores, began: datetime, found: Audit) -> None:
@@ -230,20 +224,31 @@ def _described(stores: Stores, sha1hexes: Sequence[str], found: Audit) -> None:
     rows = {row.sha1hex for row in stores.records.get(FileMetaRow, sha1hexes)}
     cells = stores.table.get(stores.journal, [bytes.fromhex(key) for key in sha1hexes], [FILE_SIZE])
     placed = {row.sha1hex for row in stores.records.find(CdxRow, {"sha1hex": list(sha1hexes)})}
-    settled = not any(account.pending for account in found.steps.values())
+    archiving = [name for name, steps in found.steps.items() if "archive_body" in steps]
+    settled = archiving and not any(
+        account.pending for steps in found.steps.values() for account in steps.values()
+    )
     for key in sha1hexes:
         if key not in rows:
             found.miss(f"file {key} has no row in file_meta")
         if bytes.fromhex(key) not in cells:
             found.miss(f"file {key} has no row in the table {stores.journal}")
-        if settled and key not in placed and not _set_apart(stores.records, key):
+        if settled and key not in placed and _to_archive(stores.records, key, archiving):
             found.miss(f"file {key} lies in no WARC")
 
 
-def _set_apart(records: Records, sha1hex: str) -> bool:
-    """Whether a message about the file is quarantined, so that its absence elsewhere is accounted for."""
-    where = {"sha1hex": sha1hex, "verdict": str(Verdict.QUARANTINED)}
-    return next(records.find(DispositionRow, where, count_max=1), None) is not None
+def _to_archive(records: Records, sha1hex: str, archiving: Sequence[str]) -> bool:
+    """Whether the file should lie in a WARC: it came into a pipeline that archives, as far as the books say,
+    and no message about it is quarantined, which would account for its absence."""
+    if _noted(records, sha1hex, verdict=str(Verdict.QUARANTINED)):
+        return False
+    return _noted(records, sha1hex, pipeline=list(archiving)) or not _noted(records, sha1hex)
+
+
+def _noted(records: Records, sha1hex: str, **where: object) -> bool:
+    """Whether there is such a disposition of a message about the file."""
+    rows = records.find(DispositionRow, {"about": sha1hex, **where}, count_max=1)
+    return next(rows, None) is not None
 
 
 def _chunks(rows: Iterator[T], size: int) -> Iterator[list[T]]:
@@ -257,5 +262,8 @@ def as_json(found: Audit) -> dict[str, Any]:
         "balanced": found.balanced,
         "missing": found.missing,
         "missing_count": found.missing_count,
-        "steps": {name: account.as_json() for name, account in found.steps.items()},
+        "steps": {
+            pipeline: {name: account.as_json() for name, account in steps.items()}
+            for pipeline, steps in found.steps.items()
+        },
     }

@@ -18,22 +18,23 @@ from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Verdict
 from fonds.model.errors import PermanentError
 from fonds.model.file import FileMeta, Unextracted
-from fonds.model.message import Message, Subscription
+from fonds.model.message import ENTRY, PIPELINE, Message, Subscription
 from fonds.model.pdf import PdfStatus, StatusClass
 from fonds.model.rows import (
-    CaptureRow,
     CdxRow,
     DispositionRow,
+    EntryRow,
     FileMetaRow,
     InputRow,
     PdfMetaRow,
 )
-from fonds.ports import Queue, Records, Table
-from fonds.runtime.quarantine import BATCH_MAX, put_back
+from fonds.ports import Ledger, Queue, Records, Table
+from fonds.runtime.binding import stage_of
+from fonds.runtime.packing import RUN
+from fonds.runtime.quarantine import BATCH_MAX, ended_by_hand, put_back
 
 PDF_MIME, REVISIT_MIME = "application/pdf", "warc/revisit"
 AGAIN = frozenset({StatusClass.LIMIT, StatusClass.TRANSIENT, StatusClass.INTERNAL})
-ENDED = frozenset({str(Verdict.DONE), str(Verdict.DROPPED), str(Verdict.RETRIED)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ class CatchUp:
 
     queue: Queue
     records: Records
+    ledger: Ledger
     table: Table
     journal: str
     reader: Subscription
@@ -103,7 +105,7 @@ class CatchUp:
     clock: Callable[[], datetime]
     room: Callable[[], bool]
 
-    def run(self, tick: Callable[[Sent, Sequence[CaptureRow]], None]) -> Sent:
+    def run(self, tick: Callable[[Sent, Sequence[EntryRow]], None]) -> Sent:
         """Send all that is wanted, unless `room` says to stop; `tick` is told of each batch."""
         sent = Sent()
         after = self.clock() if self.wanted.again else None
@@ -119,11 +121,11 @@ class CatchUp:
         self,
         after: datetime | None,
         sent: Sent,
-        tick: Callable[[Sent, Sequence[CaptureRow]], None],
+        tick: Callable[[Sent, Sequence[EntryRow]], None],
     ) -> set[str]:
         """Messages set apart are taken from there, so that none is left of a file that was read.
 
-        Returns the ids of their captures.
+        Returns the SHA-1s of their files.
         """
         left, freed = [], set[str]()
         while deliveries := self.queue.receive(self.reader.quarantine, BATCH_MAX, 0.0):
@@ -132,44 +134,86 @@ class CatchUp:
             kept = {one.message.id for one in chosen}
             left += [one for one in deliveries if one.message.id not in kept]
             again = [replace(one, message=_dated(one.message, after)) for one in chosen]
-            put_back(self.queue, self.records, self.reader, again, self.clock())
+            put_back(self.queue, self.ledger, self.reader, again, self.clock())
             sent.sent += len(chosen)
-            freed |= kept
-            tick(sent, self.records.get(CaptureRow, [one.message.id for one in chosen]))
+            freed |= {one.message.about for one in chosen}
+            entries = [one.message.entry for one in chosen]
+            tick(sent, list(self.records.find(EntryRow, {"entry_id": entries})))
         self.queue.release(left)
         return freed
 
     def _send(
         self, files: Sequence[FileMetaRow], after: datetime | None, freed: set[str], sent: Sent
-    ) -> Sequence[CaptureRow]:
+    ) -> Sequence[EntryRow]:
         known = self._pdf_rows([file.sha1hex for file in files])
-        fresh = [file for file in files if file.capture_id not in freed]
+        fresh = [file for file in files if file.sha1hex not in freed]
         chosen = [file for file in fresh if self.wanted(known.get(file.sha1hex))]
         sent.seen += len(files)
-        keys = [(file.capture_id, self.reader.name) for file in chosen]
-        ended = {row.capture_id: row for row in self.records.get(DispositionRow, keys)}
-        ready = [file for file in chosen if _is_over(ended.get(file.capture_id))]
+        last = self._last([file.sha1hex for file in chosen])
+        ready = [file for file in chosen if _is_over(last.get(file.sha1hex))]
         sent.on_their_way += len(chosen) - len(ready)
-        captures = {
-            row.capture_id: row
-            for row in self.records.get(CaptureRow, [file.capture_id for file in ready])
-        }
+        captures = self._captures(ready)
         work = list(self._work(ready, captures, after))
         sent.lost += len(ready) - len(work)
         sent.sent += len(work)
-        now = self.clock()
-        begun = [ended[one.capture.id] for one in work if one.capture.id in ended]
-        self.records.put([_begun_again(row, now) for row in begun])
-        self.queue.put(
-            self.reader.incoming,
-            [Message(one.capture.id, encode(one), one.file.sha1) for one in work],
-        )
+        self._enter(work, last, captures)
         return [captures[one.capture.id] for one in work]
+
+    def _last(self, sha1hexes: Sequence[str]) -> dict[str, DispositionRow]:
+        """How the last extraction of each file ended, in this pipeline."""
+        pipeline, step = stage_of(self.reader)
+        where = {"about": list(sha1hexes), "pipeline": pipeline, "step": step}
+        rows = self.records.find(DispositionRow, where) if sha1hexes else iter(())
+        last: dict[str, DispositionRow] = {}
+        for row in rows:
+            before = last.get(row.about or "")
+            if before is None or (row.is_open, row.promised_at) >= (
+                before.is_open,
+                before.promised_at,
+            ):
+                last[row.about or ""] = row
+        return last
+
+    def _captures(self, files: Sequence[FileMetaRow]) -> dict[str, EntryRow]:
+        """The captures that brought these files, whichever pipeline they came into."""
+        wanted = {"entry_id": [file.capture_id for file in files]}
+        return {row.entry_id: row for row in self.records.find(EntryRow, wanted)} if files else {}
+
+    def _enter(
+        self,
+        work: Sequence[Unextracted],
+        last: Mapping[str, DispositionRow],
+        captures: Mapping[str, EntryRow],
+    ) -> None:
+        """On the books first: what was extracted before is open again, the rest is promised anew."""
+        now = self.clock()
+        pipeline, _ = stage_of(self.reader)
+        fresh = [captures[one.capture.id] for one in work if one.file.sha1 not in last]
+        self.ledger.enter([], [_entered_again(row, pipeline, now) for row in fresh], ())
+        rows, messages = [], []
+        for one in work:
+            message = self._message(one, last.get(one.file.sha1))
+            before = last.get(one.file.sha1)
+            detail = f"to be extracted again; before: {before.verdict}" if before else ""
+            rows.append(ended_by_hand(message, self.reader, Verdict.RETRIED, None, detail, now))
+            messages.append(message)
+        self.ledger.write(rows)
+        self.queue.put(self.reader.incoming, messages)
+
+    def _message(self, work: Unextracted, before: DispositionRow | None) -> Message:
+        """The message as it was, if there was one; what is made of it this time has ids of its own."""
+        pipeline, step = stage_of(self.reader)
+        entry = before.entry_id if before else work.capture.id
+        name = before.message_id if before else f"{entry}.{step}"
+        headers = {PIPELINE: pipeline, RUN: f"{self.clock():%Y%m%d%H%M%S}"}
+        if name != entry:
+            headers[ENTRY] = entry
+        return Message(name, encode(work), work.file.sha1, headers=headers)
 
     def _work(
         self,
         files: Sequence[FileMetaRow],
-        captures: Mapping[str, CaptureRow],
+        captures: Mapping[str, EntryRow],
         after: datetime | None,
     ) -> Iterator[Unextracted]:
         places = self._places(files, captures)
@@ -183,11 +227,11 @@ class CatchUp:
             yield Unextracted(_capture(row, place), meta, after)
 
     def _places(
-        self, files: Sequence[FileMetaRow], captures: Mapping[str, CaptureRow]
+        self, files: Sequence[FileMetaRow], captures: Mapping[str, EntryRow]
     ) -> dict[str, Place]:
         """Where each file's bytes lie: in a WARC, else where its first capture found them."""
-        ids = {row.input_id for row in captures.values()}
-        inputs = {row.input_id: row for row in self.records.get(InputRow, sorted(ids))}
+        ids = sorted({row.input_id for row in captures.values()})
+        inputs = {row.input_id: row for row in self.records.find(InputRow, {"input_id": ids})}
         places: dict[str, Place] = {}
         for file in files:
             row = captures.get(file.capture_id)
@@ -204,24 +248,28 @@ class CatchUp:
         return {row.sha1hex: row for row in self.records.get(PdfMetaRow, sha1hexes)}
 
 
-def _first_place(row: CaptureRow, found_in: InputRow | None) -> Place | None:
+def _first_place(row: EntryRow, found_in: InputRow | None) -> Place | None:
     """Where a loose file or a member of a ZIP was found; None for what lay in something else."""
     if found_in is None or found_in.kind not in ("file", "zip"):
         return None
     if found_in.kind == "file":
-        return Place(PlaceKind.FILE, row.place)
-    member = row.place.removeprefix(f"{found_in.path}#")
+        return Place(PlaceKind.FILE, row.place or "")
+    member = (row.place or "").removeprefix(f"{found_in.path}#")
     return Place(PlaceKind.ZIP, found_in.path, member=member)
 
 
+def _entered_again(row: EntryRow, pipeline: str, now: datetime) -> EntryRow:
+    """A capture that came into another pipeline, on the books of this one; it is of no input here."""
+    facts = (row.kind, "" if row.pipeline != pipeline else row.input_id, row.url)
+    return EntryRow(row.entry_id, pipeline, *facts, row.seen, row.place, row.collection, now)
+
+
 def _is_over(row: DispositionRow | None) -> bool:
-    """Whether the last extraction has ended; what is in quarantine was looked at before."""
-    return row is not None and row.verdict in ENDED
+    """Whether the last extraction, if any, has ended; what is in quarantine was looked at before.
 
-
-def _begun_again(row: DispositionRow, now: datetime) -> DispositionRow:
-    detail = f"to be extracted again; before: {row.verdict}"
-    return replace(row, verdict=str(Verdict.RETRIED), detail=detail, settled_at=now)
+    What was to be extracted again may never have reached the queue: it is sent once more, under its id.
+    """
+    return row is None or not row.is_open or row.verdict == Verdict.RETRIED
 
 
 def _dated(message: Message, after: datetime | None) -> Message:
@@ -235,13 +283,13 @@ def _dated(message: Message, after: datetime | None) -> Message:
     return replace(message, body=encode(replace(work, after=after)))
 
 
-def _capture(row: CaptureRow, place: Place) -> Capture:
+def _capture(row: EntryRow, place: Place) -> Capture:
     return Capture(
-        id=row.capture_id,
+        id=row.entry_id,
         input_id=row.input_id,
         place=place,
         url=row.url,
-        captured_at=from_datetime14(row.datetime),
+        captured_at=from_datetime14(row.seen or "19700101000000"),
         record_type="file" if place.kind is PlaceKind.FILE else "response",
         collection=row.collection,
     )

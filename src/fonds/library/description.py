@@ -15,9 +15,9 @@ from fonds.model.document import IndexDocument
 from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_from_text, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
-    CaptureRow,
     CdxRow,
     DispositionRow,
+    EntryRow,
     FileMetaRow,
     PdfMetaRow,
     StoryMetaRow,
@@ -42,7 +42,7 @@ class Description:
     story: StoryMetaRow | None
     document: IndexDocument | None
     captures: Sequence[CdxRow]
-    entries: Sequence[CaptureRow]
+    entries: Sequence[EntryRow]
     history: Sequence[DispositionRow]
     text_key: str | None
     thumbnail_key: str | None
@@ -96,7 +96,7 @@ def description(stores: Stores, sha1hex: str) -> Description:
     text_key, thumbnail_key = text_blob_key(sha1hex), thumbnail_blob_key(sha1hex)
     present = stores.blobs.exists([text_key, thumbnail_key])
     past = history(records, sha1hex)
-    entered = _distinct([row.capture_id for row in past])[:CAPTURES_MAX]
+    entered = _distinct([row.entry_id for row in past])[:CAPTURES_MAX]
     captures = records.find(
         CdxRow, {"sha1hex": sha1hex}, order=("datetime", "warc_path"), count_max=CAPTURES_MAX
     )
@@ -107,7 +107,7 @@ def description(stores: Stores, sha1hex: str) -> Description:
         story=next(iter(records.get(StoryMetaRow, [sha1hex])), None),
         document=stores.index.get([sha1hex]).get(sha1hex),
         captures=list(captures),
-        entries=records.get(CaptureRow, entered),
+        entries=list(records.find(EntryRow, {"entry_id": entered})) if entered else [],
         history=past,
         text_key=text_key if text_key in present else None,
         thumbnail_key=thumbnail_key if thumbnail_key in present else None,

@@ -13,7 +13,7 @@ from fonds.formats.documents import INDEXED, Origin, pdf_document, story_documen
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import CaptureRow, FileMetaRow, PdfMetaRow, StoryMetaRow
+from fonds.model.rows import EntryRow, FileMetaRow, PdfMetaRow, StoryMetaRow
 from fonds.ports import Blobs, Index, Records
 
 CHUNK = 500
@@ -135,7 +135,9 @@ def _documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[
 def _origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Origin]:
     """Of each file what the capture that owns it says; absent where there is none."""
     owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
-    captures = {row.capture_id: row for row in records.get(CaptureRow, list(owners.values()))}
+    captures = {
+        row.entry_id: row for row in records.find(EntryRow, {"entry_id": list(owners.values())})
+    }
     found = ((key, captures.get(owner)) for key, owner in owners.items())
     return {
         key: Origin(row.url, canonical_domain(row.url) or "", row.collection)

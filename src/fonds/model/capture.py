@@ -69,6 +69,11 @@ class Capture:
     damage_reason: Reason | None = None
 
     @property
+    def about(self) -> str:
+        """Nothing yet: its file is not known."""
+        return ""
+
+    @property
     def datetime14(self) -> str:
         """The capture's time as CDX files write it: YYYYMMDDhhmmss in UTC."""
         return to_datetime14(self.captured_at)

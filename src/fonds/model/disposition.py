@@ -7,12 +7,19 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """The four ways a message can end at a step."""
+    """The five ways a message can leave a step's hands; `retried` and `deferred` ones come back."""
 
     DONE = "done"
     DROPPED = "dropped"
     RETRIED = "retried"
+    DEFERRED = "deferred"
     QUARANTINED = "quarantined"
+
+
+COMES_BACK = frozenset({Verdict.RETRIED, Verdict.DEFERRED})
+
+PENDING = "pending"
+"""What stands in the ledger for a message that was promised and has not ended yet."""
 
 
 class Weight(StrEnum):
@@ -64,6 +71,11 @@ class Reason(StrEnum):
     EMPTY_BODY = "empty-body", Weight.REFUSED, "no bytes at all"
     TOO_LARGE = "too-large", Weight.REFUSED, "larger than the limit for its kind"
     NO_TEXT = "no-text", Weight.REFUSED, "a page without any text worth keeping"
+    NOT_WANTED = (
+        "not-wanted",
+        Weight.REFUSED,
+        "nothing of it is wanted by the pipeline it came into",
+    )
     PURGED = "purged", Weight.REFUSED, "a person took its message off the queue"
     IS_FEED = "is-feed", Weight.REFUSED, "a feed or sitemap served as a page"
 
@@ -108,7 +120,8 @@ class Reason(StrEnum):
 class Disposition:
     """How one message ended at one step; exactly one each.
 
-    `detail` is a sentence about this very message, `after_s` the delay in seconds of a retry.
+    `detail` is a sentence about this very message, `after_s` how many seconds a message
+    that comes back is to wait.
     """
 
     verdict: Verdict
@@ -131,5 +144,10 @@ def quarantined(reason: Reason, detail: str = "") -> Disposition:
 
 
 def retried(reason: Reason, detail: str, after_s: float) -> Disposition:
-    """The message is to be tried again after `after_s` seconds."""
+    """The message is to be tried again after `after_s` seconds at the soonest; an attempt is charged."""
     return Disposition(Verdict.RETRIED, reason, detail, after_s)
+
+
+def deferred(reason: Reason, detail: str, after_s: float) -> Disposition:
+    """The message is to wait `after_s` seconds for its turn; no attempt is charged."""
+    return Disposition(Verdict.DEFERRED, reason, detail, after_s)

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from fonds.model.capture import Capture
 
+REVISIT = "revisit"
+"""The tag of an identified capture that holds no bytes."""
+
 
 class Kind(StrEnum):
     """What a body is to Fonds; the value is the word of the command line and the index."""
@@ -55,6 +58,16 @@ class Identified:
     file: FileMeta | None
     charset: str | None = None
 
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex; '' for a revisit."""
+        return self.file.sha1 if self.file else ""
+
+    @property
+    def tag(self) -> str:
+        """Its kind, or `revisit`."""
+        return str(self.file.kind) if self.file else REVISIT
+
 
 @dataclass(frozen=True, slots=True)
 class Unextracted:
@@ -68,6 +81,11 @@ class Unextracted:
     file: FileMeta
     after: datetime | None = None
 
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.file.sha1
+
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
@@ -76,3 +94,8 @@ class Unparsed:
     capture: Capture
     file: FileMeta
     charset: str | None = None
+
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.file.sha1

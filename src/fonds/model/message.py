@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+ENTRY, PARENT, ABOUT, PIPELINE = "entry", "parent", "about", "pipeline"
+"""Headers of ours: what the message belongs to, which step and message emitted it, what it is about, and
+whose it is on a public topic."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What travels: `id` is unique within a topic and keeps its value from the source to the end.
+    """What travels: `id` is unique within a topic, and the same when the work that made it is done again.
 
-    `key` orders and partitions (the SHA-1 in hex once it is known), `body` is at most the broker's
-    limit, `headers` are text. `attempt` counts earlier failures of this message at this subscription.
+    `key` orders and partitions, `body` is at most the broker's limit, `headers` are text. `attempt`
+    counts earlier failures of this message at this subscription.
     """
 
     id: str
@@ -19,6 +23,16 @@ class Message:
     key: str = ""
     attempt: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def entry(self) -> str:
+        """The id of the entry it was made of; its own for the one that entered."""
+        return self.headers.get(ENTRY, self.id)
+
+    @property
+    def about(self) -> str:
+        """What it is about; what orders it, where nothing else is said."""
+        return self.headers.get(ABOUT, self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,7 @@ class Subscription:
     name: str
     topic: str
     traits: Traits = USUAL
+    pipeline: str = ""
 
     @property
     def incoming(self) -> str:

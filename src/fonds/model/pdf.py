@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from fonds.model.capture import Capture
-from fonds.model.disposition import Reason
+from fonds.model.disposition import DONE, Disposition, Reason, Weight, dropped, quarantined
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
 
@@ -114,6 +113,14 @@ class PdfStatus(StrEnum):
     )
 
 
+def ending(status: PdfStatus, detail: str | None) -> Disposition:
+    """How a message ends whose PDF has this status."""
+    if status.reason is None:
+        return DONE
+    ended = dropped if status.reason.weight is Weight.REFUSED else quarantined
+    return ended(status.reason, detail or status.value)
+
+
 STOPPED = frozenset({PdfStatus.ERROR_TIMEOUT, PdfStatus.ERROR_MEMORY, PdfStatus.ERROR_CRASH})
 """The statuses of files that cost a reader its life: remembered, and not tried again for a while."""
 
@@ -159,6 +166,11 @@ class PdfText:
     extractor: str
     error_msg: str | None = None
 
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.sha1hex
+
 
 PAGE0_FORM = "180px-jpg"
 """The thumbnail every PDF has: `has_page0_thumbnail` is about this one."""
@@ -171,21 +183,22 @@ _HEIGHT_PER_WIDTH = 300 / 180
 class Thumbnail:
     """The message of a topic `pdf-thumbnail-SIZE-TYPE`: raw bytes, keyed by the PDF's SHA-1.
 
-    Each form has a type of its own, made by `thumbnail_type`, because each has a topic of its own.
+    `form` (`180px-jpg`) stands in the topic's name and is not on the wire.
     """
 
-    FORM: ClassVar[str] = PAGE0_FORM
     sha1hex: str
+    form: str
     image: bytes
 
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.sha1hex
 
-@cache
-def thumbnail_type(form: str) -> type[Thumbnail]:
-    """The type of thumbnails of a form. Raises ConfigurationError for a form that is none."""
-    thumbnail_box(form)
-    return (
-        Thumbnail if form == PAGE0_FORM else type(f"Thumbnail_{form}", (Thumbnail,), {"FORM": form})
-    )
+    @property
+    def tag(self) -> str:
+        """Each form has a topic of its own."""
+        return self.form
 
 
 def thumbnail_box(form: str) -> tuple[int, int, str]:

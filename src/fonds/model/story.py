@@ -102,6 +102,11 @@ class Parsed:
     story_id: str
     extractor: str
 
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.file.sha1
+
 
 @dataclass(frozen=True, slots=True)
 class Unarchived:
@@ -115,3 +120,8 @@ class Unarchived:
     file: FileMeta
     story: Story | None = None
     repeat_of: str | None = None
+
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.file.sha1

@@ -3,7 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from fonds.model.step import Pipeline
+from fonds.pipelines.archive_only import archive_only
 from fonds.pipelines.library import library
+from fonds.pipelines.metadata_only import metadata_only
+from fonds.pipelines.pdf_only import pdf_only
+from fonds.pipelines.stories_only import stories_only
 
-PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = {"library": library}
+PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = {
+    "library": library,
+    "pdf-only": pdf_only,
+    "stories-only": stories_only,
+    "archive-only": archive_only,
+    "metadata-only": metadata_only,
+}
 """Each flavour by name, to be made with the forms of thumbnails it has beside the usual one."""

@@ -2,21 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, FaultError
 from fonds.model.message import Subscription
-from fonds.model.step import Pipeline
-from fonds.runtime.loop import Bound
+from fonds.model.step import Item, Output, Pipeline, Stage, Topic
 
 Steps = Mapping[str, Callable[[Any], Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where items of one sort go: the topic's name on the queue, and who reads it in this pipeline."""
+
+    carries: Output
+    name: str
+    topic: str
+    readers: tuple[Subscription, ...]
+    public: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A stage bound to what carries it out: `step` takes one item, or a sequence when it is a sink.
+
+    `shared` says that other stages read the same topic: what this one makes of a message then needs an
+    id of its own.
+    """
+
+    pipeline: str
+    stage: Stage
+    subscription: Subscription
+    step: Callable[[Any], Any]
+    routes: tuple[Route, ...]
+    shared: bool = False
+
+    def route(self, item: Item) -> Route | None:
+        """Where an item goes; None when it is left unsent here.
+
+        Raises FaultError for one that the stage neither writes nor omits.
+        """
+        tag = getattr(item, "tag", None)
+        for sort in (Output(type(item), tag), Output(type(item))):
+            if sort in self.stage.omits:
+                return None
+            for route in self.routes:
+                if route.carries == sort:
+                    return route
+        tagged = f"{type(item).__name__} {tag or ''}".strip()
+        raise FaultError(f"{self.stage.name} emits {tagged}, which it neither writes nor omits")
+
+
+def topic_name(pipeline: Pipeline, topic: Topic, prefix: str) -> str:
+    """A topic's name on the queue: public ones have one name for all, the others are the pipeline's own."""
+    return f"{prefix}.{topic.name}" if topic.public else f"{prefix}.{pipeline.name}.{topic.name}"
+
+
+def subscription_name(pipeline: str, stage: str) -> str:
+    """What the readers of a stage are called on the queue."""
+    return f"{pipeline}.{stage}"
+
+
+def stage_of(subscription: Subscription) -> tuple[str, str]:
+    """The pipeline and the stage whose readers these are."""
+    pipeline, _, stage = subscription.name.partition(".")
+    return pipeline, stage
+
+
 def subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
-    """The subscriptions of a pipeline in its order; topics are named `{prefix}.{topic}`."""
+    """The subscriptions of a pipeline, in the order of its stages."""
     return [
-        Subscription(stage.step, f"{prefix}.{stage.reads.name}", stage.reads.traits)
+        Subscription(
+            subscription_name(pipeline.name, stage.name),
+            topic_name(pipeline, stage.reads, prefix),
+            stage.reads.traits,
+            pipeline.name if stage.reads.public else "",
+        )
         for stage in pipeline.stages
     ]
 
@@ -29,11 +92,25 @@ def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[Bound]:
     readers = subscriptions(pipeline, prefix)
     bound = []
     for stage, subscription in zip(pipeline.stages, readers, strict=True):
-        if stage.step not in steps:
-            raise ConfigurationError(f"pipeline {pipeline.name}: there is no step {stage.step!r}")
-        routes = {}
-        for topic in stage.writes:
-            name = f"{prefix}.{topic.name}"
-            routes[topic.payload] = (name, tuple(r for r in readers if r.topic == name))
-        bound.append(Bound(stage, subscription, steps[stage.step], routes))
+        if stage.name not in steps:
+            raise ConfigurationError(f"pipeline {pipeline.name}: there is no step {stage.name!r}")
+        bound.append(
+            Bound(
+                pipeline=pipeline.name,
+                stage=stage,
+                subscription=subscription,
+                step=steps[stage.name],
+                routes=tuple(_routes(pipeline, stage.writes, readers, prefix)),
+                shared=sum(other.topic == subscription.topic for other in readers) > 1,
+            )
+        )
     return bound
+
+
+def _routes(
+    pipeline: Pipeline, topics: Iterable[Topic], readers: list[Subscription], prefix: str
+) -> Iterable[Route]:
+    for topic in topics:
+        name = topic_name(pipeline, topic, prefix)
+        mine = tuple(one for one in readers if one.topic == name)
+        yield Route(topic.carries, topic.name, name, mine, topic.public)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -14,8 +13,9 @@ from fonds.formats.message_record import MessageWriter, read_messages
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Delivery, Message, Subscription
-from fonds.model.rows import DispositionRow
-from fonds.ports import Queue, Records
+from fonds.ports import Ledger, Queue
+from fonds.runtime.binding import stage_of
+from fonds.runtime.quarantine import ended_by_hand
 
 BATCH_MAX = 200
 FIRST_WAIT_S = 5.0
@@ -23,11 +23,13 @@ WAIT_S = 0.5
 
 
 def readable_address(word: str, subscriptions: Sequence[Subscription]) -> str:
-    """The address a person means: `NAME` or `NAME-in`, or `NAME-quar`.
+    """The address a person means: `STEP` or `STEP-in`, or `STEP-quar`; the pipeline's name may stand before.
 
     Raises ConfigurationError for any other, with those there are.
     """
     for subscription in subscriptions:
+        pipeline = stage_of(subscription)[0]
+        word = word if word.startswith(f"{pipeline}.") else f"{pipeline}.{word}"
         if word in (subscription.name, subscription.incoming):
             return subscription.incoming
         if word == subscription.quarantine:
@@ -109,41 +111,20 @@ def load(
 
 def purge(
     queue: Queue,
-    records: Records,
+    ledger: Ledger,
     address: str,
     subscription: Subscription,
     clock: Callable[[], datetime],
 ) -> Iterator[int]:
     """Throw away what is ready at an address: each ends as dropped, `purged`; yields each batch's size."""
     for deliveries in take(queue, address, None):
-        keys = [(one.message.id, subscription.name) for one in deliveries]
-        known = {row.capture_id: row for row in records.get(DispositionRow, keys)}
-        records.put([_purged(one, subscription, known, clock()) for one in deliveries])
+        detail, reason = f"purged by hand from {address}", str(Reason.PURGED)
+        now = clock()
+        ledger.write(
+            [
+                ended_by_hand(one.message, subscription, Verdict.DROPPED, reason, detail, now)
+                for one in deliveries
+            ]
+        )
         queue.settle(deliveries)
         yield len(deliveries)
-
-
-def _purged(
-    delivery: Delivery,
-    subscription: Subscription,
-    known: dict[str, DispositionRow],
-    now: datetime,
-) -> DispositionRow:
-    message = delivery.message
-    ended = DispositionRow(
-        capture_id=message.id,
-        step=subscription.name,
-        verdict=str(Verdict.DROPPED),
-        reason=str(Reason.PURGED),
-        detail=f"purged by hand from {delivery.address}",
-        sha1hex=message.key or None,
-        emitted=(),
-        emitted_count=0,
-        attempt=message.attempt,
-        settled_at=now,
-    )
-    before = known.get(message.id)
-    if before is None:
-        return ended
-    # What a failed message had handed on before stays on the books.
-    return replace(ended, emitted=before.emitted, emitted_count=before.emitted_count)

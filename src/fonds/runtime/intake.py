@@ -1,4 +1,4 @@
-"""Takes captures from a source and enters them: once each, going on where an earlier run stopped."""
+"""Takes entries from a source and enters them into a pipeline: once each, going on where it stopped."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
 from fonds.formats.envelope import encode
-from fonds.model.capture import Capture
+from fonds.model.entry import Entry
 from fonds.model.errors import TransientError
-from fonds.model.message import Message, Subscription
-from fonds.model.rows import CaptureRow, DispositionRow, InputRow
-from fonds.ports import Queue, Records, Source
+from fonds.model.message import PIPELINE, Message, Subscription
+from fonds.model.rows import EntryRow, InputRow
+from fonds.ports import Ledger, Queue, Records, Source
 
 BATCH_MAX = 200
 POLL_S = 0.1
@@ -26,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Waiting captures at which a source pauses (`high`), and at which it goes on (`low`)."""
+    """Waiting entries at which a source pauses (`high`), and at which it goes on (`low`)."""
 
     high: int = 20_000
     low: int = 10_000
@@ -37,52 +38,57 @@ class Entered:
     """What one run of the intake did. `known` counts what finished inputs held before this run."""
 
     input_ids: set[str] = field(default_factory=set)
-    captures: int = 0
+    entries: int = 0
     known: int = 0
     inputs_known: int = 0
 
 
 @dataclass(slots=True)
 class _Batch:
-    """Captures to be entered together, and the marks that stand behind them.
+    """Entries to be entered together, and the marks that stand behind them."""
 
-    `resumed` are the captures of inputs begun before: some may be settled already.
-    """
-
-    captures: list[Capture] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
     rows: dict[str, InputRow] = field(default_factory=dict)
-    resumed: list[str] = field(default_factory=list)
 
     def add(
-        self,
-        row: InputRow,
-        captures: list[Capture],
-        tally: Mapping[str, int],
-        position: int,
-        *,
-        resumed: bool,
+        self, row: InputRow, entries: list[Entry], tally: Mapping[str, int], position: int
     ) -> InputRow:
-        """Take captures in, up to `position`; returns the input's row as it is to be written."""
-        self.captures += captures
-        if resumed:
-            self.resumed += [capture.id for capture in captures]
-        count = row.captures + len(captures)
-        row = replace(row, position=position, captures=count, tally=dict(tally))
+        """Take entries in, up to `position`; returns the input's row as it is to be written."""
+        self.entries += entries
+        row = replace(
+            row,
+            position=position,
+            entries=row.entries + len(entries),
+            tally=dict(tally),
+            tally_count=sum(tally.values()),
+        )
         self.rows[row.input_id] = row
         return row
 
     def clear(self) -> None:
         """Everything was entered."""
-        self.captures, self.rows, self.resumed = [], {}, []
+        self.entries, self.rows = [], {}
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Where entries enter a pipeline: its name, its entry topic on the queue, and who reads that."""
+
+    pipeline: str
+    topic: str
+    readers: tuple[Subscription, ...]
+    steps: tuple[str, ...]
+    public: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Enters captures at `entry`. `stopping` says when to leave off; nothing is lost by it."""
+    """Enters what sources find at `gate`. `stopping` says when to leave off; nothing is lost by it."""
 
     queue: Queue
     records: Records
-    entry: Subscription
+    ledger: Ledger
+    gate: Gate
     marks: Marks
     clock: Callable[[], datetime]
     stopping: Callable[[], bool]
@@ -114,68 +120,81 @@ class Intake:
             if row is not None and row.finished:
                 if found.input_id not in entered.input_ids:
                     entered.inputs_known += 1
-                    entered.known += row.captures + sum(row.tally.values())
+                    entered.known += row.entries + row.tally_count
                 continue
             read.add(found.input_id)
             entered.input_ids.add(found.input_id)
-            self._read(source.captures(row or found), row or found, row is not None, batch, entered)
+            begun = row or replace(found, pipeline=self.gate.pipeline)
+            self._read(source.entries(begun), begun, batch, entered)
         self._flush(batch, entered)
 
     def _looked_up(self, inputs: Iterator[InputRow]) -> Iterator[tuple[InputRow, InputRow | None]]:
         """Each input with its row of an earlier run, None for a new one."""
         while chunk := list(islice(inputs, BATCH_MAX)):
-            keys = [found.input_id for found in chunk]
+            keys = [(found.input_id, self.gate.pipeline) for found in chunk]
             rows = {row.input_id: row for row in self.records.get(InputRow, keys)}
             yield from ((found, rows.get(found.input_id)) for found in chunk)
 
     def _read(
         self,
-        reading: Iterator[Capture | Mapping[str, int] | int],
+        reading: Iterator[Entry | Mapping[str, int] | int],
         row: InputRow,
-        resumed: bool,
         batch: _Batch,
         entered: Entered,
     ) -> None:
         """One input; many small ones share a batch, a large one fills several."""
         tally: Counter[str] = Counter(row.tally)
-        unmarked: list[Capture] = []
+        unmarked: list[Entry] = []
         for found in _until(reading, self.stopping):
-            if isinstance(found, Capture):
+            if isinstance(found, Entry):
                 unmarked.append(found)
             elif isinstance(found, Mapping):
                 tally.update(found)
-            elif len(unmarked) + len(batch.captures) >= BATCH_MAX:
-                row = batch.add(row, unmarked, tally, found, resumed=resumed)
+            elif len(unmarked) + len(batch.entries) >= BATCH_MAX:
+                row = batch.add(row, unmarked, tally, found)
                 unmarked = []
                 self._flush(batch, entered)
         if self.stopping():
             # What no mark stands behind is read again next time.
             return
-        batch.add(replace(row, finished=True), unmarked, tally, row.position, resumed=resumed)
-        if max(len(batch.captures), len(batch.rows)) >= BATCH_MAX:
+        batch.add(replace(row, finished=True), unmarked, tally, row.position)
+        if max(len(batch.entries), len(batch.rows)) >= BATCH_MAX:
             self._flush(batch, entered)
 
     def _flush(self, batch: _Batch, entered: Entered) -> None:
-        """Captures first, then their messages, then the marks: a death in between repeats, never skips."""
+        """Entries first, then their messages, then the marks: a death in between repeats, never skips."""
         if not batch.rows:
             return
-        self._wait_for_room()
+        for reader in self.gate.readers:
+            wait_for_room(self.queue, reader, self.marks, self.stopping)
         now = self.clock()
-        self.records.put([_capture_row(capture, now) for capture in batch.captures], replace=False)
-        settled = self._settled(batch.resumed)
-        messages = [Message(c.id, encode(c)) for c in batch.captures if c.id not in settled]
+        rows = [self._row(entry, now) for entry in batch.entries]
+        unsettled = self.ledger.enter([], rows, self.gate.steps)
+        messages = [self._message(one) for one in batch.entries if one.id in unsettled]
         if messages:
-            self.queue.put(self.entry.topic, messages)
-        self.records.put([replace(row, updated=now) for row in batch.rows.values()])
-        entered.captures += len(batch.captures)
+            self.queue.put(self.gate.topic, messages)
+        self.ledger.enter([replace(row, updated=now) for row in batch.rows.values()], [], ())
+        entered.entries += len(batch.entries)
         batch.clear()
 
-    def _settled(self, capture_ids: list[str]) -> set[str]:
-        rows = self.records.get(DispositionRow, [(one, self.entry.name) for one in capture_ids])
-        return {row.capture_id for row in rows}
+    def _message(self, entry: Entry) -> Message:
+        item: Any = entry.item
+        key = str(getattr(item, "order_key", item.about))
+        headers = {PIPELINE: self.gate.pipeline} if self.gate.public else {}
+        return Message(entry.id, encode(item), key, headers=headers)
 
-    def _wait_for_room(self) -> None:
-        wait_for_room(self.queue, self.entry, self.marks, self.stopping)
+    def _row(self, entry: Entry, now: datetime) -> EntryRow:
+        return EntryRow(
+            entry_id=entry.id,
+            pipeline=self.gate.pipeline,
+            kind=entry.kind,
+            input_id=entry.input_id,
+            url=entry.url,
+            seen=entry.seen,
+            place=entry.place,
+            collection=entry.collection,
+            entered_at=now,
+        )
 
 
 def wait_for_room(
@@ -189,21 +208,9 @@ def wait_for_room(
 
 
 def _until(
-    found: Iterator[Capture | Mapping[str, int] | int], stopping: Callable[[], bool]
-) -> Iterator[Capture | Mapping[str, int] | int]:
+    found: Iterator[Entry | Mapping[str, int] | int], stopping: Callable[[], bool]
+) -> Iterator[Entry | Mapping[str, int] | int]:
     for one in found:
         yield one
         if stopping():
             return
-
-
-def _capture_row(capture: Capture, now: datetime) -> CaptureRow:
-    return CaptureRow(
-        capture_id=capture.id,
-        input_id=capture.input_id,
-        url=capture.url,
-        datetime=capture.datetime14,
-        place=str(capture.place),
-        collection=capture.collection,
-        entered_at=now,
-    )

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from fonds.model.disposition import Verdict
 from fonds.model.message import Delivery, Message, Subscription
 from fonds.model.rows import DispositionRow
-from fonds.ports import Queue, Records
+from fonds.ports import Ledger, Queue
+from fonds.runtime.binding import stage_of
+from fonds.runtime.packing import begun_again
 
 BATCH_MAX = 500
 
 
 def release(
     queue: Queue,
-    records: Records,
+    ledger: Ledger,
     subscription: Subscription,
     wanted: Callable[[Message], bool],
     clock: Callable[[], datetime],
@@ -30,7 +31,7 @@ def release(
         chosen = [delivery for delivery in deliveries if wanted(delivery.message)]
         left += [delivery for delivery in deliveries if not wanted(delivery.message)]
         if chosen:
-            put_back(queue, records, subscription, chosen, clock())
+            put_back(queue, ledger, subscription, chosen, clock())
             released += len(chosen)
     queue.release(left)
     return released
@@ -38,27 +39,47 @@ def release(
 
 def put_back(
     queue: Queue,
-    records: Records,
+    ledger: Ledger,
     subscription: Subscription,
     chosen: Sequence[Delivery],
     now: datetime,
 ) -> None:
     """Messages out of quarantine to work, and their dispositions to `retried`, before they can end anew."""
-    fresh = [replace(one.message, attempt=0, headers={}) for one in chosen]
-    keys = [(message.id, subscription.name) for message in fresh]
-    rows = records.get(DispositionRow, keys)
-    records.put(
-        [
-            replace(
-                row,
-                verdict=str(Verdict.RETRIED),
-                detail=f"released by hand; before: {row.detail}"[:2000],
-                emitted=(),
-                emitted_count=0,
-                settled_at=now,
-            )
-            for row in rows
-        ]
-    )
-    queue.put(subscription.incoming, fresh)
+    ledger.write([_released(one.message, subscription, now) for one in chosen])
+    queue.put(subscription.incoming, [begun_again(one.message) for one in chosen])
     queue.settle(chosen)
+
+
+def _released(message: Message, subscription: Subscription, now: datetime) -> DispositionRow:
+    before = message.headers.get("detail", "")
+    return ended_by_hand(
+        message, subscription, Verdict.RETRIED, None, f"released by hand; before: {before}", now
+    )
+
+
+def ended_by_hand(
+    message: Message,
+    subscription: Subscription,
+    verdict: Verdict,
+    reason: str | None,
+    detail: str,
+    now: datetime,
+) -> DispositionRow:
+    """The row of a message about which a person decided."""
+    pipeline, step = stage_of(subscription)
+    return DispositionRow(
+        message_id=message.id,
+        pipeline=pipeline,
+        step=step,
+        entry_id=message.entry,
+        parent_id=None,
+        parent_step=None,
+        verdict=str(verdict),
+        is_open=verdict is Verdict.RETRIED,
+        reason=reason or message.headers.get("reason"),
+        detail=detail[:2000],
+        about=message.about or None,
+        attempt=message.attempt,
+        promised_at=now,
+        settled_at=now,
+    )

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fonds.model.errors import StorageFullError, TransientError
+from fonds.model.errors import ConfigurationError, StorageFullError, TransientError
 from fonds.model.message import Depth
 from fonds.ports import Queue
-from fonds.runtime.loop import Bound, Loop
+from fonds.runtime.binding import Bound
+from fonds.runtime.handover import Handover
+from fonds.runtime.loop import Loop
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +22,7 @@ PAUSE_FIRST_S = 1.0
 PAUSE_LONGEST_S = 30.0
 STOP_WAIT_S = 10.0
 POLL_S = 0.05
+KEEP_EVERY_S = 60.0
 POLL_SHARE_MAX = 0.1  # of the time may go into asking a broker how much is left
 
 
@@ -34,6 +37,7 @@ class WorkerThreads:
     """
 
     queue: Queue
+    handover: Handover
     stages: Sequence[Bound]
     make_loop: Callable[[Bound], Loop]
     workers_default: int
@@ -48,12 +52,14 @@ class WorkerThreads:
         """Start the threads."""
         for bound in self.stages:
             for number in range(self.workers or bound.stage.workers or self.workers_default):
-                name = f"{bound.stage.step}-{number}"
+                name = f"{bound.stage.name}-{number}"
                 thread = threading.Thread(
                     target=self._work, args=(self.make_loop(bound),), name=name, daemon=True
                 )
                 self._threads.append(thread)
                 thread.start()
+        keeper = threading.Thread(target=self._keep, name="keeper", daemon=True)
+        keeper.start()
 
     def stopping(self) -> bool:
         """Whether they were told to stop, or had to."""
@@ -112,12 +118,30 @@ class WorkerThreads:
             return None
 
     def stop(self) -> bool:
-        """Stop the threads; True when all had left off within a few seconds."""
+        """Stop the threads; True when all had left off within a few seconds, and everything was let go of.
+
+        What waits between the stages is worked off first, as long as that takes no longer.
+        """
         self.request_stop()
+        self.handover.wind_up()
         deadline = time.monotonic() + STOP_WAIT_S
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        left_off = not any(thread.is_alive() for thread in self._threads)
+        try:
+            self.handover.close()
+        except (TransientError, ConfigurationError) as error:
+            # It comes back by itself when the process ends, or after the lease.
+            logger.warning("could not give back what was in hand: %s", error)
+        return left_off
+
+    def _keep(self) -> None:
+        """Renew what is in hand while it is worked on."""
+        while not self._stop.wait(KEEP_EVERY_S):
+            try:
+                self.handover.keep()
+            except TransientError as error:
+                logger.warning("could not renew what is in hand: %s", error)
 
     def _work(self, loop: Loop) -> None:
         try:
@@ -129,17 +153,18 @@ class WorkerThreads:
 
     def _work_until_stopped(self, loop: Loop) -> None:
         pause_s, name = PAUSE_FIRST_S, threading.current_thread().name
-        while not self._stop.is_set():
+        while not self._stop.is_set() or (self.handover.left and not self._failure):
             try:
-                loop.turn(WAIT_S)
+                loop.turn(0.0 if self._stop.is_set() else WAIT_S)
                 self._troubles.pop(name, None)
                 pause_s = PAUSE_FIRST_S
             except (TransientError, StorageFullError) as error:
                 if isinstance(error, StorageFullError) and not self.patient:
                     raise
-                step, self._troubles[name] = loop.bound.stage.step, str(error)
+                step, self._troubles[name] = loop.bound.stage.name, str(error)
                 logger.warning(
                     "%s: %s; again in %.0f s", step, error, pause_s, extra={"step": step}
                 )
-                self._stop.wait(pause_s)
+                if self._stop.wait(pause_s):
+                    return
                 pause_s = min(PAUSE_LONGEST_S, pause_s * 2)

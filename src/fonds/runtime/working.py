@@ -29,8 +29,7 @@ from fonds.model.errors import (
     TransientError,
 )
 from fonds.model.message import Delivery
-from fonds.model.rows import DispositionRow
-from fonds.model.step import Result
+from fonds.model.step import Result, Topic
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +37,7 @@ RETURNS_MAX = 3
 REDELIVERIES_MAX = 20
 WAITS_MAX = 20
 UNSETTLED = f"handed out {REDELIVERIES_MAX} times and never settled: perhaps it ends the process"
-DETAIL_MAX_CHARS = 2_000
+TRACE_MAX_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +56,22 @@ class RetryPolicy:
 class Held:
     """Messages in hand, with the results there are so far.
 
-    `waits` counts how often in a row the same message found its store away; `rows` are the dispositions
-    once everything was handed on.
+    `waits` counts how often in a row the same message found its store away.
     """
 
     def __init__(self, deliveries: Sequence[Delivery]) -> None:
         self.deliveries = list(deliveries)
         self.results: list[Result | None] = [None] * len(self.deliveries)
-        self.rows: Sequence[DispositionRow] | None = None
         self.waits = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One step at work: `step` takes one item of type `payload`, or a sequence of them when it is a sink."""
+    """One step at work: `step` takes one item of the topic `reads`, or a sequence when it is a sink."""
 
     name: str
     step: Callable[[Any], Any]
-    payload: type
+    reads: Topic
     sink: bool
     retry: RetryPolicy
 
@@ -89,7 +86,7 @@ class Worker:
             together = self._try_batch([item for _, item in items])
             if together is not None:
                 for (position, _), result in zip(items, together, strict=True):
-                    held.results[position] = result
+                    held.results[position] = self._judged(result, held.deliveries[position])
                 items = []
         for position, item in items:
             held.results[position] = self._try_one(item, held, held.deliveries[position])
@@ -107,7 +104,8 @@ class Worker:
                 held.results[position] = Result(quarantined(Reason.INTERNAL_ERROR, UNSETTLED))
                 continue
             try:
-                items.append((position, decode(message.body, self.payload, message.key)))
+                item: object = decode(message.body, self.reads.payload, message.key, self.reads.tag)
+                items.append((position, item))
             except PermanentError as error:
                 held.results[position] = Result(quarantined(error.reason, error.detail))
         return items
@@ -132,9 +130,9 @@ class Worker:
             if held.waits < WAITS_MAX:
                 held.waits += 1
                 raise
-            return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error)))
+            return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error), 0.0))
         except TransientError as error:
-            return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error)))
+            return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error), 0.0))
         except PermanentError as error:
             return Result(_verdict(error))
         except ConfigurationError:
@@ -149,25 +147,31 @@ class Worker:
                 extra={"step": self.name, "message_id": message_id},
             )
             return Result(bug(delivery, traceback.format_exc()))
-        if result.disposition.verdict is Verdict.RETRIED:
-            reason = result.disposition.reason or Reason.STORE_UNAVAILABLE
-            return replace(
-                result, disposition=self._again(delivery, reason, result.disposition.detail)
-            )
-        return result
+        return self._judged(result, delivery)
 
-    def _again(self, delivery: Delivery, reason: Reason, detail: str) -> Disposition:
+    def _judged(self, result: Result, delivery: Delivery) -> Result:
+        """A step may ask for a longer wait than the policy's, never for more attempts."""
+        ended = result.disposition
+        if ended.verdict is not Verdict.RETRIED:
+            return result
+        reason = ended.reason or Reason.STORE_UNAVAILABLE
+        again = self._again(delivery, reason, ended.detail, ended.after_s)
+        return replace(result, disposition=again)
+
+    def _again(
+        self, delivery: Delivery, reason: Reason, detail: str, after_s: float
+    ) -> Disposition:
         attempt = delivery.message.attempt
         if attempt >= self.retry.count_max:
             return quarantined(reason, f"given up after {attempt + 1} attempts: {detail}")
-        return retried(reason, detail, self.retry.delay_s(attempt))
+        return retried(reason, detail, max(self.retry.delay_s(attempt), after_s))
 
 
 def bug(delivery: Delivery, trace: str) -> Disposition:
     """A fault of ours comes back a few times, then stops standing in the way of the others."""
     if delivery.message.attempt >= RETURNS_MAX:
-        return quarantined(Reason.INTERNAL_ERROR, trace[-DETAIL_MAX_CHARS:])
-    return retried(Reason.INTERNAL_ERROR, trace[-DETAIL_MAX_CHARS:], 0.0)
+        return quarantined(Reason.INTERNAL_ERROR, trace[-TRACE_MAX_CHARS:])
+    return retried(Reason.INTERNAL_ERROR, trace[-TRACE_MAX_CHARS:], 0.0)
 
 
 def _verdict(error: PermanentError) -> Disposition:

@@ -12,6 +12,7 @@ from pathlib import Path
 from fonds.extract.container import Container, container
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
+from fonds.model.entry import Entry, of_capture
 from fonds.model.rows import InputRow
 from fonds.sources.indexes import read_index
 from fonds.sources.tasks import read_tasks
@@ -45,8 +46,12 @@ class PathSource:
         for found in walk(self.paths, self.home):
             yield _input(found, self.warc_base)
 
-    def captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+    def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         """What lies in one input, from `row.position` on."""
+        for found in self._captures(row):
+            yield of_capture(found) if isinstance(found, Capture) else found
+
+    def _captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
         path = Path(row.path)
         try:
             if row.error is not None:
@@ -108,8 +113,9 @@ def _input(found: Found, warc_base: str) -> InputRow:
         kind=kind,
         fingerprint=fingerprint,
         position=0,
-        captures=0,
+        entries=0,
         tally={},
+        tally_count=0,
         finished=False,
         error=error,
         updated=_moment(found.modified_ns / 1e9),

@@ -23,6 +23,7 @@ router = APIRouter()
 class Failure:
     """One group; `retry` is the command that tries its messages again, `href` opens its rows."""
 
+    pipeline: str
     step: str
     reason: str
     explanation: str
@@ -48,7 +49,7 @@ class BrokenInput:
 
     input_id: str
     path: str
-    captures: int
+    entries: int
     error: str
     updated: datetime
 
@@ -66,14 +67,22 @@ class Failures:
 
 def failure(group: FailureGroup) -> Failure:
     """A group with its words, its command and its link."""
+    chosen = f"--pipeline {shlex.quote(group.pipeline)} --step {shlex.quote(group.step)}"
     return Failure(
+        pipeline=group.pipeline,
         step=group.step,
         reason=str(group.reason),
         explanation=group.reason.explanation,
         count=group.count,
         sample=record(group.sample) if group.sample else None,
-        retry=f"fonds failures retry --reason {group.reason} --step {shlex.quote(group.step)}",
-        href=link("/records", outcome="quarantined", step=group.step, reason=str(group.reason)),
+        retry=f"fonds failures retry --reason {group.reason} {chosen}",
+        href=link(
+            "/records",
+            outcome="quarantined",
+            step=group.step,
+            reason=str(group.reason),
+            pipeline=group.pipeline,
+        ),
     )
 
 
@@ -82,7 +91,7 @@ def failures_page(records: Records) -> Failures:
     groups = [failure(group) for group in failure_groups(records)]
     grouped = sum(group.count for group in groups)
     inputs = [
-        BrokenInput(row.input_id, row.path, row.captures, row.error or "", row.updated)
+        BrokenInput(row.input_id, row.path, row.entries, row.error or "", row.updated)
         for row in broken_inputs(records)
     ]
     counted = _counted(records)
@@ -117,7 +126,8 @@ def _answer(total: int, groups: int, inputs: int) -> str:
 def failures_html(request: Request, stores: OpenStores) -> HTMLResponse:
     """What failed and how to try it again."""
     found = failures_page(stores.records)
-    return page(request, "failures.html", heading=found.answer, found=found)
+    several = len({group.pipeline for group in found.groups}) > 1
+    return page(request, "failures.html", heading=found.answer, found=found, several=several)
 
 
 @router.get("/failures.json", include_in_schema=False)

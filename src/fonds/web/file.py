@@ -16,8 +16,8 @@ from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rows import (
     DispositionRow,
+    EntryRow,
     FileMetaRow,
-    OutcomeRow,
     PdfMetaRow,
     StoryMetaRow,
 )
@@ -73,14 +73,15 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """How the file came in: a row of `captures`."""
+class Arrival:
+    """How the file came in: a row of `entries`."""
 
-    capture_id: str
+    entry_id: str
+    pipeline: str
     input_id: str
     url: str
-    datetime: str
-    place: str
+    seen: str | None
+    place: str | None
     entered_at: dt.datetime
 
 
@@ -103,7 +104,7 @@ class FilePage:
     claimed: Sequence[Fact]
     measured: Sequence[Fact]
     captures: Sequence[Seen]
-    entries: Sequence[Entry]
+    entries: Sequence[Arrival]
     history: Sequence[DispositionRow]
     text_chars: int | None
     text_href: str | None
@@ -116,7 +117,7 @@ def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
     found = description(stores, sha1hex)
     if not found.known and found.document is None:
         return None
-    outcome = _fate(stores, found)
+    outcome = _outcome(stores, found)
     text = file_text(stores, found)
     return FilePage(
         title=_title(found),
@@ -132,7 +133,7 @@ def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
             found, "not yet" if outcome and outcome.outcome == "pending" else "unknown"
         ),
         captures=[_as(Seen, row) for row in found.captures],
-        entries=[_as(Entry, row) for row in found.entries],
+        entries=[_as(Arrival, row) for row in found.entries],
         history=found.history,
         text_chars=None if text is None else len(text),
         text_href=None if text is None else f"/file/{sha1hex}/text",
@@ -146,11 +147,11 @@ def _as(kind: type[LineT], row: object) -> LineT:
     return kind(**{name: getattr(row, name) for name in kind.__annotations__})
 
 
-def _fate(stores: Stores, found: Description) -> OutcomeRow | None:
+def _outcome(stores: Stores, found: Description) -> EntryRow | None:
     first = found.file.capture_id if found.file else None
     if first is None and found.history:
-        first = found.history[0].capture_id
-    return next(iter(stores.records.get(OutcomeRow, [first])), None) if first else None
+        first = found.history[0].entry_id
+    return next(stores.records.find(EntryRow, {"entry_id": first}), None) if first else None
 
 
 def file_text(stores: Stores, found: Description) -> str | None:

@@ -178,6 +178,7 @@ def overview_html(request: Request, stores: OpenStores) -> HTMLResponse:
         meter=meter,
         share=share,
         begin=BEGIN_COMMANDS,
+        several=len({one.pipeline for one in found.attention}) > 1,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
@@ -11,14 +12,16 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
-from fonds.library.accounting import counted, outcomes
+from fonds.library.accounting import count_outcomes, files_by_type, outcomes, uncaptured
 from fonds.model.disposition import Reason
-from fonds.model.rows import CaptureRow, FileMetaRow, OutcomeRow
+from fonds.model.rows import EntryRow, FileMetaRow
 from fonds.ports import Records
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 
 PAGE_SIZE = 50
 PAGES_MAX = 20_000
+OUTCOMES = ("done", "dropped", "quarantined", "pending")
+_SHA1HEX = re.compile(r"[0-9a-f]{40}")
 
 router = APIRouter()
 
@@ -36,6 +39,7 @@ class RecordsForm(BaseModel):
     )
     reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
     step: str = Field("", max_length=100, description="The step that decided it")
+    pipeline: str = Field("", max_length=100, description="The pipeline it came into")
     page: int = Field(1, ge=1, le=PAGES_MAX, description=f"Page of {PAGE_SIZE} rows, from 1")
 
     @property
@@ -48,15 +52,18 @@ class RecordsForm(BaseModel):
         return None
 
     def where(self) -> dict[str, object]:
-        """The columns of `outcomes` asked for. A reason belongs to what has ended, not to what is waiting."""
+        """The columns of `entries` asked for. What is waiting was decided by no step and for no reason."""
+        outcomes = {self.outcome} if self.outcome else set(OUTCOMES)
         where: dict[str, object] = {}
         if self.reasons is not None:
-            where = {"reason": self.reasons, "outcome": ["dropped", "quarantined"]}
-        if self.outcome:
-            where["outcome"] = self.outcome
+            where["reason"] = self.reasons
+            outcomes &= {"dropped", "quarantined"}
         if self.step:
             where["step"] = self.step
-        return where
+            outcomes -= {"pending"}
+        if self.pipeline:
+            where["pipeline"] = self.pipeline
+        return where if outcomes == set(OUTCOMES) else {"outcome": sorted(outcomes), **where}
 
     def params(self) -> dict[str, Any]:
         """Everything but the page, for links."""
@@ -74,24 +81,32 @@ class FilesForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record and what became of it: a row of the view `outcomes`, under its names."""
+    """One record and what became of it: a row of `entries`, under its names.
 
-    capture_id: str
+    `file_href` opens the file it is about, None when it is about none.
+    """
+
+    entry_id: str
+    pipeline: str
+    kind: str
     input_id: str
     url: str
-    datetime: str
-    place: str
-    sha1hex: str | None
+    seen: str | None
+    place: str | None
+    about: str | None
     outcome: str
     reason: str | None
     step: str | None
     detail: str | None
     settled_at: dt.datetime | None
+    file_href: str | None
 
 
-def record(row: OutcomeRow) -> Record:
+def record(row: EntryRow) -> Record:
     """The row as the pages and the API show it."""
-    return Record(**{one.name: getattr(row, one.name) for one in fields(Record)})
+    shown = {one.name: getattr(row, one.name) for one in fields(Record) if one.name != "file_href"}
+    is_file = _SHA1HEX.fullmatch(row.about or "")
+    return Record(**shown, file_href=f"/file/{row.about}" if is_file else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +160,11 @@ class FilesPage:
 def records_page(records: Records, form: RecordsForm) -> RecordsPage:
     """What the form asks for. The total is the number the overview shows for the same question."""
     where = form.where()
-    listed = records.count(OutcomeRow, (), where)[()]
+    listed = count_outcomes(records, where)
     rows = outcomes(records, where, offset=(form.page - 1) * PAGE_SIZE, count_max=PAGE_SIZE)
     # Sources count for the reasons of dropped records only, and no step took part.
     aside = form.outcome in ("", "dropped") and not form.step
-    tallies = counted(records, form.reasons if aside else ())
+    tallies = uncaptured(records, form.reasons if aside else (), form.pipeline or None)
     return RecordsPage(
         answer=_answer(form, listed + tallies.total),
         total=listed + tallies.total,
@@ -162,7 +177,7 @@ def records_page(records: Records, form: RecordsForm) -> RecordsPage:
     )
 
 
-_FATE_WORDS = {
+_OUTCOME_WORDS = {
     "done": ("was kept", "were kept"),
     "dropped": ("was set aside or refused", "were set aside or refused"),
     "quarantined": ("waits in quarantine", "wait in quarantine"),
@@ -179,20 +194,21 @@ def _answer(form: RecordsForm, total: int) -> str:
     plural = total != 1
     verb = ("came in", "came in")
     if form.outcome:
-        verb = _FATE_WORDS[form.outcome]
+        verb = _OUTCOME_WORDS[form.outcome]
     elif form.weight:
         verb = _WEIGHT_WORDS[form.weight]
     elif isinstance(form.reason, Reason):
         verb = _WEIGHT_WORDS[form.reason.weight.replace(" ", "-")]
     because = f" as {form.reason}" if form.reason else ""
     where = f" at {form.step}" if form.step else ""
-    return f"{how_many(total, 'record')} {verb[plural]}{because}{where}"
+    within = f" in {form.pipeline}" if form.pipeline else ""
+    return f"{how_many(total, 'record')} {verb[plural]}{because}{where}{within}"
 
 
 def files_page(records: Records, form: FilesForm) -> FilesPage:
     """The files of a type, each with the URL it was first seen at."""
     where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None
-    total = records.count(FileMetaRow, (), where)[()]
+    total = sum(n for name, n in files_by_type(records) if form.type in ("", name))
     rows = list(
         records.find(
             FileMetaRow,
@@ -202,8 +218,8 @@ def files_page(records: Records, form: FilesForm) -> FilesPage:
             count_max=PAGE_SIZE,
         )
     )
-    captures = records.get(CaptureRow, [row.capture_id for row in rows])
-    urls = {row.capture_id: row.url for row in captures}
+    captures = records.find(EntryRow, {"entry_id": [row.capture_id for row in rows]})
+    urls = {row.entry_id: row.url for row in captures}
     lines = [
         FileLine(r.sha1hex, r.mimetype, r.size_bytes, urls.get(r.capture_id), r.row_created)
         for r in rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -117,11 +118,18 @@ def topic_prefix(settings: Settings) -> str:
     return f"{settings.group}-{settings.env}"
 
 
-def pipeline_of(name: str, settings: Settings) -> Pipeline:
+def pipeline_of(settings: Settings) -> Pipeline:
+    """The flavour chosen. Raises ConfigurationError for an unknown one."""
+    return named_pipeline(settings.pipeline, settings)
+
+
+def named_pipeline(name: str, settings: Settings) -> Pipeline:
     """The flavour of this name. Raises ConfigurationError for an unknown one."""
     if name not in PIPELINES:
+        near = difflib.get_close_matches(name, PIPELINES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ConfigurationError(
-            f"there is no pipeline {name!r}; there are {', '.join(sorted(PIPELINES))}"
+            f"there is no pipeline {name!r}; there are {', '.join(PIPELINES)}{hint}"
         )
     return PIPELINES[name](further_thumbnails(settings))
 
@@ -131,23 +139,19 @@ def further_thumbnails(settings: Settings) -> tuple[str, ...]:
     return tuple(word.strip() for word in settings.more_thumbnails.split(",") if word.strip())
 
 
-def readers_of(pipeline: str, settings: Settings) -> list[Subscription]:
-    """The subscriptions of a pipeline, the entry first. Raises ConfigurationError for an unknown one."""
-    return subscriptions(pipeline_of(pipeline, settings), topic_prefix(settings))
-
-
-def every_reader(settings: Settings) -> list[Subscription]:
-    """The subscriptions of all pipelines, each once."""
-    return list(dict.fromkeys(one for name in PIPELINES for one in readers_of(name, settings)))
+def readers_of(settings: Settings, pipeline: str = "") -> list[Subscription]:
+    """The subscriptions of a pipeline, or of the one chosen, in the order of its stages."""
+    chosen = named_pipeline(pipeline or settings.pipeline, settings)
+    return subscriptions(chosen, topic_prefix(settings))
 
 
 def open_queue(home: Path, settings: Settings) -> LargeBodies:
-    """The queue alone, with every topic and address made."""
+    """The queue alone, with the topics and addresses of the pipeline made."""
     home.mkdir(parents=True, exist_ok=True)
     queue = backend("queue", settings.queue, home)
     blobs = backend("blobs", settings.blobs, home)
     whole = LargeBodies(queue, blobs, settings.message_max_bytes)
-    whole.declare(every_reader(settings))
+    whole.declare(readers_of(settings))
     return whole
 
 
@@ -162,10 +166,12 @@ def open_stores(home: Path, settings: Settings) -> Stores:
     Raises ConfigurationError for what cannot be opened.
     """
     queue = open_queue(home, settings)
+    records = backend("records", settings.records, home)
     stores = Stores(
         queue=queue,
         table=backend("table", settings.table, home),
-        records=backend("records", settings.records, home),
+        records=records,
+        ledger=records.ledger,
         blobs=queue.blobs,
         index=backend("index", settings.index, home),
         archive=open_archive(home, settings),

@@ -31,7 +31,7 @@ MEMORY_MIN_BYTES, MEMORY_FACTOR = 640 * 2**20, 8
 class Readers:
     """The native parsers in their isolated processes; `close` ends those.
 
-    `pdf_extractor` names program, versions and limits of what reads PDFs.
+    `pdf_extractor` and `page_extractor` name program, versions and limits of what reads them.
     """
 
     pool: ChildPool
@@ -39,6 +39,7 @@ class Readers:
     salvage: Callable[[bytes], PdfExtraction]
     parse: Callable[[bytes, str, str | None, datetime, bool], PageExtraction]
     pdf_extractor: str
+    page_extractor: str
 
     def close(self) -> None:
         """End the processes."""
@@ -47,7 +48,7 @@ class Readers:
 
 def open_readers(spool: Path, settings: Settings) -> Readers:
     """Start the isolated processes; bodies are handed over in files below `spool`."""
-    from fonds.extract.page import parse_page
+    from fonds.extract.page import EXTRACTOR, parse_page
     from fonds.extract.pdf import extract_pdf
 
     sweep(spool)
@@ -63,6 +64,7 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
         salvage=ByFile(partial(_limited, pool, brief), extract_pdf, (bare,), spool),
         parse=partial(pool.limited(page), parse_page),
         pdf_extractor=pdf_extractor(settings),
+        page_extractor=EXTRACTOR,
     )
 
 

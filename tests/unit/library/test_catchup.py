@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,15 +14,16 @@ from fonds.formats.envelope import decode, encode
 from fonds.formats.journal import file_cells, row_key
 from fonds.library.catchup import CatchUp, Sent, Wanted
 from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.errors import StoreUnavailableError
 from fonds.model.file import FileMeta, Unextracted
-from fonds.model.message import Message, Subscription
-from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow, InputRow, PdfMetaRow
+from fonds.model.message import USUAL, Message, Subscription
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow, PdfMetaRow
 from fonds.queues.sqlite import SqliteQueue
 from step_bench import JOURNAL, MOMENT, Bench, open_bench, pdf_file
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
 OURS = "reader 2"
-READER = Subscription("extract_pdf", "x.unextracted")
+READER = Subscription("library.extract_pdf", "x.unextracted", USUAL, "library")
 
 
 @dataclass
@@ -42,34 +44,28 @@ class DeliveryBuffer:
         kind: str = "file",
         place: Place | None = None,
         cdx: CdxRow | None = None,
+        pipeline: str = "library",
     ) -> FileMeta:
-        """A PDF with its rows; `status` None: nothing is known of it; `verdict` None: it is in flight."""
+        """A PDF with its rows; `status` None: nothing is known of it; `verdict` None: it was never sent to be
+        extracted in this pipeline; `pending`: it is on its way."""
         self.count += 1
         file, name = pdf_file(b"%%PDF-%d" % self.count), f"c{self.count}"
         where = place or Place(PlaceKind.FILE, f"/papers/{self.count}.pdf")
         capture = Capture(name, f"i{self.count}", where, "http://e.org/", MOMENT, "file", "buffer")
-        self.bench.enter(capture)
-        rows = self.bench.records
-        rows.put(
-            [
-                InputRow(capture.input_id, where.path, kind, "f", 0, 1, {}, True, None, NOW),
-                FileMetaRow(file.sha1, file.sha256, file.md5, file.size, file.mime, name, NOW),
-            ]
-        )
+        self.bench.enter(capture, pipeline=pipeline)
+        rows, ledger = self.bench.records, self.bench.records.ledger
+        facts = ("f", 0, 1, {}, 0, True, None, NOW, pipeline)
+        ledger.enter([InputRow(capture.input_id, where.path, kind, *facts)], [], ())
+        rows.put([FileMetaRow(file.sha1, file.sha256, file.md5, file.size, file.mime, name, NOW)])
         self.bench.table.put(JOURNAL, [(row_key(file.sha1), file_cells(file))])
         if cdx is not None:
             rows.put([replace(cdx, capture_id=name, sha1hex=file.sha1)])
         if status is not None:
             rows.put([pdf_row(file.sha1, status, extractor)])
+        ended = [disposition(name, "identify", "done", file.sha1, pipeline)]
         if verdict is not None:
-            emitted = ("persist_pdf_text",)
-            rows.put(
-                [
-                    DispositionRow(
-                        name, "extract_pdf", verdict, None, "", file.sha1, emitted, 1, 0, NOW
-                    )
-                ]
-            )
+            ended.append(disposition(name, "extract_pdf", verdict, file.sha1, pipeline))
+        ledger.write(ended)
         return file
 
     def send(self, **how: object) -> tuple[Sent, list[Unextracted]]:
@@ -77,12 +73,23 @@ class DeliveryBuffer:
         wanted = Wanted(OURS, **how)  # type: ignore[arg-type]
         rooms = iter(self.rooms)
         sender = CatchUp(
-            self.queue, self.bench.records, self.bench.table, JOURNAL, READER, wanted,
-            lambda: NOW, lambda: next(rooms, True),
+            self.queue, self.bench.records, self.bench.records.ledger, self.bench.table, JOURNAL,
+            READER, wanted, lambda: NOW, lambda: next(rooms, True),
         )  # fmt: skip
         sent = sender.run(lambda sent, captures: None)
         found = self.queue.receive(READER.incoming, 100, 0.0)
         return sent, [decode(one.message.body, Unextracted, one.message.key) for one in found]
+
+
+def disposition(
+    entry_id: str, step: str, verdict: str, sha1hex: str, pipeline: str
+) -> DispositionRow:
+    parents = (None, None) if step == "identify" else (entry_id, "persist_file")
+    is_open = verdict == "pending"
+    return DispositionRow(
+        *(entry_id, pipeline, step, entry_id, *parents),
+        *(verdict, is_open, None, "", sha1hex, 0, MOMENT, None if is_open else MOMENT),
+    )
 
 
 def pdf_row(sha1hex: str, status: str, extractor: str) -> PdfMetaRow:
@@ -168,11 +175,36 @@ def test_what_is_sent_counts_as_pending_until_it_ends_and_what_is_on_its_way_is_
     buffer: DeliveryBuffer,
 ) -> None:
     buffer.file(None)
-    buffer.file(None, verdict=None)
+    buffer.file(None, verdict="pending")
     sent, work = buffer.send()
     assert (sent.sent, sent.on_their_way, len(work)) == (1, 1, 1)
-    (row,) = buffer.bench.records.get(DispositionRow, [("c1", "extract_pdf")])
-    assert (row.verdict, row.emitted_count) == ("retried", 1)
+    (row,) = buffer.bench.records.get(DispositionRow, [("c1", "library", "extract_pdf")])
+    assert (row.verdict, row.is_open, row.parent_step) == ("retried", True, "persist_file")
+    (entry,) = buffer.bench.records.get(EntryRow, [("c1", "library")])
+    assert (entry.outcome, entry.open_count) == ("pending", 1)
+    assert buffer.bench.records.ledger.recount() == []
+
+
+def test_what_this_pipeline_never_extracted_is_promised_before_it_is_sent(
+    buffer: DeliveryBuffer,
+) -> None:
+    """As for files of a pipeline that extracts nothing: they enter this one, of no input of its."""
+    buffer.file(None, verdict=None)
+    buffer.file(None, verdict=None, pipeline="archive-only")
+    sent, work = buffer.send()
+    assert (sent.sent, {one.capture.id for one in work}) == (2, {"c1", "c2"})
+    records = buffer.bench.records
+    rows = {row.entry_id: row for row in records.find(EntryRow, {"pipeline": "library"})}
+    assert {name: row.outcome for name, row in rows.items()} == {"c1": "pending", "c2": "pending"}
+    assert (rows["c1"].input_id, rows["c2"].input_id) == ("i1", "")
+    (other,) = records.get(EntryRow, [("c2", "archive-only")])
+    assert other.outcome == "done"
+    sent_rows = records.find(DispositionRow, {"step": "extract_pdf"})
+    assert [(row.message_id, row.pipeline, row.is_open) for row in sent_rows] == [
+        ("c1.extract_pdf", "library", True),
+        ("c2.extract_pdf", "library", True),
+    ]
+    assert records.ledger.recount() == []
 
 
 def test_sent_again_after_a_death_it_lies_on_the_queue_once(buffer: DeliveryBuffer) -> None:
@@ -180,6 +212,33 @@ def test_sent_again_after_a_death_it_lies_on_the_queue_once(buffer: DeliveryBuff
     _, first = buffer.send()
     sent, again = buffer.send()
     assert (sent.sent, len(first), len(again)) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("verdict", ["done", None])
+def test_a_death_after_the_books_and_before_the_queue_is_made_good(
+    buffer: DeliveryBuffer, verdict: str | None
+) -> None:
+    buffer.file(None, verdict=verdict)
+    real, buffer.queue = buffer.queue, Dies(buffer.queue)  # type: ignore[assignment]
+    with pytest.raises(StoreUnavailableError):
+        buffer.send()
+    buffer.queue = real
+    sent, work = buffer.send()
+    assert (sent.sent, len(work)) == (1, 1)
+    assert len(list(buffer.bench.records.find(DispositionRow, {"step": "extract_pdf"}))) == 1
+
+
+@dataclass
+class Dies:
+    """A queue that goes away when something is put on it."""
+
+    real: SqliteQueue
+
+    def put(self, *_: object, **__: object) -> None:
+        raise StoreUnavailableError("gone")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
 
 
 def test_asked_for_again_everything_that_fits_is_sent_with_the_moment_it_was_asked_for(

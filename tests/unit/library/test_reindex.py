@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -16,23 +13,15 @@ from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.pdf import PdfStatus, PdfText
-from fonds.model.rows import CaptureRow, FileMetaRow, PdfMetaRow, StoryMetaRow
+from fonds.model.rows import EntryRow, FileMetaRow, PdfMetaRow, StoryMetaRow
 from fonds.model.story import ContentMetadata, Parsed, RssEntry, Story
 from fonds.steps.intake.persist_file import PersistFile
 from fonds.steps.pdf.persist_pdf_text import PersistPdfText
 from fonds.steps.story.import_story import ImportStory
 from fonds.stores.index.tantivy_index import TantivyIndex
-from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identified, open_bench, page_file, pdf_file
+from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identified, page_file, pdf_file
 
 HOSTILE = "NUL \x00, half \ud83d and whole \U0001f4d6"
-
-
-@pytest.fixture
-def bench(tmp_path: Path, migrated: Path) -> Iterator[Bench]:
-    shutil.copy(migrated, tmp_path / "records.sqlite")
-    opened = open_bench(tmp_path)
-    yield opened
-    opened.close()
 
 
 @dataclass
@@ -197,7 +186,8 @@ def test_a_file_whose_capture_is_not_on_the_books_is_indexed_without_its_address
     bench: Bench, buffer: DeliveryBuffer
 ) -> None:
     key, page = buffer.pdf(), buffer.story(url="http://x.org/own")
-    bench.records.delete(CaptureRow, [row.capture_id for row in bench.records.find(CaptureRow)])
+    entered = [(row.entry_id, row.pipeline) for row in bench.records.find(EntryRow)]
+    bench.records.delete(EntryRow, entered)
     assert again(bench).indexed == 2
     assert (documents(bench)[key].url, documents(bench)[key].text_content) == ("", "a text")
     assert documents(bench)[page].url == "http://x.org/own"

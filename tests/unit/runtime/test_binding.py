@@ -2,28 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, FaultError
 from fonds.model.message import Subscription
-from fonds.runtime.binding import bind, subscriptions
-from small_pipeline import SUMS, Double, double, keep
+from fonds.model.step import Output, Pipeline, Stage, Topic
+from fonds.runtime.binding import Route, bind, stage_of, subscriptions
+from small_pipeline import DOUBLES, NUMBERS, SUMS, Double, double, keep
 
 
 def test_topics_carry_the_prefix_and_subscriptions_the_name_of_their_step() -> None:
     assert subscriptions(SUMS, "fonds-local") == [
-        Subscription("double", "fonds-local.numbers"),
-        Subscription("keep", "fonds-local.doubles"),
+        Subscription("sums.double", "fonds-local.sums.numbers"),
+        Subscription("sums.keep", "fonds-local.sums.doubles"),
     ]
 
 
 def test_a_payload_is_routed_to_its_topic_and_all_who_read_it() -> None:
     first, last = bind(SUMS, {"double": double, "keep": keep}, "t")
-    assert first.routes == {Double: ("t.doubles", (Subscription("keep", "t.doubles"),))}
-    assert last.routes == {}
+    readers = (Subscription("sums.keep", "t.sums.doubles"),)
+    assert first.routes == (Route(Output(Double), "doubles", "t.sums.doubles", readers, False),)
+    assert first.route(Double(1, "a")) is first.routes[0]
+    assert last.routes == ()
     assert (first.stage.sink, last.stage.sink) == (False, True)
 
 
 def test_a_stage_without_a_step_is_refused_by_name() -> None:
     with pytest.raises(ConfigurationError, match="pipeline sums: there is no step 'keep'"):
         bind(SUMS, {"double": double}, "t")
+
+
+@dataclass(frozen=True)
+class Tagged:
+    tag: str
+    about: str = ""
+
+
+ANY, RED, BLUE = Topic("any", Tagged), Topic("red", Tagged, tag="red"), Output(Tagged, "blue")
+
+
+def _routed(tag: str, *writes: Topic) -> str | None:
+    stage = Stage("paint", NUMBERS, writes, (BLUE,))
+    bound = bind(Pipeline("p", NUMBERS, (stage,)), {"paint": keep}, "t")[0]
+    route = bound.route(Tagged(tag))
+    return route.name if route else None
+
+
+def test_items_of_one_type_part_by_their_tags() -> None:
+    assert _routed("red", ANY, RED) == "red"
+    assert _routed("green", ANY, RED) == "any"
+    assert _routed("blue", ANY, RED) is None
+    with pytest.raises(FaultError, match="paint emits Tagged green, which it neither writes nor"):
+        _routed("green", RED)
+
+
+def test_public_topics_have_one_name_for_all_and_select_what_is_the_pipelines() -> None:
+    shared = Topic("pdf-text", Double, public=True)
+    pipeline = Pipeline("sums", NUMBERS, (Stage("keep", shared),))
+    assert subscriptions(pipeline, "t") == [
+        Subscription("sums.keep", "t.pdf-text", shared.traits, "sums")
+    ]
+
+
+def test_stages_that_read_one_topic_know_it() -> None:
+    both = (Stage("keep", DOUBLES, tag="a"), Stage("keep", DOUBLES, tag="b"))
+    bound = bind(Pipeline("p", DOUBLES, both), {"keep-a": keep, "keep-b": keep}, "t")
+    assert [one.shared for one in bound] == [True, True]
+    assert [stage_of(one.subscription) for one in bound] == [("p", "keep-a"), ("p", "keep-b")]

@@ -28,11 +28,11 @@ def test_a_dump_takes_everything_off_and_a_load_puts_it_back(
     ids = place.enter(*range(450))
     file = tmp_path / "dump.warc.gz"
     with file.open("xb") as out:
-        sizes = list(dumping.dump(place.queue, "double-in", out, count_max=None, keep=False))
+        sizes = list(dumping.dump(place.queue, "sums.double-in", out, count_max=None, keep=False))
     assert sizes == [200, 200, 50]
     assert place.depth().pending == 0
     assert sum(dumping.load(place.queue, file, place.subscriptions, None)) == 450
-    assert sorted(message.id for message in place.taken("double-in")) == ids
+    assert sorted(message.id for message in place.taken("sums.double-in")) == ids
 
 
 def test_messages_are_on_the_disk_before_they_are_settled(
@@ -44,14 +44,14 @@ def test_messages_are_on_the_disk_before_they_are_settled(
     monkeypatch.setattr(os, "fsync", lambda fd: (calls.append("fsync"), real(fd)))
     spy: Any = Spy(place.queue, calls)
     with (tmp_path / "dump.warc.gz").open("xb") as out:
-        list(dumping.dump(spy, "double-in", out, count_max=None, keep=False))
+        list(dumping.dump(spy, "sums.double-in", out, count_max=None, keep=False))
     assert [c for c in calls if c in ("fsync", "settle")][:2] == ["fsync", "settle"]
 
 
 def test_with_keep_they_stay_on_the_queue(place: Workplace, tmp_path: Path) -> None:
     place.enter(*range(5))
     with (tmp_path / "dump.warc.gz").open("x+b") as out:
-        list(dumping.dump(place.queue, "double-in", out, count_max=3, keep=True))
+        list(dumping.dump(place.queue, "sums.double-in", out, count_max=3, keep=True))
         out.seek(0)
         assert len(list(read_messages(out))) == 3
     assert (place.depth().ready, place.depth().in_hand) == (5, 0)
@@ -59,10 +59,10 @@ def test_with_keep_they_stay_on_the_queue(place: Workplace, tmp_path: Path) -> N
 
 def test_looking_changes_nothing_but_how_often_it_was_handed_out(place: Workplace) -> None:
     place.enter(*range(5))
-    seen = dumping.peek(place.queue, "double-in", 3)
+    seen = dumping.peek(place.queue, "sums.double-in", 3)
     assert [one.redelivered for one in seen] == [0, 0, 0]
     assert (place.depth().ready, place.depth().in_hand) == (5, 0)
-    assert [one.redelivered for one in dumping.peek(place.queue, "double-in", 5)].count(1) == 3
+    assert [one.redelivered for one in dumping.peek(place.queue, "sums.double-in", 5)].count(1) == 3
 
 
 def test_what_is_thrown_away_ends_as_dropped(place: Workplace) -> None:
@@ -71,7 +71,7 @@ def test_what_is_thrown_away_ends_as_dropped(place: Workplace) -> None:
     place.enter(3)
     reader = place.subscriptions[0]
     for address in (reader.quarantine, reader.incoming):
-        list(dumping.purge(place.queue, place.records, address, reader, place.clock))
+        list(dumping.purge(place.queue, place.ledger, address, reader, place.clock))
     assert set(place.ended().values()) == {("dropped", "purged")}
     assert set(place.ended()) == {"id-001", "id-002", "id-003"}
     assert (place.depth().pending, place.depth().quarantined) == (0, 0)
@@ -82,13 +82,14 @@ def test_a_dump_may_be_loaded_somewhere_else(place: Workplace, tmp_path: Path) -
     place.loop(lambda item: Result(quarantined(Reason.BROKEN_PDF, "cut"))).turn(0.0)
     file = tmp_path / "dump.warc.gz"
     with file.open("xb") as out:
-        list(dumping.dump(place.queue, "double-quar", out, count_max=None, keep=False))
+        list(dumping.dump(place.queue, "sums.double-quar", out, count_max=None, keep=False))
     list(dumping.load(place.queue, file, place.subscriptions, "double"))
     assert place.depth().ready == 1
 
 
 @pytest.mark.parametrize(
-    ("word", "told"), [("double-delay", "comes to double-in by itself"), ("nobody", "keep-quar")]
+    ("word", "told"),
+    [("double-delay", "comes to sums.double-in by itself"), ("nobody", "sums.keep-quar")],
 )
 def test_an_address_that_cannot_be_read_is_refused_with_those_that_can(
     place: Workplace, word: str, told: str

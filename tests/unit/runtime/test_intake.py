@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 
 from fonds.formats.envelope import decode
 from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.entry import Entry, of_capture
 from fonds.model.errors import StorageFullError, StoreUnavailableError
 from fonds.model.message import Subscription
-from fonds.model.rows import CaptureRow, DispositionRow, InputRow
+from fonds.model.rows import DispositionRow, EntryRow, InputRow
 from fonds.runtime import intake as intake_module
-from fonds.runtime.intake import Entered, Intake, Marks
+from fonds.runtime.intake import Entered, Gate, Intake, Marks
 from small_pipeline import RaisesOnce, Workplace
 
-ENTRY = Subscription("identify", "t.captured")
+ENTRY = Subscription("library.identify", "t.library.captured")
+GATE = Gate("library", ENTRY.topic, (ENTRY,), ("identify",))
 MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
 
@@ -31,7 +33,7 @@ def capture(input_id: str, number: int) -> Capture:
 
 
 @dataclass
-class DeliveryBuffer:
+class Inputs:
     """A source of inputs with so many captures each; every second record is counted only."""
 
     sizes: Mapping[str, int]
@@ -39,13 +41,13 @@ class DeliveryBuffer:
 
     def inputs(self) -> Iterator[InputRow]:
         for name in self.sizes:
-            yield InputRow(name, f"/{name}", "warc", "1:1", 0, 0, {}, False, None, MOMENT)
+            yield InputRow(name, f"/{name}", "warc", "1:1", 0, 0, {}, 0, False, None, MOMENT)
 
-    def captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+    def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         self.asked.append((row.input_id, row.position))
         for number in range(row.position, self.sizes[row.input_id]):
             yield number
-            yield capture(row.input_id, number)
+            yield of_capture(capture(row.input_id, number))
             yield {"not-a-capture": 1}
 
 
@@ -69,8 +71,9 @@ def _intake(place: Workplace, stopping: object = _never, **stores: object) -> In
     place.queue.declare([ENTRY])
     return Intake(
         queue=stores.get("queue", place.queue),  # type: ignore[arg-type]
-        records=stores.get("records", place.records),  # type: ignore[arg-type]
-        entry=ENTRY,
+        records=place.records,
+        ledger=stores.get("ledger", place.ledger),  # type: ignore[arg-type]
+        gate=GATE,
         marks=Marks(20_000, 10_000),
         clock=place.clock,
         stopping=stopping,  # type: ignore[arg-type]
@@ -82,31 +85,31 @@ def _waiting(place: Workplace) -> list[str]:
 
 
 def _input(place: Workplace, name: str) -> InputRow:
-    (row,) = place.records.get(InputRow, [name])
+    (row,) = place.records.get(InputRow, [(name, "library")])
     return row
 
 
 def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) -> None:
     entered = Entered()
-    _intake(place).run(DeliveryBuffer({"a": 3, "b": 2}), entered)
-    assert (entered.captures, entered.input_ids, entered.known) == (5, {"a", "b"}, 0)
-    rows = sorted(row.capture_id for row in place.records.find(CaptureRow))
+    _intake(place).run(Inputs({"a": 3, "b": 2}), entered)
+    assert (entered.entries, entered.input_ids, entered.known) == (5, {"a", "b"}, 0)
+    rows = sorted(row.entry_id for row in place.records.find(EntryRow))
     messages = place.taken(ENTRY.incoming)
     assert sorted(message.id for message in messages) == rows
     assert len(rows) == 5
-    assert place.records.count(CaptureRow, ("collection",)) == {("default",): 5}
+    assert place.records.count(EntryRow, ("collection",)) == {("default",): 5}
     assert decode(messages[0].body, Capture, "") == capture("a", 0)
     row = _input(place, "a")
-    assert (row.finished, row.captures, row.tally) == (True, 3, {"not-a-capture": 3})
+    assert (row.finished, row.entries, row.tally) == (True, 3, {"not-a-capture": 3})
 
 
 def test_a_finished_input_is_not_read_again(place: Workplace) -> None:
-    _intake(place).run(DeliveryBuffer({"a": 3}), Entered())
+    _intake(place).run(Inputs({"a": 3}), Entered())
     _waiting(place)
-    buffer, entered = DeliveryBuffer({"a": 3}), Entered()
-    _intake(place).run(buffer, entered)
-    assert buffer.asked == []
-    assert (entered.captures, entered.known, entered.inputs_known) == (0, 6, 1)
+    source, entered = Inputs({"a": 3}), Entered()
+    _intake(place).run(source, entered)
+    assert source.asked == []
+    assert (entered.entries, entered.known, entered.inputs_known) == (0, 6, 1)
     assert _waiting(place) == []
 
 
@@ -115,13 +118,13 @@ def test_an_input_named_twice_in_one_run_is_not_known_from_an_earlier_one(
 ) -> None:
     entered = Entered()
     intake = _intake(place)
-    intake.run(DeliveryBuffer({"a": 3}), entered)
-    intake.run(DeliveryBuffer({"a": 3}), entered)
-    assert (entered.captures, entered.known, entered.inputs_known) == (3, 0, 0)
+    intake.run(Inputs({"a": 3}), entered)
+    intake.run(Inputs({"a": 3}), entered)
+    assert (entered.entries, entered.known, entered.inputs_known) == (3, 0, 0)
 
 
 def test_an_empty_input_is_finished(place: Workplace) -> None:
-    _intake(place).run(DeliveryBuffer({"a": 0}), Entered())
+    _intake(place).run(Inputs({"a": 0}), Entered())
     assert _input(place, "a").finished
 
 
@@ -131,16 +134,16 @@ def test_reading_that_was_stopped_goes_on_and_nothing_is_left_out(
     place: Workplace, monkeypatch: pytest.MonkeyPatch, stops_after: int, batch_max: int
 ) -> None:
     monkeypatch.setattr(intake_module, "BATCH_MAX", batch_max)
-    _intake(place, StopsAfter(stops_after)).run(DeliveryBuffer({"a": 50}), Entered())
-    _intake(place).run(DeliveryBuffer({"a": 50}), Entered())
+    _intake(place, StopsAfter(stops_after)).run(Inputs({"a": 50}), Entered())
+    _intake(place).run(Inputs({"a": 50}), Entered())
     row = _input(place, "a")
-    assert (row.finished, row.captures, row.tally) == (True, 50, {"not-a-capture": 50})
-    assert place.records.count(CaptureRow) == {(): 50}
+    assert (row.finished, row.entries, row.tally) == (True, 50, {"not-a-capture": 50})
+    assert place.records.count(EntryRow) == {(): 50}
     assert _waiting(place) == [capture("a", number).id for number in range(50)]
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("where", ["records.put", "queue.put"])
+@pytest.mark.parametrize("where", ["ledger.enter", "queue.put"])
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_a_failure_between_the_acts_leaves_nothing_out(
     place: Workplace, monkeypatch: pytest.MonkeyPatch, where: str, after: bool, nth: int
@@ -150,10 +153,10 @@ def test_a_failure_between_the_acts_leaves_nothing_out(
     error = StorageFullError("the disk is full")
     failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
     with pytest.raises(StorageFullError):
-        _intake(place, **{store: failing}).run(DeliveryBuffer({"a": 30}), Entered())
-    _intake(place).run(DeliveryBuffer({"a": 30}), Entered())
-    assert _input(place, "a").captures == 30
-    assert place.records.count(CaptureRow) == {(): 30}
+        _intake(place, **{store: failing}).run(Inputs({"a": 30}), Entered())
+    _intake(place).run(Inputs({"a": 30}), Entered())
+    assert _input(place, "a").entries == 30
+    assert place.records.count(EntryRow) == {(): 30}
     assert _waiting(place) == [capture("a", number).id for number in range(30)]
 
 
@@ -164,11 +167,11 @@ def test_a_store_that_does_not_answer_for_a_moment_is_waited_for(
     monkeypatch.setattr(intake_module, "PAUSE_FIRST_S", 0.001)
     failing = RaisesOnce(place.queue, "put", StoreUnavailableError("away"), nth=3, after=True)
     entered = Entered()
-    _intake(place, queue=failing).run(DeliveryBuffer({"a": 30, "b": 2}), entered)
+    _intake(place, queue=failing).run(Inputs({"a": 30, "b": 2}), entered)
     assert (entered.known, entered.inputs_known) == (0, 0)
-    assert _input(place, "a").captures == 30
+    assert _input(place, "a").entries == 30
     assert _input(place, "b").finished
-    assert place.records.count(CaptureRow) == {(): 32}
+    assert place.records.count(EntryRow) == {(): 32}
 
 
 def test_what_was_settled_meanwhile_is_not_sent_again(
@@ -176,19 +179,20 @@ def test_what_was_settled_meanwhile_is_not_sent_again(
 ) -> None:
     """After a death between a message and its mark, the batch is read again."""
     monkeypatch.setattr(intake_module, "BATCH_MAX", 7)
-    failing = RaisesOnce(place.records, "put", StorageFullError("full"), nth=4)
+    failing = RaisesOnce(place.ledger, "enter", StorageFullError("full"), nth=4)
     with pytest.raises(StorageFullError):
-        _intake(place, records=failing).run(DeliveryBuffer({"a": 14}), Entered())
+        _intake(place, ledger=failing).run(Inputs({"a": 14}), Entered())
     done = _waiting(place)
     assert len(done) == 14
-    place.records.put([_disposition(one, place.clock()) for one in done])
-    _intake(place).run(DeliveryBuffer({"a": 14}), Entered())
+    place.ledger.write([_disposition(one, place.clock()) for one in done])
+    _intake(place).run(Inputs({"a": 14}), Entered())
     assert _waiting(place) == []
     assert _input(place, "a").finished
 
 
 def _disposition(capture_id: str, now: datetime) -> DispositionRow:
-    return DispositionRow(capture_id, ENTRY.name, "done", None, "", None, (), 0, 0, now)
+    names = (capture_id, "library", "identify", capture_id, None, None)
+    return DispositionRow(*names, "done", False, None, "", None, 0, now, now)
 
 
 def test_the_source_waits_while_too_much_is_waiting(
@@ -197,7 +201,7 @@ def test_the_source_waits_while_too_much_is_waiting(
     monkeypatch.setattr(intake_module, "BATCH_MAX", 5)
     monkeypatch.setattr(intake_module, "POLL_S", 0.001)
     intake = replace(_intake(place), marks=Marks(high=10, low=2))
-    reading = threading.Thread(target=intake.run, args=(DeliveryBuffer({"a": 40}), Entered()))
+    reading = threading.Thread(target=intake.run, args=(Inputs({"a": 40}), Entered()))
     reading.start()
     seen, most = 0, 0
     while reading.is_alive() or place.queue.depth(ENTRY).pending:
@@ -216,7 +220,7 @@ def test_one_who_waits_for_room_can_be_stopped(
     monkeypatch.setattr(intake_module, "POLL_S", 0.001)
     monkeypatch.setattr(intake_module, "BATCH_MAX", 5)
     intake = replace(_intake(place, StopsAfter(60)), marks=Marks(high=5, low=0))
-    intake.run(DeliveryBuffer({"a": 40}), Entered())
+    intake.run(Inputs({"a": 40}), Entered())
     assert not _input(place, "a").finished
 
 
@@ -228,14 +232,12 @@ def test_however_often_it_is_stopped_every_capture_enters(
     place: Workplace, sizes: Sequence[int], stops: int
 ) -> None:
     """Each example has inputs of its own, in the same home."""
-    buffer = DeliveryBuffer(
-        {f"{id(sizes)}-{place.clock.now_s}-{n}": size for n, size in enumerate(sizes)}
-    )
+    source = Inputs({f"{id(sizes)}-{place.clock.now_s}-{n}": size for n, size in enumerate(sizes)})
     place.clock.pass_s(1)
     for _ in range(3):
-        _intake(place, StopsAfter(stops)).run(buffer, Entered())
-    _intake(place).run(buffer, Entered())
-    for name, size in buffer.sizes.items():
+        _intake(place, StopsAfter(stops)).run(source, Entered())
+    _intake(place).run(source, Entered())
+    for name, size in source.sizes.items():
         row = _input(place, name)
-        assert (row.finished, row.captures) == (True, size)
-        assert place.records.count(CaptureRow, where={"input_id": name}) == {(): size}
+        assert (row.finished, row.entries) == (True, size)
+        assert place.records.count(EntryRow, where={"input_id": name}) == {(): size}

@@ -70,25 +70,30 @@ def test_a_message_no_store_can_take_does_not_hold_the_others_for_ever(place: Wo
     }
 
 
-def test_what_was_handed_on_is_not_handed_on_again_while_the_records_are_away(
+def test_what_was_handed_on_is_not_handed_on_again_while_the_ledger_is_away(
     place: Workplace,
 ) -> None:
     place.enter(1)
     calls: list[str] = []
-    away = RaisesOnce(place.records, "put", StoreUnavailableError("away"))
-    loop = place.loop(queue=Spy(place.queue, calls), records=away)
+    away = RaisesOnce(place.ledger, "write", StoreUnavailableError("away"))
+    loop = place.loop(queue=Spy(place.queue, calls), ledger=away)
     with pytest.raises(StoreUnavailableError):
         loop.turn(0.0)
-    assert loop.turn(0.0) == 1
-    assert calls == ["receive double-in", "put t.doubles", "settle"]
+    assert place.depth().in_hand == 1
+    assert loop.turn(0.0) == 0
+    assert [one for one in calls if not one.startswith("receive")] == [
+        "put t.sums.doubles",
+        "settle",
+    ]
+    assert place.depth().pending == 0
 
 
 def test_a_full_store_keeps_the_batch_in_hand(place: Workplace) -> None:
     place.enter(1)
-    full = RaisesOnce(place.records, "put", StorageFullError("no room"))
-    loop = place.loop(records=full)
+    full = RaisesOnce(place.ledger, "write", StorageFullError("no room"))
+    loop = place.loop(ledger=full)
     with pytest.raises(StorageFullError):
         loop.turn(0.0)
     assert place.depth().in_hand == 1
-    assert loop.turn(0.0) == 1
+    assert loop.turn(0.0) == 0
     assert place.ended() == {"id-001": ("done", None)}

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.runtime.loop import Loop
 from fonds.runtime.metrics import Metrics, MetricsServer
-from small_pipeline import RETRY, RaisesOnce, Workplace
+from small_pipeline import RaisesOnce, Workplace
 
 
 @pytest.fixture
@@ -45,13 +44,13 @@ def test_messages_are_counted_by_how_they_ended(
     place: Workplace, metrics: Metrics, server: MetricsServer
 ) -> None:
     place.enter(1, 2)
-    Loop(place.bound(), place.queue, place.records, RETRY, place.clock, metrics.observe).turn(0.0)
+    place.loop(observe=metrics.observe).turn(0.0)
     metrics.watch(place.queue, place.subscriptions)
     status, text = _ask(server, "/metrics")
     assert status == 200
     assert 'fonds_messages_total{reason="",step="double",verdict="done"} 2.0' in text
     assert 'fonds_batch_seconds_count{step="double"} 1.0' in text
-    assert 'fonds_queue_messages{state="ready",subscription="keep"} 2.0' in text
+    assert 'fonds_queue_messages{state="ready",subscription="sums.keep"} 2.0' in text
 
 
 def test_a_queue_that_is_away_does_not_silence_the_rest(
@@ -61,8 +60,8 @@ def test_a_queue_that_is_away_does_not_silence_the_rest(
     metrics.watch(away, place.subscriptions)  # type: ignore[arg-type]
     status, text = _ask(server, "/metrics")
     assert status == 200
-    assert 'subscription="double"' not in text
-    assert 'subscription="keep"' in text
+    assert 'subscription="sums.double"' not in text
+    assert 'subscription="sums.keep"' in text
 
 
 def test_health_says_who_waits_for_what(server: MetricsServer, troubles: dict[str, str]) -> None:

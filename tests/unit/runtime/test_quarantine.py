@@ -31,7 +31,7 @@ def failed(place: Workplace) -> Workplace:
 def _release(place: Workplace, reason: str, **stores: Any) -> int:
     return release(
         stores.get("queue", place.queue),
-        stores.get("records", place.records),
+        stores.get("ledger", place.ledger),
         place.subscriptions[0],
         lambda message: message.headers.get("reason") == reason,
         place.clock,
@@ -44,11 +44,11 @@ def test_the_wanted_go_back_to_work_with_a_clean_slate(failed: Workplace) -> Non
     assert (depth.ready, depth.quarantined, depth.in_hand) == (3, 3, 0)
     row = failed.row("id-001")
     assert row is not None
-    assert (row.verdict, row.emitted) == ("retried", ())
+    assert (row.verdict, row.is_open) == ("retried", True)
     assert row.detail == "released by hand; before: no. 1"
-    messages = failed.taken("double-in")
+    messages = failed.taken("sums.double-in")
     assert [(one.id, one.attempt, dict(one.headers)) for one in messages] == [
-        (f"id-{n:03}", 0, {}) for n in (1, 3, 5)
+        (f"id-{n:03}", 0, {"run": "2"}) for n in (1, 3, 5)
     ]
 
 
@@ -56,14 +56,24 @@ def test_what_is_not_wanted_stays_where_it_was(failed: Workplace) -> None:
     assert _release(failed, "bomb") == 0
     assert failed.depth().quarantined == 6
     assert failed.ended()["id-000"] == ("quarantined", "broken-pdf")
-    assert len(failed.queue.receive("double-quar", 10, 0.0)) == 6
+    assert len(failed.queue.receive("sums.double-quar", 10, 0.0)) == 6
 
 
 def test_what_was_released_ends_anew(failed: Workplace) -> None:
     _release(failed, "timeout")
+    assert failed.outcomes()["id-001"] == "pending"
     assert failed.loop().turn(0.0) == 3
     assert failed.ended()["id-001"] == ("done", None)
     assert failed.depth().quarantined == 3
+
+
+def test_what_is_made_of_it_this_time_has_an_id_of_its_own(failed: Workplace) -> None:
+    """Else what was made of it before would answer for it on the books."""
+    _release(failed, "timeout")
+    failed.loop().turn(0.0)
+    made = [message.id for message in failed.taken("sums.keep-in")]
+    assert sorted(made) == [f"id-{n:03}.doubles.run2" for n in (1, 3, 5)]
+    assert failed.outcomes()["id-001"] == "pending"
 
 
 def test_what_fails_again_is_set_apart_again_once(failed: Workplace) -> None:
@@ -74,13 +84,13 @@ def test_what_fails_again_is_set_apart_again_once(failed: Workplace) -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("where", ["queue.put", "records.put", "queue.settle"])
+@pytest.mark.parametrize("where", ["queue.put", "ledger.write", "queue.settle"])
 def test_a_failure_between_the_acts_loses_no_message(
     failed: Workplace, tmp_path: Path, where: str, after: bool
 ) -> None:
     """Whoever was releasing ends then; another goes on."""
     releasing = SqliteQueue(tmp_path / "queue.sqlite", clock=failed.clock.seconds)
-    stores: dict[str, Any] = {"queue": releasing, "records": failed.records}
+    stores: dict[str, Any] = {"queue": releasing, "ledger": failed.ledger}
     store, _, method = where.partition(".")
     error = StoreUnavailableError("the answer was lost")
     stores[store] = RaisesOnce(stores[store], method, error, after=after)
@@ -88,6 +98,6 @@ def test_a_failure_between_the_acts_loses_no_message(
         _release(failed, "timeout", **stores)
     releasing.close()
     failed.loop().turn(0.0)
-    held = {one.message.id for one in failed.queue.receive("double-quar", 10, 0.0)}
+    held = {one.message.id for one in failed.queue.receive("sums.double-quar", 10, 0.0)}
     done = {one for one, ended in failed.ended().items() if ended[0] == "done"}
     assert held | done == {f"id-{n:03}" for n in range(6)}

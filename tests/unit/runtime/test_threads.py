@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,38 +17,44 @@ from fonds.model.errors import (
     TransientError,
 )
 from fonds.model.step import Result
-from fonds.runtime import threads as crew_module
-from fonds.runtime.binding import bind
-from fonds.runtime.loop import Bound, Loop
+from fonds.runtime import threads as threads_module
+from fonds.runtime.binding import Bound, bind
+from fonds.runtime.hand import Hand
+from fonds.runtime.handover import Bounds, Handover
+from fonds.runtime.loop import Loop
 from fonds.runtime.threads import WorkerThreads
-from small_pipeline import SUMS, Number, RaisesOnce, Workplace, double, keep
+from small_pipeline import RETRY, SUMS, Number, RaisesOnce, Spy, Workplace, double, keep
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WAIT_S", "PAUSE_FIRST_S", "POLL_S"):
-        monkeypatch.setattr(crew_module, name, 0.001)
+        monkeypatch.setattr(threads_module, name, 0.001)
 
 
-def _crew(
+def _threads(
     place: Workplace,
     step: Callable[[Number], Result] = double,
-    queue: object = None,
+    queue: Any = None,
     workers: int = 1,
     *,
     patient: bool = False,
+    in_memory: bool = True,
 ) -> WorkerThreads:
     stages = bind(SUMS, {"double": step, "keep": keep}, "t")
+    local = [one.subscription.incoming for one in stages] if in_memory else []
+    chosen = queue or place.queue
+    handover = Handover(chosen, place.ledger, local, Bounds(age_s=0.01))
 
     def make_loop(bound: Bound) -> Loop:
-        return place.loop(bound=bound, queue=queue)
+        return Loop(Hand(bound, chosen, place.ledger, handover, place.clock), RETRY)
 
-    return WorkerThreads(place.queue, stages, make_loop, workers, patient=patient)
+    return WorkerThreads(place.queue, handover, stages, make_loop, workers, patient=patient)
 
 
 def test_everything_is_worked_off_through_all_stages(place: Workplace) -> None:
     ids = place.enter(*range(50))
-    threads = _crew(place)
+    threads = _threads(place)
     threads.start()
     assert threads.drain(0.0) == 0
     assert threads.stop()
@@ -55,12 +63,12 @@ def test_everything_is_worked_off_through_all_stages(place: Workplace) -> None:
 
 
 def test_an_empty_queue_is_drained_at_once(place: Workplace) -> None:
-    assert _crew(place).drain(60.0) == 0
+    assert _threads(place).drain(60.0) == 0
 
 
 def test_what_is_delayed_for_long_is_not_waited_for(place: Workplace) -> None:
     place.enter(1)
-    threads = _crew(place, _unavailable)
+    threads = _threads(place, _unavailable)
     threads.start()
     assert threads.drain(0.01) == 1
     assert threads.stop()
@@ -76,7 +84,7 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
 ) -> None:
     ids = place.enter(1, 2)
     deaf = RaisesOnce(place.queue, "settle", StoreUnavailableError("deaf"))
-    threads = _crew(place, queue=deaf)
+    threads = _threads(place, queue=deaf)
     threads.start()
     assert threads.drain(0.0) == 0
     assert threads.stop()
@@ -97,7 +105,7 @@ def test_a_patient_crew_waits_for_room_and_goes_on(
             raise StorageFullError("no room")
         return double(item)
 
-    threads = _crew(place, full_at_first, patient=True)
+    threads = _threads(place, full_at_first, patient=True)
     threads.start()
     assert threads.drain(0.0) == 0
     assert threads.stop()
@@ -108,7 +116,7 @@ def test_a_patient_crew_waits_for_room_and_goes_on(
 
 def test_a_queue_that_does_not_say_its_depth_is_asked_again(place: Workplace) -> None:
     place.enter(1)
-    threads = _crew(place)
+    threads = _threads(place)
     threads.queue = RaisesOnce(place.queue, "depth", StoreUnavailableError("deaf"), nth=2)
     threads.start()
     assert threads.drain(0.0) == 0
@@ -125,20 +133,20 @@ def test_when_told_to_stop_while_a_store_is_away_everything_is_given_back(
         tried.set()
         raise StoreUnavailableError("away")
 
-    threads = _crew(place, away)
+    threads = _threads(place, away)
     threads.start()
     assert tried.wait(10)
     assert threads.stop()
     assert (place.depth().ready, place.depth().in_hand) == (3, 0)
 
 
-def test_a_full_disk_stops_the_crew_and_is_told(place: Workplace) -> None:
+def test_a_full_disk_stops_the_threads_and_is_told(place: Workplace) -> None:
     place.enter(1, 2)
 
     def full(item: Number) -> Result:
         raise ConfigurationError("the disk is full")
 
-    threads = _crew(place, full)
+    threads = _threads(place, full)
     threads.start()
     assert threads.drain(60.0) == 2
     assert threads.stopping()
@@ -146,9 +154,9 @@ def test_a_full_disk_stops_the_crew_and_is_told(place: Workplace) -> None:
     assert isinstance(threads.failure(), ConfigurationError)
 
 
-def test_a_fault_in_the_loop_itself_stops_the_crew_and_is_told(place: Workplace) -> None:
+def test_a_fault_in_the_loop_itself_stops_the_threads_and_is_told(place: Workplace) -> None:
     place.enter(1)
-    threads = _crew(place, queue=RaisesOnce(place.queue, "settle", ZeroDivisionError("ours")))
+    threads = _threads(place, queue=RaisesOnce(place.queue, "settle", ZeroDivisionError("ours")))
     threads.start()
     threads.drain(60.0)
     assert threads.stop()
@@ -164,7 +172,7 @@ def test_when_told_to_stop_what_is_in_hand_is_finished(place: Workplace) -> None
         go_on.wait(10)
         return double(item)
 
-    threads = _crew(place, slow)
+    threads = _threads(place, slow)
     threads.start()
     assert begun.wait(10)
     threads.request_stop()
@@ -177,7 +185,7 @@ def test_when_told_to_stop_what_is_in_hand_is_finished(place: Workplace) -> None
 def test_a_thread_that_does_not_end_is_told(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew_module, "STOP_WAIT_S", 0.05)
+    monkeypatch.setattr(threads_module, "STOP_WAIT_S", 0.05)
     place.enter(1)
     begun, go_on = threading.Event(), threading.Event()
 
@@ -186,7 +194,7 @@ def test_a_thread_that_does_not_end_is_told(
         go_on.wait(10)
         return double(item)
 
-    threads = _crew(place, stuck)
+    threads = _threads(place, stuck)
     threads.start()
     assert begun.wait(10)
     assert not threads.stop()
@@ -195,7 +203,7 @@ def test_a_thread_that_does_not_end_is_told(
 
 
 def test_a_failure_beside_the_threads_stops_them(place: Workplace) -> None:
-    threads = _crew(place)
+    threads = _threads(place)
     threads.start()
     threads.fail(ValueError("beside"))
     assert threads.stop()
@@ -203,27 +211,21 @@ def test_a_failure_beside_the_threads_stops_them(place: Workplace) -> None:
 
 
 def test_a_stage_without_a_number_of_workers_gets_the_default(place: Workplace) -> None:
-    threads = _crew(place, workers=3)
+    threads = _threads(place, workers=3)
     running: set[str] = set()
     threads.stages = [
-        Bound(
-            stage=type(bound.stage)("double", bound.stage.reads, workers=None),
-            subscription=bound.subscription,
-            step=bound.step,
-            routes=bound.routes,
-        )
-        for bound in threads.stages[:1]
+        replace(bound, stage=replace(bound.stage, workers=None)) for bound in threads.stages[:1]
     ]
     before = {thread.name for thread in threading.enumerate()}
     threads.start()
     running = {thread.name for thread in threading.enumerate()} - before
     assert threads.stop()
-    assert running == {"double-0", "double-1", "double-2"}
+    assert running == {"double-0", "double-1", "double-2", "keeper"}
 
 
 def test_several_workers_of_one_stage_share_its_messages(place: Workplace) -> None:
     place.enter(*range(60))
-    threads = _crew(place)
+    threads = _threads(place)
     threads.stages = [bound for bound in threads.stages for _ in range(1)]
     loops = [threading.Thread(target=_turn_until_empty, args=(place,)) for _ in range(4)]
     for thread in loops:
@@ -231,7 +233,7 @@ def test_several_workers_of_one_stage_share_its_messages(place: Workplace) -> No
     for thread in loops:
         thread.join(30)
     assert len(place.ended()) == 60
-    assert len(place.taken("keep-in")) == 60
+    assert len(place.taken("sums.keep-in")) == 60
 
 
 def _turn_until_empty(place: Workplace) -> None:
@@ -244,8 +246,43 @@ def _turn_until_empty(place: Workplace) -> None:
 def test_ticks_are_given_while_waiting(place: Workplace) -> None:
     place.enter(1)
     ticks: list[int] = []
-    threads = _crew(place, _unavailable)
+    threads = _threads(place, _unavailable)
     threads.start()
     threads.drain(0.01, lambda: ticks.append(1))
     threads.stop()
     assert ticks
+
+
+def test_with_stages_of_one_process_messages_between_them_never_touch_the_queue(
+    place: Workplace,
+) -> None:
+    ids = place.enter(*range(30))
+    calls: list[str] = []
+    threads = _threads(place, queue=Spy(place.queue, calls))
+    threads.start()
+    assert threads.drain(0.0) == 0
+    assert threads.stop()
+    assert {one for one in ids if place.row(one, "keep")} == set(ids)
+    assert [one for one in calls if one.startswith("put")] == []
+    assert place.ledger.recount() == []
+
+
+def test_stopped_in_the_middle_everything_is_done_or_comes_again(place: Workplace) -> None:
+    ids = place.enter(*range(40))
+    slowed = threading.Event()
+
+    def slow(item: Number) -> Result:
+        if item.value == 20:
+            slowed.set()
+        return double(item)
+
+    threads = _threads(place, slow)
+    threads.start()
+    assert slowed.wait(30)
+    assert threads.stop()
+    assert threads.handover.left == 0
+    again = _threads(place)
+    again.start()
+    assert again.drain(0.0) == 0
+    assert again.stop()
+    assert place.outcomes() == dict.fromkeys(ids, "done")

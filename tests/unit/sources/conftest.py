@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fonds.model.capture import Capture
+from fonds.model.entry import Entry, of_capture
 from fonds.model.rows import InputRow
 from fonds.sources.paths import PathSource
 
@@ -34,12 +35,14 @@ def only_input(one: PathSource) -> InputRow:
 
 
 def captures(one: PathSource, row: InputRow | None = None) -> tuple[list[Capture], Counter[str]]:
-    """All captures of an input and its tally."""
+    """All captures of an input, each entered as itself, and its tally."""
     found: list[Capture] = []
     tally: Counter[str] = Counter()
-    for thing in one.captures(row or only_input(one)):
-        if isinstance(thing, Capture):
-            found.append(thing)
+    for thing in one.entries(row or only_input(one)):
+        if isinstance(thing, Entry):
+            assert isinstance(thing.item, Capture)
+            assert thing == of_capture(thing.item)
+            found.append(thing.item)
         elif isinstance(thing, Mapping):
             tally.update(thing)
     return found, tally
@@ -48,8 +51,8 @@ def captures(one: PathSource, row: InputRow | None = None) -> tuple[list[Capture
 def resumed_everywhere(one: PathSource) -> None:
     """From every position given out, exactly what was not given before comes again."""
     row = only_input(one)
-    things = list(one.captures(row))
+    things = list(one.entries(row))
     for place, thing in enumerate(things):
         if isinstance(thing, int):
-            rest = list(one.captures(replace(row, position=thing)))
+            rest = list(one.entries(replace(row, position=thing)))
             assert rest == things[place:], f"going on from {thing}"

@@ -18,6 +18,8 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.sources.paths import PathSource
 
+from .conftest import captures
+
 SHA1 = "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12"
 BASE32 = "F7KODRT2FUUPZ3MET3Q3W5XHHENZH2YS"
 CDX = {
@@ -38,7 +40,7 @@ def read(tmp_path: Path, *lines: Any, base: str = "", packed: bool = False) -> l
     source = PathSource([path], tmp_path / "home", "default", base)
     (row,) = source.inputs()
     assert row.kind == "tasks"
-    return [one for one in source.captures(row) if isinstance(one, Capture)]
+    return captures(source, row)[0]
 
 
 def test_a_cdx_object_is_a_record_of_a_warc_also_at_its_very_beginning(tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_packed_lists_are_read_and_a_cut_one_says_where(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
     source = PathSource([path], tmp_path / "home", "default", "")
     (row,) = source.inputs()
-    found = [one for one in source.captures(row) if isinstance(one, Capture)]
+    found, _ = captures(source, row)
     assert found[-1].damage_reason is Reason.DAMAGED_RECORD
 
 
@@ -120,8 +122,8 @@ def test_reading_goes_on_where_it_stopped(tmp_path: Path) -> None:
     read(tmp_path, CDX, CDX, CDX)
     source = PathSource([tmp_path / "tasks.jsonl"], tmp_path / "home", "default", "")
     (row,) = source.inputs()
-    whole = [one for one in source.captures(row) if isinstance(one, Capture)]
-    rest = [one for one in source.captures(replace(row, position=1)) if isinstance(one, Capture)]
+    whole, _ = captures(source, row)
+    rest, _ = captures(source, replace(row, position=1))
     assert rest == whole[1:]
 
 

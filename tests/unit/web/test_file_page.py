@@ -72,6 +72,18 @@ def test_the_history_is_in_order_and_names_every_step(client: TestClient, filled
     assert steps == ["identify", "persist_file", "extract_pdf", "persist_pdf_text"]
 
 
+def test_the_history_says_which_step_sent_what_still_waits(
+    client: TestClient, filled: Filled
+) -> None:
+    steps = read(client, f"/file/{filled.pending}").tree.xpath("//ol[@class='timeline']/li")
+    words = [" ".join(" ".join(one.itertext()).split()) for one in steps]
+    assert words[0].endswith("identify done")
+    assert words[1].endswith("persist_file pending made by identify")
+    told = client.get(f"/file/{filled.pending}.json").json()["history"]
+    assert [one["settled_at"] is None for one in told] == [False, True]
+    assert {one["pipeline"] for one in told} == {"library"}
+
+
 def test_a_failed_file_says_why_there_is_no_text(client: TestClient, filled: Filled) -> None:
     page = read(client, f"/file/{filled.broken}")
     assert "There is no text of this file; its history below says why." in page.words(

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import BAD_LINES, BROKEN_PDFS, DUPLICATES, NOT_CAPTURES, PENDING, Filled, opened
-from fonds.model.disposition import Reason
-from fonds.model.rows import CaptureRow
+from filled_home import (
+    BAD_LINES,
+    BROKEN_PDFS,
+    DUPLICATES,
+    NOT_CAPTURES,
+    PENDING,
+    REFUSED,
+    Filled,
+    opened,
+)
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.rows import InputRow
 from fonds.web.app import create_app
+from home_rows import NOW, Body, ended, enter, entry, said
 from page_reading import read
 
 
@@ -52,22 +64,103 @@ def test_filters_can_be_taken_away_one_by_one(client: TestClient) -> None:
 def test_rows_are_paged_by_fifty_and_no_row_is_on_two_pages(tmp_path: Path) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     with opened(tmp_path) as stores:
-        stores.records.put(
-            [
-                CaptureRow(
-                    f"c{n:03}", "i", f"http://a.example/{n}", "20260101000000", "x:0", "default", at
-                )
-                for n in range(120)
-            ]
-        )
+        enter(stores, [Body(n, f"http://a.example/{n}", at, "text/html", b"") for n in range(120)])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
             pages = [client.get(f"/records.json?page={n}").json()["rows"] for n in (1, 2, 3)]
             middle = read(client, "/records?page=2")
             beyond = read(client, "/records?page=9")
     assert [len(rows) for rows in pages] == [50, 50, 20]
-    assert len({row["capture_id"] for rows in pages for row in rows}) == 120
+    assert len({row["entry_id"] for rows in pages for row in rows}) == 120
     assert set(middle.links("//nav[@class='pager']")) == {"/records", "/records?page=3"}
     assert "There is no page 9: the last is 3." in beyond.words()
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The pages of a home with two pipelines, and entries that are no captures."""
+    broken = Body(1, "http://a.example/1.pdf", NOW, "application/pdf", b"%PDF")
+    foreign = replace(
+        entry(broken),
+        entry_id="m1",
+        kind="message",
+        input_id="",
+        url="topic key",
+        seen=None,
+        place=None,
+    )
+    story = replace(said(broken, "identify", 0), message_id="m1", entry_id="m1", about="story-1")
+    with opened(tmp_path_factory.mktemp("two")) as stores:
+        for pipeline, count in (("library", 2), ("pdf-only", 1)):
+            bodies = [replace(broken, number=n) for n in range(count)]
+            rows = [replace(entry(body), pipeline=pipeline) for body in bodies]
+            stores.ledger.enter([], rows, ["identify"])
+            for body in bodies:
+                end = (Verdict.QUARANTINED, Reason.BROKEN_PDF, body.sha1hex)
+                way = ended(body, "extract_pdf", *end)
+                stores.ledger.write([replace(row, pipeline=pipeline) for row in way])
+            tally = {str(Reason.REVISIT): count}
+            facts = ("/a.warc.gz", "warc", "1:1", 0, count, tally, count, True, None, NOW)
+            stores.ledger.enter([InputRow("input-1", *facts, pipeline)], [], ())
+        stores.ledger.enter([], [foreign], ["identify"])
+        stores.ledger.write([story])
+        with TestClient(create_app(stores), base_url="http://localhost") as client:
+            yield client
+
+
+def test_failures_of_two_pipelines_are_two_groups_each_with_its_own_command(
+    two: TestClient,
+) -> None:
+    groups = two.get("/failures.json").json()["groups"]
+    assert [(one["pipeline"], one["count"]) for one in groups] == [("library", 2), ("pdf-only", 1)]
+    for one in groups:
+        assert f"--pipeline {one['pipeline']} --step extract_pdf" in one["retry"]
+        assert one["sample"]["pipeline"] == one["pipeline"]
+        rows = two.get(one["href"].replace("?", ".json?")).json()
+        assert rows["total"] == one["count"]
+        assert {row["pipeline"] for row in rows["rows"]} == {one["pipeline"]}
+    words = read(two, "/failures").words()
+    assert "at extract_pdf of library" in words
+    assert "at extract_pdf of pdf-only" in words
+    assert "at extract_pdf of pdf-only" in read(two, "/").words(
+        "//section[@aria-labelledby='attention']"
+    )
+
+
+@pytest.mark.parametrize(("pipeline", "count"), [("library", 3), ("pdf-only", 1), ("none", 0)])
+def test_records_of_one_pipeline_are_its_own(two: TestClient, pipeline: str, count: int) -> None:
+    told = two.get(f"/records.json?pipeline={pipeline}").json()
+    assert (told["listed_total"], len(told["rows"])) == (count, count)
+    assert {row["pipeline"] for row in told["rows"]} <= {pipeline}
+    failed = min(count, 2)
+    assert told["counted_total"] == failed
+    page = read(two, f"/records?pipeline={pipeline}&reason=broken-pdf")
+    plural = "record" if failed == 1 else "records"
+    assert page.heading == f"{failed} {plural} failed as broken-pdf in {pipeline}."
+
+
+def test_an_entry_that_is_no_capture_shows_what_it_has(two: TestClient) -> None:
+    (row,) = two.get("/records.json?outcome=done").json()["rows"]
+    assert (row["kind"], row["about"], row["seen"], row["place"]) == (
+        "message",
+        "story-1",
+        None,
+        None,
+    )
+    assert row["file_href"] is None
+    page = read(two, "/records?outcome=done")
+    words = page.words("//ol")
+    assert "topic key message" in words
+    assert "captured" not in words
+    assert page.links("//ol") == {}
+
+
+def test_what_is_waiting_was_decided_by_no_step(client: TestClient) -> None:
+    for query in ("outcome=pending&step=identify", "outcome=pending&reason=http-status"):
+        told = client.get(f"/records.json?{query}").json()
+        assert (told["total"], told["rows"]) == (0, [])
+    told = client.get("/records.json?step=identify").json()
+    assert told["total"] == REFUSED
+    assert {row["outcome"] for row in told["rows"]} == {"dropped"}
 
 
 def test_no_such_record_is_an_answer_too(client: TestClient) -> None:
@@ -118,8 +211,9 @@ def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: F
     )
     first = page.words("//section[@class='failure'][1]")
     assert first.startswith(f"{BROKEN_PDFS} broken-pdf at extract_pdf")
-    assert "fonds failures retry --reason broken-pdf --step extract_pdf" in first
-    href = "/records?outcome=quarantined&step=extract_pdf&reason=broken-pdf"
+    retry = "fonds failures retry --reason broken-pdf --pipeline library --step extract_pdf"
+    assert retry in first
+    href = "/records?outcome=quarantined&step=extract_pdf&reason=broken-pdf&pipeline=library"
     assert page.links()[href] == str(BROKEN_PDFS)
     assert client.get(href.replace("?", ".json?")).json()["total"] == BROKEN_PDFS
 

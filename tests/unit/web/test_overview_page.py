@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from starlette.testclient import TestClient
@@ -23,9 +22,9 @@ from filled_home import (
 )
 from fonds.library.accounting import Tally
 from fonds.model.disposition import Reason, Verdict
-from fonds.model.rows import CaptureRow, DispositionRow
 from fonds.web.app import create_app
 from fonds.web.overview import answer, outcomes
+from home_rows import NOW, Body, enter, said
 from page_reading import read
 
 FAILED = BROKEN_PDFS + TIMEOUTS + BAD_LINES
@@ -112,15 +111,10 @@ def test_an_empty_home_says_how_to_begin(empty: TestClient) -> None:
 
 
 def test_what_does_not_add_up_is_said_in_red(tmp_path: Path) -> None:
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    lost = DispositionRow("c1", "identify", str(Verdict.DROPPED), None, "", None, (), 0, 0, at)
+    body = Body(1, "http://a.example/", NOW, "text/html", b"")
     with opened(tmp_path) as stores:
-        stores.records.put(
-            [
-                CaptureRow("c1", "i", "http://a.example/", "20260101000000", "x:0", "default", at),
-                lost,
-            ]
-        )
+        enter(stores, [body])
+        stores.ledger.write([said(body, "identify", 0, verdict=Verdict.DROPPED)])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
             page = read(client, "/")
             assert client.get("/.json").json()["unaccounted"] == 1

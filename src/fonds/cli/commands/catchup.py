@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Any
 
 import click
 from rich.markup import escape
 
-from fonds.cli.context import App, command, console, echo_json, global_options
+from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option
 from fonds.cli.work import work_off
 from fonds.config import Settings
 from fonds.library.catchup import CatchUp, Sent, Wanted
+from fonds.model.errors import ConfigurationError
+from fonds.model.message import Subscription
 from fonds.model.pdf import PdfStatus
-from fonds.model.rows import CaptureRow
+from fonds.model.rows import EntryRow
 from fonds.ports import Stores
+from fonds.runtime.binding import stage_of
 from fonds.runtime.homelock import HomeLock
 from fonds.runtime.intake import Entered, Intake, Marks, wait_for_room
 
-PIPELINE, STEP = "library", "extract_pdf"
+STEP = "extract_pdf"
 
 
 @click.group("catchup")
@@ -57,6 +61,7 @@ catchup.params += global_options()
     metavar="DAYS",
     help="With --reextract: only what was extracted longer ago.",
 )
+@pipeline_option
 @click.option("--enter-only", is_flag=True, help="Send the work and leave it to workers.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be extracted.")
 def pdf(
@@ -67,6 +72,7 @@ def pdf(
     older_than: float | None,
     enter_only: bool,
     dry_run: bool,
+    **flags: Any,
 ) -> int:
     """Extract the PDFs that have no extraction, a failed one, or one by another extractor.
 
@@ -83,10 +89,10 @@ def pdf(
     if (statuses or made_by or older_than is not None) and not reextract:
         raise click.UsageError("--status, --made-by and --older-than go with --reextract")
     from fonds.wiring.backends import all_shared
-    from fonds.wiring.pipelines import now
     from fonds.wiring.readers import pdf_extractor
+    from fonds.wiring.steps import now
 
-    settings = app.settings()
+    settings = app.settings(**flags)
     wanted = Wanted(
         extractor=pdf_extractor(settings),
         again=reextract,
@@ -107,7 +113,7 @@ def _work(app: App, settings: Settings, stores: Stores, wanted: Wanted) -> int:
     """Send in one thread, extract in the others; the account is that of the inputs concerned."""
 
     def feed(intake: Intake, entered: Entered) -> None:
-        def note(sent: Sent, captures: Sequence[CaptureRow]) -> None:
+        def note(sent: Sent, captures: Sequence[EntryRow]) -> None:
             entered.input_ids |= {row.input_id for row in captures}
 
         done = _send(stores, settings, wanted, intake.stopping, note)
@@ -123,12 +129,12 @@ def _send(
     settings: Settings,
     wanted: Wanted,
     stopping: Callable[[], bool],
-    tick: Callable[[Sent, Sequence[CaptureRow]], None],
+    tick: Callable[[Sent, Sequence[EntryRow]], None],
 ) -> Sent:
     from fonds.wiring.backends import readers_of
-    from fonds.wiring.pipelines import now
+    from fonds.wiring.steps import now
 
-    reader = next(one for one in readers_of(PIPELINE, settings) if one.name == STEP)
+    reader = _extracting(readers_of(settings), settings.pipeline)
     marks = Marks(settings.queue_high, settings.queue_low)
 
     def room() -> bool:
@@ -136,9 +142,24 @@ def _send(
         return not stopping()
 
     sender = CatchUp(
-        stores.queue, stores.records, stores.table, stores.journal, reader, wanted, now, room
+        stores.queue,
+        stores.records,
+        stores.ledger,
+        stores.table,
+        stores.journal,
+        reader,
+        wanted,
+        now,
+        room,
     )
     return sender.run(tick)
+
+
+def _extracting(readers: Sequence[Subscription], pipeline: str) -> Subscription:
+    found = next((one for one in readers if stage_of(one)[1] == STEP), None)
+    if found is None:
+        raise ConfigurationError(f"the pipeline {pipeline!r} extracts no PDFs; choose another")
+    return found
 
 
 def _counted(app: App, stores: Stores, wanted: Wanted) -> int:
@@ -175,7 +196,7 @@ def _never() -> bool:
     return False
 
 
-def _nothing(sent: Sent, captures: Sequence[CaptureRow]) -> None:
+def _nothing(sent: Sent, captures: Sequence[EntryRow]) -> None:
     """The tick of those who show nothing."""
 
 

@@ -95,8 +95,8 @@ def _stores(app: App, settings: Settings) -> Finding:
 def _readers(app: App, settings: Settings) -> Finding:
     """Starts an isolated reader and lets it read a page."""
     from fonds.isolation.confinement import confined_by
-    from fonds.wiring.pipelines import now
     from fonds.wiring.readers import open_readers
+    from fonds.wiring.steps import now
 
     page = b"<html><title>Fit</title><body><p>" + b"The reader is fit to work today. " * 20
     readers = open_readers(app.home / "tmp", settings)

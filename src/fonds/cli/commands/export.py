@@ -46,7 +46,7 @@ def export(
     fonds export > library.jsonl
     fonds export --format parquet --out library.parquet --kind pdf
     """
-    from fonds.wiring.pipelines import now
+    from fonds.wiring.steps import now
 
     if form == "parquet" and out is None:
         raise click.UsageError(

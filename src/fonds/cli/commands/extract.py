@@ -17,6 +17,7 @@ from fonds.cli.inbox import expand_paths
 from fonds.formats.envelope import story_to_json
 from fonds.model.capture import Capture
 from fonds.model.disposition import Disposition, Verdict, Weight, dropped, quarantined
+from fonds.model.entry import Entry
 from fonds.model.errors import PermanentError
 from fonds.model.file import Identified, Kind, Unextracted, Unparsed
 from fonds.model.pdf import PdfText
@@ -41,8 +42,9 @@ def extract(app: App, paths: tuple[str, ...], warc_base: str | None) -> int:
     fonds extract crawl.warc.gz | jq -r 'select(.kind == "story") | .story.content_metadata.article_title'
     """
     from fonds.wiring.backends import open_archive
-    from fonds.wiring.pipelines import path_source, reading_steps
+    from fonds.wiring.pipelines import path_source
     from fonds.wiring.readers import cores, open_readers
+    from fonds.wiring.steps import reading_steps
 
     settings = app.settings(warc_base=warc_base)
     failed = False
@@ -65,9 +67,9 @@ def _in_order(source: Source, steps: Mapping[str, Step], workers: int) -> Iterat
     waiting: deque[Future[dict[str, Any]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for row in source.inputs():
-            for found in source.captures(row):
-                if isinstance(found, Capture):
-                    waiting.append(pool.submit(_line, found, steps))
+            for found in source.entries(row):
+                if isinstance(found, Entry) and isinstance(found.item, Capture):
+                    waiting.append(pool.submit(_line, found.item, steps))
                 if len(waiting) > 4 * workers:
                     yield waiting.popleft().result()
         while waiting:

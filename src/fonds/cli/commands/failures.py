@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from rich.markup import escape
 
-from fonds.cli.context import App, command, console, echo_json
+from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.work import work_off
+from fonds.config import Settings
 from fonds.library.accounting import failure_groups, outcomes
 from fonds.model.disposition import Reason
 from fonds.model.message import Message
+from fonds.runtime.binding import stage_of
 from fonds.runtime.homelock import HomeLock
 from fonds.runtime.quarantine import release
 
@@ -18,6 +22,7 @@ RETRY = "retry"
 
 @command("failures")
 @click.argument("action", required=False, type=click.Choice([RETRY]))
+@pipeline_option
 @click.option("--reason", type=click.Choice([str(reason) for reason in Reason]), metavar="REASON")
 @click.option("--step", metavar="STEP", help="Only what failed at this step.")
 @click.option("--key", multiple=True, metavar="SHA1|ID", help="Only this file or capture.")
@@ -33,6 +38,7 @@ def failures(
     key: tuple[str, ...],
     listed: bool,
     limit: int,
+    **flags: Any,
 ) -> int:
     """Show what failed, grouped by step and reason; `retry` works it off again.
 
@@ -44,18 +50,19 @@ def failures(
     fonds failures retry --reason missing-source
     """
     if action == RETRY:
-        return _retry(app, reason, step, key)
+        return _retry(app, app.settings(**flags), reason, step, key)
+    pipeline = flags["pipeline"]
     if listed:
-        _print_list(app, reason, step, limit)
+        _print_list(app, pipeline, reason, step, limit)
     else:
-        _print_groups(app, reason, step)
+        _print_groups(app, pipeline, reason, step)
     return 0
 
 
-def _print_groups(app: App, reason: str | None, step: str | None) -> None:
+def _print_groups(app: App, pipeline: str | None, reason: str | None, step: str | None) -> None:
     groups = [
         group
-        for group in failure_groups(app.stores().records)
+        for group in failure_groups(app.stores().records, pipeline)
         if reason in (None, group.reason) and step in (None, group.step)
     ]
     if app.json:
@@ -72,14 +79,19 @@ def _print_groups(app: App, reason: str | None, step: str | None) -> None:
             f"{group.reason.explanation}"
         )
         if group.sample:
-            screen.print(f"   [dim]for example {escape(group.sample.place)}[/dim]")
+            screen.print(
+                f"   [dim]for example {escape(group.sample.place or group.sample.url)}[/dim]"
+            )
     screen.print("\nNext: fonds failures --list   or   fonds failures retry --reason REASON")
 
 
-def _print_list(app: App, reason: str | None, step: str | None, limit: int) -> None:
+def _print_list(
+    app: App, pipeline: str | None, reason: str | None, step: str | None, limit: int
+) -> None:
     where = {"outcome": "quarantined"}
     where |= {"reason": reason} if reason else {}
     where |= {"step": step} if step else {}
+    where |= {"pipeline": pipeline} if pipeline else {}
     screen = console()
     for row in outcomes(app.stores().records, where, count_max=limit):
         if app.json:
@@ -87,27 +99,28 @@ def _print_list(app: App, reason: str | None, step: str | None, limit: int) -> N
         else:
             detail = " ".join((row.detail or "").split())[:200]
             screen.print(
-                f"[red]{row.reason}[/red] {escape(row.place)}  [dim]{escape(detail)}[/dim]"
+                f"[red]{row.reason}[/red] {escape(row.place or row.url)}  [dim]{escape(detail)}[/dim]"
             )
 
 
-def _retry(app: App, reason: str | None, step: str | None, keys: tuple[str, ...]) -> int:
-    settings = app.settings()
+def _retry(
+    app: App, settings: Settings, reason: str | None, step: str | None, keys: tuple[str, ...]
+) -> int:
     stores = app.stores(settings)
 
     def wanted(message: Message) -> bool:
         fits = reason in (None, message.headers.get("reason"))
-        return fits and (not keys or message.key in keys or message.id in keys)
+        return fits and (not keys or bool({message.about, message.entry, message.id} & set(keys)))
 
-    from fonds.wiring.backends import all_shared, every_reader
+    from fonds.wiring.backends import all_shared, readers_of
 
     with HomeLock(app.home, shared=all_shared(settings)):
-        from fonds.wiring.pipelines import now
+        from fonds.wiring.steps import now
 
         count = sum(
-            release(stores.queue, stores.records, one, wanted, now)
-            for one in every_reader(settings)
-            if step in (None, one.name)
+            release(stores.queue, stores.ledger, one, wanted, now)
+            for one in readers_of(settings)
+            if step in (None, stage_of(one)[1])
         )
         if not count:
             if not app.json:

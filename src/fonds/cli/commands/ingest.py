@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fonds.cli import work
-from fonds.cli.context import App, command
+from fonds.cli.context import App, command, pipeline_option
 from fonds.cli.inbox import expand_paths
 from fonds.runtime.homelock import HomeLock
 
@@ -16,6 +16,7 @@ from fonds.runtime.homelock import HomeLock
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @click.option("--warc-base", metavar="DIR|URL", help="Where the WARCs named by a CDX are.")
 @click.option("--collection", metavar="NAME", help="Collection the documents belong to.")
+@pipeline_option
 @click.option("--copy", is_flag=True, default=None, help="Copy bodies out of WARCs into ours.")
 @click.option(
     "--enter-only", is_flag=True, help="Enter the captures and leave the work to workers."

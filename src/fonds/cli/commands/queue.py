@@ -11,7 +11,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from fonds.cli.context import App, command, console, echo_json, global_options
+from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option
 from fonds.config import without_secrets
 from fonds.model.disposition import Reason
 from fonds.model.message import Delivery, Message, Subscription
@@ -43,14 +43,15 @@ queue.params += global_options()
 
 
 @command("list")
-def list_(app: App) -> int:
+@pipeline_option
+def list_(app: App, **flags: Any) -> int:
     """How many messages wait for each step.
 
     \b
     fonds queue list
     fonds queue list --json
     """
-    waiting, subscriptions = _open(app)
+    waiting, subscriptions = _open(app, flags)
     depths = [(one, waiting.depth(one)) for one in subscriptions]
     if app.json:
         for one, depth in depths:
@@ -68,9 +69,10 @@ def list_(app: App) -> int:
 
 
 @command("peek")
+@pipeline_option
 @click.argument("address")
 @click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True)
-def peek(app: App, address: str, count: int) -> int:
+def peek(app: App, address: str, count: int, **flags: Any) -> int:
     """Show the first messages that wait, and give them back.
 
     Each then counts as handed out once more; one that was handed out 20 times and never settled is set
@@ -80,7 +82,7 @@ def peek(app: App, address: str, count: int) -> int:
     fonds queue peek parse_story
     fonds queue peek extract_pdf-quar --count 20 --json
     """
-    waiting, subscriptions = _open(app)
+    waiting, subscriptions = _open(app, flags)
     place = dumping.readable_address(address, subscriptions)
     seen = dumping.peek(waiting, place, count)
     for delivery in seen:
@@ -91,11 +93,14 @@ def peek(app: App, address: str, count: int) -> int:
 
 
 @command("dump")
+@pipeline_option
 @click.argument("address")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--max", "count_max", type=click.IntRange(1), help="Not more than so many.")
 @click.option("--keep", is_flag=True, help="Leave them on the queue (1,000 at most).")
-def dump(app: App, address: str, file: Path, count_max: int | None, keep: bool) -> int:
+def dump(
+    app: App, address: str, file: Path, count_max: int | None, keep: bool, **flags: Any
+) -> int:
     """Take messages off the queue into a WARC file, each once it is safely on the disk.
 
     Until they are loaded again `fonds audit` misses them.
@@ -104,7 +109,7 @@ def dump(app: App, address: str, file: Path, count_max: int | None, keep: bool) 
     fonds queue dump extract_pdf-quar stuck.warc.gz
     fonds queue dump parse_story sample.warc.gz --max 100 --keep
     """
-    waiting, subscriptions = _open(app)
+    waiting, subscriptions = _open(app, flags)
     place = dumping.readable_address(address, subscriptions)
     if keep:
         count_max = min(count_max or KEEP_MAX, KEEP_MAX)
@@ -119,46 +124,49 @@ def dump(app: App, address: str, file: Path, count_max: int | None, keep: bool) 
 
 
 @command("load")
+@pipeline_option
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--to", metavar="ADDRESS", help="Put them here, not where they were taken from.")
-def load(app: App, file: Path, to: str | None) -> int:
+def load(app: App, file: Path, to: str | None, **flags: Any) -> int:
     """Put the messages of a dump back on the queue. Twice does no harm.
 
     \b
     fonds queue load stuck.warc.gz --to extract_pdf
     """
-    waiting, subscriptions = _open(app)
+    waiting, subscriptions = _open(app, flags)
     return _told(app, dumping.load(waiting, file, subscriptions, to), "put on the queue")
 
 
 @command("purge")
+@pipeline_option
 @click.argument("address")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def purge(app: App, address: str, yes: bool) -> int:
+def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     """Throw away what waits. Each message ends as dropped, with the reason `purged`.
 
     \b
     fonds queue purge extract_pdf-quar --yes
     """
-    from fonds.wiring.backends import every_reader
-    from fonds.wiring.pipelines import now
+    from fonds.wiring.backends import readers_of
+    from fonds.wiring.steps import now
 
-    settings = app.settings()
-    stores, subscriptions = app.stores(settings), every_reader(settings)
+    settings = app.settings(**flags)
+    stores, subscriptions = app.stores(settings), readers_of(settings)
     place = dumping.readable_address(address, subscriptions)
     whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
     if not yes:
         depth = stores.queue.depth(whose)
         count = depth.quarantined if place == whose.quarantine else depth.ready
         click.confirm(f"Throw away about {count:,} messages at {place}?", abort=True)
-    batches = dumping.purge(stores.queue, stores.records, place, whose, now)
+    batches = dumping.purge(stores.queue, stores.ledger, place, whose, now)
     return _told(app, batches, "thrown away")
 
 
 @command("release")
+@pipeline_option
 @click.argument("step")
 @click.option("--reason", type=click.Choice([str(reason) for reason in Reason]), metavar="REASON")
-def release(app: App, step: str, reason: str | None) -> int:
+def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
     """Put what a step set apart back to work; workers take it up.
 
     `fonds failures retry` does the same and works it off itself.
@@ -166,19 +174,18 @@ def release(app: App, step: str, reason: str | None) -> int:
     \b
     fonds queue release extract_pdf --reason timeout
     """
-    from fonds.wiring.backends import every_reader
-    from fonds.wiring.pipelines import now
+    from fonds.wiring.backends import readers_of
+    from fonds.wiring.steps import now
 
-    settings = app.settings()
-    stores, subscriptions = app.stores(settings), every_reader(settings)
-    name = step.removesuffix("-quar")
-    dumping.readable_address(name, subscriptions)
-    whose = next(one for one in subscriptions if one.name == name)
+    settings = app.settings(**flags)
+    stores, subscriptions = app.stores(settings), readers_of(settings)
+    place = dumping.readable_address(step.removesuffix("-quar"), subscriptions)
+    whose = next(one for one in subscriptions if one.incoming == place)
 
     def wanted(message: Message) -> bool:
         return reason in (None, message.headers.get("reason"))
 
-    count = release_quarantine(stores.queue, stores.records, whose, wanted, now)
+    count = release_quarantine(stores.queue, stores.ledger, whose, wanted, now)
     return _told(app, [count], "put back to work")
 
 
@@ -187,8 +194,9 @@ for one in (list_, peek, dump, load, purge, release):
 
 
 @command("topics")
+@pipeline_option
 @click.argument("action", type=click.Choice(["list", "create"]), default="list")
-def topics(app: App, action: str) -> int:
+def topics(app: App, action: str, **flags: Any) -> int:
     """List the topics and their readers; `create` makes them all on the queue.
 
     Every command makes what it needs; `create` is for whoever wants the topics there beforehand, or
@@ -198,10 +206,10 @@ def topics(app: App, action: str) -> int:
     fonds topics
     fonds topics create --set queue=kafka://broker:9092
     """
-    from fonds.wiring.backends import every_reader
+    from fonds.wiring.backends import readers_of
 
-    settings = app.settings()
-    subscriptions = every_reader(settings)
+    settings = app.settings(**flags)
+    subscriptions = readers_of(settings)
     if action == "create":
         app.queue(settings)
     if app.json:
@@ -222,11 +230,11 @@ def topics(app: App, action: str) -> int:
     return 0
 
 
-def _open(app: App) -> tuple[Queue, list[Subscription]]:
-    from fonds.wiring.backends import every_reader
+def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
+    from fonds.wiring.backends import readers_of
 
-    settings = app.settings()
-    return app.queue(settings), every_reader(settings)
+    settings = app.settings(**flags)
+    return app.queue(settings), readers_of(settings)
 
 
 def _told(app: App, batches: Iterable[int], what: str) -> int:

@@ -93,12 +93,18 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
             "Captures",
             [(f"{c.datetime} {c.url}", f"{c.warc_path}:{c.warc_offset}") for c in one.captures],
         ),
-        ("Entered from", [(entry.datetime, entry.place) for entry in one.entries]),
+        (
+            "Entered from",
+            [
+                (entry.seen or str(entry.entered_at), entry.place or entry.url)
+                for entry in one.entries
+            ],
+        ),
         (
             "History",
             [
                 (
-                    f"{h.settled_at:%Y-%m-%d %H:%M:%S}",
+                    f"{h.settled_at or h.promised_at:%Y-%m-%d %H:%M:%S}",
                     f"{h.step} {h.verdict} {h.reason or ''} {h.detail}",
                 )
                 for h in one.history

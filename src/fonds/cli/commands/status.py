@@ -3,46 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fonds.cli.context import App, command, console, echo_json
+from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.summary import summary_table
+from fonds.config import Settings
 from fonds.library import audit as auditing
-from fonds.library.accounting import files_by_type, newest_input, tally
-from fonds.model.message import Depth
+from fonds.library.accounting import account, files_by_type, newest_input, pipelines_used, tally
+from fonds.model.message import Depth, Subscription
+from fonds.ports import Stores
+
+
+def used_pipelines(
+    stores: Stores, settings: Settings, chosen: str | None
+) -> dict[str, list[Subscription]]:
+    """The pipeline chosen with its readers, else all that anything ever entered, and the home's own."""
+    from fonds.pipelines import PIPELINES
+    from fonds.wiring.backends import readers_of
+
+    if chosen:
+        return {chosen: readers_of(settings)}
+    names = dict.fromkeys([settings.pipeline, *pipelines_used(stores.records)])
+    found = {name: readers_of(settings, name) for name in names if name in PIPELINES}
+    for readers in found.values():
+        stores.queue.declare(readers)
+    return found
 
 
 @command("status")
-def status(app: App) -> int:
+@pipeline_option
+def status(app: App, **flags: Any) -> int:
     """Tell how much there is and what waits.
 
     \b
     fonds status
     fonds status --json
     """
-    from fonds.wiring.backends import every_reader
-
-    settings = app.settings()
+    settings = app.settings(**flags)
     stores = app.stores(settings)
     counted, kinds = tally(stores.records), files_by_type(stores.records)
-    depths = {one.name: stores.queue.depth(one) for one in every_reader(settings)}
+    depths = {
+        one.name: stores.queue.depth(one)
+        for readers in used_pipelines(stores, settings, flags["pipeline"]).values()
+        for one in readers
+    }
     indexed = stores.index.count()
     if app.json:
-        newest = newest_input(stores.records)
         echo_json(
             {
                 "home": str(app.home),
-                "in": counted.received,
-                "done": counted.done,
-                "dropped": counted.dropped,
-                "quarantined": counted.quarantined,
-                "pending": counted.pending,
+                **account(counted),
                 "files": dict(kinds),
                 "indexed": indexed,
-                "newest": newest,
+                "newest": newest_input(stores.records),
                 "queues": depths,
             }
         )
@@ -67,7 +84,8 @@ def _print_waiting(screen: Console, depths: Mapping[str, Depth]) -> None:
 
 
 @command("audit")
-def audit(app: App) -> int:
+@pipeline_option
+def audit(app: App, **flags: Any) -> int:
     """Prove from the stores that everything that came in is accounted for.
 
     Exit code 0 when everything adds up, 1 when something is missing.
@@ -76,10 +94,9 @@ def audit(app: App) -> int:
     fonds audit
     fonds audit --json | jq .missing
     """
-    from fonds.wiring.backends import every_reader
-
-    settings = app.settings()
-    found = auditing.audit(app.stores(settings), every_reader(settings))
+    settings = app.settings(**flags)
+    stores = app.stores(settings)
+    found = auditing.audit(stores, used_pipelines(stores, settings, flags["pipeline"]))
     if app.json:
         echo_json(auditing.as_json(found))
         return 0 if found.balanced else 1
@@ -88,9 +105,11 @@ def audit(app: App) -> int:
     table.add_column("step")
     for name in ("in", "done", "dropped", "quarantined", "pending", "missing"):
         table.add_column(name, justify="right")
-    for name, account in found.steps.items():
-        cells = [*account.as_json().values(), account.missing]
-        table.add_row(name, *(f"{cell:,}" for cell in cells))
+    for pipeline, steps in found.steps.items():
+        for name, one in steps.items():
+            cells = [*one.as_json().values(), one.missing]
+            shown = f"{pipeline}.{name}" if len(found.steps) > 1 else name
+            table.add_row(shown, *(f"{cell:,}" for cell in cells))
     screen.print(table)
     for fault in found.missing:
         screen.print(f"[red]missing[/red] {escape(fault)}")

@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from fonds.cli.context import App, command
+from fonds.cli.context import App, command, pipeline_option
 from fonds.cli.worker import serve
 from fonds.model.errors import ConfigurationError
 
 
 @command("work")
 @click.argument("steps", nargs=-1, required=True, metavar="STEP…")
-@click.option("--pipeline", default="library", show_default=True, metavar="PIPELINE")
+@pipeline_option
 @click.option("--workers", type=click.IntRange(1, 1000), help="Threads for each step.")
 @click.option("--metrics-port", type=int, metavar="PORT", help="Tell /metrics and /healthz there.")
-def work(app: App, steps: tuple[str, ...], pipeline: str, workers: int | None, **flags: Any) -> int:
+def work(app: App, steps: tuple[str, ...], workers: int | None, **flags: Any) -> int:
     """Work off one step (or several) in this process, until it is told to stop.
 
     Start as many as there is work for, on as many machines as reach the same queue and stores;
@@ -26,20 +26,20 @@ def work(app: App, steps: tuple[str, ...], pipeline: str, workers: int | None, *
     fonds work extract_pdf --workers 8
     fonds work persist_pdf_text persist_thumbnail --metrics-port 9101
     """
-    from fonds.wiring.backends import readers_of
+    from fonds.wiring.backends import pipeline_of
 
     settings = app.settings(**flags)
-    known = [one.name for one in readers_of(pipeline, settings)]
+    known = [stage.name for stage in pipeline_of(settings).stages]
     unknown = [step for step in steps if step not in known]
     if unknown:
         raise ConfigurationError(f"there is no step {unknown[0]!r}; there are {', '.join(known)}")
-    return serve(app, settings, pipeline, steps=steps, workers=workers, shared=True)
+    return serve(app, settings, stages=steps, workers=workers, shared=True)
 
 
 @command("run")
-@click.argument("pipeline", default="library", metavar="[PIPELINE]")
+@click.argument("pipeline", required=False, metavar="[PIPELINE]")
 @click.option("--metrics-port", type=int, metavar="PORT", help="Tell /metrics and /healthz there.")
-def run(app: App, pipeline: str, **flags: Any) -> int:
+def run(app: App, pipeline: str | None, **flags: Any) -> int:
     """Work off every step of a pipeline in this process, until it is told to stop.
 
     It waits for work, and for stores that are away or full. SIGTERM and Ctrl-C let it finish what it
@@ -49,8 +49,8 @@ def run(app: App, pipeline: str, **flags: Any) -> int:
     fonds run
     fonds run library --metrics-port 9100
     """
-    from fonds.wiring.backends import all_shared, readers_of
+    from fonds.wiring.backends import all_shared, pipeline_of
 
-    settings = app.settings(**flags)
-    readers_of(pipeline, settings)
-    return serve(app, settings, pipeline, steps=None, workers=None, shared=all_shared(settings))
+    settings = app.settings(pipeline=pipeline, **flags)
+    pipeline_of(settings)
+    return serve(app, settings, stages=None, workers=None, shared=all_shared(settings))

@@ -13,12 +13,15 @@ from fonds.formats.journal import alternate_key, row_key
 from fonds.formats.placing import REVISIT_MIME, cdx_row, first_cells, later_cells
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import Place, from_datetime14
-from fonds.model.rows import CaptureRow, CdxRow
+from fonds.model.rows import CdxRow, EntryRow
 from fonds.model.step import Result
 from fonds.model.story import Unarchived
 from fonds.ports import Archive, Records, Table
 
 TOGETHER_MAX_BYTES = 64 * 1024**2
+
+
+EMITS = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,17 @@ class ArchiveBody:
         # A message may come twice in one batch.
         fresh = {item.capture.id: item for item in items if item.capture.id not in there}
         for some in _by_size(list(fresh.values())):
-            first = {row.capture_id: row for row in self.records.get(CaptureRow, _owners(some))}
+            first = self._entries(_owners(some))
             entries = [self._entry(item, first) for item in some]
             places = [archived.place for archived in self.archive.write(entries)]
             self._note(some, entries, places)
         return [Result() for _ in items]
 
-    def _entry(self, item: Unarchived, first: dict[str, CaptureRow]) -> ArchiveEntry:
+    def _entries(self, capture_ids: Sequence[str]) -> dict[str, EntryRow]:
+        """The captures that brought these bytes first, whichever pipeline they came into."""
+        return {row.entry_id: row for row in self.records.find(EntryRow, {"entry_id": capture_ids})}
+
+    def _entry(self, item: Unarchived, first: dict[str, EntryRow]) -> ArchiveEntry:
         capture = item.capture
         payload = self.archive.read(capture.place, item.file.sha1)
         owner = first.get(item.repeat_of or "")
@@ -57,7 +64,7 @@ class ArchiveBody:
             body=payload.body,
             http=payload.http,
             metadata_json=story,
-            revisit_of=(owner.url, from_datetime14(owner.datetime)) if owner else None,
+            revisit_of=(owner.url, from_datetime14(owner.seen)) if owner and owner.seen else None,
         )
 
     def _note(

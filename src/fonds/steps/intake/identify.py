@@ -11,13 +11,20 @@ from fonds.model.archive import HttpHead
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, quarantined
 from fonds.model.errors import DamagedInputError
-from fonds.model.file import FileMeta, Identified, Kind
+from fonds.model.file import REVISIT, FileMeta, Identified, Kind
 from fonds.model.keys import sha1_from_text
-from fonds.model.step import Result
+from fonds.model.step import Output, Result
 from fonds.ports import Archive
 
 FETCHED_WHOLE = frozenset({PlaceKind.FILE, PlaceKind.REPLAY, PlaceKind.PETABOX})
 KEPT_STATUSES = (200, 226)  # 226 is how FTP transfers stand in old indexes
+
+
+EMITS = (
+    Output(Identified, str(Kind.PDF)),
+    Output(Identified, str(Kind.STORY)),
+    Output(Identified, REVISIT),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,11 @@ from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Reason, dropped
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
 from fonds.model.rows import CdxRow, FileMetaRow
-from fonds.model.step import Result
+from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
+
+EMITS = (Output(Unextracted), Output(Unparsed), Output(Unarchived))
 
 
 @dataclass(frozen=True, slots=True)

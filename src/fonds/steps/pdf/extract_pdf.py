@@ -13,11 +13,11 @@ from fonds.model.pdf import (
     PdfExtraction,
     PdfStatus,
     PdfText,
-    thumbnail_type,
+    Thumbnail,
+    ending,
 )
-from fonds.model.step import Result
+from fonds.model.step import Output, Result
 from fonds.ports import Archive
-from fonds.steps.pdf.remembering import ending
 
 _STATUS_OF = {
     Reason.TIMEOUT: PdfStatus.ERROR_TIMEOUT,
@@ -25,6 +25,9 @@ _STATUS_OF = {
     Reason.CRASHED_READER: PdfStatus.ERROR_CRASH,
 }
 _TRACE_MAX_CHARS = 2_000
+
+
+EMITS = (Output(PdfText), Output(Thumbnail))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class ExtractPdf:
             return Result(ended, (self._text(item, lost),))
         found = self._read(payload.body)
         pictures = tuple(
-            thumbnail_type(form)(item.file.sha1, image) for form, image in found.thumbnails.items()
+            Thumbnail(item.file.sha1, form, image) for form, image in found.thumbnails.items()
         )
         return Result(ending(found.status, found.error_msg), (*pictures, self._text(item, found)))
 

@@ -42,6 +42,9 @@ EXTRA_KEYS = (
 _WEIGHTS = {StatusClass.OK: 2, StatusClass.CONTENT: 1, StatusClass.LIMIT: 1}
 
 
+EMITS = ()
+
+
 @dataclass(frozen=True, slots=True)
 class PersistPdfText:
     """Blobs first, then the row, then the index, so that what the row promises is there.

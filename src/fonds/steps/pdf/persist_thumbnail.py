@@ -14,6 +14,9 @@ from fonds.ports import Blobs, Records
 _CONTENT_TYPES = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
 
 
+EMITS = ()
+
+
 @dataclass(frozen=True, slots=True)
 class PersistThumbnail:
     """Idempotent: the same picture is written over itself.
@@ -28,8 +31,8 @@ class PersistThumbnail:
     def __call__(self, items: Sequence[Thumbnail]) -> list[Result]:
         """One blob each, `thumbnail/pdf/….180px.jpg`."""
         for item in items:
-            content_type = _CONTENT_TYPES[item.FORM.rpartition("-")[2]]
-            self.blobs.put(thumbnail_blob_key(item.sha1hex, item.FORM), item.image, content_type)
-        noted = [item.sha1hex for item in items if item.FORM == PAGE0_FORM]
+            content_type = _CONTENT_TYPES[item.form.rpartition("-")[2]]
+            self.blobs.put(thumbnail_blob_key(item.sha1hex, item.form), item.image, content_type)
+        noted = [item.sha1hex for item in items if item.form == PAGE0_FORM]
         self.records.change(PdfMetaRow, noted, {"has_page0_thumbnail": True})
         return [Result() for _ in items]

@@ -15,6 +15,8 @@ from fonds.model.step import Result
 from fonds.model.story import Parsed, Story
 from fonds.ports import Blobs, Index, Records
 
+EMITS = ()
+
 
 @dataclass(frozen=True, slots=True)
 class ImportStory:

@@ -13,9 +13,11 @@ from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Weight, dropped, quarantined
 from fonds.model.errors import ChildError
 from fonds.model.file import Unparsed
-from fonds.model.step import Result
+from fonds.model.step import Output, Result
 from fonds.model.story import HttpMetadata, Parsed, RawHtml, RssEntry, Story, Unarchived
 from fonds.ports import Archive
+
+EMITS = (Output(Parsed), Output(Unarchived))
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,20 +95,3 @@ class CleanJson(TypeDecorator[Any]):
     def process_bind_param(self, value: object, dialect: Dialect) -> Any:
         """Plain data for the database."""
         return clean_json(value)
-
-
-class TextTuple(TypeDecorator[tuple[str, ...]]):
-    """A tuple of texts, kept as a JSON list."""
-
-    impl = JSON
-    cache_ok = True
-
-    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> Any:
-        """A list for the database."""
-        return clean_json(value)
-
-    def process_result_value(
-        self, value: list[str] | None, dialect: Dialect
-    ) -> tuple[str, ...] | None:
-        """The tuple."""
-        return None if value is None else tuple(value)

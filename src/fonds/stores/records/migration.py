@@ -13,7 +13,7 @@ from alembic.util.exc import CommandError
 from sqlalchemy import Connection
 
 from fonds.model.errors import ConfigurationError
-from fonds.stores.records.schema import metadata, views
+from fonds.stores.records.schema import metadata
 
 VERSION_TABLE = "fonds_revision"
 NEWEST = "head"
@@ -32,7 +32,7 @@ def refuse_foreign(connection: Connection) -> None:
     if VERSION_TABLE in found:
         return
     if connection.dialect.name != "sqlite":
-        found &= {*metadata.tables, *views.tables}
+        found &= {*metadata.tables}
     if found:
         names = ", ".join(sorted(found)[:5])
         raise ConfigurationError(

@@ -11,10 +11,9 @@ import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table
 
 from fonds.model.rows import Row
-from fonds.stores.records.column_types import CleanJson, CleanText, TextTuple, UtcTime
+from fonds.stores.records.column_types import CleanJson, CleanText, UtcTime
 
 metadata = sa.MetaData()
-views = sa.MetaData()
 
 
 def _sha1hex(*, key: bool = False) -> Column[str]:
@@ -37,6 +36,8 @@ Table(
     Column("mimetype", CleanText, CheckConstraint("length(mimetype) >= 1"), nullable=False),
     Column("capture_id", CleanText, nullable=False),
     Column("row_created", UtcTime, nullable=False),
+    Index("file_meta_mimetype", "mimetype", "row_created"),
+    Index("file_meta_row_created", "row_created"),
 )
 
 Table(
@@ -114,73 +115,93 @@ Table(
     Column("kind", CleanText, nullable=False),
     Column("fingerprint", CleanText, nullable=False),
     Column("position", BigInteger, nullable=False),
-    Column("captures", BigInteger, nullable=False),
+    Column("entries", BigInteger, nullable=False),
     Column("tally", CleanJson, nullable=False),
+    Column("tally_count", BigInteger, nullable=False),
     Column("finished", Boolean, nullable=False),
     Column("error", CleanText),
     Column("updated", UtcTime, nullable=False),
+    Column("pipeline", CleanText, primary_key=True),
     Index("inputs_updated", "updated"),
+    Index("inputs_tally_count", "tally_count"),
+    Index("inputs_error", "error"),
 )
 
 Table(
-    "captures",
+    "entries",
     metadata,
-    Column("capture_id", CleanText, primary_key=True),
+    Column("entry_id", CleanText, primary_key=True),
+    Column("pipeline", CleanText, primary_key=True),
+    Column("kind", CleanText, nullable=False),
     Column("input_id", CleanText, nullable=False),
     Column("url", CleanText, nullable=False),
-    Column("datetime", CleanText, CheckConstraint("length(datetime) = 14"), nullable=False),
-    Column("place", CleanText, nullable=False),
+    Column("seen", CleanText),
+    Column("place", CleanText),
     Column("collection", CleanText, nullable=False),
     Column("entered_at", UtcTime, nullable=False),
-    Index("captures_input_id", "input_id"),
-    Index("captures_url", "url"),
+    Column("outcome", CleanText, nullable=False),
+    Column("open_count", BigInteger, CheckConstraint("open_count >= 0"), nullable=False),
+    Column("weight", Integer, nullable=False),
+    Column("reason", CleanText),
+    Column("step", CleanText),
+    Column("message_id", CleanText),
+    Column("about", CleanText),
+    Column("detail", CleanText),
+    Column("settled_at", UtcTime),
+    Index("entries_input_id", "input_id"),
+    Index("entries_url", "url"),
+    Index("entries_outcome", "pipeline", "outcome", "settled_at"),
+    Index("entries_reason", "pipeline", "outcome", "reason", "step", "settled_at"),
     sqlite_with_rowid=False,
 )
 
 Table(
     "dispositions",
     metadata,
-    Column("capture_id", CleanText, primary_key=True),
+    Column("message_id", CleanText, primary_key=True),
+    Column("pipeline", CleanText, primary_key=True),
     Column("step", CleanText, primary_key=True),
+    Column("entry_id", CleanText, nullable=False),
+    Column("parent_id", CleanText),
+    Column("parent_step", CleanText),
     Column("verdict", CleanText, nullable=False),
+    Column("is_open", Boolean, nullable=False),
     Column("reason", CleanText),
     Column("detail", CleanText, nullable=False),
-    Column("sha1hex", CleanText),
-    Column("emitted", TextTuple, nullable=False),
-    Column("emitted_count", Integer, CheckConstraint("emitted_count >= 0"), nullable=False),
+    Column("about", CleanText),
     Column("attempt", Integer, nullable=False),
-    Column("settled_at", UtcTime, nullable=False),
+    Column("promised_at", UtcTime, nullable=False),
+    Column("settled_at", UtcTime),
+    Index("dispositions_entry_id", "entry_id"),
+    Index("dispositions_about", "about"),
     Index("dispositions_reason_step", "reason", "step"),
-    Index("dispositions_sha1hex", "sha1hex"),
-    # Clustered by key, so that the view reads what belongs to a capture in one place.
+    Index(
+        "dispositions_open",
+        "pipeline",
+        "step",
+        sqlite_where=sa.text("is_open"),
+        postgresql_where=sa.text("is_open"),
+    ),
+    # Clustered by key: the ledger reads and writes by it.
     sqlite_with_rowid=False,
 )
 
 Table(
-    "outcomes",
-    views,
-    Column("capture_id", CleanText, primary_key=True),
-    Column("input_id", CleanText, nullable=False),
-    Column("url", CleanText, nullable=False),
-    Column("datetime", CleanText, nullable=False),
-    Column("place", CleanText, nullable=False),
-    Column("sha1hex", CleanText),
-    Column("outcome", CleanText, nullable=False),
-    Column("reason", CleanText),
-    Column("step", CleanText),
-    Column("detail", CleanText),
-    Column("settled_at", UtcTime),
+    "tallies",
+    metadata,
+    Column("counted", CleanText, primary_key=True),
+    Column("pipeline", CleanText, primary_key=True),
+    Column("first", CleanText, primary_key=True),
+    Column("second", CleanText, primary_key=True),
+    Column("third", CleanText, primary_key=True),
+    Column("count", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 
 def table_of(kind: type[Row]) -> Table:
-    """The table or view that holds rows of this kind."""
-    return views.tables[kind.TABLE] if kind.TABLE in views.tables else metadata.tables[kind.TABLE]
-
-
-def is_view(kind: type[Row]) -> bool:
-    """Whether rows of this kind can be read only."""
-    return kind.TABLE in views.tables
+    """The table that holds rows of this kind."""
+    return metadata.tables[kind.TABLE]
 
 
 def key_columns(kind: type[Row]) -> list[Column[Any]]:

@@ -14,10 +14,12 @@ from sqlalchemy import URL, Connection, Insert, Select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from fonds.model.rows import Row
+from fonds.stores.records.accounting.ledger import SqlLedger
+from fonds.stores.records.accounting.tallies import counting
 from fonds.stores.records.conditions import beyond, column, conditions, keyed, ordering
 from fonds.stores.records.engine import open_engine, translated, writing
 from fonds.stores.records.migration import NEWEST, refuse_foreign, upgrade, wait_for_turn
-from fonds.stores.records.schema import is_view, key_columns, table_of
+from fonds.stores.records.schema import key_columns, table_of
 
 R = TypeVar("R", bound=Row)
 
@@ -56,6 +58,11 @@ class SqlRecords:
         if ran:
             logger.info("%r: ran the migrations %s", self._engine.url, ", ".join(ran))
         return ran
+
+    @property
+    def ledger(self) -> SqlLedger:
+        """The ledger of the same database."""
+        return SqlLedger(self._engine)
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
         """Rows are written in the order of tables and keys, so that two writers never wait in a ring."""
@@ -114,7 +121,6 @@ class SqlRecords:
     ) -> int:
         """A row another is changing is waited for, then looked at anew. Raises ValueError for an unknown
         column, and for no columns to set."""
-        _refuse_view(kind)
         table = table_of(kind)
         changed = {column(table, name).name: value for name, value in values.items()}
         if not changed:
@@ -132,8 +138,12 @@ class SqlRecords:
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
         """All in one transaction."""
-        _refuse_view(kind)
-        with translated(self._engine), writing(self._engine) as connection, connection.begin():
+        with (
+            translated(self._engine),
+            writing(self._engine) as connection,
+            connection.begin(),
+            counting(connection, {kind: keys}),
+        ):
             for chunk in _chunks(sorted(set(keys))):  # type: ignore[type-var]
                 connection.execute(sa.delete(table_of(kind)).where(keyed(key_columns(kind), chunk)))
 
@@ -147,7 +157,13 @@ class SqlRecords:
         by_kind: dict[type[Row], list[Row]] = {}
         for row in rows:
             by_kind.setdefault(type(row), []).append(row)
-        with translated(self._engine), writing(self._engine) as connection, connection.begin():
+        changed = {kind: keys_of(some) for kind, some in by_kind.items()}
+        with (
+            translated(self._engine),
+            writing(self._engine) as connection,
+            connection.begin(),
+            counting(connection, changed),
+        ):
             for kind in sorted(by_kind, key=attrgetter("TABLE")):
                 names = table_of(kind).c.keys()
                 values = [
@@ -193,6 +209,11 @@ def _key(row: Row) -> tuple[Any, ...]:
     return tuple(getattr(row, name) for name in row.KEY)
 
 
+def keys_of(rows: Sequence[Row]) -> list[object]:
+    """The keys as `get` takes them."""
+    return [_key(row)[0] if len(row.KEY) == 1 else _key(row) for row in rows]
+
+
 def _select(kind: type[Row]) -> Select[Any]:
     return sa.select(*table_of(kind).c)
 
@@ -210,13 +231,7 @@ def _by_key(kind: type[Row]) -> Select[Any]:
     return _select(kind).where(key.in_(sa.bindparam("keys", type_=key.type, expanding=True)))
 
 
-def _refuse_view(kind: type[Row]) -> None:
-    if is_view(kind):
-        raise TypeError(f"{kind.TABLE} is a view: its rows can be read only")
-
-
 def _insert(dialect: str, kind: type[Row]) -> postgresql.Insert | sqlite.Insert:
-    _refuse_view(kind)
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     return insert(table_of(kind))
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from fonds.formats.envelope import encode
+from fonds.library.known_pdfs import forget
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Reason, Verdict, Weight, dropped, quarantined
 from fonds.model.errors import ChildError, FaultError
 from fonds.model.file import Unextracted
-from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus, PdfText, Thumbnail, thumbnail_type
+from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus, PdfText, Thumbnail
 from fonds.model.step import Result
 from fonds.steps.pdf.extract_pdf import ExtractPdf
-from fonds.steps.pdf.remembering import forget
 from step_bench import PDF, Bench, pdf_file
 
 READ = PdfExtraction(
@@ -89,7 +89,7 @@ def test_what_was_read_is_handed_on_with_its_source_and_its_extractor(
         source=capture,
         extractor="reader 1",
     )
-    assert result.items[:-1] == (Thumbnail(pdf_file().sha1, b"a picture"),)
+    assert result.items[:-1] == (Thumbnail(pdf_file().sha1, PAGE0_FORM, b"a picture"),)
     assert (extract.read, salvage.read) == ([PDF], [])
 
 
@@ -117,7 +117,7 @@ def test_a_thumbnail_is_handed_on_even_when_the_rest_failed(read: Read) -> None:
     result, text = read(Reader(found), Reader(BARE))
     assert result.disposition.reason is Reason.BROKEN_PDF
     assert text.page0_thumbnail
-    assert result.items[0] == Thumbnail(pdf_file().sha1, b"page 0")
+    assert result.items[0] == Thumbnail(pdf_file().sha1, PAGE0_FORM, b"page 0")
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,10 @@ def test_each_form_of_picture_goes_to_its_own_topic_and_before_the_text(read: Re
     found = PdfExtraction(PdfStatus.SUCCESS, thumbnails={"360px-webp": b"w", PAGE0_FORM: b"j"})
     result, text = read(Reader(found), Reader(BARE))
     assert text.page0_thumbnail
-    webp, jpg, last = result.items
-    assert (type(webp), type(jpg), last) == (thumbnail_type("360px-webp"), Thumbnail, text)
+    sha1 = pdf_file().sha1
+    webp, jpg = Thumbnail(sha1, "360px-webp", b"w"), Thumbnail(sha1, PAGE0_FORM, b"j")
+    assert result.items == (webp, jpg, text)
+    assert (webp.tag, jpg.tag) == ("360px-webp", PAGE0_FORM)
     assert encode(webp) == b"w"
 
 

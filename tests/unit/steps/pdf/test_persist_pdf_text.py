@@ -13,7 +13,7 @@ import pytest
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.keys import text_blob_key
-from fonds.model.pdf import PdfStatus, PdfText, Thumbnail, thumbnail_type
+from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
 from fonds.model.rows import PdfMetaRow, Row, StoppedRow
 from fonds.steps.pdf.persist_pdf_text import PersistPdfText
 from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
@@ -152,7 +152,7 @@ def test_a_row_speaks_of_a_thumbnail_exactly_when_it_is_there(step: PersistPdfTe
     pictures = PersistThumbnail(step.blobs, step.records)
     step([READ])
     assert not _row(step).has_page0_thumbnail
-    pictures([Thumbnail(KEY, b"picture")])
+    pictures([Thumbnail(KEY, PAGE0_FORM, b"picture")])
     assert _row(step).has_page0_thumbnail
     step([replace(FAILED, status=PdfStatus.ENCRYPTED), replace(READ, page0_thumbnail=False)])
     assert _row(step).has_page0_thumbnail
@@ -162,7 +162,7 @@ def test_a_picture_before_its_row_is_noted_too_and_other_forms_are_not(
     step: PersistPdfText,
 ) -> None:
     pictures, other = PersistThumbnail(step.blobs, step.records), "2" * 40
-    pictures([Thumbnail(KEY, b"picture"), thumbnail_type("360px-png")(other, b"picture")])
+    pictures([Thumbnail(KEY, PAGE0_FORM, b"picture"), Thumbnail(other, "360px-png", b"picture")])
     step([READ, replace(READ, sha1hex=other)])
     told = {row.sha1hex: row.has_page0_thumbnail for row in step.records.find(PdfMetaRow)}
     assert told == {KEY: True, other: False}
@@ -178,7 +178,7 @@ def test_a_picture_that_is_stored_while_the_row_is_written_is_noted(tmp_path: Pa
             return getattr(records, name)
 
         def put(self, rows: Sequence[Row]) -> None:
-            PersistThumbnail(blobs, records)([Thumbnail(KEY, b"picture")])
+            PersistThumbnail(blobs, records)([Thumbnail(KEY, PAGE0_FORM, b"picture")])
             records.put(rows)
 
     PersistPdfText(Meanwhile(), blobs, TantivyIndex(tmp_path / "index"), lambda: MOMENT, 30.0)(

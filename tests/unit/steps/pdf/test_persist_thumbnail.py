@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fonds.model.disposition import DONE
-from fonds.model.pdf import Thumbnail
+from fonds.model.pdf import PAGE0_FORM, Thumbnail
 from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
 from step_bench import Bench
 
@@ -18,7 +18,7 @@ def step(bench: Bench) -> PersistThumbnail:
 
 
 def test_each_picture_lies_under_the_sha1_of_its_pdf(step: PersistThumbnail, bench: Bench) -> None:
-    results = step([Thumbnail(KEY, b"first"), Thumbnail(OTHER, b"second")])
+    results = step([Thumbnail(KEY, PAGE0_FORM, b"first"), Thumbnail(OTHER, PAGE0_FORM, b"second")])
     assert [(one.disposition, one.items) for one in results] == [(DONE, ()), (DONE, ())]
     assert bench.blobs.get(f"thumbnail/pdf/ab/12/{KEY}.180px.jpg") == b"first"
     assert bench.blobs.get(f"thumbnail/pdf/cd/34/{OTHER}.180px.jpg") == b"second"
@@ -27,8 +27,8 @@ def test_each_picture_lies_under_the_sha1_of_its_pdf(step: PersistThumbnail, ben
 def test_done_twice_is_done_once_and_the_newest_stands(
     step: PersistThumbnail, bench: Bench
 ) -> None:
-    step([Thumbnail(KEY, b"older"), Thumbnail(KEY, b"older")])
-    step([Thumbnail(KEY, b"newer")])
+    step([Thumbnail(KEY, PAGE0_FORM, b"older"), Thumbnail(KEY, PAGE0_FORM, b"older")])
+    step([Thumbnail(KEY, PAGE0_FORM, b"newer")])
     assert bench.blobs.get(f"thumbnail/pdf/ab/12/{KEY}.180px.jpg") == b"newer"
     files = [path for path in (bench.home / "blobs").rglob("*.jpg") if path.is_file()]
     assert len(files) == 1

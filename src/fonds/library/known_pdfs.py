@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from fonds.model.disposition import DONE, Disposition, Weight, dropped, quarantined
+from fonds.model.disposition import Disposition
 from fonds.model.file import Unextracted
-from fonds.model.pdf import PdfStatus, StatusClass
+from fonds.model.pdf import PdfStatus, StatusClass, ending
 from fonds.model.rows import PdfMetaRow, StoppedRow
 from fonds.ports import Records
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class KnownPdfs:
     """Asks the records by SHA-1 and extractor; `clock` gives aware UTC."""
 
     records: Records
@@ -48,14 +48,6 @@ class Memory:
 def forget(item: Unextracted) -> Disposition | None:
     """The memory of those who keep none: everything is read."""
     return None
-
-
-def ending(status: PdfStatus, detail: str | None) -> Disposition:
-    """How a message ends whose PDF has this status."""
-    if status.reason is None:
-        return DONE
-    ended = dropped if status.reason.weight is Weight.REFUSED else quarantined
-    return ended(status.reason, detail or status.value)
 
 
 def _known(status: str) -> PdfStatus | None:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fonds.library.known_pdfs import KnownPdfs
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, quarantined
 from fonds.model.file import Unextracted
 from fonds.model.pdf import STOPPED, PdfStatus, StatusClass
 from fonds.model.rows import PdfMetaRow, StoppedRow
-from fonds.steps.pdf.remembering import Memory
 from step_bench import Bench, pdf_file
 
 NOW = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
@@ -31,7 +31,7 @@ def asked(
     bench: Bench, *rows: PdfMetaRow | StoppedRow, item: Unextracted = ITEM
 ) -> Disposition | None:
     bench.records.put(rows)
-    return Memory(bench.records, OURS, lambda: NOW)(item)
+    return KnownPdfs(bench.records, OURS, lambda: NOW)(item)
 
 
 def test_what_nobody_knows_is_read(bench: Bench) -> None:

@@ -1,0 +1,44 @@
+"""Rows about files and the captures that hold them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class FileMetaRow:
+    """`file_meta`: one file, and the capture that brought it first."""
+
+    TABLE: ClassVar[str] = "file_meta"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    sha1hex: str
+    sha256hex: str
+    md5hex: str
+    size_bytes: int
+    mimetype: str
+    capture_id: str
+    row_created: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CdxRow:
+    """`cdx`: one capture whose bytes lie in a WARC, known by that place; `surt_sha1hex` finds long URLs.
+
+    `mimetype` is `warc/revisit` for a record that holds no body. `capture_id` is indexed.
+    """
+
+    TABLE: ClassVar[str] = "cdx"
+    KEY: ClassVar[tuple[str, ...]] = ("warc_path", "warc_offset")
+    capture_id: str
+    sha1hex: str
+    url: str
+    surt: str
+    surt_sha1hex: str
+    datetime: str
+    mimetype: str
+    warc_path: str
+    warc_csize: int | None
+    warc_offset: int
+    row_created: dt.datetime

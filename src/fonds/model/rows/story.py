@@ -1,0 +1,28 @@
+"""Rows about news pages."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class StoryMetaRow:
+    """`story_meta`: one page; `story` holds the sub-objects without body and text."""
+
+    TABLE: ClassVar[str] = "story_meta"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    sha1hex: str
+    story_id: str
+    updated: dt.datetime
+    status: str
+    url: str
+    canonical_domain: str
+    publication_date: str | None
+    language: str | None
+    article_title: str | None
+    word_count: int
+    story: Mapping[str, Any]
+    extractor: str

@@ -1,0 +1,26 @@
+"""The flavour `metadata-only`: text and metadata as in the library, and no copy of any body."""
+
+from collections.abc import Sequence
+
+from fonds.model.step import Output, Pipeline
+from fonds.model.story import Unarchived
+from fonds.pipelines.stages import identify, pdf_stages, persist_file, story_stages
+from fonds.pipelines.topics import CAPTURED, STORIES, UNEXTRACTED, UNPARSED
+
+
+def metadata_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+
+    Raises ConfigurationError for a form that is none.
+    """
+    return Pipeline(
+        "metadata-only",
+        CAPTURED,
+        (
+            identify(),
+            persist_file((UNEXTRACTED, UNPARSED), Output(Unarchived)),
+            *pdf_stages(more_thumbnails),
+            *story_stages((STORIES,), Output(Unarchived)),
+        ),
+        "text and metadata, no copy of the bodies",
+    )

@@ -1,0 +1,26 @@
+"""The flavour `pdf-only`: PDFs as in the library; pages are not wanted."""
+
+from collections.abc import Sequence
+
+from fonds.model.file import Identified, Kind, Unparsed
+from fonds.model.step import Output, Pipeline
+from fonds.pipelines.stages import ARCHIVE_BODY, identify, pdf_stages, persist_file
+from fonds.pipelines.topics import CAPTURED, UNARCHIVED, UNEXTRACTED
+
+
+def pdf_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+
+    Raises ConfigurationError for a form that is none.
+    """
+    return Pipeline(
+        "pdf-only",
+        CAPTURED,
+        (
+            identify(Output(Identified, str(Kind.STORY))),
+            persist_file((UNEXTRACTED, UNARCHIVED), Output(Unparsed)),
+            *pdf_stages(more_thumbnails),
+            ARCHIVE_BODY,
+        ),
+        "PDFs alone; pages are not wanted",
+    )

@@ -1,0 +1,69 @@
+"""The stages pipelines are put together from; what one writes or leaves unsent is the pipeline's to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fonds.model.pdf import PAGE0_FORM, thumbnail_box
+from fonds.model.step import Output, Stage, Topic
+from fonds.pipelines.topics import (
+    CAPTURED,
+    IDENTIFIED,
+    PDF_TEXT,
+    STORIES,
+    UNARCHIVED,
+    UNEXTRACTED,
+    UNPARSED,
+    thumbnails,
+)
+
+LINGER_S = 0.2
+
+
+def identify(*omits: Output) -> Stage:
+    """What captures hold."""
+    return Stage("identify", CAPTURED, (IDENTIFIED,), omits)
+
+
+def persist_file(writes: tuple[Topic, ...], *omits: Output) -> Stage:
+    """Files and their captures noted, and handed to the readers of their kind."""
+    return Stage("persist_file", IDENTIFIED, writes, omits, sink=True, linger_s=LINGER_S)
+
+
+def pdf_stages(more_thumbnails: Sequence[str]) -> tuple[Stage, ...]:
+    """PDFs read, and what they gave kept; with thumbnails of further forms beside the usual one.
+
+    Raises ConfigurationError for a form that is none.
+    """
+    forms = dict.fromkeys((PAGE0_FORM, *more_thumbnails))
+    for form in forms:
+        thumbnail_box(form)
+    pictures = {form: thumbnails(form) for form in forms}
+    return (
+        Stage(
+            "extract_pdf", UNEXTRACTED, (PDF_TEXT, *pictures.values()), workers=None, batch_max=4
+        ),
+        Stage("persist_pdf_text", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S),
+        *(
+            Stage(
+                "persist_thumbnail",
+                topic,
+                sink=True,
+                tag="" if form == PAGE0_FORM else form,
+                linger_s=LINGER_S,
+            )
+            for form, topic in pictures.items()
+        ),
+    )
+
+
+def story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
+    """Pages parsed, and stories kept."""
+    return (
+        Stage("parse_story", UNPARSED, writes, omits, workers=None, batch_max=8),
+        Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S),
+    )
+
+
+ARCHIVE_UNPARSED = Stage("archive_unparsed", UNPARSED, (UNARCHIVED,))
+ARCHIVE_BODY = Stage("archive_body", UNARCHIVED, sink=True, batch_max=50, linger_s=LINGER_S)

@@ -1,0 +1,26 @@
+"""The flavour `stories-only`: pages as in the library; PDFs are not wanted."""
+
+from collections.abc import Sequence
+
+from fonds.model.file import Identified, Kind, Unextracted
+from fonds.model.step import Output, Pipeline
+from fonds.pipelines.stages import ARCHIVE_BODY, identify, persist_file, story_stages
+from fonds.pipelines.topics import CAPTURED, STORIES, UNARCHIVED, UNPARSED
+
+
+def stories_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+
+    Raises ConfigurationError for a form that is none.
+    """
+    return Pipeline(
+        "stories-only",
+        CAPTURED,
+        (
+            identify(Output(Identified, str(Kind.PDF))),
+            persist_file((UNPARSED, UNARCHIVED), Output(Unextracted)),
+            *story_stages((STORIES, UNARCHIVED)),
+            ARCHIVE_BODY,
+        ),
+        "pages alone; PDFs are not wanted",
+    )

@@ -1,0 +1,143 @@
+"""The hand of a stage: takes messages, packs what became of them, hands it on, and lets go of them.
+
+Order matters: what a message brought forth is put on its topics first, then its ending goes to the
+ledger, then it is settled. A process that dies in between gets the message again, and everything it
+did is done again with the same ids, so nothing is lost and nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from fonds.model.disposition import COMES_BACK, Verdict
+from fonds.model.entry import MESSAGE
+from fonds.model.message import PIPELINE, Delivery, Message
+from fonds.model.rows import DispositionRow, EntryRow
+from fonds.model.step import Result
+from fonds.ports import Ledger, Queue
+from fonds.runtime.binding import Bound
+from fonds.runtime.handover import Handover
+from fonds.runtime.packing import Packed, pack
+from fonds.runtime.working import bug
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE_S = 0.001
+WORKED_ELSEWHERE = "-"
+"""Stands before the pipeline's name on the copy of a message that is worked without the queue: others may
+read it, and no stage of ours takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """One stage's way to queue and ledger. It knows no step and no pace. `clock` gives aware UTC."""
+
+    bound: Bound
+    queue: Queue
+    ledger: Ledger
+    handover: Handover
+    clock: Callable[[], datetime]
+
+    def take(self, count_max: int, wait_s: float) -> list[Delivery]:
+        """Messages for this stage; those others put on a public topic are on the books by then."""
+        incoming = self.bound.subscription.incoming
+        deliveries = self.handover.receive(incoming, count_max, wait_s)
+        foreign = [one.message for one in deliveries if self._is_foreign(one.message)]
+        if foreign:
+            try:
+                rows = [self._entry(message) for message in foreign]
+                self.ledger.enter([], rows, [self.bound.stage.name])
+            except BaseException:
+                self.handover.release(deliveries)
+                raise
+        return deliveries
+
+    def let_go(
+        self, deliveries: Sequence[Delivery], results: Sequence[Result]
+    ) -> list[DispositionRow]:
+        """Hand on what became of messages; they are settled once it is written down. Their own rows.
+
+        Any part of what was taken, in any order. What it raises leaves everything in hand, and calling
+        it again does no harm.
+        """
+        packed = [self._pack(one, result) for one, result in zip(deliveries, results, strict=True)]
+        children = self._hand_on(packed)
+        now = self.clock()
+        rows = [one.rows(self.bound, now) for one in packed]
+        self.handover.end(zip(deliveries, rows, strict=True), children)
+        return [some[0] for some in rows]
+
+    def flush(self) -> None:
+        """Write and settle what has ended, if it is time. Raises what ledger and queue raise."""
+        self.handover.flush(due_only=True)
+
+    def give_back(self, deliveries: Sequence[Delivery]) -> None:
+        """Unfinished messages, ready again."""
+        self.handover.release(deliveries)
+
+    def _pack(self, delivery: Delivery, result: Result) -> Packed:
+        """An item that cannot travel is a bug."""
+        try:
+            return pack(self.bound, delivery, result)
+        except Exception:
+            logger.exception("%s cannot hand on %s", self.bound.stage.name, delivery.message.id)
+            return pack(self.bound, delivery, Result(bug(delivery, traceback.format_exc())))
+
+    def _hand_on(self, packed: Sequence[Packed]) -> list[tuple[Delivery, str, Message]]:
+        """Put on the queue what has to be there; the rest is for stages of this process."""
+        sent = _Sent()
+        for one in packed:
+            for route, message in one.outgoing:
+                addresses = [reader.incoming for reader in route.readers]
+                size_bytes = len(message.body)
+                if addresses and all(self.handover.is_local(a, size_bytes) for a in addresses):
+                    sent.local += [(one.delivery, address, message) for address in addresses]
+                    if route.public:
+                        sent.queued[route.topic].append(_for_others(message))
+                else:
+                    sent.queued[route.topic].append(message)
+            if one.disposition.verdict is Verdict.QUARANTINED:
+                sent.queued[self.bound.subscription.quarantine].append(one.set_apart())
+            elif one.disposition.verdict in COMES_BACK:
+                sent.delayed[max(one.disposition.after_s, AT_ONCE_S)].append(one.again())
+        for address, messages in sent.queued.items():
+            self.queue.put(address, messages)
+        for after_s, messages in sent.delayed.items():
+            self.queue.put(self.bound.subscription.incoming, messages, delay_s=after_s)
+        return sent.local
+
+    def _is_foreign(self, message: Message) -> bool:
+        return self.bound.stage.reads.public and PIPELINE not in message.headers
+
+    def _entry(self, message: Message) -> EntryRow:
+        """A message somebody else put on a public topic enters by itself."""
+        return EntryRow(
+            entry_id=message.entry,
+            pipeline=self.bound.pipeline,
+            kind=MESSAGE,
+            input_id="",
+            url=f"{self.bound.subscription.topic} {message.key or message.id}",
+            seen=None,
+            place=None,
+            collection="default",
+            entered_at=self.clock(),
+        )
+
+
+@dataclass(slots=True)
+class _Sent:
+    """Messages by where they go: onto the queue at once or later, or straight to a stage here."""
+
+    queued: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))
+    delayed: dict[float, list[Message]] = field(default_factory=lambda: defaultdict(list))
+    local: list[tuple[Delivery, str, Message]] = field(default_factory=list)
+
+
+def _for_others(message: Message) -> Message:
+    pipeline = WORKED_ELSEWHERE + message.headers[PIPELINE]
+    return replace(message, headers={**message.headers, PIPELINE: pipeline})

@@ -1,0 +1,251 @@
+"""What one process has in hand: messages between its stages, and endings not yet written down.
+
+A message taken from the queue is settled only when everything made of it in this process has ended and
+is in the ledger. So what one stage makes for another of the same process need not touch the queue: killed
+at any moment, the first message comes again, and all of it is done once more with the same ids.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from fonds.model.message import Delivery, Message
+from fonds.model.rows import DispositionRow
+from fonds.ports import Ledger, Queue
+
+QUEUE_TURN = 8
+"""Of so many receipts one looks at the queue first, so that what waits there gets its turn."""
+OVERDUE_ROWS = 10
+"""Times `rows_max` endings are so many that everybody waits until they are written."""
+POLL_FIRST_S, POLL_LONGEST_S = 0.005, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much may be in memory between stages, and how long an ending may wait to be written.
+
+    Beyond `messages_max` or `bytes_max` messages go by the queue; at `taken_max` nothing new is taken
+    from it. `rows_max` endings, or the oldest one's age of `age_s` seconds, make a batch.
+    """
+
+    messages_max: int = 2_000
+    bytes_max: int = 64 * 2**20
+    taken_max: int = 500
+    rows_max: int = 400
+    age_s: float = 0.2
+
+
+@dataclass(slots=True, eq=False)
+class Root:
+    """A message out of the queue, and what became of it here. `open` counts what has not ended yet."""
+
+    delivery: Delivery
+    open: int = 1
+    rows: list[DispositionRow] = field(default_factory=list)
+    ended_at_s: float = 0.0
+    written: bool = False
+
+
+class Handover:
+    """Stands between the stages of one process and its queue; safe for several threads.
+
+    `local` are the addresses whose stages work in this process.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        ledger: Ledger,
+        local: Collection[str] = (),
+        bounds: Bounds | None = None,
+    ) -> None:
+        self._queue = queue
+        self._ledger = ledger
+        self._bounds = bounds or Bounds()
+        self._changed = threading.Condition()
+        self._flushing = threading.Lock()
+        self._waiting: dict[str, deque[Delivery]] = {address: deque() for address in local}
+        self._messages = 0
+        self._bytes = 0
+        self._taken: dict[int, Root] = {}
+        self._ended: list[Root] = []
+        self._turns = 0
+        self._closing = False
+
+    def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
+        """Up to `count_max` messages, waiting at most `wait_s` seconds for the first.
+
+        Raises what the queue and the ledger raise; nothing is in hand then that was not before.
+        """
+        ends_at_s, pause_s = time.monotonic() + wait_s, POLL_FIRST_S
+        while True:
+            self.flush(due_only=True)
+            self._turns += 1
+            queue_first = self._turns % QUEUE_TURN == 0
+            found = [] if queue_first else self._take_local(address, count_max)
+            found = found or self._take_queued(address, count_max, force=queue_first)
+            found = found or self._take_local(address, count_max)
+            left_s = ends_at_s - time.monotonic()
+            if found or left_s <= 0:
+                return found
+            with self._changed:
+                if not self._waiting.get(address):
+                    self._changed.wait(min(pause_s, left_s))
+            pause_s = min(2 * pause_s, POLL_LONGEST_S)
+
+    def is_local(self, address: str, size_bytes: int) -> bool:
+        """Whether a message of this size may go to this address without touching the queue."""
+        with self._changed:
+            return (
+                address in self._waiting
+                and not self._closing
+                and self._messages < self._bounds.messages_max
+                and self._bytes + size_bytes <= self._bounds.bytes_max
+            )
+
+    def end(
+        self,
+        ended: Iterable[tuple[Delivery, Sequence[DispositionRow]]],
+        children: Iterable[tuple[Delivery, str, Message]],
+    ) -> None:
+        """Messages have ended: their rows, and the (parent, address, message) they left for stages here."""
+        with self._changed:
+            for parent, address, message in children:
+                root = _root(parent)
+                root.open += 1
+                self._put_local(Delivery(message, address, _Local(root)))
+            for delivery, rows in ended:
+                root = _root(delivery)
+                root.rows += rows
+                root.open -= 1
+                if root.open == 0:
+                    root.ended_at_s = time.monotonic()
+                    self._ended.append(root)
+            self._changed.notify_all()
+
+    def flush(self, *, due_only: bool = False) -> None:
+        """Write what has ended to the ledger, then settle its messages; with `due_only` if it is time.
+
+        Raises what the two raise; what was not settled is tried again the next time.
+        """
+        due, overdue = self._is_due()
+        if not (due or (self._ended and not due_only)):
+            return
+        # While somebody else writes, there is no need to wait for it, unless too much has gathered.
+        if not self._flushing.acquire(blocking=overdue or not due_only):
+            return
+        try:
+            self._write_and_settle()
+        finally:
+            self._flushing.release()
+
+    def _write_and_settle(self) -> None:
+        with self._changed:
+            roots = list(self._ended)
+        fresh = [root for root in roots if not root.written]
+        self._ledger.write([row for root in fresh for row in root.rows])
+        for root in fresh:
+            root.written = True
+        self._queue.settle([root.delivery for root in roots])
+        done = {id(root) for root in roots}
+        with self._changed:
+            self._ended = [root for root in self._ended if id(root) not in done]
+            for key in done:
+                self._taken.pop(key, None)
+
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """Give messages back unfinished: to the queue, or to the stage of this process they wait for."""
+        queued = [one.receipt for one in deliveries if isinstance(one.receipt, Root)]
+        with self._changed:
+            for one in deliveries:
+                if isinstance(one.receipt, _Local):
+                    self._put_local(one, first=True)
+            for root in queued:
+                self._taken.pop(id(root), None)
+        self._queue.release([root.delivery for root in queued])
+
+    def keep(self) -> None:
+        """Renew the lease of everything that was taken from the queue."""
+        with self._changed:
+            taken = [root.delivery for root in self._taken.values()]
+        keep = getattr(self._queue, "keep", None)
+        if taken and keep is not None:
+            keep(taken)
+
+    def wind_up(self) -> None:
+        """Take nothing more from the queue: what is here is worked off."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+
+    @property
+    def left(self) -> int:
+        """How many messages wait between the stages of this process."""
+        with self._changed:
+            return self._messages
+
+    def close(self) -> None:
+        """Write and settle what has ended, and give back all the rest."""
+        self.wind_up()
+        self.flush()
+        with self._changed:
+            rest = [root.delivery for root in self._taken.values()]
+            self._taken.clear()
+        self._queue.release(rest)
+
+    def _take_local(self, address: str, count_max: int) -> list[Delivery]:
+        with self._changed:
+            waiting = self._waiting.get(address)
+            taken: list[Delivery] = []
+            while waiting and len(taken) < count_max:
+                one = waiting.popleft()
+                self._messages -= 1
+                self._bytes -= len(one.message.body)
+                taken.append(one)
+            return taken
+
+    def _take_queued(self, address: str, count_max: int, *, force: bool) -> list[Delivery]:
+        with self._changed:
+            if self._closing or (self._messages >= self._bounds.taken_max and not force):
+                return []
+        deliveries = self._queue.receive(address, count_max, 0.0)
+        roots = [Root(one) for one in deliveries]
+        with self._changed:
+            self._taken.update((id(root), root) for root in roots)
+        return [replace(root.delivery, receipt=root) for root in roots]
+
+    def _put_local(self, delivery: Delivery, *, first: bool = False) -> None:
+        waiting = self._waiting[delivery.address]
+        (waiting.appendleft if first else waiting.append)(delivery)
+        self._messages += 1
+        self._bytes += len(delivery.message.body)
+
+    def _is_due(self) -> tuple[bool, bool]:
+        """Whether it is time to write what has ended, and whether nothing more may gather before."""
+        with self._changed:
+            if not self._ended:
+                return False, False
+            age_s = time.monotonic() - self._ended[0].ended_at_s
+            rows = sum(len(root.rows) for root in self._ended)
+        due = rows >= self._bounds.rows_max or age_s >= self._bounds.age_s
+        return due, rows >= OVERDUE_ROWS * self._bounds.rows_max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Local:
+    """The receipt of a message that never was on the queue."""
+
+    root: Root
+
+
+def _root(delivery: Delivery) -> Root:
+    receipt = delivery.receipt
+    if isinstance(receipt, _Local):
+        return receipt.root
+    if isinstance(receipt, Root):
+        return receipt
+    raise TypeError(f"not a delivery of this process: {delivery.message.id}")

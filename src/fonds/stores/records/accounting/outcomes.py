@@ -1,0 +1,66 @@
+"""What the dispositions of an entry's messages say of the entry: pure rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from fonds.model.disposition import PENDING, Verdict
+from fonds.model.rows import DispositionRow, EntryRow
+
+WEIGHTS: Mapping[str, int] = {Verdict.DONE: 1, Verdict.DROPPED: 2, Verdict.QUARANTINED: 3}
+"""How much an ending says of its entry; what is open weighs nothing."""
+OUTCOMES = {weight: str(verdict) for verdict, weight in WEIGHTS.items()}
+
+
+def weight(row: DispositionRow) -> int:
+    """How much the ending says of its entry."""
+    return WEIGHTS.get(row.verdict, 0)
+
+
+def heaviest(rows: Iterable[DispositionRow]) -> DispositionRow | None:
+    """The ending that decides: of the heaviest the latest; None when all are open."""
+    ended = [row for row in rows if weight(row)]
+    return max(ended, key=rank, default=None)
+
+
+def rank(row: DispositionRow) -> tuple[int, datetime, str, str]:
+    """What decides between two endings."""
+    return weight(row), row.settled_at or row.promised_at, row.step, row.message_id
+
+
+def outcome(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
+    """The entry with what `ending` says of it, if it outranks what stands there."""
+    row = entry
+    if ending is not None and (row.settled_at is None or rank(ending) >= _standing(row)):
+        row = replace(
+            row,
+            weight=weight(ending),
+            reason=ending.reason,
+            step=ending.step,
+            message_id=ending.message_id,
+            about=ending.about or row.about,
+            detail=ending.detail,
+            settled_at=ending.settled_at,
+        )
+    over = row.weight == WEIGHTS[Verdict.QUARANTINED] or (row.open_count == 0 and row.weight > 0)
+    return replace(row, outcome=OUTCOMES[row.weight] if over else PENDING)
+
+
+def _standing(row: EntryRow) -> tuple[int, datetime, str, str]:
+    return row.weight, row.settled_at or row.entered_at, row.step or "", row.message_id or ""
+
+
+def unweighed(entry: EntryRow) -> EntryRow:
+    """The entry as if nothing had been said of it."""
+    return replace(
+        entry,
+        weight=0,
+        reason=None,
+        step=None,
+        message_id=None,
+        about=None,
+        detail=None,
+        settled_at=None,
+    )

@@ -1,0 +1,130 @@
+"""What each step is made of: one function a step, loaded when a pipeline has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from fonds.config import Settings
+from fonds.model.disposition import Disposition
+from fonds.model.errors import ConfigurationError
+from fonds.model.file import Unextracted
+from fonds.ports import Archive, Sink, Step, Stores
+from fonds.runtime.binding import Steps
+from fonds.wiring.readers import Readers
+
+Made = Step[Any] | Sink[Any]
+
+
+def now() -> datetime:
+    """The clock everything is given: aware UTC."""
+    return datetime.now(UTC)
+
+
+def identify(archive: Archive, settings: Settings) -> Step[Any]:
+    """What a capture holds."""
+    from fonds.extract.file_meta import describe
+    from fonds.steps.intake.identify import Identify
+
+    return Identify(archive, describe, settings.pdf_max_bytes, settings.page_max_bytes)
+
+
+def extract_pdf(
+    archive: Archive, readers: Readers, remember: Callable[[Unextracted], Disposition | None]
+) -> Step[Any]:
+    """A PDF read; `remember` says how one ends that needs no reading."""
+    from fonds.steps.pdf.extract_pdf import ExtractPdf
+
+    name = readers.pdf_extractor
+    return ExtractPdf(archive, readers.extract, readers.salvage, name, remember)
+
+
+def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[Any]:
+    """A page read."""
+    from fonds.steps.story.parse_story import ParseStory
+
+    return ParseStory(archive, readers.parse, readers.page_extractor, settings.copy_bodies, now)
+
+
+def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
+    """The steps that read bodies and store nothing: all that `fonds extract` needs."""
+    from fonds.library.known_pdfs import forget
+
+    return {
+        "identify": identify(archive, settings),
+        "extract_pdf": extract_pdf(archive, readers, forget),
+        "parse_story": parse_story(archive, readers, settings),
+    }
+
+
+def _identify(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    return identify(stores.archive, settings)
+
+
+def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.intake.persist_file import PersistFile
+
+    return PersistFile(stores.table, stores.records, stores.journal, settings.copy_bodies, now)
+
+
+def _archive_unparsed(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.intake.archive_unparsed import ArchiveUnparsed
+
+    return ArchiveUnparsed(settings.copy_bodies)
+
+
+def _archive_body(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.intake.archive_body import ArchiveBody
+
+    return ArchiveBody(stores.archive, stores.records, stores.table, stores.journal, now)
+
+
+def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.library.known_pdfs import KnownPdfs
+
+    known = KnownPdfs(stores.records, readers.pdf_extractor, now)
+    return extract_pdf(stores.archive, readers, known)
+
+
+def _persist_pdf_text(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.pdf.persist_pdf_text import PersistPdfText
+
+    days = settings.pdf_stopped_days
+    return PersistPdfText(stores.records, stores.blobs, stores.index, now, days)
+
+
+def _persist_thumbnail(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
+
+    return PersistThumbnail(stores.blobs, stores.records)
+
+
+def _parse_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    return parse_story(stores.archive, readers, settings)
+
+
+def _import_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.story.import_story import ImportStory
+
+    return ImportStory(stores.records, stores.blobs, stores.index, now)
+
+
+STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
+    "identify": _identify,
+    "persist_file": _persist_file,
+    "archive_unparsed": _archive_unparsed,
+    "archive_body": _archive_body,
+    "extract_pdf": _extract_pdf,
+    "persist_pdf_text": _persist_pdf_text,
+    "persist_thumbnail": _persist_thumbnail,
+    "parse_story": _parse_story,
+    "import_story": _import_story,
+}
+
+
+def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) -> Made:
+    """The step of this name. Raises ConfigurationError when there is none."""
+    if name not in STEPS:
+        raise ConfigurationError(f"there is no step {name!r}; there are {', '.join(STEPS)}")
+    return STEPS[name](stores, readers, settings)

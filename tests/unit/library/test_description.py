@@ -1,0 +1,62 @@
+"""Everything known of one file: how it came in, in every pipeline, and what its messages are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from filled_home import DUPLICATES, Filled, fill, opened
+from fonds.library.description import description
+from fonds.ports import Stores
+from home_rows import NOW, Body, entry, promised, said
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Filled]]:
+    with opened(tmp_path_factory.mktemp("home")) as stores:
+        yield stores, fill(stores)
+
+
+def test_a_file_names_every_entry_that_brought_its_bytes(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    found = description(stores, filled.stories[0])
+    urls = {row.url for row in found.entries}
+    assert len(found.entries) == 1 + DUPLICATES
+    assert {f"http://mirror.example/{n}" for n in range(DUPLICATES)} < urls
+
+
+def test_what_is_promised_is_part_of_the_history(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    past = description(stores, filled.pending).history
+    assert [(row.step, row.verdict, row.parent_step) for row in past] == [
+        ("identify", "done", None),
+        ("persist_file", "pending", "identify"),
+    ]
+
+
+def test_two_pipelines_and_further_messages_of_an_entry_are_all_told(tmp_path: Path) -> None:
+    body = Body(1, "http://a.example/1.pdf", NOW, "application/pdf", b"%PDF")
+    child = f"{body.capture_id}.notes.1"
+    with opened(tmp_path) as stores:
+        for pipeline in ("library", "pdf-only"):
+            stores.ledger.enter([], [replace(entry(body), pipeline=pipeline)], ["identify"])
+            rows = [
+                said(body, "identify", 0),
+                replace(said(body, "parse", 1, "identify"), message_id=child),
+                replace(promised(body, "note", 2, "parse"), message_id=child, parent_id=child),
+            ]
+            stores.ledger.write([replace(row, pipeline=pipeline) for row in rows])
+        found = description(stores, body.sha1hex)
+    assert [(row.entry_id, row.pipeline) for row in found.entries] == [
+        (body.capture_id, "library"),
+        (body.capture_id, "pdf-only"),
+    ]
+    assert [(row.pipeline, row.message_id, row.step) for row in found.history] == [
+        (pipeline, message, step)
+        for step, message in (("identify", body.capture_id), ("parse", child), ("note", child))
+        for pipeline in ("library", "pdf-only")
+    ]
+    assert found.known

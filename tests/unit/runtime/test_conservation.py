@@ -1,0 +1,66 @@
+"""Whatever the pipeline, whoever dies and whenever: nothing is lost, nothing counted twice."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from fonds.queues.sqlite import SqliteQueue
+from fonds.stores.records.sql import open_sqlite
+from random_pipelines import Plan, Steps, World, check, plans
+from small_pipeline import Clock
+
+
+def run(plan: Plan, folder: Path, migrated: Path) -> World:
+    clock = Clock()
+    shutil.copy(migrated, folder / "records.sqlite")
+    records = open_sqlite(folder / "records.sqlite")
+    world = World(
+        plan=plan,
+        open_queue=lambda: SqliteQueue(folder / "queue.sqlite", clock=clock.seconds),
+        records=records,
+        ledger=records.ledger,
+        clock=clock,
+        pass_time=lambda: clock.pass_s(0.1),
+        acts=count(),
+        steps=Steps(plan),
+    )
+    world.enter()
+    world.work()
+    queue = world.open_queue()
+    try:
+        check(world, queue)
+    finally:
+        queue.close()
+        records.close()
+    return world
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(plan=plans())
+def test_the_books_balance_to_the_message(migrated: Path, plan: Plan) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run(plan, Path(folder), migrated)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=1_500,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(plan=plans(entries_max=6))
+def test_the_books_balance_to_the_message_however_many_are_tried(
+    migrated: Path, plan: Plan
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run(plan, Path(folder), migrated)
