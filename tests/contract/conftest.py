@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from fixtures.archives import BACKENDS as ARCHIVES
 from fonds.ports import Archive
+from fonds.queues.large_bodies import LargeBodies
 from fonds.queues.sqlite import SqliteQueue
-from fonds.runtime.large_bodies import LargeBodies
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 from fonds.stores.table.sqlite import SqliteTable

@@ -21,8 +21,8 @@ from fonds.model.rows import CdxRow
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
 from fonds.ports import Archive, Queue, Stores
+from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import subscriptions
-from fonds.runtime.large_bodies import LargeBodies
 from fonds.stores.archive.options import ArchiveOptions
 
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.records.sql import open_sqlite
-from random_pipelines import Plan, Steps, World, check, plans
+from mortal_processes import World, check
+from random_pipelines import Plan, Steps, plans
 from small_pipeline import Clock
 
 

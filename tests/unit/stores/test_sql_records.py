@@ -245,9 +245,9 @@ def plan(records: SqlRecords, query: str) -> list[str]:
         "entries WHERE input_id = 'x'",
         "entries WHERE url = 'x'",
         "entries WHERE entry_id > 'x' ORDER BY entry_id LIMIT 9",
-        "entries ORDER BY settled_at DESC, entry_id LIMIT 9",
-        "entries WHERE outcome = 'x' AND reason = 'x' AND step = 'x'"
-        " ORDER BY settled_at DESC, entry_id LIMIT 9",
+        "entries WHERE pipeline = 'x' AND outcome = 'x' ORDER BY settled_at DESC LIMIT 9",
+        "entries WHERE pipeline = 'x' AND outcome = 'x' AND reason = 'x' AND step = 'x'"
+        " ORDER BY settled_at DESC LIMIT 9",
         "dispositions WHERE entry_id = 'x'",
         "dispositions WHERE about = 'x'",
         "dispositions WHERE is_open AND pipeline = 'x' AND step = 'x'",

@@ -10,8 +10,8 @@ import pytest
 
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Message, Subscription
+from fonds.queues.large_bodies import BODY_BLOB, LargeBodies
 from fonds.queues.sqlite import SqliteQueue
-from fonds.runtime.large_bodies import BODY_BLOB, LargeBodies
 from fonds.stores.blobs.folder import FolderBlobs
 from small_pipeline import RaisesOnce
 
