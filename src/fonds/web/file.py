@@ -148,10 +148,12 @@ def _as(kind: type[LineT], row: object) -> LineT:
 
 
 def _outcome(stores: Stores, found: Description) -> EntryRow | None:
+    """The entry that brought it; of those in several pipelines one that is not over, if there is any."""
     first = found.file.capture_id if found.file else None
     if first is None and found.history:
         first = found.history[0].entry_id
-    return next(stores.records.find(EntryRow, {"entry_id": first}), None) if first else None
+    rows = list(stores.records.find(EntryRow, {"entry_id": first})) if first else []
+    return next((row for row in rows if row.outcome == "pending"), rows[0] if rows else None)
 
 
 def file_text(stores: Stores, found: Description) -> str | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from base64 import b32encode
+from dataclasses import replace
 from hashlib import sha1
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import HOSTILE_TEXT, HOSTILE_TITLE, HOSTILE_URL, SCRIPT_URL, Filled
+from filled_home import HOSTILE_TEXT, HOSTILE_TITLE, HOSTILE_URL, SCRIPT_URL, Filled, opened
+from fonds.web.app import create_app
+from home_rows import NOW, Body, entry, file_row, said
 from page_reading import PageRead, read
 
 UNKNOWN = "0" * 40
@@ -101,6 +105,25 @@ def test_what_may_still_come_is_not_yet_and_not_unknown(client: TestClient, fill
     assert page.words("//dl[@class='facts']//dd[../dt = 'extraction']") == "not yet"
     assert "not yet archived" in words
     assert "unknown" not in words
+
+
+def test_while_one_of_two_pipelines_has_it_in_hand_more_may_come(tmp_path: Path) -> None:
+    body = Body(1, "http://a.example/1.pdf", NOW, "application/pdf", b"%PDF")
+    with opened(tmp_path) as stores:
+        for pipeline in ("archive-only", "library"):
+            stores.ledger.enter([], [replace(entry(body), pipeline=pipeline)], ["identify"])
+        stores.ledger.write([replace(said(body, "identify", 0), pipeline="archive-only")])
+        stores.records.put([file_row(body)])
+        with TestClient(create_app(stores), base_url="http://localhost") as client:
+            told = client.get(f"/file/{body.sha1hex}.json").json()
+            assert told["outcome"] == "pending"
+            assert [one["pipeline"] for one in told["entries"]] == ["archive-only", "library"]
+            stores.ledger.write([replace(said(body, "identify", 0), pipeline="library")])
+            told = client.get(f"/file/{body.sha1hex}.json").json()
+            words = read(client, f"/file/{body.sha1hex}").words("//section[@id='captures']")
+    assert told["outcome"] == "done"
+    assert "entered archive-only 14 Mar 2026" in words
+    assert "entered library 14 Mar 2026" in words
 
 
 def test_pages_are_downloads_of_plain_bytes_and_never_html(
