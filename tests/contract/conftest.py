@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from fixtures import rabbit_leftovers
 from fixtures.archives import BACKENDS as ARCHIVES
 from fonds.ports import Archive
 from fonds.queues.large_bodies import LargeBodies
@@ -94,10 +95,17 @@ def opened(tmp_path: Path, name: str) -> Iterator[Callable[[Opener], Any]]:
 
         def open_one(opener: Opener) -> Any:
             backend = opener(tmp_path, name)
-            stack.callback(getattr(backend, "close", lambda: None))
+            stack.callback(_closed, backend)
             return backend
 
         yield open_one
+
+
+def _closed(backend: Any) -> None:
+    if type(backend).__name__ == "RabbitQueue":
+        rabbit_leftovers.close(backend)
+    else:
+        getattr(backend, "close", lambda: None)()
 
 
 @pytest.fixture(params=QUEUES.values(), ids=QUEUES.keys())

@@ -8,11 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from contract.queue_reading import PATIENCE_S, ids, take
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Delivery, Depth, Message, Subscription
-from fonds.ports import Queue
-
-PATIENCE_S = 20.0
+from fonds.ports import TopicQueue
 
 
 @pytest.fixture
@@ -25,21 +24,7 @@ def other(name: str) -> Subscription:
     return Subscription(f"{name}-other", f"{name}-topic")
 
 
-def take(queue: Queue, address: str, count: int) -> list[Delivery]:
-    """Receives until `count` messages are in hand."""
-    found: list[Delivery] = []
-    while len(found) < count:
-        batch = queue.receive(address, count - len(found), PATIENCE_S)
-        assert batch, f"{address}: {len(found)} of {count} messages came"
-        found += batch
-    return found
-
-
-def ids(deliveries: list[Delivery]) -> list[str]:
-    return [one.message.id for one in deliveries]
-
-
-def test_a_message_arrives_as_it_was_put(queue: Queue, reader: Subscription) -> None:
+def test_a_message_arrives_as_it_was_put(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     sent = Message(
         "capture-1",
@@ -57,7 +42,7 @@ def test_a_message_arrives_as_it_was_put(queue: Queue, reader: Subscription) -> 
 
 @pytest.mark.parametrize("size_bytes", [0, 1, 1_000_000])
 def test_bodies_of_any_size_arrive_whole(
-    queue: Queue, reader: Subscription, size_bytes: int
+    queue: TopicQueue, reader: Subscription, size_bytes: int
 ) -> None:
     queue.declare([reader])
     body = bytes(range(256)) * (size_bytes // 256) + b"x" * (size_bytes % 256)
@@ -66,7 +51,7 @@ def test_bodies_of_any_size_arrive_whole(
 
 
 def test_every_subscription_of_a_topic_sees_every_message(
-    queue: Queue, reader: Subscription, other: Subscription
+    queue: TopicQueue, reader: Subscription, other: Subscription
 ) -> None:
     queue.declare([reader, other])
     queue.put(reader.topic, [Message("a", b"1"), Message("b", b"2")])
@@ -77,7 +62,7 @@ def test_every_subscription_of_a_topic_sees_every_message(
 
 
 def test_settling_for_one_subscription_leaves_the_message_of_another(
-    queue: Queue, reader: Subscription, other: Subscription
+    queue: TopicQueue, reader: Subscription, other: Subscription
 ) -> None:
     queue.declare([reader, other])
     queue.put(reader.topic, [Message("a", b"body")])
@@ -86,7 +71,7 @@ def test_settling_for_one_subscription_leaves_the_message_of_another(
 
 
 def test_a_put_to_incoming_reaches_that_subscription_alone(
-    queue: Queue, reader: Subscription, other: Subscription
+    queue: TopicQueue, reader: Subscription, other: Subscription
 ) -> None:
     queue.declare([reader, other])
     queue.put(reader.incoming, [Message("a", b"")])
@@ -94,21 +79,21 @@ def test_a_put_to_incoming_reaches_that_subscription_alone(
     assert queue.receive(other.incoming, 1, 0.0) == []
 
 
-def test_declaring_again_keeps_what_waits(queue: Queue, reader: Subscription) -> None:
+def test_declaring_again_keeps_what_waits(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b"")])
     queue.declare([reader])
     assert ids(take(queue, reader.incoming, 1)) == ["a"]
 
 
-def test_addresses_never_declared_are_refused(queue: Queue, name: str) -> None:
+def test_addresses_never_declared_are_refused(queue: TopicQueue, name: str) -> None:
     with pytest.raises(ConfigurationError, match="declare"):
         queue.put(f"{name}-nowhere", [Message("a", b"")])
     with pytest.raises(ConfigurationError, match="declare"):
         queue.receive(f"{name}-nowhere", 1, 0.0)
 
 
-def test_nothing_to_do_is_no_error(queue: Queue, reader: Subscription) -> None:
+def test_nothing_to_do_is_no_error(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [])
     queue.settle([])
@@ -116,7 +101,9 @@ def test_nothing_to_do_is_no_error(queue: Queue, reader: Subscription) -> None:
     assert queue.receive(reader.incoming, 10, 0.0) == []
 
 
-def test_at_most_as_many_as_asked_for_are_handed_out(queue: Queue, reader: Subscription) -> None:
+def test_at_most_as_many_as_asked_for_are_handed_out(
+    queue: TopicQueue, reader: Subscription
+) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message(f"m{i}", b"") for i in range(5)])
     first = queue.receive(reader.incoming, 3, PATIENCE_S)
@@ -124,7 +111,7 @@ def test_at_most_as_many_as_asked_for_are_handed_out(queue: Queue, reader: Subsc
 
 
 def test_messages_of_one_key_come_in_the_order_they_were_put(
-    queue: Queue, reader: Subscription
+    queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
     for start in range(0, 30, 10):
@@ -133,7 +120,7 @@ def test_messages_of_one_key_come_in_the_order_they_were_put(
 
 
 def test_what_is_in_hand_or_settled_is_not_handed_out_again(
-    queue: Queue, reader: Subscription
+    queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b""), Message("b", b"")])
@@ -144,7 +131,7 @@ def test_what_is_in_hand_or_settled_is_not_handed_out_again(
     assert queue.depth(reader).pending == 0
 
 
-def test_settling_twice_is_no_error(queue: Queue, reader: Subscription) -> None:
+def test_settling_twice_is_no_error(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b"")])
     in_hand = take(queue, reader.incoming, 1)
@@ -153,7 +140,9 @@ def test_settling_twice_is_no_error(queue: Queue, reader: Subscription) -> None:
     assert queue.depth(reader).pending == 0
 
 
-def test_released_messages_come_again_and_are_counted(queue: Queue, reader: Subscription) -> None:
+def test_released_messages_come_again_and_are_counted(
+    queue: TopicQueue, reader: Subscription
+) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b"body")])
     for redelivered in range(3):
@@ -164,7 +153,7 @@ def test_released_messages_come_again_and_are_counted(queue: Queue, reader: Subs
 
 
 def test_an_id_put_twice_is_there_and_gone_when_all_of_it_is_settled(
-    queue: Queue, reader: Subscription
+    queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b"body")])
@@ -176,7 +165,7 @@ def test_an_id_put_twice_is_there_and_gone_when_all_of_it_is_settled(
     assert queue.depth(reader).pending == 0
 
 
-def test_delayed_messages_wait_and_then_come(queue: Queue, reader: Subscription) -> None:
+def test_delayed_messages_wait_and_then_come(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     queue.put(reader.incoming, [Message("later", b"")], delay_s=3600.0)
     queue.put(reader.incoming, [Message("soon", b"")], delay_s=0.05)
@@ -186,7 +175,7 @@ def test_delayed_messages_wait_and_then_come(queue: Queue, reader: Subscription)
 
 
 def test_a_retry_put_before_its_predecessor_is_settled_is_not_lost(
-    queue: Queue, reader: Subscription
+    queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message("a", b"body", attempt=0)])
@@ -200,14 +189,14 @@ def test_a_retry_put_before_its_predecessor_is_settled_is_not_lost(
 
 
 @pytest.mark.parametrize("where", ["topic", "quarantine"])
-def test_only_incoming_takes_a_delay(queue: Queue, reader: Subscription, where: str) -> None:
+def test_only_incoming_takes_a_delay(queue: TopicQueue, reader: Subscription, where: str) -> None:
     queue.declare([reader])
     with pytest.raises(ValueError, match="delay"):
         queue.put(getattr(reader, where), [Message("a", b"")], delay_s=1.0)
 
 
 def test_the_quarantine_is_read_by_asking_for_it_and_by_nobody_else(
-    queue: Queue, reader: Subscription
+    queue: TopicQueue, reader: Subscription
 ) -> None:
     queue.declare([reader])
     queue.put(reader.quarantine, [Message("bad", b"body", headers={"reason": "timeout"})])
@@ -219,7 +208,9 @@ def test_the_quarantine_is_read_by_asking_for_it_and_by_nobody_else(
     assert queue.depth(reader).quarantined == 0
 
 
-def test_depth_tells_ready_in_hand_and_delayed_apart(queue: Queue, reader: Subscription) -> None:
+def test_depth_tells_ready_in_hand_and_delayed_apart(
+    queue: TopicQueue, reader: Subscription
+) -> None:
     queue.declare([reader])
     queue.put(reader.topic, [Message(f"m{i}", b"") for i in range(5)])
     queue.put(reader.incoming, [Message("later", b"")], delay_s=3600.0)
@@ -229,7 +220,7 @@ def test_depth_tells_ready_in_hand_and_delayed_apart(queue: Queue, reader: Subsc
     assert depth.pending == 6
 
 
-def test_a_waiting_reader_is_woken_by_a_put(queue: Queue, reader: Subscription) -> None:
+def test_a_waiting_reader_is_woken_by_a_put(queue: TopicQueue, reader: Subscription) -> None:
     queue.declare([reader])
     found: list[Delivery] = []
     waiting = threading.Thread(
@@ -242,7 +233,7 @@ def test_a_waiting_reader_is_woken_by_a_put(queue: Queue, reader: Subscription) 
 
 
 def test_what_one_handle_puts_another_receives(
-    open_queue: Callable[[], Queue], reader: Subscription
+    open_queue: Callable[[], TopicQueue], reader: Subscription
 ) -> None:
     writer, other = open_queue(), open_queue()
     for handle in (writer, other):
@@ -252,7 +243,7 @@ def test_what_one_handle_puts_another_receives(
 
 
 def test_many_threads_and_handles_share_the_messages_without_doubling_or_losing_any(
-    open_queue: Callable[[], Queue], reader: Subscription
+    open_queue: Callable[[], TopicQueue], reader: Subscription
 ) -> None:
     handles = [open_queue(), open_queue()]
     for handle in handles:

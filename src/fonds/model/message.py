@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 ENTRY, PARENT, ABOUT, PIPELINE = "entry", "parent", "about", "pipeline"
 """Headers of ours: what the message belongs to, which step and message emitted it, what it is about, and
@@ -14,8 +15,9 @@ whose it is on a public topic."""
 class Message:
     """What travels: `id` is unique within a topic, and the same when the work that made it is done again.
 
-    `key` orders and partitions, `body` is at most the broker's limit, `headers` are text. `attempt`
-    counts earlier failures of this message at this subscription.
+    `key` orders and partitions, `body` is at most the broker's limit. `headers` are text; those another
+    program gave another type are spelled as `queues/headers.py` says. `attempt` counts earlier failures
+    of this message at this subscription.
     """
 
     id: str
@@ -34,6 +36,10 @@ class Message:
         """What it is about; what orders it, where nothing else is said."""
         return self.headers.get(ABOUT, self.key)
 
+    def is_for(self, pipeline: str) -> bool:
+        """Whether a subscription of this pipeline selects it from a topic; "" selects everything."""
+        return not pipeline or self.headers.get(PIPELINE, pipeline) == pipeline
+
 
 @dataclass(frozen=True, slots=True)
 class Traits:
@@ -46,6 +52,7 @@ class Traits:
 
 
 USUAL = Traits()
+NO_TOPICS: Mapping[str, Traits] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,9 @@ class Subscription:
     """The readers of one topic that share its messages between them; named after their step.
 
     Its three addresses are `NAME-in`, fed by the topic, `NAME-delay` and `NAME-quar`. `traits` are the
-    topic's.
+    topic's. `pipeline` is its selector: of the topic it receives the messages whose header `pipeline` is
+    the same, and those that have no such header; every message where it is "". What is put to one of its
+    own addresses is not selected.
     """
 
     name: str

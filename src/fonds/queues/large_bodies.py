@@ -6,11 +6,11 @@ import hashlib
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fonds.model.message import Delivery, Depth, Message, Subscription
-from fonds.ports import Blobs, Queue
+from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
+from fonds.ports import Blobs, TopicQueue
 
 BODY_BLOB = "fonds-body"
 FOLDER = "messages"
@@ -23,25 +23,26 @@ class LargeBodies:
     """Implements the port Queue over another queue and a blob store.
 
     A body over `limit_bytes` is put under a key of its own for each address that will read it, and its
-    message says which in the header `fonds-body`; the blob goes when the message is settled. A message
-    whose blob is gone was settled before and came twice: it is settled again and not handed out.
+    message says which in the header `fonds-body`; the blob goes when the message is settled. On a topic
+    that nobody declared here reads, the blob stays for whoever does. A message whose blob is gone was
+    settled before and came twice: it is settled again and not handed out.
     """
 
-    def __init__(self, queue: Queue, blobs: Blobs, limit_bytes: int) -> None:
+    def __init__(self, queue: TopicQueue, blobs: Blobs, limit_bytes: int) -> None:
         self._queue = queue
         self.blobs = blobs
         self._limit_bytes = limit_bytes
-        self._readers: dict[str, list[str]] = defaultdict(list)
+        self._subscriptions: dict[str, Subscription] = {}
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Delivery]] = {}
 
-    def declare(self, subscriptions: Iterable[Subscription]) -> None:
+    def declare(
+        self, subscriptions: Iterable[Subscription], topics: Mapping[str, Traits] = NO_TOPICS
+    ) -> None:
         """As the port says."""
         known = list(subscriptions)
-        self._queue.declare(known)
-        for subscription in known:
-            if subscription.incoming not in self._readers[subscription.topic]:
-                self._readers[subscription.topic].append(subscription.incoming)
+        self._queue.declare(known, topics)
+        self._subscriptions |= {one.name: one for one in known}
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """As the port says; large bodies are in the blob store before their messages are put."""
@@ -49,13 +50,20 @@ class LargeBodies:
         large = [message for message in messages if len(message.body) > self._limit_bytes]
         if small or not large:
             self._queue.put(address, small, delay_s=delay_s)
-        if not large:
-            return
-        readers = self._readers.get(address, [address])
-        for reader in readers:
-            stored = [self._stored(message, reader) for message in large]
-            # What only one reads goes the way of all others, and is seen on its topic.
-            self._queue.put(address if len(readers) == 1 else reader, stored, delay_s=delay_s)
+        batches: dict[str, list[Message]] = defaultdict(list)
+        for message in large:
+            readers = self._readers(address, message)
+            for reader in readers:
+                # What only one reads goes the way of all others, and is seen on its topic.
+                target = address if len(readers) == 1 else reader
+                batches[target].append(self._stored(message, reader))
+        for target, stored in batches.items():
+            self._queue.put(target, stored, delay_s=delay_s)
+
+    def _readers(self, address: str, message: Message) -> list[str]:
+        """The addresses a message put there is read from, as far as they were declared here."""
+        known = [one for one in self._subscriptions.values() if one.topic == address]
+        return [one.incoming for one in known if message.is_for(one.pipeline)] or [address]
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """As the port says, with the bodies whole.
@@ -65,6 +73,8 @@ class LargeBodies:
         """
         with self._lock:
             waiting = self._waiting.pop(address, [])
+        # The blob store may be away for longer than a lease.
+        waiting = self._queue.keep(waiting)
         deliveries, rest = waiting[:count_max], waiting[count_max:]
         try:
             deliveries = deliveries or self._queue.receive(address, count_max, wait_s)
@@ -88,6 +98,13 @@ class LargeBodies:
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """As the port says."""
         self._queue.release([_bare(delivery) for delivery in deliveries])
+
+    def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """As the port says."""
+        bare = [_bare(delivery) for delivery in deliveries]
+        held = {one.receipt for one in self._queue.keep(bare)}
+        pairs = zip(deliveries, bare, strict=True)
+        return [whole for whole, one in pairs if one.receipt in held]
 
     def depth(self, subscription: Subscription) -> Depth:
         """As the port says."""

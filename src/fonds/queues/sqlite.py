@@ -7,11 +7,11 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fonds.model.message import Delivery, Depth, Message, Subscription
+from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
 from fonds.queues import sqlite_rows as rows
 from fonds.queues.process_identity import identify, is_gone
 from fonds.sqlite_file import SqliteFile
@@ -30,6 +30,11 @@ class Receipt:
     address: int
     seq: int
     owner: int
+
+    @property
+    def row(self) -> tuple[int, int, int]:
+        """Sequence number, address and owner."""
+        return self.seq, self.address, self.owner
 
 
 class SqliteQueue:
@@ -55,10 +60,12 @@ class SqliteQueue:
         self._watched_at_s = 0.0
         self._settles = 0
 
-    def declare(self, subscriptions: Iterable[Subscription]) -> None:
+    def declare(
+        self, subscriptions: Iterable[Subscription], topics: Mapping[str, Traits] = NO_TOPICS
+    ) -> None:
         """Make addresses exist; a subscription declared again with another topic reads that one."""
         with self._file.writing() as connection:
-            rows.declare_addresses(connection, subscriptions)
+            rows.declare_addresses(connection, subscriptions, topics)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """All of `messages` or none. Raises ValueError for a delay at anything but an `incoming`."""
@@ -71,7 +78,7 @@ class SqliteQueue:
             else:
                 targets = rows.put_targets(connection, address)
                 rows.insert(connection, targets, messages, 0.0)
-        self._announce(targets)
+        self._announce(one.address for one in targets)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """Messages in the order they were put; those given back keep their place."""
@@ -104,10 +111,19 @@ class SqliteQueue:
         """Give back what is still ours; a message whose lease ended may be in another's hand by now."""
         if not deliveries:
             return
-        receipts = [_receipt(one) for one in deliveries]
+        held = [_receipt(one).row for one in deliveries]
         with self._file.writing(durable=False) as connection:
-            rows.give_back(connection, [(one.seq, one.address, one.owner) for one in receipts])
-        self._announce({one.address for one in receipts})
+            rows.give_back(connection, held)
+        self._announce({address for _, address, _ in held})
+
+    def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """The lease of each begins anew. Call it well within `lease_s`: 900 s unless it was set."""
+        if not deliveries:
+            return []
+        with self._file.writing(durable=False) as connection:
+            lease_ends_at = self._clock() + self._lease_s
+            held = rows.keep(connection, [_receipt(one).row for one in deliveries], lease_ends_at)
+        return [one for one in deliveries if _receipt(one).row in held]
 
     def depth(self, subscription: Subscription) -> Depth:
         """Exact, as of one moment."""

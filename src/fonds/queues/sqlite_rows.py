@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Message, Subscription
@@ -20,10 +21,12 @@ LAYOUT = Layout(
     application_id=0x466F5175,
     version=1,
     schema="""
+CREATE TABLE topics (topic TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE addresses (
     address INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
     topic TEXT,
+    pipeline TEXT NOT NULL,
     returns_to INTEGER
 );
 CREATE TABLE contents (
@@ -53,28 +56,45 @@ CREATE TABLE owners (owner INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT NOT N
 _GIVE_BACK = "UPDATE waiting SET ready_at = 0, owner = NULL, redelivered = redelivered + 1 WHERE "
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An address a put goes to, and whose messages it takes: those of `pipeline`, or all for ""."""
+
+    address: int
+    pipeline: str = ""
+
+
 def declare_addresses(
-    connection: sqlite3.Connection, subscriptions: Iterable[Subscription]
+    connection: sqlite3.Connection, subscriptions: Iterable[Subscription], topics: Iterable[str]
 ) -> None:
     """Make addresses exist. Raises ConfigurationError when a topic has the name of an address."""
     for one in subscriptions:
-        incoming = _declare(connection, one.incoming, one.topic, None)
-        _declare(connection, one.delay, None, incoming)
-        _declare(connection, one.quarantine, None, None)
+        incoming = _declare(connection, one.incoming, one.topic, one.pipeline, None)
+        _declare(connection, one.delay, None, "", incoming)
+        _declare(connection, one.quarantine, None, "", None)
+    connection.executemany(
+        "INSERT OR IGNORE INTO topics (topic) VALUES (?)", [(one,) for one in topics]
+    )
     clash = connection.execute(
-        "SELECT topic FROM addresses WHERE topic IN (SELECT name FROM addresses)"
+        """SELECT name FROM addresses WHERE name IN (SELECT topic FROM addresses)
+           OR name IN (SELECT topic FROM topics)"""
     ).fetchone()
     if clash:
         raise ConfigurationError(f"{clash[0]!r} names both a topic and an address; rename one.")
 
 
 def _declare(
-    connection: sqlite3.Connection, name: str, topic: str | None, returns_to: int | None
+    connection: sqlite3.Connection,
+    name: str,
+    topic: str | None,
+    pipeline: str,
+    returns_to: int | None,
 ) -> int:
     (address,) = connection.execute(
-        """INSERT INTO addresses (name, topic, returns_to) VALUES (?, ?, ?)
-           ON CONFLICT (name) DO UPDATE SET topic = excluded.topic RETURNING address""",
-        (name, topic, returns_to),
+        """INSERT INTO addresses (name, topic, pipeline, returns_to) VALUES (?, ?, ?, ?)
+           ON CONFLICT (name) DO UPDATE SET topic = excluded.topic, pipeline = excluded.pipeline
+           RETURNING address""",
+        (name, topic, pipeline, returns_to),
     ).fetchone()
     return int(address)
 
@@ -87,17 +107,24 @@ def own_address(connection: sqlite3.Connection, name: str) -> int:
     return int(row[0])
 
 
-def put_targets(connection: sqlite3.Connection, name: str) -> list[int]:
+def put_targets(connection: sqlite3.Connection, name: str) -> list[Target]:
     """The addresses a put goes to: every `incoming` of a topic, or an address itself."""
     rows = connection.execute(
-        "SELECT address FROM addresses WHERE name = ?1 OR topic = ?1", (name,)
+        """SELECT address, iif(name = ?1, '', pipeline) FROM addresses
+           WHERE name = ?1 OR topic = ?1""",
+        (name,),
     ).fetchall()
-    if not rows:
+    if not rows and not _is_topic(connection, name):
         raise _undeclared(name)
-    return [row[0] for row in rows]
+    return [Target(*row) for row in rows]
 
 
-def delay_target(connection: sqlite3.Connection, name: str) -> int:
+def _is_topic(connection: sqlite3.Connection, name: str) -> bool:
+    found = connection.execute("SELECT 1 FROM topics WHERE topic = ?", (name,)).fetchone()
+    return found is not None
+
+
+def delay_target(connection: sqlite3.Connection, name: str) -> Target:
     """The delay address of an `incoming`. Raises ValueError for any other address."""
     row = connection.execute(
         """SELECT delay.address FROM addresses AS delay JOIN addresses AS incoming
@@ -105,7 +132,7 @@ def delay_target(connection: sqlite3.Connection, name: str) -> int:
         (name,),
     ).fetchone()
     if row is not None:
-        return int(row[0])
+        return Target(row[0])
     put_targets(connection, name)
     raise ValueError(f"only a subscription's incoming takes a delay, not {name!r}")
 
@@ -116,16 +143,16 @@ def _undeclared(name: str) -> ConfigurationError:
 
 def insert(
     connection: sqlite3.Connection,
-    targets: Sequence[int],
+    targets: Sequence[Target],
     messages: Sequence[Message],
     ready_at: float,
 ) -> None:
-    """Add messages at each target where their id neither waits nor is in hand."""
+    """Add messages at each target that takes them and where their id neither waits nor is in hand."""
     newest: dict[str, Message] = {}
     for message in messages:
         if message.id not in newest or newest[message.id].attempt < message.attempt:
             newest[message.id] = message
-    wanted = {target: _wanted(connection, target, newest) for target in targets}
+    wanted = {one.address: _wanted(connection, one, newest) for one in targets}
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'contents'").fetchone()
     numbered = [
         (seq, message)
@@ -139,24 +166,29 @@ def insert(
     connection.executemany(
         "INSERT INTO waiting (seq, address, id, ready_at, redelivered) VALUES (?, ?, ?, ?, 0)",
         [
-            (seq, target, message.id, ready_at)
+            (seq, address, message.id, ready_at)
             for seq, message in numbered
-            for target in targets
-            if message.id in wanted[target]
+            for address, ids in wanted.items()
+            if message.id in ids
         ],
     )
 
 
 def _wanted(
-    connection: sqlite3.Connection, target: int, messages: Mapping[str, Message]
+    connection: sqlite3.Connection, target: Target, newest: Mapping[str, Message]
 ) -> set[str]:
     """The ids to be added at one address; rows that a higher attempt supersedes are removed."""
+    messages = {id_: message for id_, message in newest.items() if message.is_for(target.pipeline)}
+    if not messages:
+        return set()
     rows = connection.execute(
         """SELECT waiting.id, seq, attempt FROM waiting JOIN contents USING (seq)
            WHERE address = ? AND waiting.id IN (SELECT value FROM json_each(?))""",
-        (target, json.dumps(list(messages))),
+        (target.address, json.dumps(list(messages))),
     ).fetchall()
-    superseded = [(seq, target) for id_, seq, attempt in rows if attempt < messages[id_].attempt]
+    superseded = [
+        (seq, target.address) for id_, seq, attempt in rows if attempt < messages[id_].attempt
+    ]
     remove(connection, superseded)
     kept = {id_ for id_, _, attempt in rows if attempt >= messages[id_].attempt}
     return messages.keys() - kept
@@ -217,6 +249,20 @@ def claim(
 def give_back(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]) -> None:
     """Make (seq, address, owner) rows ready again; those that another owner has by now are passed over."""
     connection.executemany(f"{_GIVE_BACK} seq = ? AND address = ? AND owner = ?", rows)
+
+
+def keep(
+    connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]], lease_ends_at: float
+) -> set[tuple[int, int, int]]:
+    """Let the leases of (seq, address, owner) rows end later; returns those that are its owner's yet."""
+    return {
+        row
+        for row in rows
+        if connection.execute(
+            "UPDATE waiting SET ready_at = ? WHERE seq = ? AND address = ? AND owner = ?",
+            (lease_ends_at, *row),
+        ).rowcount
+    }
 
 
 def has_overdue(connection: sqlite3.Connection, now: float) -> bool:

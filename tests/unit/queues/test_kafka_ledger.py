@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from fonds.queues.kafka.ledger import ENDS_MAX, UNKNOWN, Ledger
 
+METADATA_MAX_BYTES = 4096
+
 
 def reading(count: int, first: int = 0) -> Ledger:
     ledger = Ledger.resumed(first, None)
@@ -28,7 +30,8 @@ def resumed(ledger: Ledger) -> Ledger:
 
 def test_only_what_is_settled_without_a_gap_is_committed() -> None:
     ledger = reading(5)
-    assert not ledger.settle(2)
+    assert ledger.settle(2)
+    assert ledger.start == 0
     assert ledger.settle(0)
     assert ledger.start == 1
     assert ledger.settled_ahead == 1
@@ -131,3 +134,58 @@ def test_metadata_travels(start: int, ends: list[int]) -> None:
     after = Ledger.resumed(start, ledger.metadata)
     expected = ledger.ends + [ledger.handed_to] * (ledger.handed_to > start)
     assert after.ends == expected
+
+
+@given(
+    st.integers(0, 50),
+    st.lists(st.sets(st.integers(0, 59), max_size=30), min_size=1, max_size=4),
+    st.sets(st.integers(0, 59)),
+)
+def test_whoever_comes_after_a_killed_reader_hands_out_what_was_not_settled_and_nothing_else(
+    first: int, rounds: list[set[int]], gone: set[int]
+) -> None:
+    """`gone` were compacted away; each round settles some and is killed."""
+    there = [first + n for n in range(60) if n not in gone]
+    settled: set[int] = set()
+    ledger = Ledger.resumed(first, None)
+    for chosen in rounds:
+        handed_out = [offset for offset in there if offset >= ledger.start and ledger.read(offset)]
+        assert handed_out == [offset for offset in there if offset not in settled]
+        for offset in handed_out:
+            if offset - first in chosen:
+                ledger.settle(offset)
+                settled.add(offset)
+        ledger = resumed(ledger)
+    assert ledger.start <= min(set(there) - settled, default=first + 60)
+
+
+def test_what_was_settled_ahead_is_known_before_it_is_read_again() -> None:
+    ledger = reading(10)
+    for offset in (2, 3, 7):
+        ledger.settle(offset)
+    after = resumed(ledger)
+    assert after.settled_ahead == 3
+    assert [offset for offset in range(4) if after.read(offset)] == [0, 1]
+    # It is killed before it has read all that its predecessor had.
+    again = resumed(after)
+    assert [offset for offset in range(10) if again.read(offset)] == [0, 1, 4, 5, 6, 8, 9]
+
+
+def test_more_than_the_metadata_holds_comes_again_and_nothing_is_lost() -> None:
+    ledger = reading(40_000)
+    for offset in range(1, 40_000, 2):
+        ledger.settle(offset)
+    assert len(ledger.metadata.encode()) < METADATA_MAX_BYTES
+    after = resumed(ledger)
+    again = {offset for offset in range(40_000) if after.read(offset)}
+    assert set(range(0, 40_000, 2)) < again
+    assert not set(range(1, 1000, 2)) & again
+
+
+def test_what_was_not_committed_yet_is_known() -> None:
+    ledger = reading(5)
+    ledger.settle(0)
+    ledger.settle(1)
+    assert ledger.untold == 2
+    ledger.told = ledger.start
+    assert ledger.untold == 0

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Message, Subscription, Traits
-from fonds.queues.kafka.coding import RecordHeaders, to_headers, to_key, to_message
+from fonds.queues.headers import COUNT_MAX, spell
+from fonds.queues.kafka.coding import RecordHeaders, selects, to_headers, to_key, to_message
 from fonds.queues.kafka.queue import KafkaQueue
 from fonds.queues.kafka.topics import Places
 
@@ -87,8 +88,60 @@ def test_a_stranger_s_numbers_are_not_believed() -> None:
     sent: RecordHeaders = [("fonds-attempt", b"-1"), ("fonds-due", b"9" * 400), ("x", None)]
     found, due_ms = read(Record(sent, b"body", b"\xff"))
     assert (found.attempt, due_ms) == (0, 0)
-    assert found.key == "\ufffd"
-    assert found.headers == {"x": ""}
+    assert found.key == "\\xff"
+    assert found.headers == {"x": "!none"}
+
+
+HEADER_TEXT = (
+    WORDS
+    | st.builds(spell, st.integers(-5, 5) | st.none() | st.binary(max_size=4) | st.floats())
+    | st.builds(spell, st.lists(st.none() | st.binary(max_size=3) | WORDS | st.integers(0, 9)))
+).flatmap(lambda text: st.sampled_from([text, f"!text {text}", f"!text !text {text}"]))
+
+
+@given(HEADER_TEXT)
+def test_every_text_of_a_header_comes_back(text: str) -> None:
+    """Also what spells a value Kafka does not know."""
+    sent = to_headers(Message("a", b"", headers={"x": text}), None)
+    assert read(Record(sent))[0].headers == {"x": text}
+
+
+@given(st.lists(st.none() | st.binary(max_size=6) | WORDS.map(str.encode), min_size=1, max_size=3))
+def test_a_stranger_s_header_is_given_back_as_it_was(raws: list[bytes | None]) -> None:
+    """The same name may come several times, with bytes that are text or not, or with nothing."""
+    sent: RecordHeaders = [("x", raw) for raw in raws]
+    found, _ = read(Record(sent))
+    assert [(n, v) for n, v in to_headers(found, None) if n == "x"] == sent
+
+
+def test_a_stranger_s_headers_are_limited(caplog: pytest.LogCaptureFixture) -> None:
+    many: RecordHeaders = [(f"h{n}", b"x") for n in range(1000)]
+    found, _ = read(Record([("large", b"x" * 10**6), *many]))
+    assert len(found.headers) == COUNT_MAX
+    assert "large" not in found.headers
+    assert "901 headers" in caplog.text
+
+
+def test_keys_that_are_no_utf_8_stay_apart() -> None:
+    keys = [read(Record(None, b"", raw))[0].key for raw in (b"\xfe", b"\xff", b"\xff\x00")]
+    assert keys == ["\\xfe", "\\xff", "\\xff\x00"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        ([], True),
+        ([("pipeline", b"news")], True),
+        ([("pipeline", b"papers")], False),
+        ([("pipeline", None)], False),
+        ([("pipeline", b"news"), ("pipeline", b"papers")], False),
+    ],
+)
+def test_a_record_is_selected_as_its_message_would_be(sent: RecordHeaders, expected: bool) -> None:
+    record = Record(sent)
+    assert selects("news", cast(Any, record)) is expected
+    assert read(record)[0].is_for("news") is expected
+    assert selects("", cast(Any, record))
 
 
 def test_headers_that_cannot_be_read_are_none() -> None:

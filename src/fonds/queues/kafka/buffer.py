@@ -11,7 +11,7 @@ from itertools import count
 from fonds.model.message import Delivery
 
 READY_MAX, READY_MAX_BYTES = 1_000, 48 * 1024 * 1024
-HELD_MAX, HELD_MAX_BYTES = 2_500, 12 * 1024 * 1024
+HELD_MAX, HELD_MAX_BYTES = 10_000, 12 * 1024 * 1024
 """Of each topic of delayed messages, so that a short delay does not wait for room behind long ones."""
 Partition = tuple[str, int]
 _NUMBERS = count(1)

@@ -1,10 +1,19 @@
-"""Messages as Kafka records and back; the headers `fonds-*` are our own."""
+"""Messages as Kafka records and back.
+
+The value is the body, bare. The key is the message's, or its id where it has none. Of ours are the headers
+`fonds-id` and `fonds-attempt` (digits), `fonds-due` (of a delayed message: Unix milliseconds) and
+`fonds-no-key` (empty: the key is the id); every other header is one of the message's.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 from confluent_kafka import Message as KafkaRecord
 
-from fonds.model.message import Message
+from fonds.model.message import PIPELINE, Message
+from fonds.queues.headers import spell, value_of, within_limits
 
 ID, ATTEMPT, DUE, NO_KEY = "fonds-id", "fonds-attempt", "fonds-due", "fonds-no-key"
 OURS = frozenset({ID, ATTEMPT, DUE, NO_KEY})
@@ -26,28 +35,79 @@ def to_headers(message: Message, due_ms: int | None) -> RecordHeaders:
         headers.append((NO_KEY, b""))
     if due_ms is not None:
         headers.append((DUE, str(due_ms).encode()))
-    headers += [
-        (name.encode("utf-8", "replace").decode(), value.encode("utf-8", "replace"))
-        for name, value in message.headers.items()
-    ]
+    for name, text in message.headers.items():
+        safe = name.encode("utf-8", "replace").decode()
+        headers += [(safe, raw) for raw in _raws(text)]
     return headers
 
 
 def to_message(record: KafkaRecord) -> tuple[Message, int]:
     """The message of a record, and when it is due in Unix milliseconds (0: at once).
 
-    What other programs put is read too: a record without an id is named after its place.
+    What other programs put is read too: a record without an id is named after its place, and a key that
+    is no UTF-8 has its bytes spelled out.
     """
-    fields = {name: _text(value) for name, value in _headers(record)}
-    named = f"{record.topic()}/{record.partition()}/{record.offset()}"
+    grouped: dict[str, list[str | bytes | None]] = defaultdict(list)
+    for name, raw in _headers(record):
+        grouped[name].append(raw)
+    fields = {name: _plain(raws[-1]) for name, raws in grouped.items() if name in OURS}
     message = Message(
-        id=fields.get(ID) or named,
+        id=fields.get(ID) or f"{record.topic()}/{record.partition()}/{record.offset()}",
         body=_bytes(record.value()),
-        key="" if NO_KEY in fields else _text(record.key()),
+        key="" if NO_KEY in fields else _plain(record.key()),
         attempt=_count(fields.get(ATTEMPT)),
-        headers={name: value for name, value in fields.items() if name not in OURS},
+        headers=within_limits(
+            (name, _text(raws)) for name, raws in grouped.items() if name not in OURS
+        ),
     )
     return message, _count(fields.get(DUE))
+
+
+def selects(pipeline: str, record: KafkaRecord) -> bool:
+    """As `Message.is_for`, of a record; for "" nothing is looked at."""
+    if not pipeline:
+        return True
+    made_by = [raw for name, raw in _headers(record) if name == PIPELINE]
+    return made_by in ([], [pipeline.encode()])
+
+
+def _raws(text: str) -> list[str | bytes | None]:
+    """What stands for a header in a record; several of its name for a list.
+
+    Kafka knows nothing, and bytes, which are text where they can be. Values of any other type stay
+    spelled, and so does what would be read as one of these.
+    """
+    value = value_of(text)
+    raw = text.encode("utf-8", "replace")
+    if isinstance(value, str):
+        bare = value.encode("utf-8", "replace")
+        return [bare] if value != text and _raws(value) != [bare] else [raw]
+    several = value if isinstance(value, list) and len(value) > 1 else [value]
+    found = [
+        one.encode("utf-8", "replace") if isinstance(one, str) else one
+        for one in several
+        if one is None or isinstance(one, str) or (isinstance(one, bytes) and not _is_text(one))
+    ]
+    return list(found) if len(found) == len(several) else [raw]
+
+
+def _text(raws: Sequence[str | bytes | None]) -> str:
+    """The text of a header: the one of which `_raws` makes these."""
+    values = [one.decode() if isinstance(one, bytes) and _is_text(one) else one for one in raws]
+    if len(values) > 1:
+        return spell(list(values))
+    (value,) = values
+    if not isinstance(value, str):
+        return spell(value)
+    return value if _raws(value) == [value.encode()] else f"!text {value}"
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _headers(record: KafkaRecord) -> RecordHeaders:
@@ -62,8 +122,8 @@ def _bytes(value: str | bytes | None) -> bytes:
     return value.encode() if isinstance(value, str) else value or b""
 
 
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
+def _plain(value: str | bytes | None) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value or ""
 
 
 def _count(text: str | None) -> int:

@@ -6,7 +6,7 @@ The client lets no two threads in at once, so that a commit of another thread wo
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -50,11 +50,13 @@ class Commits:
         if fault is not None:
             raise explained(fault, self._where)
 
-    def answer(self, consumer: Consumer, offsets_of: OffsetsOf) -> None:
-        """Commit what was asked for since the last time; in the thread that polls."""
+    def answer(
+        self, consumer: Consumer, offsets_of: OffsetsOf, passed: Collection[Partition] = ()
+    ) -> None:
+        """Commit what was asked for since the last time, and for `passed`; in the thread that polls."""
         with self._state:
-            asked, wanted = self._asked, self._wanted
-            if asked == self._done:
+            asked, wanted = self._asked, self._wanted.union(passed)
+            if asked == self._done and not passed:
                 return
             self._wanted = set()
             offsets = offsets_of(wanted)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from types import MappingProxyType
 
 from confluent_kafka import KafkaError, TopicPartition
 from confluent_kafka import Message as KafkaRecord
 
 from fonds.model.message import Delivery
 from fonds.queues.kafka.buffer import DeliveryBuffer, Partition, Receipt, origin
-from fonds.queues.kafka.coding import to_message
+from fonds.queues.kafka.coding import selects, to_message
 from fonds.queues.kafka.ledger import Ledger
 
 _TERMS = count(1)
+NO_SELECTORS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +36,23 @@ class Counts:
 
 
 class Holding:
-    """The state of a reader; `lock` guards it and is notified of every change."""
+    """The state of a reader; `lock` guards it and is notified of every change.
 
-    def __init__(self, address: str, delayed: Iterable[str]) -> None:
+    Of the topics in `selectors` only what is for the pipeline they name is handed out; the rest counts as
+    settled from the moment it is read.
+    """
+
+    def __init__(
+        self, address: str, delayed: Iterable[str], selectors: Mapping[str, str] = NO_SELECTORS
+    ) -> None:
         self.lock = threading.Condition()
         self._address = address
         self._delayed = frozenset(delayed)
         self._buffer = DeliveryBuffer(self._delayed)
         self._ledgers: dict[Partition, tuple[int, Ledger]] = {}
         self._in_hand: set[tuple[Partition, int]] = set()
+        self._selectors = selectors
+        self._passed: set[Partition] = set()
 
     def assign(self, committed: Iterable[TopicPartition]) -> None:
         """These partitions are ours from where they were committed."""
@@ -79,7 +89,11 @@ class Holding:
             if error.code() == KafkaError._PARTITION_EOF:
                 ledger.reached_end(offset)
             return
-        ledger.read(offset)
+        wanted = ledger.read(offset)
+        if not wanted or not selects(self._selectors.get(partition[0], ""), record):
+            ledger.settle(offset)
+            self._passed.add(partition)
+            return
         message, due_ms = to_message(record)
         receipt = Receipt(partition, offset, term)
         delivery = Delivery(message, self._address, receipt, ledger.returned(offset))
@@ -102,7 +116,7 @@ class Holding:
         return taken
 
     def settle(self, deliveries: Sequence[Delivery]) -> set[Partition]:
-        """Finished; the partitions that are to be committed further than before."""
+        """Finished; the partitions whose books changed by it."""
         moved = set()
         with self.lock:
             for partition, offset in self._places(deliveries):
@@ -110,6 +124,20 @@ class Holding:
                 if self._ledgers[partition][1].settle(offset):
                     moved.add(partition)
         return moved
+
+    def passed(self, topics: Collection[str]) -> set[Partition]:
+        """Partitions of these topics where something was passed over since this was asked last."""
+        with self.lock:
+            found = {one for one in self._passed if one[0] in topics}
+            self._passed -= found
+        return found
+
+    def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Those that are in hand here as yet."""
+        with self.lock:
+            return [
+                one for one in deliveries if any(p in self._in_hand for p in self._places([one]))
+            ]
 
     def give_back(self, deliveries: Sequence[Delivery], counted: int) -> None:
         """Those in hand are ready again, `redelivered` as much higher as `counted` says."""
@@ -127,11 +155,13 @@ class Holding:
         """Where those that are ours are to be committed."""
         with self.lock:
             known = [(one, self._ledgers[one][1]) for one in partitions if one in self._ledgers]
-            return [
-                TopicPartition(topic, number, ledger.start, metadata=ledger.metadata)
-                for (topic, number), ledger in known
-                if ledger.start >= 0
-            ]
+            found = []
+            for (topic, number), ledger in known:
+                if ledger.start >= 0:
+                    ledger.told = ledger.start
+                    metadata = ledger.metadata
+                    found.append(TopicPartition(topic, number, ledger.start, metadata=metadata))
+            return found
 
     def positions(self, topics: Collection[str]) -> dict[Partition, int]:
         """Up to where the partitions of these topics that are ours were read."""
@@ -158,7 +188,10 @@ class Holding:
             in_hand = len(self._in_hand)
             delayed_hand = sum(partition[0] in self._delayed for partition, _ in self._in_hand)
             due = self._buffer.ready_of_delayed
-            ahead = [(p[0], ledger.settled_ahead) for p, (_, ledger) in self._ledgers.items()]
+            ahead = [
+                (p[0], ledger.settled_ahead + ledger.untold)
+                for p, (_, ledger) in self._ledgers.items()
+            ]
         ahead_delayed = sum(n for topic, n in ahead if topic in self._delayed)
         ahead_main = sum(n for _, n in ahead) - ahead_delayed
         return Counts(

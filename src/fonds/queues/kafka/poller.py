@@ -22,6 +22,7 @@ POLL_S, POLL_BUSY_S, POLL_COUNT = 0.05, 0.005, 200
 BUSY_S = 2.0
 ANSWER_MAX_S = 20.0
 PROBE_S = 1.0
+PASSED_EVERY_S = 0.5
 CONSUMING: Mapping[str, Any] = {
     "auto.offset.reset": "earliest",
     "enable.auto.commit": False,
@@ -56,7 +57,7 @@ class Poller:
         self._resting: set[Partition] = set()
         self._closing = False
         self._suspicion: KafkaError | None = None
-        self._busy_until = self._probe_after = 0.0
+        self._busy_until = self._probe_after = self._passed_after = 0.0
         with translated(where):
             own = {"group.id": group, "error_cb": self._noticed}
             self._consumer = Consumer({**settings, **CONSUMING, **own})
@@ -91,12 +92,18 @@ class Poller:
             except (KafkaException, RuntimeError) as error:
                 logger.warning("reading %s: %s", self._group, error)
                 time.sleep(POLL_S)
-        self.commits.answer(self._consumer, self._holding.offsets)
+        passed = self._holding.passed(self.topics)
+        self.commits.answer(self._consumer, self._holding.offsets, passed)
         self._consumer.close()
 
     def _turn(self) -> None:
-        self.commits.answer(self._consumer, self._holding.offsets)
         now = time.monotonic()
+        passed: set[Partition] = set()
+        if now >= self._passed_after:
+            # What is passed over is settled by nobody, and would look as if it waited.
+            self._passed_after = now + PASSED_EVERY_S
+            passed = self._holding.passed(self.topics)
+        self.commits.answer(self._consumer, self._holding.offsets, passed)
         busy = now < self._busy_until
         records = self._consumer.consume(POLL_COUNT, POLL_BUSY_S if busy else POLL_S)
         if records or self._holding.some_in_hand:

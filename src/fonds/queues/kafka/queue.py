@@ -8,18 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import AdminClient
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.model.message import Delivery, Depth, Message, Subscription
+from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
 from fonds.queues.kafka.faults import explained, translated
 from fonds.queues.kafka.holding import Counts
+from fonds.queues.kafka.lag import Spans, count_all, count_others, spans_of
 from fonds.queues.kafka.outbox import Outbox
 from fonds.queues.kafka.reader import Reader
 from fonds.queues.kafka.topics import Places, all_topics, make_topics
 
-ANSWER_MAX_S = 20.0
 OUR_OPTIONS = frozenset({"partitions", "replication"})
 
 
@@ -52,13 +52,19 @@ class KafkaQueue:
         self._outbox = Outbox(self._settings, self._where)
         self._readers: dict[str, Reader] = {}
         self._places: dict[str, Places] = {}
+        self._topics: set[str] = set()
 
-    def declare(self, subscriptions: Iterable[Subscription]) -> None:
-        """Make topics that are not there. Raises ConfigurationError when the cluster refuses."""
+    def declare(
+        self, subscriptions: Iterable[Subscription], topics: Mapping[str, Traits] = NO_TOPICS
+    ) -> None:
+        """Make topics that are not there; one somebody made is used as it is.
+
+        Raises ConfigurationError when the cluster refuses.
+        """
         places, self._refusal = [Places(one) for one in subscriptions], None
         try:
             with translated(self._where):
-                wanted = all_topics(places, self._partitions)
+                wanted = all_topics(places, topics, self._partitions)
                 make_topics(self._admin(), wanted, self._replication, self._where)
         except StoreUnavailableError as error:
             self._admin().poll(0)  # What the client noticed is told only now.
@@ -67,6 +73,7 @@ class KafkaQueue:
             raise
         with self._lock:
             self._places |= {one.subscription.name: one for one in places}
+            self._topics |= {*topics, *(one.subscription.topic for one in places)}
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """All of `messages` acknowledged by all replicas; on an error possibly some are."""
@@ -96,13 +103,31 @@ class KafkaQueue:
         for reader, those in self._by_reader(deliveries):
             reader.release(those)
 
+    def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """What is in hand stays there while its process lives and reaches the broker: a thread polls for it.
+
+        Tells those of partitions apart that went to other processes meanwhile.
+        """
+        held = {
+            one.receipt
+            for reader, those in self._by_reader(deliveries)
+            for one in reader.keep(those)
+        }
+        return [one for one in deliveries if one.receipt in held]
+
     def depth(self, subscription: Subscription) -> Depth:
-        """How far the groups are behind, less what is known here to be in hand or settled."""
+        """How far the groups are behind, less what is known here to be in hand or settled.
+
+        Of a topic somebody else's pipeline writes too, what is not read yet is looked at to tell whose it
+        is: some thousands of messages, the rest is taken to be like them.
+        """
         places = Places(subscription)
-        main = self._lag(places.name, [subscription.topic])
-        main += self._lag(places.direct, [places.direct])
-        delayed = self._lag(places.direct, places.delays)
-        apart = self._lag(places.quarantine, [places.quarantine])
+        shared = self._spans(places.name, [subscription.topic])
+        main = count_all(shared) + count_all(self._spans(places.direct, [places.direct]))
+        if subscription.pipeline:
+            main -= self._others(shared, subscription)
+        delayed = count_all(self._spans(places.direct, places.delays))
+        apart = count_all(self._spans(places.quarantine, [places.quarantine]))
         here, apart_here = self._here(subscription.incoming), self._here(subscription.quarantine)
         return Depth(
             ready=max(0, main - here.known) + here.due,
@@ -132,10 +157,10 @@ class KafkaQueue:
 
     def _topic(self, address: str) -> str:
         """The topic an address is put to. Raises ConfigurationError for an undeclared one."""
+        if address in self._topics:
+            return address
         for places in self._places.values():
             one = places.subscription
-            if address == one.topic:
-                return address
             if address == one.incoming:
                 return places.direct
             if address == one.quarantine:
@@ -154,7 +179,10 @@ class KafkaQueue:
             one = places.subscription
             if address == one.incoming:
                 shares = {places.name: [one.topic], places.direct: places.own}
-                return Reader(self._settings, address, shares, places.delays, self._where)
+                selectors = {one.topic: one.pipeline}
+                return Reader(
+                    self._settings, address, shares, places.delays, self._where, selectors
+                )
             if address == one.quarantine:
                 shares = {places.quarantine: [places.quarantine]}
                 return Reader(self._settings, address, shares, [], self._where)
@@ -174,38 +202,15 @@ class KafkaQueue:
         reader = self._readers.get(address)
         return Counts() if reader is None else reader.counts()
 
-    def _lag(self, group: str, topics: Sequence[str]) -> int:
-        """How many records of the topics lie beyond what the group has committed."""
+    def _spans(self, group: str, topics: Sequence[str]) -> Spans:
         with translated(self._where):
-            known = self._admin().list_topics(timeout=ANSWER_MAX_S).topics
-            partitions = [
-                TopicPartition(topic, number)
-                for topic in topics
-                if topic in known
-                for number in known[topic].partitions
-            ]
-            if not partitions:
-                return 0
-            ends = self._offsets(partitions, OffsetSpec.latest())
-            starts = self._offsets(partitions, OffsetSpec.earliest())
-            request = [ConsumerGroupTopicPartitions(group, partitions)]
-            answer = self._admin().list_consumer_group_offsets(
-                request, request_timeout=ANSWER_MAX_S
-            )
-            committed = answer[group].result(ANSWER_MAX_S).topic_partitions
-        reached = {(one.topic, one.partition): one.offset for one in committed}
-        return sum(
-            max(0, end - max(reached.get(place, -1), starts[place])) for place, end in ends.items()
-        )
+            return spans_of(self._admin(), group, topics)
 
-    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[Any, int]:
-        answer = self._admin().list_offsets(
-            dict.fromkeys(partitions, spec), request_timeout=ANSWER_MAX_S
-        )
-        return {
-            (one.topic, one.partition): future.result(ANSWER_MAX_S).offset
-            for one, future in answer.items()
-        }
+    def _others(self, spans: Spans, subscription: Subscription) -> int:
+        reader = self._readers.get(subscription.incoming)
+        read_to = {} if reader is None else reader.positions(subscription.topic)
+        with translated(self._where):
+            return count_others(self._settings, spans, read_to, subscription.pipeline)
 
 
 def _client_settings(

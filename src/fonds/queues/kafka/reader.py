@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError
 from fonds.model.message import Delivery
 from fonds.queues.kafka.buffer import Partition
 from fonds.queues.kafka.faults import explained
-from fonds.queues.kafka.holding import Counts, Holding, partitions_of
+from fonds.queues.kafka.holding import NO_SELECTORS, Counts, Holding, partitions_of
 from fonds.queues.kafka.poller import Poller
 
 JOIN_MAX_S, ON_THE_WAY_S = 20.0, 2.0
@@ -32,9 +32,10 @@ class Reader:
         shares: Mapping[str, Sequence[str]],
         delayed: Sequence[str],
         where: str,
+        selectors: Mapping[str, str] = NO_SELECTORS,
     ) -> None:
         self._where = where
-        self._holding = Holding(address, delayed)
+        self._holding = Holding(address, delayed, selectors)
         self._pollers = [
             Poller(settings, group, topics, self._holding, where)
             for group, topics in shares.items()
@@ -79,6 +80,14 @@ class Reader:
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Ready again here, counted once more."""
         self._holding.give_back(deliveries, counted=1)
+
+    def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Those of partitions that are ours as yet."""
+        return self._holding.keep(deliveries)
+
+    def positions(self, topic: str) -> dict[Partition, int]:
+        """Up to where the partitions of a topic that are ours were read."""
+        return self._holding.positions([topic])
 
     def counts(self) -> Counts:
         """What the lag of the group does not tell."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -129,6 +129,14 @@ def _settings(traits: Traits) -> dict[str, str]:
     return settings
 
 
-def all_topics(places: Iterable[Places], partitions: int | None) -> dict[str, Traits]:
-    """The topics of several subscriptions."""
-    return {name: traits for one in places for name, traits in one.topics(partitions).items()}
+def all_topics(
+    places: Iterable[Places], others: Mapping[str, Traits], partitions: int | None
+) -> dict[str, Traits]:
+    """The topics of several subscriptions, and those only put to; `partitions` over those of the traits."""
+    wanted = {
+        name: replace(traits, partitions=partitions or traits.partitions)
+        for name, traits in others.items()
+    }
+    return wanted | {
+        name: traits for one in places for name, traits in one.topics(partitions).items()
+    }

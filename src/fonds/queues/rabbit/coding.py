@@ -1,69 +1,94 @@
 """Messages as AMQP properties and back.
 
-Source: AMQP 0-9-1 `basic` class properties; the headers `fonds-*` are our own.
+Source: AMQP 0-9-1 `basic` class properties. The body is bare. Of ours are the property `message_id` and
+the headers `fonds-id` (text), `fonds-key` (text), `fonds-attempt` (int), `fonds-returns` (int: how often
+it came back unsettled) and `fonds-due` (int, Unix milliseconds: of a delay longer than the queues' own);
+every other header is one of the message's.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
-
-import pika
 
 from fonds.model.message import Message
+from fonds.queues.headers import Value, spell, value_of, within_limits
+from fonds.queues.rabbit.tables import SHORT_MAX_BYTES, Properties
 
-ID, KEY, ATTEMPT, RETURNS = "fonds-id", "fonds-key", "fonds-attempt", "fonds-returns"
-OURS = frozenset({ID, KEY, ATTEMPT, RETURNS})
-SHORT_MAX_BYTES = 255
+ID, KEY, ATTEMPT, RETURNS, DUE = (
+    "fonds-id",
+    "fonds-key",
+    "fonds-attempt",
+    "fonds-returns",
+    "fonds-due",
+)
+OURS = frozenset({ID, KEY, ATTEMPT, RETURNS, DUE})
+THEIRS = frozenset({"CC", "BCC", "x-death", "x-delivery-count", "x-acquired-count"})
+THEIRS_BEGIN = ("x-first-death-", "x-last-death-")
+"""What the broker counts and routes by: it would count and route again what is put with them."""
 PERSISTENT = 2
 
 
-def to_properties(message: Message, returns: int = 0) -> pika.BasicProperties:
+def to_properties(message: Message, returns: int = 0, due_ms: int | None = None) -> Properties:
     """The properties of a message; `returns` counts how often it came back unsettled."""
-    headers: dict[str, Any] = {
-        ID: _text(message.id),
-        KEY: _text(message.key),
+    headers: dict[str, Value] = {
+        ID: message.id,
+        KEY: message.key,
         ATTEMPT: message.attempt,
         RETURNS: returns,
     }
-    headers |= {_text(name): _text(value) for name, value in message.headers.items()}
-    short = len(_text(message.id).encode()) <= SHORT_MAX_BYTES
-    return pika.BasicProperties(
-        message_id=_text(message.id) if short else None,
+    if due_ms is not None:
+        headers[DUE] = due_ms
+    headers |= {name: value_of(text) for name, text in message.headers.items()}
+    short = len(message.id.encode("utf-8", "replace")) <= SHORT_MAX_BYTES
+    return Properties(
+        message_id=message.id if short else None,
         headers=headers,
         delivery_mode=PERSISTENT,
         content_type="application/octet-stream",
     )
 
 
-def to_message(properties: pika.BasicProperties, body: bytes) -> tuple[Message, int]:
+def to_message(properties: Properties, body: bytes, routing_key: str = "") -> tuple[Message, int]:
     """The message, and how often it came back before.
 
-    What other programs put is read too: headers of any type become text, and a message without an id
-    gets one made of its body, the same each time.
+    What other programs put is read too. Its id is its `message_id`, else one made of its key and body,
+    the same each time; its key is `routing_key`, what it was sent to its exchange with.
     """
-    headers = dict(properties.headers or {})
-    identity = headers.get(ID) or properties.message_id
-    if not identity:
-        identity = hashlib.sha1(body, usedforsecurity=False).hexdigest()
+    headers: dict[str, Value] = properties.headers or {}
+    key = headers.get(KEY)
+    key = key if isinstance(key, str) else routing_key
+    identity = headers.get(ID) or _text(properties.message_id)
     message = Message(
-        id=str(identity),
+        id=identity if isinstance(identity, str) and identity else _made_of(key, body),
         body=body,
-        key=str(headers.get(KEY) or ""),
+        key=key,
         attempt=_count(headers.get(ATTEMPT)),
-        headers={name: _shown(value) for name, value in headers.items() if name not in OURS},
+        headers=within_limits(
+            (name, spell(value)) for name, value in headers.items() if _is_of_the_message(name)
+        ),
     )
     return message, _count(headers.get(RETURNS))
 
 
-def _text(text: str) -> str:
-    """The text without lone surrogates, which have no UTF-8."""
-    return text.encode("utf-8", "replace").decode()
+def due_at_ms(properties: Properties) -> int:
+    """When a message is due that was delayed for longer than the queues wait; else 0."""
+    return _count((properties.headers or {}).get(DUE))
+
+
+def _is_of_the_message(name: str) -> bool:
+    return name not in OURS and name not in THEIRS and not name.startswith(THEIRS_BEGIN)
+
+
+def _made_of(key: str, body: bytes) -> str:
+    digest = hashlib.sha1(f"{len(key)} {key}\n".encode(), usedforsecurity=False)
+    digest.update(body)
+    return digest.hexdigest()
+
+
+def _text(short: str | bytes | None) -> str:
+    """A short string, which the client hands over as bytes when it is no UTF-8."""
+    return short.decode("utf-8", "backslashreplace") if isinstance(short, bytes) else short or ""
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0
-
-
-def _shown(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return value if type(value) is int and value >= 0 else 0

@@ -15,13 +15,16 @@ import pika
 from pika.channel import Channel
 from pika.spec import Basic
 
-from fonds.model.message import Delivery
-from fonds.queues.rabbit.coding import to_message
+from fonds.model.message import Delivery, Message
+from fonds.queues.rabbit.coding import due_at_ms, to_message
+from fonds.queues.rabbit.delays import DELAYS_BEGIN
 from fonds.queues.rabbit.link import Link, succeed
+from fonds.queues.rabbit.tables import Properties
 
 ON_THE_WAY_S = 1.0
 _NUMBERS = count(1)
-Recount = Callable[[pika.BasicProperties, bytes, int], None]
+Again = Callable[[Message, int, int], None]
+"""Puts a message that came out too early, or came back: how often it did, and when it is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +38,18 @@ class Receipt:
 class Inbox:
     """A consuming channel of a link. The broker pushes as many messages as were asked for, not more.
 
-    A message that comes back unsettled is counted: `recount` puts it again with the count one higher,
-    and it is taken off here, because a classic queue only says that it came back, not how often.
+    A message that comes back unsettled is counted: `again` puts it with the count one higher, and it is
+    taken off here, because a classic queue only says that it came back, not how often. So is one whose
+    delay is longer than the queues of delays wait.
     """
 
-    def __init__(self, link: Link, queue: str, recount: Recount) -> None:
+    def __init__(self, link: Link, queue: str, again: Again) -> None:
         self.number = next(_NUMBERS)
         self._link = link
         self._queue = queue
-        self._recount = recount
+        self._again = again
         self._arrived = threading.Condition()
-        self._buffer: deque[tuple[Basic.Deliver, pika.BasicProperties, bytes]] = deque()
+        self._buffer: deque[tuple[Basic.Deliver, Properties, bytes]] = deque()
         self._held: set[int] = set()
         self._allowed = 0
         self._consumer = ""
@@ -91,14 +95,13 @@ class Inbox:
                 return []
             deadline = time.monotonic() + ON_THE_WAY_S
 
-    def _hand_out(
-        self, taken: Sequence[tuple[Basic.Deliver, pika.BasicProperties, bytes]]
-    ) -> list[Delivery]:
+    def _hand_out(self, taken: Sequence[tuple[Basic.Deliver, Properties, bytes]]) -> list[Delivery]:
         found, counted = [], []
         for method, properties, body in taken:
-            message, returns = to_message(properties, body)
-            if method.redelivered:
-                self._recount(properties, body, returns + 1)
+            message, returns = to_message(properties, body, _sent_with(method))
+            due_ms = due_at_ms(properties)
+            if method.redelivered or due_ms > time.time() * 1000:
+                self._again(message, returns + method.redelivered, due_ms)
                 counted.append(method.delivery_tag)
                 continue
             receipt = Receipt(self.number, method.delivery_tag)
@@ -119,6 +122,11 @@ class Inbox:
     def release(self, tags: Sequence[int]) -> None:
         """Give these back."""
         self.answer(tags, lambda tag: self._channel.basic_nack(tag, requeue=True))
+
+    def keep(self, tags: Sequence[int]) -> set[int]:
+        """Those of `tags` that are in hand as yet."""
+        with self._arrived:
+            return set() if self.over else self._held.intersection(tags)
 
     def answer(self, tags: Sequence[int], act: Callable[[int], None]) -> None:
         """Tell the broker about those of `tags` that are in hand here; returns when it was told."""
@@ -174,7 +182,7 @@ class Inbox:
         self,
         channel: Channel,
         method: Basic.Deliver,
-        properties: pika.BasicProperties,
+        properties: Properties,
         body: bytes,
     ) -> None:
         with self._arrived:
@@ -186,3 +194,9 @@ class Inbox:
             self._buffer.clear()
             self._held.clear()
             self._arrived.notify_all()
+
+
+def _sent_with(method: Basic.Deliver) -> str:
+    """The routing key somebody gave a message; what is put straight to a queue has none."""
+    own = not method.exchange or method.exchange.startswith(DELAYS_BEGIN)
+    return "" if own else str(method.routing_key)

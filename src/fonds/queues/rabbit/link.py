@@ -49,6 +49,15 @@ class Link:
         """Whether it has ended."""
         return self._ended is not None
 
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The broker's: (3, 13, 7). What cannot be read is taken for newer than any."""
+        told = str((self._connection.server_properties or {}).get("version", ""))
+        words = told.partition("-")[0].split(".")
+        return (
+            tuple(int(word) for word in words) if told and all(map(str.isdecimal, words)) else (99,)
+        )
+
     def do(self, act: Callable[[pika.SelectConnection, Future[T]], None]) -> T:
         """Call `act` in the link's thread and wait until it has given its future a result.
 

@@ -11,6 +11,7 @@ from pika.spec import Basic
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.queues.rabbit.link import Link, fail, succeed
+from fonds.queues.rabbit.tables import Properties
 
 
 class Outbox:
@@ -26,20 +27,22 @@ class Outbox:
         self,
         exchange: str,
         routing_key: str,
-        messages: Sequence[tuple[pika.BasicProperties, bytes]],
+        messages: Sequence[tuple[Properties, bytes, bool]],
     ) -> None:
-        """Return when the broker has all of `messages` safe.
+        """Return when the broker has all of `messages` safe: properties, body, whether a queue must take it.
 
-        Raises ConfigurationError when no queue takes them, StoreUnavailableError when it refuses or
-        does not answer.
+        Raises ConfigurationError when none takes one that must be taken, StoreUnavailableError when the
+        broker refuses or does not answer.
         """
 
         def act(_: pika.SelectConnection, future: Future[None]) -> None:
             batch = _Batch(future, len(messages))
-            for properties, body in messages:
+            for properties, body, mandatory in messages:
                 self._published += 1
                 self._batches[self._published] = batch
-                self._channel.basic_publish(exchange, routing_key, body, properties, mandatory=True)
+                self._channel.basic_publish(
+                    exchange, routing_key, body, properties, mandatory=mandatory
+                )
 
         self._link.do(act)
 

@@ -1,9 +1,10 @@
-"""The port Queue on RabbitMQ: a fanout exchange for each topic, a queue for each address."""
+"""The port Queue on RabbitMQ: an exchange for each topic, a queue for each address."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -14,16 +15,19 @@ import pika.exceptions
 from pika.channel import Channel
 
 from fonds.model.errors import ConfigurationError
-from fonds.model.message import Delivery, Depth, Message, Subscription
-from fonds.queues.rabbit.coding import to_message, to_properties
+from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
+from fonds.queues.rabbit.coding import to_properties
+from fonds.queues.rabbit.delays import Delay, declare_exchanges
+from fonds.queues.rabbit.exchanges import (
+    declare_subscription,
+    declare_topic,
+    exchange_of,
+    queues_of,
+)
 from fonds.queues.rabbit.inbox import Inbox, Receipt
 from fonds.queues.rabbit.link import Link, fail, succeed
 from fonds.queues.rabbit.outbox import Outbox
 
-EXCHANGE_SUFFIX = "-out"
-DELAY_LEVELS_S = (1, 4, 16, 64, 256, 1024, 4096, 16384)
-DELAY_LONGEST_MS = 2**32 - 1
-INCOMING_SUFFIX = "-in"
 NAME_MAX_BYTES = 200
 CHUNK = 500
 
@@ -33,10 +37,11 @@ class RabbitQueue:
     quorum queues.
 
     A topic is the fanout exchange `TOPIC-out`, a subscription the queues `NAME-in`, `NAME-quar` and
-    `NAME-delay-1s` to `-16384s`: RabbitMQ looks only at the first message of a queue, so that a short delay
-    would wait behind a long one if they shared one. A message waits in the first whose name is not
-    shorter than its delay, and at most that long beyond it. How many messages are in other processes'
-    hands RabbitMQ does not tell: `depth` counts those of this one.
+    `NAME-delay-1s` to `-65536s` (`delays.py`). What is in hand stays there as long as the connection lives
+    and the broker's consumer timeout allows: each queue asks for 24 hours from delivery, which brokers
+    grant since 3.11.15; an older one has `consumer_timeout` in its configuration (30 minutes unless set)
+    for all queues. `keep` cannot make it longer. How many messages are in other processes' hands
+    RabbitMQ does not tell: `depth` counts those of this one.
     """
 
     def __init__(self, url: str) -> None:
@@ -53,37 +58,67 @@ class RabbitQueue:
             ) from None
         self._lock = threading.RLock()
         self._subscriptions: dict[str, Subscription] = {}
+        self._topics: set[str] = set()
         self._link: Link | None = None
         self._outbox: Outbox | None = None
         self._inboxes: dict[str, Inbox] = {}
 
-    def declare(self, subscriptions: Iterable[Subscription]) -> None:
+    def declare(
+        self, subscriptions: Iterable[Subscription], topics: Mapping[str, Traits] = NO_TOPICS
+    ) -> None:
         """Make exchanges and queues. Raises ConfigurationError when they exist with other properties."""
         known = list(subscriptions)
+        for name in [*topics, *(one.topic for one in known), *(one.name for one in known)]:
+            if len(name.encode()) > NAME_MAX_BYTES:
+                raise ConfigurationError(f"{name}: a name has {NAME_MAX_BYTES} bytes at most")
+        kind = {"x-queue-type": "quorum"} if self._quorum else {}
+        for topic in topics:
+            self._ask(partial(declare_topic, topic))
+        if known:
+            self._ask(declare_exchanges)
         for one in known:
-            if max(len(one.topic.encode()), len(one.name.encode())) > NAME_MAX_BYTES:
-                raise ConfigurationError(f"{one.name}: a name has {NAME_MAX_BYTES} bytes at most")
-            self._ask(partial(self._declare_one, one))
+            version = self._open_link().version
+            self._ask(partial(declare_subscription, one, kind, version))
         with self._lock:
             self._subscriptions |= {one.name: one for one in known}
+            self._topics |= {*topics, *(one.topic for one in known)}
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """All of `messages` confirmed by the broker; on an error possibly some of them are."""
         exchange, queue = self._target(address)
-        packed = [(to_properties(message), message.body) for message in messages]
         if delay_s > 0:
-            if not exchange and queue.endswith(INCOMING_SUFFIX):
-                queue = delay_queue(self._by_address()[queue], delay_s)
-            else:
+            if not any(address == one.incoming for one in self._subscriptions.values()):
                 raise ValueError(f"{address}: only what a step receives from takes a delay")
-            for properties, _ in packed:
-                properties.expiration = str(min(DELAY_LONGEST_MS, max(1, round(delay_s * 1000))))
+            self._put_delayed(address, messages, delay_s)
+            return
+        readers = [one for one in self._subscriptions.values() if one.topic == address]
+        packed = [
+            (
+                to_properties(message),
+                message.body,
+                not exchange or any(message.is_for(one.pipeline) for one in readers),
+            )
+            for message in messages
+        ]
         for start in range(0, len(packed), CHUNK):
             self._publisher().publish(exchange, queue, packed[start : start + CHUNK])
 
+    def _put_delayed(
+        self, incoming: str, messages: Sequence[Message], delay_s: float, returns: int = 0
+    ) -> None:
+        delay = Delay.of(delay_s, incoming)
+        due_ms = round((time.time() + delay_s) * 1000) if delay.longer else None
+        packed = [(to_properties(one, returns, due_ms), one.body, True) for one in messages]
+        for start in range(0, len(packed), CHUNK):
+            batch = packed[start : start + CHUNK]
+            self._publisher().publish(delay.exchange, delay.routing_key, batch)
+
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """Messages as the broker pushes them; those given back come behind the others."""
-        self._target(address)
+        if self._target(address)[0]:
+            raise ConfigurationError(
+                f"{address!r} is a topic; receive from an address of its readers"
+            )
         return self._inbox(address).take(count_max, wait_s) if count_max > 0 else []
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
@@ -96,11 +131,19 @@ class RabbitQueue:
         for inbox, tags in self._by_inbox(deliveries):
             inbox.release(tags)
 
+    def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """They are held as long as the connection lives; tells those of one that has ended apart."""
+        held = {
+            (inbox.number, tag)
+            for inbox, tags in self._by_inbox(deliveries)
+            for tag in inbox.keep(tags)
+        }
+        receipts = [(one, one.receipt) for one in deliveries]
+        return [one for one, r in receipts if isinstance(r, Receipt) and (r.inbox, r.tag) in held]
+
     def depth(self, subscription: Subscription) -> Depth:
         """Ready, delayed and quarantined as the broker counts them; in hand those of this process."""
-        delays = [f"{subscription.delay}-{level_s}s" for level_s in DELAY_LEVELS_S]
-        names = [subscription.incoming, subscription.quarantine, *delays]
-        ready, quarantined, *delayed = self._ask(partial(_count, names))
+        ready, quarantined, *delayed = self._ask(partial(_count, queues_of(subscription)))
         waiting, in_hand = self._here(subscription.incoming)
         return Depth(
             ready=ready + waiting,
@@ -122,32 +165,14 @@ class RabbitQueue:
         inbox = self._inboxes.get(address)
         return (0, 0) if inbox is None or inbox.over else (inbox.waiting, inbox.in_hand)
 
-    def _by_address(self) -> dict[str, Subscription]:
-        return {one.incoming: one for one in self._subscriptions.values()}
-
     def _target(self, address: str) -> tuple[str, str]:
         """Exchange and routing key of an address. Raises ConfigurationError for an undeclared one."""
+        if address in self._topics:
+            return exchange_of(address), ""
         for one in self._subscriptions.values():
-            if address == one.topic:
-                return f"{address}{EXCHANGE_SUFFIX}", ""
             if address in (one.incoming, one.quarantine):
                 return "", address
         raise ConfigurationError(f"{address!r} was never declared")
-
-    def _declare_one(self, one: Subscription, channel: Channel, future: Future[None]) -> None:
-        """All of a subscription's queues; the binding comes last, and its answer is waited for."""
-        kind = {"x-queue-type": "quorum"} if self._quorum else {}
-        exchange = f"{one.topic}{EXCHANGE_SUFFIX}"
-        channel.exchange_declare(exchange, "fanout", durable=True)
-        for queue in (one.incoming, one.quarantine):
-            channel.queue_declare(queue, durable=True, arguments=kind)
-        back = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": one.incoming}
-        if self._quorum:
-            back |= {"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}
-        for level_s in DELAY_LEVELS_S:
-            queue = f"{one.delay}-{level_s}s"
-            channel.queue_declare(queue, durable=True, arguments={**kind, **back})
-        channel.queue_bind(one.incoming, exchange, callback=lambda _: succeed(future, None))
 
     def _ask(self, act: Callable[[Channel, Future[Any]], None]) -> Any:
         """What comes of `act` on a channel of its own. Raises ConfigurationError when the broker refuses."""
@@ -181,17 +206,17 @@ class RabbitQueue:
             link = self._open_link()
             inbox = self._inboxes.get(address)
             if inbox is None or inbox.over:
-                inbox = self._inboxes[address] = Inbox(
-                    link, address, partial(self._recount, address)
-                )
+                inbox = self._inboxes[address] = Inbox(link, address, partial(self._again, address))
             return inbox
 
-    def _recount(
-        self, address: str, properties: pika.BasicProperties, body: bytes, returns: int
-    ) -> None:
-        """Put a message that came back again, with the count of how often."""
-        message, _ = to_message(properties, body)
-        self._publisher().publish("", address, [(to_properties(message, returns), body)])
+    def _again(self, address: str, message: Message, returns: int, due_ms: int) -> None:
+        """Put a message that came back once more, with the count of how often, when it is due."""
+        if (delay_s := due_ms / 1000 - time.time()) > 0:
+            self._put_delayed(address, [message], delay_s, returns)
+            return
+        self._publisher().publish(
+            "", address, [(to_properties(message, returns), message.body, True)]
+        )
 
     def _by_inbox(self, deliveries: Sequence[Delivery]) -> list[tuple[Inbox, list[int]]]:
         """The tags of each inbox that still is the one they came from."""
@@ -204,12 +229,6 @@ class RabbitQueue:
             tags = [r.tag for r in receipts if isinstance(r, Receipt) and r.inbox == inbox.number]
             found.append((inbox, tags))
         return found
-
-
-def delay_queue(subscription: Subscription, delay_s: float) -> str:
-    """The queue a message waits in: the first that is not shorter than its delay, else the longest."""
-    fitting = [level_s for level_s in DELAY_LEVELS_S if delay_s <= level_s]
-    return f"{subscription.delay}-{(fitting or DELAY_LEVELS_S[-1:])[0]}s"
 
 
 def _count(names: Sequence[str], channel: Channel, future: Future[list[int]]) -> None:

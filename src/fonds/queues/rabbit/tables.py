@@ -1,0 +1,199 @@
+"""AMQP tables as RabbitMQ writes them, and the properties of a message that hold one.
+
+Source: AMQP 0-9-1 sections 4.2.5.5 and 2.3.5.2, with the field types of RabbitMQ's errata. Pika's own
+reader cuts the fraction off numbers, and a table it cannot read ends the connection, again each time the
+message comes; its writer knows no fractions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, ClassVar
+
+import pika
+import pika.spec
+
+from fonds.queues.headers import DEPTH_MAX, Time, Value
+
+SHORT_MAX_BYTES = 255
+CONTENT_TYPE, CONTENT_ENCODING, HEADERS, DELIVERY_MODE, MESSAGE_ID = (
+    1 << bit for bit in (15, 14, 13, 12, 7)
+)
+_NUMBERS = {
+    kind: struct.Struct(f">{form}")
+    for kind, form in zip(b"bBUsuIiLlfd", "bBhhHiIqqfd", strict=True)
+}
+
+
+@dataclass(slots=True)
+class Properties:
+    """What comes with a body, as far as it is looked at or written here; in pika's shape."""
+
+    INDEX: ClassVar[int] = pika.BasicProperties.INDEX
+    message_id: str | bytes | None = None
+    headers: dict[str, Value] | None = None
+    delivery_mode: int | None = None
+    content_type: str | None = None
+
+    def decode(self, encoded: bytes, offset: int = 0) -> Properties:
+        """Read them from a content header, behind the body's size."""
+        start = _start_of_headers(encoded, offset)
+        if start is not None:
+            (size,) = struct.unpack_from(">I", encoded, start)
+            end = start + 4 + size
+            self.headers = decode_table(encoded[start + 4 : end])
+            encoded = encoded[:start] + bytes(4) + encoded[end:]
+        others = pika.BasicProperties().decode(encoded, offset)
+        self.message_id, self.delivery_mode = others.message_id, others.delivery_mode
+        self.content_type = others.content_type
+        return self
+
+    def encode(self) -> list[bytes]:
+        """The pieces of a content header, behind the body's size."""
+        flags, pieces = HEADERS, list[bytes]()
+        if self.content_type:
+            flags |= CONTENT_TYPE
+            pieces.append(_short(self.content_type))
+        pieces.append(encode_table(self.headers or {}))
+        if self.delivery_mode:
+            flags |= DELIVERY_MODE
+            pieces.append(bytes([self.delivery_mode]))
+        if isinstance(self.message_id, str):
+            flags |= MESSAGE_ID
+            pieces.append(_short(self.message_id))
+        return [struct.pack(">H", flags), *pieces]
+
+
+# Pika makes one of these for each message that arrives.
+pika.spec.props[pika.BasicProperties.INDEX] = Properties
+
+
+def _start_of_headers(encoded: bytes, offset: int) -> int | None:
+    """Where the table of headers begins; None when there is none."""
+    (flags,) = struct.unpack_from(">H", encoded, offset)
+    if not flags & HEADERS or flags & 1:
+        return None
+    offset += 2
+    for before in (CONTENT_TYPE, CONTENT_ENCODING):
+        if flags & before:
+            offset += 1 + encoded[offset]
+    return offset
+
+
+def encode_table(table: dict[str, Value]) -> bytes:
+    """A table with its length before it. Names and texts that do not fit are cut."""
+    pieces = [_short(name) + _encoded(value) for name, value in table.items()]
+    return _long(b"".join(pieces))
+
+
+def _encoded(value: Value) -> bytes:
+    for kinds, encode in _ENCODERS:
+        if isinstance(value, kinds):
+            return encode(value)
+    return b"V"
+
+
+def _encoded_number(value: int) -> bytes:
+    small = -(2**31) <= value < 2**31
+    return struct.pack(">ci", b"I", value) if small else struct.pack(">cq", b"l", value)
+
+
+def _encoded_decimal(value: Decimal) -> bytes:
+    _, _, exponent = value.as_tuple()
+    scale = -int(exponent)
+    return struct.pack(">cBi", b"D", scale, int(value.scaleb(scale)))
+
+
+_ENCODERS: list[tuple[type | tuple[type, ...], Callable[[Any], bytes]]] = [
+    (str, lambda one: b"S" + _long(one.encode("utf-8", "replace"))),
+    (bytes, lambda one: b"x" + _long(one)),
+    (bool, lambda one: b"t" + bytes([one])),
+    (int, _encoded_number),
+    (float, lambda one: struct.pack(">cd", b"d", one)),
+    (Decimal, _encoded_decimal),
+    (Time, lambda one: struct.pack(">cQ", b"T", one.seconds)),
+    (dict, lambda one: b"F" + encode_table(one)),
+    (list, lambda one: b"A" + _long(b"".join(map(_encoded, one)))),
+]
+
+
+def _short(text: str) -> bytes:
+    data = text.encode("utf-8", "replace")[:SHORT_MAX_BYTES]
+    return bytes([len(data)]) + data
+
+
+def _long(data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + data
+
+
+def decode_table(encoded: bytes) -> dict[str, Value]:
+    """The fields of a table without its length; those behind one that cannot be read are left out.
+
+    A table or list nested deeper than `DEPTH_MAX` is the bytes it was.
+    """
+    table: dict[str, Value] = {}
+    _read_table(encoded, table, DEPTH_MAX)
+    return table
+
+
+def _read_table(encoded: bytes, table: dict[str, Value], depth: int) -> None:
+    offset = 0
+    try:
+        while offset < len(encoded):
+            size = encoded[offset]
+            name = encoded[offset + 1 : offset + 1 + size].decode("utf-8", "backslashreplace")
+            table[name], offset = _value(encoded, offset + 1 + size, depth)
+    except (struct.error, IndexError, KeyError, ValueError):
+        return
+
+
+def _read_list(encoded: bytes, depth: int) -> list[Value]:
+    found: list[Value] = []
+    offset = 0
+    try:
+        while offset < len(encoded):
+            value, offset = _value(encoded, offset, depth)
+            found.append(value)
+    except (struct.error, IndexError, KeyError, ValueError):
+        pass
+    return found
+
+
+def _value(encoded: bytes, offset: int, depth: int) -> tuple[Value, int]:
+    """The field at `offset` and where the next begins. Raises KeyError for a type there is not."""
+    kind, offset = encoded[offset], offset + 1
+    if kind in b"SxAF":
+        (size,) = struct.unpack_from(">I", encoded, offset)
+        data = encoded[offset + 4 : offset + 4 + size]
+        if len(data) < size:
+            raise ValueError("a field that is cut")
+        return _nested(kind, data, depth - 1), offset + 4 + size
+    if kind in b"V":
+        return None, offset
+    if kind in b"t":
+        return encoded[offset] != 0, offset + 1
+    if kind in b"D":
+        scale, raw = struct.unpack_from(">Bi", encoded, offset)
+        return Decimal(raw).scaleb(-scale), offset + 5
+    if kind in b"T":
+        return Time(*struct.unpack_from(">Q", encoded, offset)), offset + 8
+    form = _NUMBERS[kind]
+    return form.unpack_from(encoded, offset)[0], offset + form.size
+
+
+def _nested(kind: int, data: bytes, depth: int) -> Value:
+    if kind in b"S":
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return data
+    if kind in b"x" or depth <= 0:
+        return data
+    if kind in b"A":
+        return _read_list(data, depth)
+    table: dict[str, Value] = {}
+    _read_table(data, table, depth)
+    return table

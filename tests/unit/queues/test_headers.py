@@ -1,0 +1,103 @@
+"""Headers as text: each value comes back from its spelling, and each text stands for one value."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.queues.headers import (
+    COUNT_MAX,
+    DEPTH_MAX,
+    SIZE_MAX_CHARS,
+    Time,
+    Value,
+    spell,
+    value_of,
+    within_limits,
+)
+from unit.queues.header_values import VALUES, same
+
+
+@given(VALUES)
+def test_a_value_comes_back_from_its_spelling(value: Value) -> None:
+    assert same(value_of(spell(value)), value)
+
+
+@given(
+    st.text(max_size=30)
+    | st.builds(spell, VALUES).flatmap(
+        lambda text: st.sampled_from([text, f"!text {text}", text + " "])
+    )
+    | st.builds(
+        "!{} {}".format,
+        st.sampled_from(["int", "float", "bool", "bytes", "list", "table", "time", "decimal"]),
+        st.text(max_size=6),
+    )
+)
+def test_a_text_comes_back_from_the_value_it_stands_for(text: str) -> None:
+    assert spell(value_of(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("plain", "plain"),
+        ("!", "!"),
+        ("!important", "!important"),
+        ("!int 5", 5),
+        ("!int 05", "!int 05"),
+        ("!int 99999999999999999999", "!int 99999999999999999999"),
+        ("!float 1.5", 1.5),
+        ("!float 1", "!float 1"),
+        ("!bool true", True),
+        ("!bool yes", "!bool yes"),
+        ("!none", None),
+        ("!none ", "!none "),
+        ("!bytes /w==", b"\xff"),
+        ("!bytes /w", "!bytes /w"),
+        ("!time 1700000000", Time(1_700_000_000)),
+        ("!decimal 1.50", Decimal("1.50")),
+        ("!decimal 1E+5", "!decimal 1E+5"),
+        ("!decimal -0", "!decimal -0"),
+        ("!text !int 5", "!int 5"),
+        ("!text plain", "!text plain"),
+        ('!list ["a","!int 1"]', ["a", 1]),
+        ('!list ["a", "!int 1"]', '!list ["a", "!int 1"]'),
+        ("!list [1]", "!list [1]"),
+        ('!table {"a":{"b":"!none"}}', {"a": {"b": None}}),
+        ('!table {"a":"x","a":"y"}', '!table {"a":"x","a":"y"}'),
+    ],
+)
+def test_spellings(text: str, value: Value) -> None:
+    assert same(value_of(text), value)
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_a_float_that_is_no_number_is_text(number: str) -> None:
+    text = spell(float(number))
+    assert text == f"!float {number}"
+    assert value_of(text) == text
+
+
+@pytest.mark.parametrize("text", ["!list " + "[" * 20_000, "!int " + "9" * 30_000])
+def test_hostile_texts_are_texts(text: str) -> None:
+    assert value_of(text) == text
+
+
+def test_what_is_nested_too_deep_is_text() -> None:
+    assert isinstance(value_of("!list " + "[" * DEPTH_MAX + "]" * DEPTH_MAX), list)
+    assert isinstance(value_of("!list " + "[" * (DEPTH_MAX + 1) + "]" * (DEPTH_MAX + 1)), str)
+
+
+def test_headers_have_limits(caplog: pytest.LogCaptureFixture) -> None:
+    assert within_limits([("a", "x"), ("b", "y")]) == {"a": "x", "b": "y"}
+    assert not caplog.text
+    assert len(within_limits((f"h{n}", "") for n in range(COUNT_MAX + 7))) == COUNT_MAX
+    assert "7 headers" in caplog.text
+    large = within_limits(
+        [("a", "x" * SIZE_MAX_CHARS), ("b", "y" * (SIZE_MAX_CHARS - 2)), ("c", "")]
+    )
+    assert list(large) == ["b", "c"]

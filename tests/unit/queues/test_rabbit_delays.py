@@ -1,0 +1,38 @@
+"""Delays on RabbitMQ: the queues a message passes through wait, together, as long as was asked."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.queues.rabbit.delays import DELAYS_BEGIN, END, LEVELS_S, LONGEST_S, Delay
+
+
+def waited(delay: Delay) -> tuple[int, str]:
+    """How long the exchanges make a message wait, and where its key leads in the end."""
+    *words, incoming = delay.routing_key.split(".", len(LEVELS_S))
+    total, exchange = 0, delay.exchange
+    for level_s, word in zip(LEVELS_S, words, strict=True):
+        if exchange == f"{DELAYS_BEGIN}{level_s}s":
+            total += level_s * int(word)
+            exchange = f"{DELAYS_BEGIN}{level_s // 2}s" if level_s > 1 else END
+        else:
+            assert word == "0"
+    assert exchange == END
+    return total, incoming
+
+
+@given(st.floats(0.001, LONGEST_S))
+def test_no_delay_is_shorter_than_asked_nor_a_second_longer(delay_s: float) -> None:
+    delay = Delay.of(delay_s, "a.step-in")
+    total, incoming = waited(delay)
+    assert delay_s <= total < delay_s + 1
+    assert incoming == "a.step-in"
+    assert not delay.longer
+
+
+@given(st.floats(LONGEST_S, 1e9, exclude_min=True))
+def test_what_waits_for_longer_waits_again(delay_s: float) -> None:
+    delay = Delay.of(delay_s, "step-in")
+    assert delay.longer
+    assert waited(delay)[0] == LONGEST_S
