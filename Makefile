@@ -67,6 +67,9 @@ bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one ru
 	$(BIN)/python scripts/bench_pdf.py
 	$(BIN)/python scripts/bench_hostile.py
 
+bench-pages: $(VENV)/.dev ## pages beside other extractors, which are installed for the run only
+	$(BIN)/python scripts/bench_pages.py
+
 lock: ## renew the locked dependencies (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in -o requirements/run.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in requirements/dev.in $(foreach one,$(EXTRAS),--extra $(one)) -o requirements/dev.txt
@@ -75,4 +78,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format corpus bench lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format corpus bench bench-pages lock clean

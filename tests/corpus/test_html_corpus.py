@@ -19,6 +19,7 @@ import pytest
 from fonds.extract.language import identify_language
 from fonds.extract.mime import HTML_MIMES, sniff
 from fonds.extract.page import PageExtraction, PageStatus, parse_page
+from page_gold import shingle_score, snippet_score
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 CAPTURED_AT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -96,6 +97,17 @@ def test_every_page_is_recognised_and_read(readings: list[Reading]) -> None:
     assert statuses[PageStatus.SUCCESS] >= 0.95 * len(readings)
 
 
+def test_wanted_snippets_are_found_and_unwanted_ones_are_not(readings: list[Reading]) -> None:
+    """Most of these pages taught the model; on sites left out it reaches .945 (docs/figures.md)."""
+    marked = [reading for reading in readings if "must_contain" in reading.gold]
+    score = snippet_score(
+        (reading.gold, reading.page.content.text_content or "") for reading in marked
+    )
+    say(f"snippets of {len(marked)} pages: F1 {score.f1:.4f}, {score}")
+    assert len(marked) == 323
+    assert score.f1 >= 0.97
+
+
 def test_texts_agree_with_what_people_marked(readings: list[Reading]) -> None:
     scores = sorted(
         (word_f1(reading.page.content.text_content, reading.gold["text"]), reading.path)
@@ -105,8 +117,15 @@ def test_texts_agree_with_what_people_marked(readings: list[Reading]) -> None:
     mean = sum(score for score, _ in scores) / len(scores)
     worst = (f"{score:.3f} {path}" for score, path in scores[:5])
     say(f"word F1 on {len(scores)} pages: {mean:.4f}; the worst:", *worst)
+    shingles = shingle_score(
+        (reading.gold["text"], reading.page.content.text_content or "")
+        for reading in readings
+        if reading.path.startswith("html/scrapinghub") and "text" in reading.gold
+    )
+    say(f"shingles as its own script counts them: F1 {shingles.f1:.4f}, {shingles}")
     assert len(scores) == 181
-    assert mean >= 0.955
+    assert mean >= 0.97
+    assert shingles.f1 >= 0.972
 
 
 def agreement(readings: list[Reading], field: str) -> tuple[int, list[str]]:
@@ -114,7 +133,7 @@ def agreement(readings: list[Reading], field: str) -> tuple[int, list[str]]:
     agreed, others = 0, []
     for reading in readings:
         wanted = reading.gold.get(field)
-        if not wanted:
+        if not wanted or not isinstance(wanted, str):
             continue
         content = reading.page.content
         got = {

@@ -66,7 +66,7 @@ def test_everything_is_filled_but_what_the_caller_adds() -> None:
     assert content.normalized_article_title == "bridge closes in spring"
     assert content.text_content is not None
     assert "Engineers had found cracks" in content.text_content
-    assert content.text_extraction_method == "trafilatura-recall"
+    assert content.text_extraction_method in ("blocks", "blocks+trafilatura")
     assert (content.is_homepage, content.is_shortened) == (False, False)
     unset = [field.name for field in fields(content) if getattr(content, field.name) is None]
     assert unset == ["parsed_date"]

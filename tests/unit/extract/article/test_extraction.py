@@ -46,7 +46,7 @@ def test_the_text_is_the_article_a_paragraph_a_line_without_what_stands_around_i
     assert [line for line in article.text.split("\n") if line in SENTENCES] == list(SENTENCES)
     assert "Section" not in article.text
     assert "Imprint" not in article.text
-    assert article.method == "trafilatura-recall"
+    assert article.method == "blocks"
 
 
 def test_a_page_without_a_date_keeps_its_text() -> None:

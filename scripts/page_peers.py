@@ -1,0 +1,69 @@
+"""Other extractors of articles, installed into a folder that is thrown away, for comparison only."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PACKAGES = ("resiliparse==2.0.1", "readability-lxml==0.9")
+
+Extractor = Callable[[str], str]
+
+
+@contextmanager
+def peers() -> Iterator[dict[str, Extractor]]:
+    """Extractors by name, each from markup to text, "" where it finds none or fails."""
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory(prefix="page-peers-") as folder:
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, *PACKAGES]
+        subprocess.run(install, check=True)
+        # At the end, so that what both need comes from our own environment.
+        sys.path.append(folder)
+        yield {**_trafilatura(), **_others()}
+
+
+def _trafilatura() -> dict[str, Extractor]:
+    import trafilatura
+
+    def mode(**options: Any) -> Extractor:
+        return lambda markup: trafilatura.extract(markup, include_comments=False, **options) or ""
+
+    modes = {
+        "trafilatura": mode(),
+        "trafilatura fast": mode(fast=True),
+        "trafilatura recall": mode(favor_recall=True),
+        "trafilatura fast recall": mode(fast=True, favor_recall=True),
+        "trafilatura precision": mode(favor_precision=True),
+    }
+    return {name: _careful(extract) for name, extract in modes.items()}
+
+
+def _others() -> dict[str, Extractor]:
+    import lxml.html
+    from readability import Document  # type: ignore[import-not-found]
+    from resiliparse.extract.html2text import extract_plain_text  # type: ignore[import-not-found]
+
+    def readability(markup: str) -> str:
+        return str(lxml.html.fromstring(Document(markup).summary()).text_content())
+
+    def resiliparse(markup: str) -> str:
+        return str(extract_plain_text(markup, main_content=True, alt_texts=False))
+
+    return {"resiliparse": _careful(resiliparse), "readability-lxml": _careful(readability)}
+
+
+def _careful(extract: Extractor) -> Extractor:
+    def extract_or_nothing(markup: str) -> str:
+        try:
+            return extract(markup)
+        except Exception:  # noqa: BLE001 A peer that fails on a page finds nothing there.
+            return ""
+
+    return extract_or_nothing

@@ -1,0 +1,213 @@
+"""Make the weights of the model that judges the blocks of pages, out of the corpus's marked pages.
+
+    python scripts/train_pages.py --folds 5    # how good it is on sites it has not seen
+    python scripts/train_pages.py              # write src/fonds/extract/article/weights.npz
+
+Pages with their whole text marked teach block by block; snippets teach the blocks that hold them; of pages
+without marks, the blocks that four other extractors agree on teach a little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fonds.extract.article.extraction import read_page, tidy_text
+from fonds.extract.article.judging import KEPT_FROM, Layers, judge
+from fonds.extract.charset import decode_page
+from page_gold import Marked, Score, marked_pages, shingle_score, snippet_score
+from page_peers import Extractor, peers
+
+Floats = NDArray[np.float32]
+WEIGHTS = Path(__file__).parents[1] / "src" / "fonds" / "extract" / "article" / "weights.npz"
+VOTERS = ("trafilatura", "trafilatura fast recall", "readability-lxml", "resiliparse")
+HIDDEN, EPOCHS, BATCH, RATE, DECAY, DROPPED, NETS = 48, 14, 512, 2e-3, 1e-3, 0.25, 3
+_NOT_WORD, _WORD = re.compile(r"\W+"), re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A page's blocks: features, wanted (1) or not (0), and how much each counts (0: nothing is known)."""
+
+    page: Marked
+    features: Floats
+    texts: list[str]
+    wanted: Floats
+    weights: Floats
+
+
+def lesson(page: Marked, voters: dict[str, Extractor]) -> Lesson | None:
+    markup, _ = decode_page(page.body, None)
+    read = read_page(markup)
+    if read is None or read.features is None:
+        return None
+    texts = [tidy_text(block.text) for block in read.blocks]
+    wanted = np.zeros(len(texts), np.float32)
+    weights = np.zeros(len(texts), np.float32)
+    full = page.full_text
+    if full is not None and page.source in (
+        "article-extraction-benchmark",
+        "newspaper",
+        "readability",
+    ):
+        _by_text(full, texts, wanted, weights)
+    else:
+        _by_votes([voters[name](markup) for name in VOTERS], texts, wanted, weights)
+    if page.has_snippets:
+        _by_snippets(page, texts, wanted, weights)
+    return Lesson(page, read.features, texts, wanted, weights)
+
+
+def _by_text(full: str, texts: list[str], wanted: Floats, weights: Floats) -> None:
+    words = _WORD.findall(full.casefold())
+    rows = set(zip(words, words[1:], words[2:], words[3:], strict=False))
+    pairs = set(itertools.pairwise(words))
+    lines = {_squashed(line) for line in full.split("\n")}
+    for index, text in enumerate(texts):
+        mine = _WORD.findall(text.casefold())
+        if len(mine) >= 6:
+            own = list(zip(mine, mine[1:], mine[2:], mine[3:], strict=False))
+            share = sum(row in rows for row in own) / len(own)
+            wanted[index] = share >= 0.5
+            weights[index] = 1.0 if not 0.2 < share < 0.8 else 0.3
+        else:
+            is_line = _squashed(text) in lines
+            own_pairs = list(itertools.pairwise(mine))
+            is_part = bool(own_pairs) and all(pair in pairs for pair in own_pairs)
+            wanted[index] = is_line
+            weights[index] = 0.7 if is_line or not is_part else 0.1
+
+
+def _by_votes(readings: list[str], texts: list[str], wanted: Floats, weights: Floats) -> None:
+    squashed = [_squashed(reading) for reading in readings]
+    if min(map(len, squashed)) <= 150:
+        return
+    for index, text in enumerate(texts):
+        mine = _squashed(text)[:400]
+        if len(mine) < 12:
+            continue
+        votes = sum(mine in reading for reading in squashed)
+        if votes in (0, len(squashed)):
+            wanted[index] = votes > 0
+            weights[index] = 0.1
+
+
+def _by_snippets(page: Marked, texts: list[str], wanted: Floats, weights: Floats) -> None:
+    for name, value in (("must_contain", 1), ("must_not_contain", 0)):
+        for snippet in page.gold[name]:
+            holding = [index for index, text in enumerate(texts) if snippet in text]
+            for index in holding if value == 0 or len(holding) <= 2 else ():
+                wanted[index] = value
+                weights[index] = 8 / len(holding)
+
+
+def _squashed(text: str) -> str:
+    return _NOT_WORD.sub("", text).casefold()
+
+
+def train(lessons: list[Lesson]) -> Layers:
+    known = [one.weights > 0 for one in lessons]
+    x = np.concatenate([one.features[mask] for one, mask in zip(lessons, known, strict=True)])
+    y = np.concatenate([one.wanted[mask] for one, mask in zip(lessons, known, strict=True)])
+    w = np.concatenate([one.weights[mask] for one, mask in zip(lessons, known, strict=True)])
+    mean, spread = x.mean(0), x.std(0) + 1e-3
+    x = np.clip((x - mean) / spread, -6, 6).astype(np.float32)
+    nets = [_net(x, y, w, seed) for seed in range(NETS)]
+    return Layers(mean, spread, *(np.stack(part) for part in zip(*nets, strict=True)))
+
+
+def _net(x: Floats, y: Floats, w: Floats, seed: int) -> list[Floats]:
+    """One network by Adam with dropout; the rate falls to nothing."""
+    random = np.random.default_rng(seed)
+    sizes = (x.shape[1], HIDDEN, HIDDEN // 2, 1)
+    parts: list[Floats] = []
+    for inner, outer in itertools.pairwise(sizes):
+        parts.append(random.normal(0, (2 / inner) ** 0.5, (inner, outer)).astype(np.float32))
+        parts.append(np.zeros(outer, np.float32))
+    first = [np.zeros_like(part) for part in parts]
+    second = [np.zeros_like(part) for part in parts]
+    batches = len(x) // BATCH
+    step = 0
+    for _ in range(EPOCHS):
+        order = random.permutation(len(x))
+        for batch in range(batches):
+            rows = order[batch * BATCH : (batch + 1) * BATCH]
+            step += 1
+            rate = RATE * (1 - step / (EPOCHS * batches + 1))
+            slopes = _slopes(parts, x[rows], y[rows], w[rows], random)
+            for k, slope in enumerate(slopes):
+                first[k] = 0.9 * first[k] + 0.1 * slope
+                second[k] = 0.999 * second[k] + 0.001 * slope**2
+                size = first[k] / (1 - 0.9**step)
+                size /= np.sqrt(second[k] / (1 - 0.999**step)) + 1e-8
+                parts[k] -= (rate * (size + (10 * DECAY * parts[k] if k % 2 == 0 else 0))).astype(
+                    np.float32
+                )
+    return parts
+
+
+def _slopes(
+    parts: list[Floats], x: Floats, y: Floats, w: Floats, random: np.random.Generator
+) -> list[Floats]:
+    x = x * (random.random(x.shape, dtype=np.float32) > 0.05) / 0.95
+    a = x @ parts[0] + parts[1]
+    kept = (random.random(a.shape, dtype=np.float32) > DROPPED) / (1 - DROPPED)
+    h = np.maximum(a, 0) * kept
+    b = h @ parts[2] + parts[3]
+    g = np.maximum(b, 0)
+    p = 1 / (1 + np.exp(-(g @ parts[4] + parts[5])[:, 0]))
+    error = ((p - y) * w / w.mean() / len(x)).astype(np.float32)[:, None]
+    to_g = error @ parts[4].T * (b > 0)
+    to_h = to_g @ parts[2].T * kept * (a > 0)
+    return [x.T @ to_h, to_h.sum(0), h.T @ to_g, to_g.sum(0), g.T @ error, error.sum(0)]
+
+
+def scores(lessons: list[Lesson], layers: list[Layers]) -> tuple[Score, Score]:
+    """Snippets, and shingles of scrapinghub's pages, each page judged by its own layers."""
+    texts = []
+    for one, mine in zip(lessons, layers, strict=True):
+        kept = judge(mine, one.features) >= KEPT_FROM
+        texts.append("\n".join(text for text, keep in zip(one.texts, kept, strict=True) if keep))
+    pairs = list(zip(lessons, texts, strict=True))
+    snippets = [(one.page.gold, text) for one, text in pairs if one.page.has_snippets]
+    full = [
+        (one.page.full_text or "", text)
+        for one, text in pairs
+        if one.page.source == "article-extraction-benchmark"
+    ]
+    return snippet_score(snippets), shingle_score(full)
+
+
+def fold_of(site: str, folds: int) -> int:
+    return int(hashlib.md5(site.encode(), usedforsecurity=False).hexdigest(), 16) % folds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folds", type=int, default=0, help="judge by sites left out instead")
+    folds = parser.parse_args().folds
+    with peers() as voters:
+        lessons = [one for page in marked_pages() if (one := lesson(page, voters))]
+    if not folds:
+        layers = train(lessons)
+        layers.save(WEIGHTS)
+        print(f"{len(lessons)} pages, {layers.first.shape[1]} features: {WEIGHTS}")
+        return
+    by_fold = {
+        fold: train([one for one in lessons if fold_of(one.page.site, folds) != fold])
+        for fold in range(folds)
+    }
+    judged = [by_fold[fold_of(one.page.site, folds)] for one in lessons]
+    for name, score in zip(("snippets", "shingles"), scores(lessons, judged), strict=True):
+        print(f"{name}: F1 {score.f1:.4f} ({score.precision:.4f}, {score.recall:.4f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+"""A page's tree as a row of blocks: runs of text between the boundaries of block elements, in reading order.
+
+Nothing is judged here: a block keeps its text, how much of it is linked or bold, and where it stands.
+Source: HTML, section 15.3 (which elements are blocks by default).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lxml.html import HtmlElement
+
+from fonds.extract.article.lexicon import HIDDEN, name_groups
+
+_INLINE = frozenset(
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "ins",
+        "kbd",
+        "label",
+        "mark",
+        "nobr",
+        "q",
+        "rb",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+        "picture",
+        "source",
+    ]
+)
+_UNREAD = frozenset(
+    [
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "svg",
+        "select",
+        "iframe",
+        "object",
+        "embed",
+        "textarea",
+        "button",
+        "head",
+        "canvas",
+        "audio",
+        "video",
+        "map",
+        "math",
+        "option",
+        "input",
+        "title",
+        "meta",
+        "link",
+        "base",
+    ]
+)
+PLACES = {
+    "article": 0,
+    "main": 1,
+    "section": 2,
+    "aside": 3,
+    "nav": 4,
+    "header": 5,
+    "footer": 6,
+    "form": 7,
+    "table": 8,
+    "ul": 9,
+    "ol": 9,
+    "menu": 9,
+    "figure": 10,
+    "figcaption": 10,
+    "blockquote": 11,
+    "dl": 13,
+    "details": 14,
+    "dialog": 14,
+}
+"""Elements that say what is inside them, and the bit of each; 12 is for `itemprop="articleBody"`."""
+PLACE_BITS = 15
+_ARTICLE_BODY = 1 << 12
+_BREAK = "\x00"
+
+
+@dataclass(slots=True)
+class Node:
+    """A block element. `parent` is its index (-1 for the root); groups and places are bits.
+
+    `own` are the groups of its own names, `above` those of all elements around it.
+    """
+
+    parent: int
+    tag: str
+    depth: int
+    names: str
+    own: int
+    above: int
+    places: int
+
+
+@dataclass(slots=True)
+class Block:
+    """A run of text in single spaces, a line for each `<br>`; counts are of characters and elements."""
+
+    text: str
+    node: int
+    linked_chars: int
+    bold_chars: int
+    links: int
+    breaks: int
+    images: int
+
+
+@dataclass(slots=True)
+class _Walk:
+    blocks: list[Block] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    node: int = 0
+    linked: int = 0
+    bold: int = 0
+    links: int = 0
+    breaks: int = 0
+    images: int = 0
+
+    def read(
+        self, element: HtmlElement, tag: str, in_link: bool, in_bold: bool, depth: int
+    ) -> None:
+        outer = self.node
+        is_block = tag not in _INLINE
+        if is_block:
+            self._end_block()
+            self.node = self._enter(element, tag, outer, depth)
+        elif tag == "a":
+            in_link = True
+            self.links += 1
+        elif tag in ("b", "strong"):
+            in_bold = True
+        elif tag == "img":
+            self.images += 1
+        if text := element.text:
+            self._add(text, in_link, in_bold)
+        self._read_inside(element, in_link, in_bold, depth)
+        if is_block:
+            self._end_block()
+            self.node = outer
+
+    def _read_inside(self, element: HtmlElement, in_link: bool, in_bold: bool, depth: int) -> None:
+        for child in element:
+            name = child.tag
+            if name == "br" or name == "hr":
+                self._break()
+            elif isinstance(name, str) and name not in _UNREAD:
+                self.read(child, name, in_link, in_bold, depth + 1)
+            if tail := child.tail:
+                self._add(tail, in_link, in_bold)
+
+    def _add(self, text: str, in_link: bool, in_bold: bool) -> None:
+        self.pieces.append(text)
+        if in_link:
+            self.linked += len(text.strip())
+        if in_bold:
+            self.bold += len(text.strip())
+
+    def _break(self) -> None:
+        """A line ends; two in a row end the block."""
+        for piece in reversed(self.pieces):
+            if piece is _BREAK:
+                self._end_block()
+                return
+            if not piece.isspace():
+                self.pieces.append(_BREAK)
+                self.breaks += 1
+                return
+
+    def _end_block(self) -> None:
+        if self.pieces:
+            joined = "".join(self.pieces)
+            if self.breaks:
+                lines = (" ".join(line.split()) for line in joined.split(_BREAK))
+                text = "\n".join(line for line in lines if line)
+            else:
+                text = " ".join(joined.split())
+            if text:
+                counts = (self.linked, self.bold, self.links, self.breaks, self.images)
+                self.blocks.append(Block(text, self.node, *counts))
+                self.images = 0
+            self.pieces = []
+            self.linked = self.bold = self.breaks = self.links = 0
+
+    def _enter(self, element: HtmlElement, tag: str, outer: int, depth: int) -> int:
+        names = ""
+        own = 0
+        place = PLACES.get(tag)
+        places = 0 if place is None else 1 << place
+        if attributes := element.attrib:
+            get = attributes.get
+            names = f"{get('class', '')} {get('id', '')} {get('role', '')} {get('itemprop', '')}"
+            own = name_groups(names)
+            if "articleBody" in names:
+                places |= _ARTICLE_BODY
+            style = get("style")
+            if (style and "display" in style and "none" in style) or "hidden" in attributes:
+                own |= HIDDEN
+        if not self.nodes:
+            self.nodes.append(Node(-1, tag, depth, names, own, 0, places))
+            return 0
+        around = self.nodes[outer]
+        above = around.above | around.own
+        self.nodes.append(Node(outer, tag, depth, names, own, above, places | around.places))
+        return len(self.nodes) - 1
+
+
+def read_blocks(tree: HtmlElement) -> tuple[list[Block], list[Node]]:
+    """The blocks of a page in reading order, and the elements they stand in, parents before children.
+
+    The tree must not be deeper than Python's stack allows; there is at least one node.
+    """
+    walk = _Walk()
+    body = tree.find("body")
+    root = tree if body is None else body
+    walk.read(root, "body", False, False, 0)
+    return walk.blocks, walk.nodes

@@ -1,0 +1,180 @@
+"""What the names of elements and the words of short lines tell, as data.
+
+A site's own markup says what a block is: `class="related-posts"`, `id="newsletter"`. The words are those news
+sites of Europe and the Americas use; nothing is decided by them alone, they are evidence for the model.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_NAME_GROUPS = {
+    "body": """
+        articlebody bodytext bodycopy richtext rte prose cuerpo texto corpo artikeltext contenu
+        paragraph wysiwyg markdown entrytext posttext storytext articletext textbody
+    """,
+    "article": """
+        article articles story post posts entry artikel beitrag noticia noticias nota single
+        hentry blog news
+    """,
+    "content": """
+        content main text body inhalt contenido primary copy inner
+    """,
+    "comment": """
+        comment comments disqus discuss discussion reply replies respond kommentar kommentare
+        comentario comentarios commentlist livefyre opinions commentaires
+    """,
+    "share": """
+        share shares sharing social facebook twitter whatsapp addthis addtoany sharedaddy flair
+        follow like likes tweet rrss teilen compartir partage bookmark print email instagram
+        pinterest
+    """,
+    "related": """
+        related relacionadas recommend recommended recommendations similar also popular trending
+        most latest teaser teasers promo outbrain taboola next prev previous more weiter
+        verwandt mehr recent yarpp crp card cards list feed grid item items carousel slider
+        suggest siehe archive toc series relatedposts
+    """,
+    "nav": """
+        nav menu breadcrumb breadcrumbs toolbar pagination pager tab tabs skip jump index
+        sitemap link links navigation navbar submenu
+    """,
+    "foot": """
+        foot footer copyright legal imprint impressum colophon bottom disclaimer license credit
+        credits
+    """,
+    "head": """
+        header masthead banner top topbar logo hero head
+    """,
+    "side": """
+        side sidebar aside widget widgets rail secondary module box panel rechts right left
+        column marginal infobox
+    """,
+    "ad": """
+        ad ads advert adverts advertisement advertising sponsor sponsored dfp anzeige werbung
+        publicidad adsense adslot commercial affiliate shop
+    """,
+    "meta": """
+        meta byline author authors autor date datum time timestamp tag tags category categories
+        posted publish published info detail details bio profile writer source taxonomy label
+        keyword keywords topic topics kicker rubrik
+    """,
+    "caption": """
+        caption figure image images img gallery photo photos picture media foto fotos bild video
+        videos player legend thumbnail
+    """,
+    "wall": """
+        newsletter subscribe subscription subscriptions paywall signup login register premium
+        cookie cookies consent gdpr donate donation support member membership abo piano modal
+        popup overlay notice alert form cta message error warning survey poll quiz app
+    """,
+    "title": """
+        title titles headline heading ueberschrift titulo titre subtitle dek standfirst
+    """,
+    "lead": """
+        lead intro summary abstract excerpt description desc deck vorspann chapo sapo bajada
+        copete synopsis
+    """,
+    "quote": """
+        quote blockquote zitat pull pullquote highlight callout
+    """,
+    "hidden": """
+        hidden hide visually sr invisible offscreen collapse collapsed none
+    """,
+}
+NAME_GROUPS = tuple(_NAME_GROUPS)
+HIDDEN = 1 << NAME_GROUPS.index("hidden")
+_BODY = 1 << NAME_GROUPS.index("body")
+_GROUPS_OF = {
+    word: sum(1 << bit for bit, words in enumerate(_NAME_GROUPS.values()) if word in words.split())
+    for words in _NAME_GROUPS.values()
+    for word in words.split()
+}
+_LEFT = "article entry post story single node news page blog main content artikel"
+_RIGHT = "body content text copy inner entry inhalt"
+_OF_BODY = frozenset(
+    f"{left} {right}"
+    for left in [
+        "article",
+        "entry",
+        "post",
+        "story",
+        "single",
+        "node",
+        "news",
+        "page",
+        "blog",
+        "main",
+        "content",
+        "artikel",
+    ]
+    for right in ["body", "content", "text", "copy", "inner", "entry", "inhalt"]
+)
+_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+_CUES = {
+    "wall": """
+        newsletter newsletters subscribe subscriber subscription abonnieren abonnement abonnez
+        abo sign suscríbete suscribirse register login anmelden anmeldung registrieren inscrivez
+        inscription iscriviti assine email e-mail mail paywall premium
+    """,
+    "related": """
+        more also next related mehr weitere weiterlesen lesen auch siehe aussi suite lire más
+        también lea leer interesar relacionadas anche leggi leia mais ook lees читайте tags tag
+        recommended beiträge artikel
+    """,
+    "share": """
+        share facebook twitter whatsapp instagram teilen compartir partager condividi follow
+        pinterest linkedin tweet telegram youtube gefällt like
+    """,
+    "rights": """
+        © copyright rights rechte derechos reserved reservados vorbehalten impressum datenschutz
+        privacy terms cookie cookies agb
+    """,
+    "credit": """
+        foto photo image bild getty reuters afp credit quelle source fotograf imago dpa
+        shutterstock fuente fotos istock symbolbild titelbild archiv
+    """,
+    "comment": """
+        comment comments kommentar kommentare comentario comentarios commentaire commentaires
+        reply antworten antwort
+    """,
+    "byline": """
+        by von por par di door author autor autorin redaktion posted published updated
+        veröffentlicht aktualisiert publicado publié stand min minuten uhr
+    """,
+    "action": """
+        click klick klicken hier here download pdf order bestellen kaufen buy shop preis price
+        advertisement anzeige sponsored affiliate donate spenden spende app
+    """,
+}
+CUE_GROUPS = tuple(_CUES)
+_CUES_OF = {
+    word: sum(1 << bit for bit, words in enumerate(_CUES.values()) if word in words.split())
+    for words in _CUES.values()
+    for word in words.split()
+}
+_WORD = re.compile(r"[^\W\d_][\w-]*|©")
+
+
+@lru_cache(maxsize=20_000)
+def name_groups(names: str) -> int:
+    """Which groups of names the class, id and role of an element belong to, a bit for each."""
+    found = 0
+    last = ""
+    for name in _NAME.findall(names[:400]):
+        word = name.lower()
+        found |= _GROUPS_OF.get(word, 0)
+        if f"{last} {word}" in _OF_BODY:
+            found |= _BODY
+        last = word
+    return found
+
+
+def cue_groups(line: str) -> int:
+    """Which groups of telling words a short line holds, a bit for each."""
+    found = 0
+    for word in _WORD.findall(line.lower()):
+        found |= _CUES_OF.get(word, 0)
+    return found

@@ -1,0 +1,140 @@
+"""What a page says of itself in JSON-LD: the article's text, dates, authors, headline, picture.
+
+Source: schema.org, Article and its subtypes; JSON-LD 1.1, section 6 (embedding in HTML).
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lxml.html import HtmlElement
+
+SCRIPT_CHARS_MAX = 1_000_000
+VALUES_MAX = 20_000
+"""How much of JSON-LD is read, in characters of one script and values of all."""
+
+AUTHORS_MAX = 50
+
+_ARTICLE_TYPES = re.compile(
+    r"article|blogposting|posting|report|review|recipe|story|webpage|video|newsarticle",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<[^<>]{0,2000}>")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedData:
+    """The statements about the article, the first of each; empty where there are none.
+
+    `body` may hold markup's remains; `published` and `modified` are as written; `is_free` is
+    `isAccessibleForFree`, None when not said. `types` are the types of all things described.
+    """
+
+    types: frozenset[str] = frozenset()
+    headline: str = ""
+    body: str = ""
+    published: str = ""
+    modified: str = ""
+    authors: tuple[str, ...] = ()
+    image: str = ""
+    is_free: bool | None = None
+
+
+def read_linked_data(tree: HtmlElement) -> LinkedData:
+    """Read all JSON-LD of a page; what is not JSON is passed over. Never raises."""
+    things = list(_things(tree))
+    types = frozenset(name for thing in things for name in _types(thing))
+    about = [thing for thing in things if any(map(_ARTICLE_TYPES.search, _types(thing)))]
+    about.sort(key=lambda thing: all(name.lower() == "webpage" for name in _types(thing)))
+
+    def first(*names: str) -> str:
+        return next(
+            (text for thing in about for name in names if (text := _text(thing.get(name)))), ""
+        )
+
+    body = max((_text(thing.get("articleBody")) for thing in about), key=len, default="")
+    return LinkedData(
+        types=types,
+        headline=first("headline"),
+        body=_TAG.sub(" ", html.unescape(body)) if "<" in body or "&" in body else body,
+        published=first("datePublished", "dateCreated"),
+        modified=first("dateModified"),
+        authors=next(
+            (names for thing in about if (names := _authors(thing.get("author"), things))), ()
+        ),
+        image=next((url for thing in about if (url := _image(thing.get("image")))), ""),
+        is_free=next((said for thing in about if (said := _is_free(thing)) is not None), None),
+    )
+
+
+def _things(tree: HtmlElement) -> Iterator[Mapping[str, Any]]:
+    left = VALUES_MAX
+    for script in tree.iter("script"):
+        kind = (script.get("type") or "").strip().lower()
+        text = script.text
+        if not kind.startswith("application/ld+json") or not text or len(text) > SCRIPT_CHARS_MAX:
+            continue
+        try:
+            waiting: list[Any] = [json.loads(text.strip().strip(";"), strict=False)]
+        except (ValueError, RecursionError):
+            continue
+        while waiting and left:
+            left -= 1
+            value = waiting.pop()
+            if isinstance(value, list):
+                waiting.extend(reversed(value))
+            elif isinstance(value, dict):
+                yield value
+                inner = [one for one in value.values() if isinstance(one, dict | list)]
+                waiting.extend(reversed(inner))
+
+
+def _types(thing: Mapping[str, Any]) -> list[str]:
+    said = thing.get("@type")
+    names = said if isinstance(said, list) else [said]
+    return [name for name in names if isinstance(name, str)]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list) and value:
+        value = value[0]
+    if isinstance(value, dict):
+        value = value.get("@value")
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _authors(value: object, things: list[Mapping[str, Any]]) -> tuple[str, ...]:
+    found: list[str] = []
+    for one in value[:AUTHORS_MAX] if isinstance(value, list) else [value]:
+        if isinstance(one, dict) and "name" not in one and "@id" in one:
+            known = (
+                thing for thing in things if thing.get("@id") == one["@id"] and "name" in thing
+            )
+            one = next(known, one)
+        name = _text(one.get("name")) if isinstance(one, dict) else _text(one)
+        is_person = not isinstance(one, dict) or "Organization" not in _types(one)
+        if name and is_person:
+            found.append(html.unescape(name))
+    return tuple(dict.fromkeys(found))
+
+
+def _image(value: object) -> str:
+    if isinstance(value, list) and value:
+        value = value[0]
+    if isinstance(value, dict):
+        value = value.get("url") or value.get("contentUrl")
+    return _text(value)
+
+
+def _is_free(thing: Mapping[str, Any]) -> bool | None:
+    said = thing.get("isAccessibleForFree")
+    if isinstance(said, bool):
+        return said
+    return (
+        {"true": True, "false": False}.get(said.strip().lower()) if isinstance(said, str) else None
+    )
