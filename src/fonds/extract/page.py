@@ -10,6 +10,7 @@ from importlib.metadata import version
 from itertools import islice
 
 from fonds.extract.article import Article, canonical_url, extract_article, normalize_title
+from fonds.extract.article.dates import Dated
 from fonds.extract.charset import decode_page
 from fonds.extract.language import choose_language, load_model
 from fonds.extract.mime import FEED_MIMES, sniff
@@ -23,7 +24,7 @@ from fonds.extract.url import (
 from fonds.model.disposition import Reason
 from fonds.model.story import ContentMetadata, PageMetadata
 
-_LIBRARIES = ("trafilatura", "htmldate", "py3langid", "lxml")
+_LIBRARIES = ("trafilatura", "py3langid", "lxml")
 EXTRACTOR = f"fonds-page/2 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
 """Program and versions that decide what an extraction holds; a change means extracting again."""
 
@@ -89,7 +90,7 @@ def parse_page(
     is_of_web = url.lower().startswith(("http://", "https://"))
     article = extract_article(markup, url if is_of_web else None, _newest(captured_at, fetched))
     content = _content(article, url)
-    metadata = PageMetadata(unique_url_hash=unique_url_hash(content.url or url))
+    metadata = _metadata(article, content)
     letters = _LETTER.finditer(article.text)
     if next(islice(letters, TEXT_LETTERS_MIN - 1, None), None) is None:
         message = f"fewer than {TEXT_LETTERS_MIN} letters of text were found"
@@ -139,7 +140,7 @@ def _content(article: Article, url: str) -> ContentMetadata:
         url=addresses.url,
         normalized_url=addresses.normalized_url,
         canonical_domain=addresses.canonical_domain,
-        publication_date=article.published_on.isoformat() if article.published_on else None,
+        publication_date=_day(None if addresses.is_homepage else article.dates.published),
         language=language,
         full_language=full_language,
         text_extraction_method=article.method,
@@ -150,3 +151,22 @@ def _content(article: Article, url: str) -> ContentMetadata:
         is_shortened=addresses.is_shortened,
         canonical_url=addresses.canonical_url,
     )
+
+
+def _metadata(article: Article, content: ContentMetadata) -> PageMetadata:
+    """What we learn beyond the seed's fields. A front page is changed, but never published."""
+    published = None if content.is_homepage else article.dates.published
+    modified = article.dates.modified
+    return PageMetadata(
+        unique_url_hash=unique_url_hash(content.url or content.original_url or ""),
+        published_on=_day(published),
+        published_source=published.source if published else None,
+        published_confidence=published.confidence if published else None,
+        modified_on=_day(modified),
+        modified_source=modified.source if modified else None,
+        modified_confidence=modified.confidence if modified else None,
+    )
+
+
+def _day(dated: Dated | None) -> str | None:
+    return dated.day.isoformat() if dated else None

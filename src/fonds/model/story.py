@@ -74,10 +74,18 @@ class ContentMetadata:
 class PageMetadata:
     """What we learn of a page beyond the seed's fields; a sub-object of our own beside the seed's four.
 
-    `unique_url_hash` is the id Media Cloud's index has for the address, None where it has none.
+    `unique_url_hash` is the id Media Cloud's index has for the address, None where it has none. Days are
+    YYYY-MM-DD; each has the kind of place it was found in (`json-ld`, `meta`, `microdata`, `time`, `url`,
+    `text`, `script`, `comment`) and how far that is to be believed, 0 to 1.
     """
 
     unique_url_hash: str | None = None
+    published_on: str | None = None
+    published_source: str | None = None
+    published_confidence: float | None = None
+    modified_on: str | None = None
+    modified_source: str | None = None
+    modified_confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

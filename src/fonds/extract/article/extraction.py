@@ -9,11 +9,9 @@ from __future__ import annotations
 import logging
 import re
 import unicodedata
-import warnings
 from dataclasses import dataclass
 from datetime import date
 
-import htmldate
 import numpy as np
 import trafilatura
 from lxml import etree
@@ -21,7 +19,8 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from numpy.typing import NDArray
 from trafilatura.settings import Document
 
-from fonds.extract.article.blocks import Block, read_blocks
+from fonds.extract.article.blocks import Block, Node, read_blocks
+from fonds.extract.article.dates import Dates, Layout, find_dates
 from fonds.extract.article.features import Said, block_features
 from fonds.extract.article.head import PageHead, choose_title, read_head
 from fonds.extract.article.judging import KEPT_FROM, judge, layers, uncertainty, with_opinion
@@ -52,9 +51,10 @@ _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "।", "؟", "”",
 _LINE_OF_PROSE_CHARS = 40
 _NOT_WORD = re.compile(r"\W+")
 
-for _name in ("trafilatura", "htmldate"):
-    # Their complaints about single pages would otherwise go to standard error.
-    logging.getLogger(_name).addHandler(logging.NullHandler())
+Floats = NDArray[np.float32]
+
+# Its complaints about single pages would otherwise go to standard error.
+logging.getLogger("trafilatura").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Article:
     text: str
     method: str | None
     title: str | None
-    published_on: date | None
+    dates: Dates
     head: PageHead
 
 
@@ -80,7 +80,8 @@ class PageRead:
     head: PageHead
     linked: LinkedData
     blocks: list[Block]
-    features: NDArray[np.float32] | None
+    nodes: list[Node]
+    features: Floats | None
 
 
 _NO_HEAD = PageHead(meta={}, title="", headings=(), canonical="", language=None)
@@ -91,11 +92,11 @@ def extract_article(markup: str, url: str | None, newest: date) -> Article:
     page = read_page(markup)
     if page is None:
         text = tidy_text(paragraphs(_CONTROLS.sub(" ", markup)))
-        return Article(text, "paragraphs" if text else None, None, None, _NO_HEAD)
-    tree = page.tree if page.features is not None else _head_alone(page.tree)
-    published_on = _date(tree, url, newest)
-    text, method = _text(page, markup)
-    return Article(text, method, choose_title(page.head), published_on, page.head)
+        return Article(text, "paragraphs" if text else None, None, Dates(), _NO_HEAD)
+    likely = None if page.features is None else judge(layers(), page.features)
+    dates = _dates(page, likely, markup, url, newest)
+    text, method = _text(page, likely, markup)
+    return Article(text, method, choose_title(page.head), dates, page.head)
 
 
 def read_page(markup: str) -> PageRead | None:
@@ -105,7 +106,7 @@ def read_page(markup: str) -> PageRead | None:
         return None
     head = read_head(tree)
     if _is_heavy(tree):
-        return PageRead(tree, head, LinkedData(), [], None)
+        return PageRead(tree, head, LinkedData(), [], [], None)
     linked = read_linked_data(tree)
     blocks, nodes = read_blocks(tree)
     meta = head.meta
@@ -115,7 +116,7 @@ def read_page(markup: str) -> PageRead | None:
         body=linked.body,
     )
     features = block_features(blocks, nodes, said) if blocks else None
-    return PageRead(tree, head, linked, blocks, features)
+    return PageRead(tree, head, linked, blocks, nodes, features)
 
 
 def _parse(markup: str) -> HtmlElement | None:
@@ -150,12 +151,11 @@ def _head_alone(tree: HtmlElement) -> HtmlElement | None:
     return None if head is None or len(head) > ELEMENTS_MAX else head
 
 
-def _text(page: PageRead, markup: str) -> tuple[str, str | None]:
+def _text(page: PageRead, likely: Floats | None, markup: str) -> tuple[str, str | None]:
     """The best text and what found it: the blocks judged, and weighed against what else the page holds."""
-    if page.features is None:
+    if likely is None or page.features is None:
         text = tidy_text(paragraphs(_CONTROLS.sub(" ", markup)))
         return text, "paragraphs" if text else None
-    likely = judge(layers(), page.features)
     method, opinion = "blocks", ""
     if uncertainty(likely, page.features) > DOUBT_MAX:
         opinion = _by_trafilatura(page.tree)
@@ -208,23 +208,22 @@ def _defuse(tree: HtmlElement) -> None:
             script.text = None
 
 
-def _date(tree: HtmlElement | None, url: str | None, newest: date) -> date | None:
-    if tree is None:
-        return None
-    try:
-        with warnings.catch_warnings():
-            # dateutil warns of every time zone it does not know; only the day matters here.
-            warnings.simplefilter("ignore")
-            found = htmldate.find_date(
-                tree,
-                extensive_search=False,
-                original_date=True,
-                url=url,
-                max_date=newest.isoformat(),
-            )
-        return date.fromisoformat(found) if found else None
-    except Exception:  # noqa: BLE001 A page without a date keeps everything else.
-        return None
+def _dates(
+    page: PageRead, likely: Floats | None, markup: str, url: str | None, newest: date
+) -> Dates:
+    """The page's dates; of a tree too large to be walked, those its head and address tell."""
+    if likely is None:
+        head = _head_alone(page.tree)
+        if head is None:
+            return Dates()
+        return find_dates(head, page.head, page.linked, Layout(), "", url, newest)
+    kept = [
+        row
+        for row, one in enumerate(likely)
+        if one >= KEPT_FROM and len(page.blocks[row].text) > 80
+    ]
+    layout = Layout(page.blocks, page.nodes, kept)
+    return find_dates(page.tree, page.head, page.linked, layout, markup, url, newest)
 
 
 def prose_chars(text: str) -> int:
