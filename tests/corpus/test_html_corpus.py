@@ -128,6 +128,21 @@ def test_texts_agree_with_what_people_marked(readings: list[Reading]) -> None:
     assert shingles.f1 >= 0.972
 
 
+def test_dates_of_publication_are_right(readings: list[Reading]) -> None:
+    marked = [reading for reading in readings if reading.gold.get("source") == "htmldate-eval"]
+    found = []
+    for reading in marked:
+        day = reading.gold["date"]
+        wanted = day[:10] if isinstance(day, str) else None
+        found.append((reading.page.content.publication_date, wanted, reading.path))
+    wrong = [one for one in found if one[0] is not None and one[0] != one[1]]
+    right = sum(got == wanted for got, wanted, _ in found)
+    say(f"dates: {right} of {len(found)} right, {len(wrong)} wrong:", *map(str, wrong))
+    assert len(found) == 341
+    assert right >= 0.895 * len(found)
+    assert len(wrong) <= 0.065 * len(found)
+
+
 def agreement(readings: list[Reading], field: str) -> tuple[int, list[str]]:
     """How many pages agree with their gold on a field, and a line for each that does not."""
     agreed, others = 0, []

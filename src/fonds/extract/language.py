@@ -6,6 +6,7 @@ Source: BCP 47 (RFC 5646), section 2.1; ISO 639-1. The model is py3langid's, loa
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -16,6 +17,12 @@ SAMPLE_CHARS = 1000
 SURE = 0.5
 """A guess this confident is believed against the page's own declaration; an undeclared one needs less."""
 PROBABLE = 0.2
+
+LETTERS_MIN = 20
+"""Fewer letters tell no language: a word or two may be of any."""
+
+UNDETERMINED = "und"
+_LETTER = re.compile(r"[^\W\d_]")
 
 _ISO_639_1 = frozenset(
     re.findall(
@@ -65,9 +72,9 @@ def load_model() -> None:
     _identifier()
 
 
-def identify_language(text: str) -> tuple[str, float] | None:
+def identify_language(text: str, chars_max: int = SAMPLE_CHARS) -> tuple[str, float] | None:
     """ISO 639-1 code of a text and confidence, 0 to 1; None for no language or one without such a code."""
-    sample = text[:SAMPLE_CHARS]
+    sample = text[:chars_max]
     if not any(map(str.isalpha, sample)):
         return None
     label, confidence = _identifier().classify(sample)
@@ -75,19 +82,44 @@ def identify_language(text: str) -> tuple[str, float] | None:
     return (code, confidence) if code else None
 
 
+@dataclass(frozen=True, slots=True)
+class Language:
+    """ISO 639-1 code (lower case) and BCP 47 tag, `und` for a text too short to tell, None without text.
+
+    `confidence`, 0 to 1, is the model's in the language of the text; None where it was not asked.
+    """
+
+    code: str | None
+    tag: str | None
+    confidence: float | None = None
+
+
 def choose_language(text: str, declared: str | None) -> tuple[str | None, str | None]:
-    """ISO 639-1 code (two letters, lower case) and BCP 47 tag of a page; None where nobody can tell.
+    """ISO 639-1 code (two letters, lower case) and BCP 47 tag of a text; None where nobody can tell.
 
     The text is believed before the declaration, which templates get wrong, unless it says little. The tag
     is the declared one where it is of the language chosen, else the code alone.
     """
+    chosen = _chosen(declared, identify_language(text))
+    return chosen.code, chosen.tag
+
+
+def page_language(text: str, declared: str | None) -> Language:
+    """The language of a page; its text is asked only where it is long enough to tell."""
+    is_long_enough = len(_LETTER.findall(text[:SAMPLE_CHARS])) >= LETTERS_MIN
+    chosen = _chosen(declared, identify_language(text) if is_long_enough else None)
+    if chosen.tag is None and text.strip():
+        return Language(UNDETERMINED, UNDETERMINED)
+    return chosen
+
+
+def _chosen(declared: str | None, guess: tuple[str, float] | None) -> Language:
     tag = language_tag(declared)
     said = _two_letters(tag.partition("-")[0]) if tag else None
-    guess = identify_language(text)
     if guess is not None and _is_believed(guess, said):
-        code = guess[0]
-        return code, tag if tag and said == code else code
-    return said, tag
+        code, confidence = guess
+        return Language(code, tag if tag and said == code else code, confidence)
+    return Language(said, tag, guess[1] if guess and guess[0] == said else None)
 
 
 def _is_believed(guess: tuple[str, float], said: str | None) -> bool:

@@ -9,17 +9,25 @@ from enum import StrEnum
 from importlib.metadata import version
 from itertools import islice
 
-from fonds.extract.article import Article, canonical_url, extract_article, normalize_title
+from fonds.extract.article import (
+    Article,
+    absolute_url,
+    canonical_url,
+    extract_article,
+    normalize_title,
+)
 from fonds.extract.article.dates import Dated
-from fonds.extract.charset import decode_page
-from fonds.extract.language import choose_language, load_model
+from fonds.extract.charset import decode
+from fonds.extract.language import Language, load_model, page_language
 from fonds.extract.mime import FEED_MIMES, sniff
+from fonds.extract.page_kind import PageKind, page_kind
 from fonds.extract.url import (
     canonical_domain,
     is_homepage_url,
     is_shortened_url,
     normalize_url,
     unique_url_hash,
+    url_host,
 )
 from fonds.model.disposition import Reason
 from fonds.model.story import ContentMetadata, PageMetadata
@@ -86,16 +94,19 @@ def parse_page(
     sniffed = sniff(body, None)
     if sniffed.magic_mime in FEED_MIMES:
         return _unread(PageStatus.IS_FEED, url, sniffed.magic)
-    markup, charset_used = decode_page(body, charset)
+    decoded = decode(body, charset, url_host(url))
     is_of_web = url.lower().startswith(("http://", "https://"))
-    article = extract_article(markup, url if is_of_web else None, _newest(captured_at, fetched))
-    content = _content(article, url)
-    metadata = _metadata(article, content)
+    article = extract_article(
+        decoded.text, url if is_of_web else None, _newest(captured_at, fetched)
+    )
+    language = page_language(article.text or article.title or "", article.head.language)
+    content = _content(article, url, language)
+    metadata = _metadata(article, content, language, decoded.evidence)
     letters = _LETTER.finditer(article.text)
     if next(islice(letters, TEXT_LETTERS_MIN - 1, None), None) is None:
         message = f"fewer than {TEXT_LETTERS_MIN} letters of text were found"
-        return PageExtraction(PageStatus.NO_TEXT, content, charset_used, message, metadata)
-    return PageExtraction(PageStatus.SUCCESS, content, charset_used, None, metadata)
+        return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
+    return PageExtraction(PageStatus.SUCCESS, content, decoded.charset, None, metadata)
 
 
 def _unread(status: PageStatus, url: str, message: str | None) -> PageExtraction:
@@ -130,19 +141,16 @@ def _addresses(url: str, canonical: str | None) -> ContentMetadata:
     )
 
 
-def _content(article: Article, url: str) -> ContentMetadata:
+def _content(article: Article, url: str, language: Language) -> ContentMetadata:
     addresses = _addresses(url, canonical_url(article.head, url))
-    language, full_language = choose_language(
-        article.text or article.title or "", article.head.language
-    )
     return ContentMetadata(
         original_url=addresses.original_url,
         url=addresses.url,
         normalized_url=addresses.normalized_url,
         canonical_domain=addresses.canonical_domain,
-        publication_date=_day(None if addresses.is_homepage else article.dates.published),
-        language=language,
-        full_language=full_language,
+        publication_date=_day(None if _is_front(article, addresses) else article.dates.published),
+        language=language.code,
+        full_language=language.tag,
         text_extraction_method=article.method,
         article_title=article.title,
         normalized_article_title=normalize_title(article.title),
@@ -153,19 +161,49 @@ def _content(article: Article, url: str) -> ContentMetadata:
     )
 
 
-def _metadata(article: Article, content: ContentMetadata) -> PageMetadata:
-    """What we learn beyond the seed's fields. A front page is changed, but never published."""
-    published = None if content.is_homepage else article.dates.published
+def _is_front(article: Article, addresses: ContentMetadata) -> bool:
+    kinds = (PageKind.FRONT, PageKind.LISTING)
+    return _kind(article, bool(addresses.is_homepage)) in kinds
+
+
+def _kind(article: Article, is_front: bool) -> PageKind:
+    return page_kind(article.title, article.text, article.linked.types, is_front=is_front)
+
+
+def _metadata(
+    article: Article, content: ContentMetadata, language: Language, evidence: str
+) -> PageMetadata:
+    """What we learn beyond the seed's fields. A page of others is changed, but never published."""
+    kind = _kind(article, bool(content.is_homepage))
+    published = article.dates.published if content.publication_date else None
     modified = article.dates.modified
+    url, meta = content.url or content.original_url or "", article.head.meta
+    image = meta.get("og:image") or meta.get("twitter:image") or article.linked.image
     return PageMetadata(
-        unique_url_hash=unique_url_hash(content.url or content.original_url or ""),
+        unique_url_hash=unique_url_hash(url),
         published_on=_day(published),
         published_source=published.source if published else None,
         published_confidence=published.confidence if published else None,
         modified_on=_day(modified),
         modified_source=modified.source if modified else None,
         modified_confidence=modified.confidence if modified else None,
+        authors=article.authors,
+        authors_source=article.authors_source,
+        top_image_url=absolute_url(image, url) if image else None,
+        amp_url=absolute_url(article.head.amp, url) if article.head.amp else None,
+        is_paywalled=_is_paywalled(article),
+        page_kind=kind,
+        language_confidence=language.confidence,
+        charset_evidence=evidence,
     )
+
+
+def _is_paywalled(article: Article) -> bool | None:
+    """What the page says of it, in JSON-LD or in the tag the social networks read."""
+    if article.linked.is_free is not None:
+        return not article.linked.is_free
+    tier = article.head.meta.get("article:content_tier", "").lower()
+    return {"free": False, "metered": True, "locked": True}.get(tier)
 
 
 def _day(dated: Dated | None) -> str | None:

@@ -76,7 +76,10 @@ class PageMetadata:
 
     `unique_url_hash` is the id Media Cloud's index has for the address, None where it has none. Days are
     YYYY-MM-DD; each has the kind of place it was found in (`json-ld`, `meta`, `microdata`, `time`, `url`,
-    `text`, `script`, `comment`) and how far that is to be believed, 0 to 1.
+    `text`, `script`, `comment`) and how far that is to be believed, 0 to 1. Authors come from `json-ld`,
+    `meta`, `markup` or `byline`. `is_paywalled` is None where the page does not say. `page_kind` is
+    `article`, `front`, `listing`, `error` or `consent`. `language_confidence` is 0 to 1, None where the
+    text was not asked; `charset_evidence` says in words what spoke for the charset.
     """
 
     unique_url_hash: str | None = None
@@ -86,6 +89,14 @@ class PageMetadata:
     modified_on: str | None = None
     modified_source: str | None = None
     modified_confidence: float | None = None
+    authors: tuple[str, ...] = ()
+    authors_source: str | None = None
+    top_image_url: str | None = None
+    amp_url: str | None = None
+    is_paywalled: bool | None = None
+    page_kind: str | None = None
+    language_confidence: float | None = None
+    charset_evidence: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.extract.language import choose_language, identify_language, language_tag
+from fonds.extract.language import (
+    Language,
+    choose_language,
+    identify_language,
+    language_tag,
+    page_language,
+)
 
 TEXTS = {
     "en": "The government said on Tuesday that it would publish the report before the end of the year.",
@@ -97,3 +103,13 @@ def test_any_text_and_declaration_give_valid_codes_or_none(text: str, declared: 
     code, tag = choose_language(text, declared)
     assert code is None or (len(code) == 2 and code.islower())
     assert language_tag(tag) == tag
+
+
+def test_a_page_s_language_comes_with_its_confidence_and_too_short_a_text_has_none() -> None:
+    found = page_language(TEXTS["es"], "en-US")
+    assert (found.code, found.tag) == ("es", "es")
+    assert found.confidence is not None
+    assert 0.5 < found.confidence <= 1
+    assert page_language("Ok, ja.", None) == Language("und", "und")
+    assert page_language("Ok, ja.", "nl-BE") == Language("nl", "nl-BE")
+    assert page_language("", None) == Language(None, None)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.extract.page import BODY_BYTES_MAX, EXTRACTOR, PageExtraction, PageStatus, parse_page
+from fonds.extract.url import unique_url_hash
 from fonds.model.disposition import Reason
 
 CAPTURED_AT = datetime(2024, 6, 1, 12, 0, tzinfo=UTC)
@@ -184,3 +185,37 @@ def test_the_last_day_of_the_calendar_is_a_time_too() -> None:
 def test_any_bytes_end_in_a_status(body: bytes, url: str, charset: str | None) -> None:
     page = read(body, url, charset)
     assert (page.error_msg is None) == (page.status is PageStatus.SUCCESS)
+
+
+def test_what_is_ours_is_told_beside_the_seed_s_fields() -> None:
+    story = "<p>The council decided on Tuesday that the old bridge will be closed, because of its cracks.</p>"
+    head = (
+        '<meta property="og:image" content="/bridge.jpg"><link rel="amphtml" href="/amp/bridge">'
+        '<meta name="author" content="Ann Lee">'
+        '<script type="application/ld+json">{"@type": "NewsArticle", "isAccessibleForFree": false,'
+        '"datePublished": "2024-05-31", "dateModified": "2024-06-01"}</script>'
+    )
+    body = f"<html lang=en><head>{head}</head><body><h1>Bridge closes</h1>{story * 4}</body></html>"
+    url = "https://news.example.com/bridge?ref=x"
+    found = parse_page(body.encode(), url, None, datetime(2024, 6, 30, tzinfo=UTC), True).metadata
+    assert found.unique_url_hash == unique_url_hash("http://example.com/bridge")
+    assert (found.published_on, found.published_source) == ("2024-05-31", "json-ld")
+    assert (found.modified_on, found.modified_source) == ("2024-06-01", "json-ld")
+    assert (found.authors, found.authors_source) == (("Ann Lee",), "meta")
+    assert found.top_image_url == "https://news.example.com/bridge.jpg"
+    assert found.amp_url == "https://news.example.com/amp/bridge"
+    assert (found.is_paywalled, found.page_kind) == (True, "article")
+    assert found.charset_evidence == "http: nothing, page: nothing; valid as UTF-8"
+    assert found.language_confidence is not None
+
+
+def test_a_front_page_has_no_date_of_publication() -> None:
+    body = (
+        "<html><body><p class='date'>31 May 2024</p><p>The council decided on Tuesday to close it."
+    )
+    captured_at = datetime(2024, 6, 30, tzinfo=UTC)
+    front = parse_page(body.encode(), "https://example.com/", None, captured_at, True)
+    story = parse_page(body.encode(), "https://example.com/story", None, captured_at, True)
+    assert front.content.publication_date is None
+    assert front.metadata.page_kind == "front"
+    assert story.content.publication_date == "2024-05-31"

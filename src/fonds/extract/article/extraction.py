@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from trafilatura.settings import Document
 
 from fonds.extract.article.blocks import Block, Node, read_blocks
+from fonds.extract.article.byline import find_authors
 from fonds.extract.article.dates import Dates, Layout, find_dates
 from fonds.extract.article.features import Said, block_features
 from fonds.extract.article.head import PageHead, choose_title, read_head
@@ -62,7 +63,7 @@ class Article:
     """What a page holds. `text` has a paragraph a line, in NFC; "" when there is none.
 
     `method` names what found the text: `blocks`, `blocks+trafilatura`, `json-ld`, `trafilatura` or
-    `paragraphs`; None without text. `head` is what the page says of itself.
+    `paragraphs`; None without text. `head` and `linked` are what the page says of itself.
     """
 
     text: str
@@ -70,6 +71,9 @@ class Article:
     title: str | None
     dates: Dates
     head: PageHead
+    linked: LinkedData = field(default_factory=LinkedData)
+    authors: tuple[str, ...] = ()
+    authors_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +99,10 @@ def extract_article(markup: str, url: str | None, newest: date) -> Article:
         return Article(text, "paragraphs" if text else None, None, Dates(), _NO_HEAD)
     likely = None if page.features is None else judge(layers(), page.features)
     dates = _dates(page, likely, markup, url, newest)
+    authors, source = find_authors(page.tree, page.head, page.linked, page.blocks, page.nodes)
+    title = choose_title(page.head, page.linked.headline, url or "")
     text, method = _text(page, likely, markup)
-    return Article(text, method, choose_title(page.head), dates, page.head)
+    return Article(text, method, title, dates, page.head, page.linked, authors, source)
 
 
 def read_page(markup: str) -> PageRead | None:

@@ -11,6 +11,8 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
+from fonds.address import split_address
+
 _VALUE_CHARS_MAX = 2000
 _HEADINGS_MAX = 10
 _SEPARATOR = re.compile(r"\s+[|·•»«:/–—-]+\s+|\s*[|»]\s*|(?<=\w)\s*::\s*|(?<=[^\W\d_]):\s+")
@@ -25,6 +27,7 @@ class PageHead:
     headings: tuple[str, ...]
     canonical: str
     language: str | None
+    amp: str = ""
 
 
 def read_head(tree: HtmlElement) -> PageHead:
@@ -38,45 +41,67 @@ def read_head(tree: HtmlElement) -> PageHead:
             meta.setdefault(name.strip().lower(), _tidy(content))
     titles = (element for element in tree.iter("title") if not _inside_svg(element))
     title = next((text for element in titles if (text := _text(element))), "")
-    links = (
-        link for link in tree.iter("link") if "canonical" in (link.get("rel") or "").lower().split()
-    )
+    links = {
+        rel: link.get("href", "").strip()
+        for link in reversed(list(tree.iter("link")))
+        for rel in (link.get("rel") or "").lower().split()
+        if rel in ("canonical", "amphtml") and link.get("href")
+    }
     language = tree.get("lang") or tree.get("xml:lang") or meta.get("content-language")
     return PageHead(
         meta=meta,
         title=title,
         headings=_headings(tree),
-        canonical=next((href.strip() for link in links if (href := link.get("href"))), ""),
+        canonical=links.get("canonical", ""),
+        amp=links.get("amphtml", ""),
         language=language or meta.get("dc.language") or meta.get("og:locale"),
     )
 
 
 def canonical_url(head: PageHead, url: str) -> str | None:
     """The address the page gives for itself, made absolute with `url` when that is of the web."""
+    stated = (absolute_url(one, url) for one in (head.canonical, head.meta.get("og:url", "")))
+    return next((address for address in stated if address), None)
+
+
+def absolute_url(stated: str, url: str) -> str | None:
+    """An address of a page's head made absolute with the page's; None if it is none of the web."""
     base = url if url.lower().startswith(("http://", "https://")) else ""
-    for stated in (head.canonical, head.meta.get("og:url", "")):
-        try:
-            address = urljoin(base, stated)
-            parts = urlsplit(address)
-        except ValueError:
-            continue
-        if stated and parts.scheme in ("http", "https") and parts.hostname:
-            return address
-    return None
+    try:
+        address = urljoin(base, stated.strip())
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    return address if stated and parts.scheme in ("http", "https") and parts.hostname else None
 
 
-def choose_title(head: PageHead) -> str | None:
-    """The headline: without the site's name, as the page's `<h1>` writes it where both agree."""
+def choose_title(head: PageHead, headline: str = "", url: str = "") -> str | None:
+    """The headline: without the site's name, as the page's `<h1>` writes it where both agree.
+
+    `headline` is JSON-LD's. A statement that is only the name of the site or its domain is passed over, as
+    is one that neither `<title>` nor a heading bears out where JSON-LD's is borne out.
+    """
     meta = head.meta
-    stated = meta.get("og:title") or meta.get("twitter:title") or meta.get("dc.title")
-    base = stated or head.title or meta.get("title") or next(iter(head.headings), "")
+    stated = [meta.get(name, "") for name in ("og:title", "twitter:title", "dc.title")]
+    ranked = [*stated, headline, head.title, meta.get("title", ""), *head.headings[:1]]
+    candidates = [title for title in ranked if title]
+    names = _site_names(head, url)
+    base = next((one for one in candidates if _squashed(one) not in names), "")
+    base = base or next(iter(candidates), "")
     if not base:
         return None
+    if (
+        headline
+        and headline != base
+        and not _is_borne_out(base, head)
+        and _is_borne_out(headline, head)
+    ):
+        base = headline
     plain = _plain(base)
     for heading in head.headings:
         if _is_headline(_plain(heading), plain):
             return heading
-    return _without_site(base, head) or base
+    return _without_site(base, head, names) or base
 
 
 def normalize_title(title: str | None) -> str | None:
@@ -91,19 +116,36 @@ def _is_headline(heading: str, title: str) -> bool:
     return 2 * len(heading) >= len(title) or (len(heading) >= 15 and title.startswith(heading))
 
 
-def _without_site(title: str, head: PageHead) -> str:
+def _site_names(head: PageHead, url: str) -> frozenset[str]:
+    """What the site calls itself, and its domain with and without the ending, letters and digits only."""
+    said = [
+        head.meta.get(name, "") for name in ("og:site_name", "application-name", "al:ios:app_name")
+    ]
+    host = (
+        (split_address(url).host or split_address(head.canonical).host).lower().removeprefix("www.")
+    )
+    said += [host, *([host.rpartition(".")[0]] if host else [])]
+    return frozenset(_squashed(name) for name in said if name)
+
+
+def _is_borne_out(title: str, head: PageHead) -> bool:
+    plain = _plain(title)
+    return plain in _plain(head.title) or any(plain == _plain(heading) for heading in head.headings)
+
+
+def _squashed(text: str) -> str:
+    return _plain(text).replace(" ", "")
+
+
+def _without_site(title: str, head: PageHead, sites: frozenset[str]) -> str:
     """Cut the site's name off either end, and a short tail behind the last separator."""
-    sites = {
-        _plain(head.meta.get(name, ""))
-        for name in ("og:site_name", "application-name", "al:ios:app_name")
-    }
     separators = list(_SEPARATOR.finditer(title))
     if not separators:
         return title
     first, last = separators[0], separators[-1]
-    if _plain(title[last.end() :]) in sites:
+    if _squashed(title[last.end() :]) in sites:
         return title[: last.start()].strip()
-    if _plain(title[: first.start()]) in sites:
+    if _squashed(title[: first.start()]) in sites:
         return title[first.end() :].strip()
     tail = title[last.end() :].split()
     is_tail = (

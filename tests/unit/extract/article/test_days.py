@@ -31,7 +31,6 @@ DAY = date(2024, 5, 31)
             "31.05.24",
             "May 31, 2024",
             "31 May 2024",
-            "31st of may 2024",
         ),
         *(
             "Fri, 31 May 2024 08:00:00 GMT",
@@ -51,7 +50,7 @@ DAY = date(2024, 5, 31)
     ],
 )
 def test_a_day_is_read_in_the_forms_of_many_languages(text: str) -> None:
-    assert first_day(text) == DAY or text == "31st of may 2024"
+    assert first_day(text) == DAY
 
 
 def test_only_the_reader_knows_what_three_four_means() -> None:

@@ -300,3 +300,23 @@ def test_any_markup_is_read_without_an_error(markup: str) -> None:
     article = extract_article(markup, "http://example.com/", NEWEST)
     assert tidy_text(article.text) == article.text
     article.text.encode()
+
+
+@pytest.mark.parametrize(
+    ("head", "headline", "url"),
+    [
+        (head_of(og__title="Daily", og__site_name="Daily", title="Bridge closes | Daily"), "", ""),
+        (head_of(og__title="example.com", title="Bridge closes"), "", "https://example.com/x"),
+        (
+            head_of(og__title="Politics", title="Bridge closes", h1="Bridge closes"),
+            "Bridge closes",
+            "",
+        ),
+        (head_of(og__title="Bridge closes | Example"), "", "https://www.example.com/x"),
+        (head_of(), "Bridge closes", ""),
+    ],
+)
+def test_the_headline_is_taken_not_the_name_of_site_or_section(
+    head: PageHead, headline: str, url: str
+) -> None:
+    assert choose_title(head, headline, url) == "Bridge closes"

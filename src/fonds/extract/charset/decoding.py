@@ -12,11 +12,25 @@ from dataclasses import dataclass
 
 from charset_normalizer import from_bytes
 
-from fonds.extract.labels import CODECS, DOUBLE_BYTE, LABELS
+from fonds.extract.charset.labels import CODECS, DOUBLE_BYTE, LABELS
+from fonds.extract.charset.plausible import (
+    CANDIDATES,
+    LANGUAGES,
+    SURE,
+    hinted_languages,
+    judge_reading,
+)
 
 PRESCAN_BYTES = 16384
 """How far a declaration is looked for; pages in the field hold it well behind the standard's 1,024."""
 
+FOREIGN_MIN = 12
+"""With fewer characters outside ASCII no language is told, and a declaration is believed."""
+
+BELIEVED = 0.35
+"""A declared reading with at least this score is believed; another must be sure to take its place."""
+
+SAMPLE_BYTES = 4096
 _GUESS_BYTES = 16384
 # The ISO code pages have control characters where windows has letters; in text those are damage too.
 _DAMAGE = ("\ufffd", *(chr(code) for code in range(0x80, 0xA0) if code != 0x85))
@@ -30,6 +44,7 @@ _ATTRIBUTE = re.compile(
 )
 _CONTENT_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([^\s\"';]{1,60})", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([^"']{1,60})["']""")
+_LANG = re.compile(rb"<html[^<>]{0,1000}?\blang\s*=\s*[\"']?([A-Za-z]{2})", re.IGNORECASE)
 _TAGS = re.compile(rb"<(?:script|style)\b[^<]*|<[^<>]{0,2000}>", re.IGNORECASE)
 
 
@@ -46,22 +61,44 @@ def canonical_charset(label: str | None) -> str | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A page's text, the charset it was read with, and in words what spoke for that.
+
+    The text is without byte order mark, NUL and lone surrogates.
+    """
+
+    text: str
+    charset: str
+    evidence: str
+
+
 def decode_page(body: bytes, http_charset: str | None) -> tuple[str, str]:
-    """The text of a page and the name of the charset it was read with. Never raises.
+    """The text of a page and the name of the charset it was read with, as `decode` has them."""
+    decoded = decode(body, http_charset)
+    return decoded.text, decoded.charset
+
+
+def decode(body: bytes, http_charset: str | None, host: str = "") -> Decoded:
+    """The text of a page. Never raises.
 
     Asked in turn: byte order mark, `http_charset` (of the Content-Type header, None when the server sent
-    none), the page's own declaration, UTF-8, a guess, windows-1252. A declaration the bytes contradict is
-    passed over. The text is without byte order mark, NUL and lone surrogates.
+    none), the page's own declaration, UTF-8, the language of the readings, windows-1252. A declaration the
+    bytes contradict is passed over; so is one that gives text in no language where another charset does.
+    `host` is the server's name, "" when unknown: its top-level domain counts for a little.
     """
     for mark, charset in _MARKS:
         if body.startswith(mark):
-            return _clean(_decode(body[len(mark) :], charset)), charset
+            return Decoded(_clean(_decode(body[len(mark) :], charset)), charset, "byte order mark")
     if utf16 := _zeros_of_utf16(body):
-        return _clean(_decode(body, utf16)), utf16
-    declared = [canonical_charset(http_charset), declared_charset(body)]
-    reading = _by_declaration(body, [charset for charset in declared if charset])
-    reading = reading or _undeclared(body)
-    return _clean(reading.text), reading.charset
+        return Decoded(_clean(_decode(body, utf16)), utf16, "zeros of UTF-16")
+    said = {"http": canonical_charset(http_charset), "page": declared_charset(body)}
+    reading = _by_declaration(body, [charset for charset in said.values() if charset])
+    evidence = ", ".join(f"{who}: {charset or 'nothing'}" for who, charset in said.items())
+    if reading is None or (reading.charset in LANGUAGES and reading.foreign):
+        reading, why = _by_language(body, reading, host)
+        evidence = f"{evidence}; {why}"
+    return Decoded(_clean(reading.text), reading.charset, evidence)
 
 
 def declared_charset(body: bytes) -> str | None:
@@ -155,14 +192,41 @@ def _is_mojibake(reading: _Reading, utf8: _Reading) -> bool:
     )
 
 
-def _undeclared(body: bytes) -> _Reading:
-    """ISO-2022-JP by its escapes, UTF-8, a guess, and windows-1252 in the end."""
-    if b"\x1b$B" in body or b"\x1b$@" in body:
-        japanese = _read(body, "iso-2022-jp")
-        if japanese.fits:
-            return japanese
-    utf8 = _read(body, "utf-8")
-    return utf8 if utf8.fits else _guessed(body) or _read(body, "windows-1252")
+def _by_language(body: bytes, declared: _Reading | None, host: str) -> tuple[_Reading, str]:
+    """The declared reading unless it is in no language and another is; without one UTF-8 and the best."""
+    if declared is None:
+        if b"\x1b$B" in body or b"\x1b$@" in body:
+            japanese = _read(body, "iso-2022-jp")
+            if japanese.fits:
+                return japanese, "its escapes"
+        utf8 = _read(body, "utf-8")
+        if utf8.fits:
+            return utf8, "valid as UTF-8"
+    sample = _foreign_sample(body)[:SAMPLE_BYTES]
+    hints = hinted_languages(_page_language(body), host)
+    first = declared or _read(body, "windows-1252")
+    verdict = judge_reading(_decode(sample, first.charset), first.charset, hints)
+    told = f"as {first.charset} {verdict.language or 'no language'} {verdict.score:.2f}"
+    enough = FOREIGN_MIN if declared else FOREIGN_MIN // 2
+    if verdict.score >= (BELIEVED if declared else SURE) or first.foreign < enough:
+        return first, told
+    others = [
+        (judge_reading(_decode(sample, charset), charset, hints), charset)
+        for charset in CANDIDATES
+        if charset != first.charset
+    ]
+    best, charset = max(others, key=lambda one: one[0].score)
+    reading = _read(body, charset)
+    if best.score >= SURE and best.score > verdict.score and reading.fits:
+        return reading, f"{told}, as {charset} {best.language} {best.score:.2f}"
+    if declared is None and (guess := _guessed(sample, body)):
+        return guess, f"{told}, guessed"
+    return first, told
+
+
+def _page_language(body: bytes) -> str | None:
+    found = _LANG.search(body[:PRESCAN_BYTES])
+    return found[1].decode("ascii", "replace") if found else None
 
 
 def _zeros_of_utf16(body: bytes) -> str | None:
@@ -178,9 +242,8 @@ def _zeros_of_utf16(body: bytes) -> str | None:
     return "utf-16le" if zeros_odd > zeros_even else "utf-16be"
 
 
-def _guessed(body: bytes) -> _Reading | None:
+def _guessed(sample: bytes, body: bytes) -> _Reading | None:
     """The charset that makes words of what is not ASCII; None when the guess does not fit."""
-    sample = _foreign_sample(body)
     matches = from_bytes(sample, cp_isolation=_GUESSABLE, enable_fallback=False)
     best = matches.best()
     if best is None:

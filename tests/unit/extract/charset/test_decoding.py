@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.extract.charset import canonical_charset, declared_charset, decode_page
-from fonds.extract.labels import CODECS
+from fonds.extract.charset.labels import CODECS
 
 KOREAN = "<p>서울 시내의 한 카페에서 사람들이 이야기를 나누고 있다. 오늘 날씨가 매우 좋다.</p>"
 JAPANESE = "<p>東京の街で人々が話をしている。今日はとても天気が良いので散歩に行きます。</p>"

@@ -1,0 +1,120 @@
+"""Who wrote a page: what it states in JSON-LD and meta tags, what its markup marks, and its byline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from lxml.html import HtmlElement
+
+from fonds.extract.article.blocks import Block, Node
+from fonds.extract.article.head import PageHead
+from fonds.extract.article.linked_data import LinkedData
+
+AUTHORS_MAX = 20
+_NAME_CHARS_MAX = 80
+_BYLINE_CHARS_MAX = 160
+_ELEMENTS_MAX = 50
+
+_META = (
+    "author article:author article:author_name sailthru.author parsely-author dc.creator dcterms.creator "
+    "byl"
+)
+_META_NAMES = tuple(_META.split())
+_BEFORE = re.compile(
+    r"^\W*(?:(?:written|reported|posted|text|story|article|words|geschrieben)\s+)?"
+    r"(?:by|von|par|por|di|da|door|av|af|autor(?:in)?|author|text|od|автор)\b\s*:?\s+",
+    re.IGNORECASE,
+)
+_MARKED = re.compile(
+    r"\b(?:byline|by-line|author|authors|autor|autoren|writer|auteur|redacteur)\b|byline|author-?name",
+    re.I,
+)
+_AROUND = re.compile(r"comment|related|bio|about|more|image|avatar|photo|list", re.IGNORECASE)
+_ENDS = re.compile(
+    r"\s*(?:[|•·–—\n]|\s-\s|\d|\b(?:updated|published|aktualisiert|veröffentlicht|für|for|in)\b).*",
+    re.I | re.S,
+)
+_BETWEEN = re.compile(r"\s*(?:[,;/&]|\b(?:and|und|et|y|e|en|och|og|und|with|mit|avec)\b)\s*", re.I)
+_ADDRESS = re.compile(r"https?://|www\.|@|\.com\b|\.de\b")
+_NO_NAME = re.compile(
+    r"^(?:admin|administrator|editor|redaktion|redaction|redacción|staff|anonymous|unknown|author|follow|guest|none)$",
+    re.IGNORECASE,
+)
+
+
+def find_authors(
+    tree: HtmlElement,
+    head: PageHead,
+    linked: LinkedData,
+    blocks: Sequence[Block],
+    nodes: Sequence[Node],
+) -> tuple[tuple[str, ...], str | None]:
+    """The authors' names and where they were found: `json-ld`, `meta`, `markup`, `byline`; None for none."""
+    stated = (head.meta.get(name, "") for name in _META_NAMES)
+    ways: tuple[tuple[str, Iterable[str]], ...] = (
+        ("json-ld", linked.authors),
+        ("meta", stated),
+        ("markup", _marked(tree)),
+        ("byline", _bylines(blocks, nodes)),
+    )
+    for source, texts in ways:
+        # Elements and JSON-LD name one author each; a tag or a byline may name all of them.
+        together = _all(texts) if source in ("json-ld", "markup") else _first(texts)
+        if together:
+            return together, source
+    return (), None
+
+
+def _first(texts: Iterable[str]) -> tuple[str, ...]:
+    return next((names for text in texts if (names := split_names(text))), ())
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """The names in a byline, without the words around them; nothing where it does not read like names."""
+    text = " ".join(text[: 10 * _BYLINE_CHARS_MAX].split())
+    if not text or _ADDRESS.search(text):
+        return ()
+    text = _ENDS.sub("", _BEFORE.sub("", text))
+    names = [name.strip(" .,:()") for name in _BETWEEN.split(text)]
+    return tuple(dict.fromkeys(name for name in names if _is_name(name)))[:AUTHORS_MAX]
+
+
+def _is_name(name: str) -> bool:
+    words = name.split()
+    if not words or len(name) > _NAME_CHARS_MAX or len(words) > 5 or _NO_NAME.match(name):
+        return False
+    if not name[0].isupper() and not (name[0].isalpha() and name[0].lower() == name[0].upper()):
+        return False
+    return len(words) > 1 or len(name) > 2
+
+
+def _all(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for text in texts for name in split_names(text)))[:AUTHORS_MAX]
+
+
+def _marked(tree: HtmlElement) -> list[str]:
+    """What elements that are marked as author say: microdata, `rel="author"`."""
+    found = tree.xpath(
+        "//*[@itemprop='author' or @itemprop='creator']//*[@itemprop='name']"
+        " | //*[(@itemprop='author' or @itemprop='creator') and not(descendant::*[@itemprop='name'])]"
+        " | //a[@rel='author']"
+    )
+    texts = ((one.get("content") or "".join(one.itertext()))[:400] for one in found[:_ELEMENTS_MAX])
+    return list(dict.fromkeys(texts))
+
+
+def _bylines(blocks: Sequence[Block], nodes: Sequence[Node]) -> list[str]:
+    """Short blocks in elements named after authors, those near the beginning first."""
+    found = []
+    for block in blocks:
+        node = nodes[block.node]
+        names = f"{node.names} {nodes[max(node.parent, 0)].names}"
+        if (
+            len(block.text) > _BYLINE_CHARS_MAX
+            or not _MARKED.search(names)
+            or _AROUND.search(names)
+        ):
+            continue
+        found.append(block.text)
+    return found

@@ -1,0 +1,59 @@
+"""Pages that only look like articles are named."""
+
+from __future__ import annotations
+
+import pytest
+
+from fonds.extract.page_kind import NOTICE_CHARS_MAX, PageKind, page_kind
+
+NONE: frozenset[str] = frozenset()
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *(
+            "404 Not Found",
+            "Page not found | Daily",
+            "Error 404",
+            "Seite nicht gefunden",
+            "Access Denied",
+        ),
+        *("Just a moment...", "Página no encontrada", "503 Service Unavailable", "Oops! 404"),
+    ],
+)
+def test_an_error_page_is_known_by_its_title(title: str) -> None:
+    assert page_kind(title, "We are sorry.", NONE, is_front=False) is PageKind.ERROR
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Forbidden love in the harbour", "404 dead after the flood", "Not found guilty: the mayor"],
+)
+def test_a_story_of_some_length_is_no_error(title: str) -> None:
+    assert page_kind(title, "x" * (NOTICE_CHARS_MAX + 1), NONE, is_front=False) is PageKind.ARTICLE
+
+
+def test_a_request_for_consent_is_one_by_title_or_words() -> None:
+    words = (
+        "We use cookies. Accept all cookies or change your privacy settings; your consent is asked."
+    )
+    assert page_kind("The Daily", words, NONE, is_front=False) is PageKind.CONSENT
+    assert (
+        page_kind("Before you continue to Video", "Sign in", NONE, is_front=False)
+        is PageKind.CONSENT
+    )
+    assert (
+        page_kind("The cookie baker", "She bakes cookies.", NONE, is_front=False)
+        is PageKind.ARTICLE
+    )
+
+
+def test_front_pages_and_listings_are_told_from_articles() -> None:
+    assert page_kind("The Daily", "News", NONE, is_front=True) is PageKind.FRONT
+    assert (
+        page_kind("Sports", "News", frozenset({"CollectionPage"}), is_front=False)
+        is PageKind.LISTING
+    )
+    both = frozenset({"ItemList", "NewsArticle"})
+    assert page_kind("A story", "News", both, is_front=False) is PageKind.ARTICLE
