@@ -26,6 +26,7 @@ from fonds.model.rows import (
     Row,
     StoppedRow,
     TallyRow,
+    TimetableRow,
 )
 from fonds.ports import Prefix, Records
 
@@ -33,6 +34,7 @@ EVERY_KIND: list[Row] = [
     file_row(1), cdx_row("a.warc.gz", 2**40), pdf_row(), story_row(), input_row("i"), entry("c"),
     settled("c", "c", "identify", "done", about="a" * 40), TallyRow("files", "", "a", "", "", 3),
     StoppedRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON),
+    TimetableRow("poll", "", 60, "", NOON, "host:1", NOON, 2**40, NOON, None, "why", 1, 2),
 ]  # fmt: skip
 
 

@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "status": "fonds.cli.commands.status",
     "audit": "fonds.cli.commands.status",
     "failures": "fonds.cli.commands.failures",
+    "timetable": "fonds.cli.commands.timetable",
     "doctor": "fonds.cli.commands.doctor",
     "serve": "fonds.cli.commands.serve",
     "export": "fonds.cli.commands.export",

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 from pythonjsonlogger.json import JsonFormatter
@@ -17,6 +17,7 @@ from fonds.cli.work import SPOOL
 from fonds.config import Settings, without_secrets
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow
+from fonds.ports import Stores
 from fonds.runtime.homelock import HomeLock
 from fonds.runtime.metrics import Metrics, MetricsServer
 from fonds.runtime.threads import WorkerThreads
@@ -98,7 +99,7 @@ def serve(
             patient=True,
             observe=partial(_observe, metrics),
         )
-        with _watched(settings, metrics, threads):
+        with _watched(settings, metrics, threads), _recurring(app, stores, stages):
             ended = _run(threads)
         if ended:
             readers.close()
@@ -111,6 +112,15 @@ def serve(
             # A reader is still at work in a thread; what it held was given back with the queue.
             os._exit(0)
     return 0
+
+
+def _recurring(
+    app: App, stores: Stores, stages: Collection[str] | None
+) -> AbstractContextManager[object]:
+    """Does what recurs meanwhile, in processes that run a whole pipeline."""
+    from fonds.wiring.timetable import make_runner
+
+    return make_runner(stores, app.home / SPOOL) if stages is None else nullcontext()
 
 
 def _run(threads: WorkerThreads) -> bool:

@@ -23,6 +23,7 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
+from fonds.stores.blobs import s3
 from fonds.stores.blobs.s3 import ASKED_AT_ONCE_MAX, S3Blobs
 from fonds.stores.s3.address import SILENCE_MAX_S, S3Address, parse_address
 
@@ -94,9 +95,23 @@ def url(script: Script) -> Iterator[str]:
     server.server_close()
 
 
+@dataclass
+class Clock:
+    """A time that passes only while somebody sleeps, however slow the machine is."""
+
+    now_s: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
 @pytest.fixture
-def blobs(url: str, script: Script) -> Iterator[S3Blobs]:
-    """Opened, and giving up after the first or second try."""
+def blobs(url: str, script: Script, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Blobs]:
+    """Opened, and giving up after the second try."""
+    monkeypatch.setattr(s3, "time", Clock())
     opened = S3Blobs(url, give_up_s=SILENCE_MAX_S + 0.15)
     script.asked.clear()
     yield opened

@@ -9,6 +9,7 @@ from fonds.model.rows.files import CdxRow, FileMetaRow
 from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
 from fonds.model.rows.story import StoryMetaRow
+from fonds.model.rows.timetable import TimetableRow
 
 __all__ = [
     "CdxRow",
@@ -21,4 +22,5 @@ __all__ = [
     "StoppedRow",
     "StoryMetaRow",
     "TallyRow",
+    "TimetableRow",
 ]

@@ -90,6 +90,24 @@ Table(
 )
 
 Table(
+    "timetable",
+    metadata,
+    Column("name", CleanText, primary_key=True),
+    Column("pipeline", CleanText, nullable=False),
+    Column("every_s", BigInteger, CheckConstraint("every_s >= 1"), nullable=False),
+    Column("daily_at", CleanText, nullable=False),
+    Column("next_due", UtcTime, nullable=False),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", UtcTime),
+    Column("beats", BigInteger, nullable=False),
+    Column("last_started", UtcTime),
+    Column("last_finished", UtcTime),
+    Column("last_error", CleanText),
+    Column("failures", BigInteger, nullable=False),
+    Column("runs", BigInteger, nullable=False),
+)
+
+Table(
     "story_meta",
     metadata,
     _sha1hex(key=True),

@@ -1,0 +1,53 @@
+"""What nobody needs any more is removed: rows that have expired, files that were left behind."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+from fonds.model.rows import StoppedRow
+from fonds.ports import Records
+
+CHUNK = 500
+
+
+def sweep_stopped(records: Records, now: datetime) -> int:
+    """Remove what was noted of PDFs that stopped a reader and has expired; how many rows those were."""
+    expired = (row for row in records.find(StoppedRow) if row.expires <= now)
+    removed = 0
+    while some := list(islice(expired, CHUNK)):
+        records.delete(StoppedRow, [(row.sha1hex, row.extractor) for row in some])
+        removed += len(some)
+    return removed
+
+
+def sweep_files(folder: Path, older_than: datetime) -> int:
+    """Remove the files of a folder last written before a time, but those that somebody holds locked; how
+    many those were. Folders in it, links and what cannot be removed stay."""
+    removed = 0
+    oldest_s = older_than.timestamp()
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError), _unused(Path(entry.path)) as status:
+                if stat.S_ISREG(status.st_mode) and status.st_mtime < oldest_s:
+                    Path(entry.path).unlink()
+                    removed += 1
+    return removed
+
+
+@contextmanager
+def _unused(path: Path) -> Iterator[os.stat_result]:
+    """A file locked while the context lasts. Raises OSError when somebody else has it, or it is a link."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield os.fstat(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,71 @@
+"""`fonds run` does what recurs, and `fonds timetable` tells it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from e2e.running import fonds
+from fonds.config import load_settings
+from fonds.model.rows import StoppedRow, TimetableRow
+from fonds.wiring.backends import close_stores, open_stores
+
+PATIENCE_S = 120.0
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_service_sweeps_what_was_missed_once_and_says_so(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "tmp").mkdir(parents=True)
+    left = home / "tmp" / "left-behind"
+    left.write_bytes(b"left")
+    os.utime(left, (0, 0))
+    stores = open_stores(home, load_settings(home))
+    stores.records.put(
+        [
+            StoppedRow("a" * 40, "reader", "error-timeout", "why", LONG_AGO, LONG_AGO),
+            TimetableRow(
+                "sweep", "", 86_400, "03:00", LONG_AGO, None, None, 0, None, None, None, 0, 0
+            ),
+        ]
+    )
+    close_stores(stores)
+    told = fonds(home, "timetable")
+    assert told.code == 0, told.err
+    assert "sweep" in told.out
+    assert "never" in told.out
+
+    command = [sys.executable, "-m", "fonds", "--home", str(home), "run"]
+    service = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + PATIENCE_S
+    while left.exists() or not fonds(home, "timetable", "--json").last["tasks"][0]["runs"]:
+        assert time.monotonic() < deadline
+        assert service.poll() is None
+        time.sleep(0.3)
+    service.terminate()
+    assert service.wait(PATIENCE_S) == 0
+
+    (task,) = fonds(home, "timetable", "--json").last["tasks"]
+    assert (task["runs"], task["failures"], task["last_error"]) == (1, 0, None)
+    due = datetime.fromisoformat(task["next_due"])
+    assert due < datetime.now(UTC) + timedelta(days=2)
+    assert due.hour in (3, 4)
+    assert "well, 20" in fonds(home, "timetable").out
+    stores = open_stores(home, load_settings(home))
+    assert stores.records.count(StoppedRow) == {(): 0}
+    close_stores(stores)
+
+
+def test_a_home_without_a_service_says_that_nothing_recurs(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    assert "Nothing recurs yet" in fonds(home, "timetable").out
+    assert fonds(home, "timetable", "--json").last["tasks"] == []

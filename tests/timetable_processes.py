@@ -1,0 +1,60 @@
+"""Processes on a virtual clock that share one timetable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from fonds.model.rows import TimetableRow
+from fonds.ports import Records
+from fonds.timetable import RecurringTask, Timetable
+
+NOON = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
+LEASE_S = 60.0
+
+
+@dataclass
+class World:
+    """A clock on the wall that may jump, and seconds that only run forward."""
+
+    records: Records
+    wall: datetime = NOON
+    seconds: float = 0.0
+    names: int = 0
+    tables: list[Timetable] = field(default_factory=list)
+
+    def pass_s(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.wall += timedelta(seconds=seconds)
+
+    def jump(self, seconds: float) -> None:
+        self.wall += timedelta(seconds=seconds)
+
+    def process(self, *tasks: RecurringTask, records: Records | None = None) -> Timetable:
+        """One more process with these tasks."""
+        self.names += 1
+        table = Timetable(
+            records or self.records,
+            tasks,
+            f"host:{self.names}",
+            lambda: self.wall,
+            lambda: self.seconds,
+            LEASE_S,
+        )
+        table.enter()
+        self.tables.append(table)
+        return table
+
+    def row(self, name: str) -> TimetableRow:
+        (row,) = self.records.get(TimetableRow, [name])
+        return row
+
+
+def do(table: Timetable, error: str | None = None) -> list[str]:
+    """What a process does when it looks once: the names of its tasks that came to an end."""
+    done = []
+    for name in table.due():
+        claim = table.claim(name)
+        if claim is not None and table.finish(claim, error):
+            done.append(name)
+    return done

@@ -1,0 +1,56 @@
+"""What is removed when nobody needs it any more, and what is not."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from fonds.library.sweeping import sweep_files, sweep_stopped
+from fonds.model.rows import StoppedRow
+from small_pipeline import Workplace
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def stop(number: int, expires: datetime) -> StoppedRow:
+    return StoppedRow(f"{number:040x}", "reader 1", "error-timeout", "why", NOW, expires)
+
+
+def test_rows_that_have_expired_go_and_others_stay(place: Workplace) -> None:
+    expired = [stop(n, NOW - timedelta(seconds=n % 3)) for n in range(1300)]
+    current = [stop(5000 + n, NOW + timedelta(seconds=1)) for n in range(3)]
+    place.records.put([*expired, *current])
+    assert sweep_stopped(place.records, NOW) == 1300
+    assert list(place.records.find(StoppedRow)) == current
+    assert sweep_stopped(place.records, NOW) == 0
+
+
+def old(path: Path, days: float = 2) -> Path:
+    path.write_bytes(b"left")
+    seconds = (NOW - timedelta(days=days)).timestamp()
+    os.utime(path, (seconds, seconds))
+    return path
+
+
+def test_old_files_go_but_those_in_use_or_new_or_no_files(tmp_path: Path) -> None:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    gone = [old(folder / f"gone-{number}") for number in range(3)]
+    new, held, outside = old(folder / "new", 0.5), old(folder / "held"), old(tmp_path / "outside")
+    (folder / "link").symlink_to(outside)
+    (folder / "below").mkdir()
+    os.mkfifo(folder / "pipe")
+    with held.open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        assert sweep_files(folder, NOW - timedelta(days=1)) == 3
+    assert not any(path.exists() for path in gone)
+    assert {path.name for path in folder.iterdir()} == {"new", "held", "link", "below", "pipe"}
+    assert outside.exists()
+    assert new.exists()
+    assert sweep_files(folder, NOW - timedelta(days=1)) == 1
+
+
+def test_a_folder_that_is_not_there_has_nothing_to_sweep(tmp_path: Path) -> None:
+    assert sweep_files(tmp_path / "none", NOW) == 0

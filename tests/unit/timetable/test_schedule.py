@@ -1,0 +1,161 @@
+"""When what recurs is due, by the clock alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.model.errors import ConfigurationError
+from fonds.model.rows import TimetableRow
+from fonds.timetable.schedule import (
+    DAY_S,
+    RecurringTask,
+    check_times,
+    due_after,
+    following,
+    is_astray,
+    is_due,
+)
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+TASKS = st.one_of(
+    st.builds(
+        RecurringTask,
+        st.text(min_size=1),
+        st.integers(1, 40 * DAY_S),
+        jitter_s=st.integers(0, DAY_S),
+    ),
+    st.builds(
+        RecurringTask,
+        st.text(min_size=1),
+        daily_at=st.times().map(lambda time: f"{time:%H:%M}"),
+        jitter_s=st.integers(0, DAY_S),
+    ),
+)
+MOMENTS = st.integers(0, 230 * 365 * DAY_S * 1000).map(
+    lambda ms: datetime(1971, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+)
+
+
+def row(task: RecurringTask, next_due: datetime, **changes: Any) -> TimetableRow:
+    values = {
+        "name": task.name, "pipeline": "", "every_s": task.every_s, "daily_at": task.daily_at,
+        "next_due": next_due, "claimed_by": None, "claimed_until": None, "beats": 0,
+        "last_started": None, "last_finished": None, "last_error": None, "failures": 0, "runs": 0,
+    }  # fmt: skip
+    return TimetableRow(**{**values, **changes})
+
+
+@given(TASKS, MOMENTS)
+def test_the_next_time_lies_ahead_and_within_a_period(
+    task: RecurringTask, moment: datetime
+) -> None:
+    time = following(task, moment)
+    assert moment < time <= moment + timedelta(seconds=task.every_s + 0.001)
+
+
+@given(TASKS, MOMENTS)
+def test_times_lie_a_period_apart(task: RecurringTask, moment: datetime) -> None:
+    first = following(task, moment)
+    apart_s = (following(task, first) - first).total_seconds()
+    assert apart_s == pytest.approx(task.every_s, abs=0.001)
+
+
+@given(TASKS, MOMENTS, MOMENTS)
+def test_times_follow_in_the_order_of_moments(
+    task: RecurringTask, one: datetime, other: datetime
+) -> None:
+    first, second = sorted([one, other])
+    assert following(task, first) <= following(task, second)
+
+
+def test_a_daily_time_is_that_of_the_clock() -> None:
+    task = RecurringTask("sweep", daily_at="03:30")
+    assert following(task, NOON) == datetime(2026, 11, 22, 3, 30, tzinfo=UTC)
+    assert following(task, NOON.replace(hour=3)) == NOON.replace(hour=3, minute=30)
+    assert following(task, NOON.replace(hour=3, minute=30)).day == 22
+
+
+def test_tasks_of_the_same_times_do_not_begin_at_once() -> None:
+    tasks = [RecurringTask(f"feed-{number}", 3600, jitter_s=600) for number in range(50)]
+    times = {following(task, NOON) for task in tasks}
+    assert len(times) == 50
+    assert all(NOON <= time < NOON + timedelta(seconds=4200) for time in times)
+    assert following(tasks[0], NOON) == following(RecurringTask("feed-0", 3600, jitter_s=600), NOON)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"every_s": 0},
+        {"every_s": -5},
+        {"jitter_s": -1},
+        {"daily_at": "24:00"},
+        {"daily_at": "3:00"},
+        {"daily_at": "03:00", "every_s": 60},
+    ],
+)
+def test_times_that_are_none_are_refused(times: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="recurs at no times"):
+        check_times(RecurringTask("x", **times))
+    with pytest.raises(ConfigurationError):
+        check_times(RecurringTask(""))
+    check_times(RecurringTask("x", daily_at="23:59", jitter_s=5))
+
+
+@given(TASKS, MOMENTS, st.integers(0, 400 * DAY_S))
+def test_however_many_times_were_missed_the_next_one_lies_ahead(
+    task: RecurringTask, due: datetime, late_s: int
+) -> None:
+    now = due + timedelta(seconds=late_s)
+    assert is_due(task, row(task, due), now, 0.0)
+    again = due_after(task, row(task, due), now, 0)
+    assert again in (following(task, now), following(task, following(task, now)))
+    assert task.every_s / 2 <= (again - now).total_seconds() <= task.every_s * 1.5 + 0.001
+
+
+@given(TASKS, MOMENTS, st.integers(1, 3600))
+def test_a_clock_that_is_put_back_does_not_bring_a_time_again(
+    task: RecurringTask, due: datetime, back_s: int
+) -> None:
+    now = due - timedelta(seconds=back_s)
+    assert due_after(task, row(task, due), now, 0) >= following(task, due) > due
+
+
+def test_what_failed_is_due_sooner_and_each_time_later() -> None:
+    task = RecurringTask("rebuild", DAY_S)
+    waits_s = [
+        (due_after(task, row(task, NOON), NOON, failures) - NOON).total_seconds()
+        for failures in (1, 2, 3, 6, 7, 50)
+    ]
+    assert waits_s == [60, 120, 240, 1920, 3600, 3600]
+    often = RecurringTask("poll", 30)
+    assert due_after(often, row(often, NOON), NOON, 4) == following(often, NOON)
+
+
+def test_what_is_caught_up_shortly_before_its_next_time_is_not_done_twice() -> None:
+    task = RecurringTask("sweep", daily_at="12:10")
+    missed = row(task, NOON - timedelta(hours=24))
+    assert due_after(task, missed, NOON, 0) == NOON + timedelta(hours=24, minutes=10)
+    assert due_after(task, missed, NOON - timedelta(hours=12), 0) == NOON + timedelta(minutes=10)
+
+
+def test_a_task_nobody_did_for_two_periods_is_due_whatever_the_clock_says() -> None:
+    task = RecurringTask("poll", 600)
+    later = row(task, NOON + timedelta(hours=1))
+    assert not is_due(task, later, NOON, 1199.0)
+    assert is_due(task, later, NOON, 1200.0)
+
+
+def test_a_time_no_clock_explains_is_astray() -> None:
+    task = RecurringTask("poll", 600)
+    assert not is_astray(task, row(task, NOON + timedelta(hours=24)), NOON)
+    assert is_astray(task, row(task, NOON + timedelta(hours=25)), NOON)
+    weekly = RecurringTask("audit", 7 * DAY_S)
+    assert not is_astray(weekly, row(weekly, NOON + timedelta(days=14)), NOON)
+    assert is_astray(weekly, row(weekly, NOON + timedelta(days=15)), NOON)

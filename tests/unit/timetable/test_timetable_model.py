@@ -1,0 +1,158 @@
+"""Any number of processes, any order of looking, dying, renewing and jumping clocks, beside a plain model."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from fonds.model.rows import TimetableRow
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.timetable import RecurringTask, Timetable
+from fonds.timetable.claims import Claim
+from fonds.timetable.schedule import following
+from timetable_processes import LEASE_S, World
+
+TASKS = (
+    RecurringTask("often", 600),
+    RecurringTask("hourly", 3600, jitter_s=300),
+    RecurringTask("daily", daily_at="13:30"),
+)
+PROCESSES = 3
+
+
+class Timetables(RuleBasedStateMachine):
+    """What each process believes to hold, and when it last heard so; the rows must agree."""
+
+    folder: TemporaryDirectory[str]
+    records: SqlRecords
+
+    @classmethod
+    def open(cls) -> None:
+        cls.folder = TemporaryDirectory()
+        cls.records = open_sqlite(Path(cls.folder.name) / "records.sqlite")
+
+    @classmethod
+    def close(cls) -> None:
+        cls.records.close()
+        cls.folder.cleanup()
+
+    @initialize()
+    def begin(self) -> None:
+        self.records.delete(TimetableRow, [task.name for task in TASKS])
+        self.world = World(self.records)
+        self.held: dict[tuple[int, str], tuple[Claim, float]] = {}
+        self.ended = {task.name: 0 for task in TASKS}
+        self.jumped = False
+        for _ in range(PROCESSES):
+            self.world.process(*TASKS)
+
+    def table(self, number: int) -> Timetable:
+        return self.world.tables[number]
+
+    @rule(seconds=st.sampled_from([1, 19, 20, 59, 60, 61, 599, 600, 3600, 20_000, 90_000]))
+    def time_passes(self, seconds: int) -> None:
+        self.world.pass_s(seconds)
+
+    @rule(hours=st.sampled_from([-1, 1]))
+    def the_clock_jumps(self, hours: int) -> None:
+        self.jumped = True
+        self.world.jump(3600 * hours)
+
+    @rule(number=st.integers(0, PROCESSES - 1))
+    def a_process_looks_and_claims(self, number: int) -> None:
+        table = self.table(number)
+        for name in table.due():
+            before = self.world.row(name)
+            claim = table.claim(name)
+            if claim is None:
+                continue
+            for (other, held_name), (_, heard_s) in self.held.items():
+                if held_name == name and other != number:
+                    assert self.world.seconds - heard_s >= LEASE_S, (
+                        "a claim that was alive was taken"
+                    )
+            if not self.jumped:
+                assert before.next_due <= self.world.wall, "nothing is done before its time"
+            self.held[number, name] = (claim, self.world.seconds)
+
+    @rule(number=st.integers(0, PROCESSES - 1))
+    def a_process_renews(self, number: int) -> None:
+        for (holder, name), (claim, _) in list(self.held.items()):
+            if holder == number:
+                renewed = self.table(number).renew(claim)
+                if renewed is None:
+                    assert self.world.row(name).claimed_by != claim.row.claimed_by
+                    del self.held[holder, name]
+                else:
+                    self.held[holder, name] = (renewed, self.world.seconds)
+
+    @rule(number=st.integers(0, PROCESSES - 1), error=st.none() | st.just("why"))
+    def a_process_ends_its_tasks(self, number: int, error: str | None) -> None:
+        for (holder, name), (claim, _) in list(self.held.items()):
+            if holder != number:
+                continue
+            del self.held[holder, name]
+            mine = self.world.row(name).beats == claim.row.beats
+            assert self.table(number).finish(claim, error) == mine
+            if mine:
+                self.ended[name] += 1
+                row = self.world.row(name)
+                assert row.next_due > self.world.wall
+                assert (row.claimed_by, row.last_error) == (None, error)
+
+    @rule(number=st.integers(0, PROCESSES - 1))
+    def a_process_dies_and_another_comes(self, number: int) -> None:
+        for holder, name in list(self.held):
+            if holder == number:
+                del self.held[holder, name]
+        self.world.process(*TASKS)
+        self.world.tables[number] = self.world.tables.pop()
+
+    @invariant()
+    def each_end_is_counted_once(self) -> None:
+        if hasattr(self, "world"):
+            for name, count in self.ended.items():
+                assert self.world.row(name).runs == count
+
+    @invariant()
+    def nothing_lies_where_it_would_be_forgotten(self) -> None:
+        if hasattr(self, "world") and not self.jumped:
+            for task in TASKS:
+                later = self.world.wall + timedelta(seconds=1.5 * task.every_s + 1)
+                assert self.world.row(task.name).next_due <= following(task, later)
+
+    def teardown(self) -> None:
+        """Left in peace, every task is done within two periods, by somebody, once."""
+        if not hasattr(self, "world"):
+            return
+        table = self.world.process(*TASKS)
+        for task in TASKS:
+            before = self.world.row(task.name).runs
+            for _ in range(9):
+                table.due()
+                self.world.pass_s(max(task.every_s / 4, LEASE_S))
+                claim = table.claim(task.name)
+                if claim is not None and table.finish(claim):
+                    break
+            assert self.world.row(task.name).runs == before + 1
+
+
+def test_whatever_happens_each_task_is_done_by_one_and_none_is_forgotten() -> None:
+    Timetables.open()
+    try:
+        case = settings(
+            max_examples=60,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        from hypothesis.stateful import run_state_machine_as_test
+
+        run_state_machine_as_test(Timetables, settings=case)
+    finally:
+        Timetables.close()
