@@ -22,11 +22,12 @@ import bench_peers as peers
 from bench_peers import BATCH, documents, file_rows, wide_rows
 from fonds.model.message import Message, Subscription
 from fonds.model.rows import FileMetaRow
-from fonds.ports import Blobs, Queue
+from fonds.ports import Blobs, Queue, Table
 from fonds.wiring.backends import BACKENDS, backend
 
 SIZES = {"1 kB": (1_000, 2_000), "100 kB": (100_000, 200)}
 ROWS, WIDE_ROWS, DOCUMENTS, BLOBS = 5_000, 2_000, 2_000, 500
+LARGE_ROWS, LARGE_CELL_BYTES = 200, 256 * 1024
 BLOB_BYTES = 10_000
 
 
@@ -64,7 +65,7 @@ def chosen(port: str) -> Iterator[tuple[str, str, Callable[..., float] | None]]:
     here = {"queue": "queue.sqlite", "table": "table.sqlite", "records": "records.sqlite"}
     names = {"blobs": "blobs", "index": "index"}
     for scheme in BACKENDS[port]:
-        if scheme in ("sqlite", "file", "tantivy"):
+        if BACKENDS[port][scheme].below_home:
             yield scheme, f"{scheme}:{(here | names)[port]}", None
         elif scheme in peers.PEERS and (url := os.environ.get(peers.PEERS[scheme].variable)):
             yield scheme, url, peers.PEERS[scheme].measure
@@ -101,7 +102,27 @@ def tables(folder: Path) -> Iterator[Line]:
         theirs = bare(url, unique) if bare else None
         yield Line("wide rows written", name, ours, theirs)
         yield Line("wide rows read", name, reads, None)
+        yield from _columns(table, f"{unique}l", name)
         getattr(table, "close", lambda: None)()
+
+
+def _columns(table: Table, name: str, backend_name: str) -> Iterator[Line]:
+    """Rows with a large cell beside small ones: read whole, and the one small column alone."""
+    table.declare(name, ("file", "grobid0"))
+    keys = [number.to_bytes(20) for number in range(LARGE_ROWS)]
+    large = secrets.token_bytes(LARGE_CELL_BYTES)
+    for key in keys:
+        table.put(name, [(key, {"file:size": b"12345678", "grobid0:tei_xml": large})])
+    whole = rate(LARGE_ROWS, partial(_in_batches, keys, partial(table.get, name)))
+    ask = partial(table.get, name, columns=["file:size"])
+    yield Line("rows with a cell of 256 KiB read", backend_name, whole, None)
+    yield Line(
+        "one small column of them",
+        backend_name,
+        rate(LARGE_ROWS, partial(_in_batches, keys, ask)),
+        None,
+    )
+    table.delete(name, keys)
 
 
 def records(folder: Path) -> Iterator[Line]:

@@ -16,7 +16,7 @@ class HomeLock:
     """Held while the context lasts; the kernel lets go when the process ends, however it ends.
 
     `shared` is for processes that do no harm beside each other: workers of single steps, and whole
-    pipelines whose stores are all on servers.
+    pipelines whose stores any number of processes may share.
     """
 
     def __init__(self, home: Path, *, shared: bool = False) -> None:
