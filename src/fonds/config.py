@@ -63,7 +63,9 @@ class Settings(BaseModel):
     pdf_timeout_s: float = Field(60.0, gt=0, description="Longest time for one PDF")
     page_timeout_s: float = Field(20.0, gt=0, description="Longest time for one page")
     child_memory_bytes: int = Field(
-        2 * 1024**3, ge=2**28, description="Memory of one reader at most"
+        2 * 1024**3,
+        ge=2**28,
+        description="Memory of one reader at most; that of a PDF has 640 MiB and eight times its size",
     )
     pdf_pages_max: int = Field(2_000, ge=1, description="Pages of a PDF whose text is read")
     pdf_pixels_max: int = Field(50_000_000, ge=10_000, description="Pixels rendered at most")

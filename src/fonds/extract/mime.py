@@ -117,6 +117,9 @@ _JATS = re.compile(rb"dtd-version|article-type|JATS|NLM//DTD")
 _PDF_AT_START = re.compile(rb"\s{0,64}%PDF(?:-(\d\.\d))?")
 _PDF_LATER = re.compile(rb"%PDF-(\d\.\d)?")
 _PDF_OBJECT = re.compile(rb"\d{1,10}\s{1,4}\d{1,5}\s{1,4}obj\b")
+_PDF_WITHOUT_HEADER = re.compile(
+    rb"(?:%[^\r\n]{0,200}[\r\n]{1,4}){0,3}\s{0,64}\d{1,10}\s{1,4}\d{1,5}\s{1,4}obj\b\s{0,9}<<"
+)
 _PDF_TRACES = re.compile(
     rb"(?:endobj|endstream|startxref|trailer)\b|/Type\s*/(?:Page|Catalog|XRef)"
 )
@@ -190,6 +193,9 @@ def _pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
         return "application/postscript", "PostScript document"
     later = _PDF_LATER.search(head, 0, PDF_JUNK_BYTES + len(b"%PDF-1.7"))
     if later is None or later.start() > PDF_JUNK_BYTES:
+        # Readers open what begins with an object of a PDF, its header being lost.
+        if _PDF_WITHOUT_HEADER.match(bare) and len(_PDF_TRACES.findall(bare)) > 1:
+            return "application/pdf", "PDF document without a header"
         return None
     if not _PDF_TRACES.search(head, later.end()):
         return None

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.pdfs import text_pdf
 from fonds.extract.mime import FEED_MIMES, normalize_mime, sniff
 
 PDF = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<</Type/Catalog>>\nendobj\n"
@@ -71,6 +72,14 @@ def test_a_pdf_behind_the_error_of_a_script_is_a_pdf() -> None:
     assert (
         sniff(b"<br />\n<b>Warning</b>: oops<br />\n" + PDF, "text/html").mime == "application/pdf"
     )
+
+
+@pytest.mark.parametrize("before", [b"", b"%\xe2\xe3\xcf\xd3\n", b"% made by hand\r\n"])
+def test_what_begins_with_an_object_of_a_pdf_is_one_without_its_header(before: bytes) -> None:
+    body = text_pdf()
+    objects = before + body[body.index(b"1 0 obj") :]
+    assert sniff(objects, None).mime == "application/pdf"
+    assert sniff(b"see 1 0 obj << and endobj, endstream", None).mime == "text/plain"
 
 
 def test_a_pdf_that_lost_its_header_is_one_only_if_somebody_says_so() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fixtures.pdf_fonts import bitmap_font_pdf, coded_pdf, named_pdf, saved_anew
 from fixtures.pdfs import mapped_pdf, text_pdf
 from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.fonts import fonts_of_pages
 from fonds.extract.pdf.glyphs.maps import write_map
 from fonds.extract.pdf.glyphs.names import is_tex_name, meaning
 from fonds.extract.pdf.glyphs.tex_encodings import MSAM, OML, OMS, OMX, OT1, T1
@@ -56,12 +57,13 @@ def test_a_stroke_and_a_bar_are_one_with_the_sign_they_stand_before() -> None:
 
 
 def test_a_map_that_makes_nothing_of_named_glyphs_is_not_believed() -> None:
-    wrong = write_map({33: "s", 34: "u", 35: "\x00", 36: "↵"})
-    assert text_of(named_pdf(["s", "u", "ffi", "lessequal"], wrong)) == "suffi≤"
+    wrong = write_map(((33, "s"), (34, "u"), (35, "\x00"), (36, "↵")))
+    names = ["s", "u", "ffi", "lessequal"]
+    assert text_of(named_pdf(names, wrong, "ABCDEF+CMR10")) == "suffi≤"
 
 
 def test_a_map_that_makes_something_of_them_is_believed() -> None:
-    assert text_of(named_pdf(["s", "ffi"], write_map({33: "x", 34: "y"}))) == "xy"
+    assert text_of(named_pdf(["s", "ffi"], write_map(((33, "x"), (34, "y"))))) == "xy"
 
 
 def test_ligatures_of_a_font_drawn_by_the_file_are_letters() -> None:
@@ -99,7 +101,8 @@ def test_bytes_before_the_header_do_not_move_what_is_added() -> None:
 def test_what_stands_in_the_file_stays_and_qpdf_finds_no_fault_in_what_is_added() -> None:
     for data in (SIGNS, saved_anew(SIGNS, object_stream_mode=pikepdf.ObjectStreamMode.generate)):
         with pikepdf.open(BytesIO(data)) as pdf:
-            longer = with_font_maps(pdf, data)
+            fonts = [one.font for one in fonts_of_pages(pdf)]
+            longer = with_font_maps(pdf, fonts, data)
         assert longer is not None
         assert longer.startswith(data)
         with pikepdf.open(BytesIO(longer)) as pdf:

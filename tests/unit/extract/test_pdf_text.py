@@ -119,6 +119,22 @@ def test_a_page_of_one_endless_word_takes_no_time() -> None:
     assert time.process_time() - began < 1
 
 
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (
+            "\u05e1\u05e2\u05d9\u05e3 15)\u05d1()4( \u05dc\u05d7\u05d5\u05e7",
+            "\u05e1\u05e2\u05d9\u05e3 15(\u05d1)(4) \u05dc\u05d7\u05d5\u05e7",
+        ),
+        ("\u05d0 (\u05d1) \u05d2", "\u05d0 (\u05d1) \u05d2"),
+        ("\u05d0) \u05d1", "\u05d0) \u05d1"),
+        ("\u05d0\nf)x(", "\u05d0\nf)x("),
+    ],
+)
+def test_brackets_of_a_line_from_right_to_left_open_before_they_close(raw: str, text: str) -> None:
+    assert normalise_page(raw) == text
+
+
 @given(st.text(alphabet=st.characters(), max_size=200))
 def test_a_page_never_holds_what_a_store_refuses(raw: str) -> None:
     page = normalise_page(raw)

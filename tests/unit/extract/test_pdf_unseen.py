@@ -81,3 +81,8 @@ def test_a_page_that_gives_nothing_though_it_draws_is_said() -> None:
 def test_a_page_that_is_empty_is_no_failure() -> None:
     found = extract(text_pdf(("",)))
     assert (found.status, found.text, found.error_msg) == (PdfStatus.SUCCESS, None, None)
+
+
+def test_a_word_that_the_edge_of_the_page_cuts_is_seen() -> None:
+    found = extract(drawn_pdf(b"BT /F1 60 Tf 400 300 Td (outstanding) Tj ET"))
+    assert (found.text, unseen(found)) == ("outstanding", None)

@@ -44,6 +44,13 @@ class FoundIn(StrEnum):
     PAGE = "page"
 
 
+def tells_itself(info: Mapping[str, str] | None) -> bool:
+    """Whether title and authors need not be looked for on the page."""
+    by_name = {name.lower(): value for name, value in (info or {}).items()}
+    stated = " ".join(by_name.get("title", "").split())
+    return _judged(stated) is not None and bool(split_authors(by_name.get("author", "")))
+
+
 def bibliographic(
     info: Mapping[str, str] | None, xmp: XmpFields, front: Front, page: str, links: Sequence[str]
 ) -> dict[str, Any]:
@@ -112,8 +119,9 @@ def _dois(
     for name in ("doi", "wps-articledoi", "subject", "keywords", "title"):
         yield doi_in(info.get(name, "")), FoundIn.INFO
     yield xmp.doi, FoundIn.XMP
-    before = _REFERENCES.split(page, maxsplit=1)[0]
-    said = _DOI_SAID.search(before)
+    said = _DOI_SAID.search(page) if "10." in page else None
+    if said is not None and _REFERENCES.search(page, 0, said.start()):
+        said = None
     yield doi_in(said[1]) if said else None, FoundIn.PAGE
     linked = {doi_in(link) for link in links if "doi.org/10." in link} - {None}
     yield linked.pop() if len(linked) == 1 else None, FoundIn.LINK

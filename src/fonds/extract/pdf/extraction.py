@@ -19,7 +19,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from fonds.extract.language import choose_language, load_model
-from fonds.extract.pdf.bibliographic import bibliographic
+from fonds.extract.pdf.bibliographic import bibliographic, tells_itself
 from fonds.extract.pdf.info import PdfStructure, read_structure
 from fonds.extract.pdf.opening import Opened, drawing_pages, open_pdf, open_repaired
 from fonds.extract.pdf.outline import read_outline
@@ -56,6 +56,7 @@ _PAGES_EXTRA: dict[str, Any] = {
     "xmp": None,
     "repaired": False,
     "written_on": 0,
+    "pages_garbled": None,
     "unseen": None,
     "title": None,
     "title_from": None,
@@ -192,6 +193,8 @@ def _read(
             pages_max=limits.pages_max,
             chars_max=limits.text_max_chars,
             time_max_s=limits.text_max_s,
+            with_front=not tells_itself(structure.info),
+            has_writing=structure.has_writing,
         )
         if structure.extra.get("page0_rotation") is None:
             # In a page tree that only pdfium can read.
@@ -257,6 +260,7 @@ def _text_extra(pages: PagesText) -> dict[str, Any]:
         "text_truncated": pages.cut is not None,
         "origin": pages.origin,
         "written_on": pages.written_on,
+        "pages_garbled": list(pages.garbled) or None,
         "unseen": [asdict(one) for one in pages.unseen] or None,
     }
     if pages.text is not None:

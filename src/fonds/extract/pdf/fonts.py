@@ -1,24 +1,35 @@
-"""Whether a PDF carries its fonts with it.
+"""The fonts of a PDF, and whether it carries them with it.
 
 Source: ISO 32000-2:2020, 7.8.3 (resource dictionaries), 9.6 to 9.9 (fonts, font descriptors).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import pikepdf
 
-_PAGES_SEARCHED_MAX, _FONTS_MAX, _PARENTS_MAX = 10, 200, 20
+_PAGES_MAX, _FONTS_MAX, _PARENTS_MAX = 300, 1_000, 20
+_PAGES_JUDGED, _FONTS_JUDGED_MAX = 10, 200
 _FORMS_MAX, _FORMS_DEPTH_MAX = 50, 3
 _FILES = ("/FontFile", "/FontFile2", "/FontFile3")
 
 
-def fonts_embedded(pdf: pikepdf.Pdf) -> str | None:
+@dataclass(frozen=True, slots=True)
+class PageFont:
+    """A font dictionary and the first page (from 0) that has it."""
+
+    page: int
+    font: Any
+
+
+def fonts_embedded(fonts: Iterable[PageFont]) -> str | None:
     """`all`, `some` or `none` of the fonts of the first 10 pages; None for pages without fonts."""
-    embedded = [_is_embedded(font) for font in fonts_of_pages(pdf, _PAGES_SEARCHED_MAX, _FONTS_MAX)]
+    first = (one.font for one in fonts if one.page < _PAGES_JUDGED)
+    embedded = [_is_embedded(font) for font in islice(first, _FONTS_JUDGED_MAX)]
     if not embedded:
         return None
     if all(embedded):
@@ -26,11 +37,11 @@ def fonts_embedded(pdf: pikepdf.Pdf) -> str | None:
     return "some" if any(embedded) else "none"
 
 
-def fonts_of_pages(pdf: pikepdf.Pdf, pages_max: int, fonts_max: int) -> Iterator[Any]:
-    """The font dictionaries of the first pages and of the forms drawn on them, each once."""
+def fonts_of_pages(pdf: pikepdf.Pdf) -> Iterator[PageFont]:
+    """The fonts of the first 300 pages and of the forms drawn on them, each once; 1,000 at most."""
     seen: set[tuple[int, int]] = set()
     count = 0
-    for number in range(min(len(pdf.pages), pages_max)):
+    for number in range(min(len(pdf.pages), _PAGES_MAX)):
         for resources in _resources(_inherited(pdf.pages[number].obj, "/Resources"), seen):
             fonts = resources.get("/Font")
             if not isinstance(fonts, pikepdf.Dictionary) or _again(fonts, seen):
@@ -39,9 +50,9 @@ def fonts_of_pages(pdf: pikepdf.Pdf, pages_max: int, fonts_max: int) -> Iterator
                 if not isinstance(font, pikepdf.Dictionary) or _again(font, seen):
                     continue
                 count += 1
-                if count > fonts_max:
+                if count > _FONTS_MAX:
                     return
-                yield font
+                yield PageFont(number, font)
 
 
 def _resources(first: Any, seen: set[tuple[int, int]]) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pikepdf
 
+from fonds.extract.pdf.fonts import PageFont, fonts_embedded, fonts_of_pages
 from fonds.extract.pdf.glyphs.update import with_font_maps
 from fonds.extract.pdf.strings import (
     clean_text,
@@ -22,7 +23,7 @@ from fonds.extract.pdf.strings import (
     storable_text,
 )
 from fonds.extract.pdf.trailer import scan_trailer
-from fonds.extract.pdf.traits import TRAIT_NAMES, UNREADABLE, attempt, describe
+from fonds.extract.pdf.traits import TRAIT_NAMES, UNREADABLE, attempt, describe, has_writing
 
 _KEYS_MAX = 500
 _VALUE_MAX_CHARS = 100_000
@@ -47,6 +48,7 @@ class PdfStructure:
     locked: bool = False
     error: str | None = None
     mapped: bytes | None = None
+    has_writing: bool = True
 
 
 def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
@@ -54,16 +56,23 @@ def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
     limit_unpacking(len(data))
     try:
         with pikepdf.open(BytesIO(data)) as pdf:
+            fonts = attempt(_fonts, pdf) or []
+            embedded = attempt(fonts_embedded, fonts)
             return PdfStructure(
                 info=attempt(_info, pdf),
-                extra={**_ids(pdf), **describe(pdf)},
+                extra={**_ids(pdf), **describe(pdf), "fonts_embedded": embedded},
                 meta_xml=attempt(_xmp, pdf, xmp_max_bytes),
-                mapped=attempt(with_font_maps, pdf, data),
+                mapped=attempt(with_font_maps, pdf, [one.font for one in fonts], data),
+                has_writing=attempt(has_writing, pdf) is not False,
             )
     except pikepdf.PasswordError:
         return PdfStructure(None, _bare(data), None, locked=True)
     except UNREADABLE as error:
         return PdfStructure(None, _bare(data), None, error=str(error)[:500])
+
+
+def _fonts(pdf: pikepdf.Pdf) -> list[PageFont]:
+    return list(fonts_of_pages(pdf))
 
 
 def limit_unpacking(size_bytes: int) -> None:

@@ -28,8 +28,7 @@ _PDFDOC = {
 }
 _LANGUAGE_ESCAPE = re.compile("\x1b[A-Za-z]{2}(?:-?[A-Za-z]{2})?\x1b")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_INVISIBLE = re.compile("[\u00ad\ufeff]")
-_LIGATURE = re.compile("[\ufb00-\ufb06\ufb13-\ufb17]")
+_INVISIBLE = "\u00ad\ufeff"
 _LIGATURES = {
     **dict(
         zip(
@@ -59,8 +58,17 @@ def storable_text(text: str) -> str:
 
 def clean_text(text: str) -> str:
     """`storable_text` for readers and search: ligatures as letters, no soft hyphens or byte order marks."""
-    text = _INVISIBLE.sub("", storable_text(text))
-    return _LIGATURE.sub(lambda match: _LIGATURES[match[0]], text)
+    text = storable_text(text)
+    if text.isascii():
+        return text
+    # To ask for each of a few characters is quicker than one search for all of them.
+    for sign in _INVISIBLE:
+        if sign in text:
+            text = text.replace(sign, "")
+    for sign, letters in _LIGATURES.items():
+        if sign in text:
+            text = text.replace(sign, letters)
+    return text
 
 
 def decode_text_string(raw: bytes) -> str:

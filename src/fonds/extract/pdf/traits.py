@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, TypeVar
 
 import pikepdf
 
-from fonds.extract.pdf.fonts import fonts_embedded
 from fonds.extract.pdf.outline import read_labels
 
 UNREADABLE = (
@@ -38,7 +38,7 @@ _NO_MORE = object()  # None stands in an array for a null
 
 
 def describe(pdf: pikepdf.Pdf) -> dict[str, Any]:
-    """The traits by name; None where the part that would tell is broken."""
+    """The traits by name but for that of the fonts; None where the part that would tell is broken."""
     return {name: attempt(trait, pdf) for name, trait in _TRAITS.items()}
 
 
@@ -195,7 +195,22 @@ _TRAITS: dict[str, Callable[[pikepdf.Pdf], Any]] = {
     "language_declared": _language,
     "attachment_count": lambda pdf: len(pdf.attachments),
     "page0_rotation": _rotation,
-    "fonts_embedded": fonts_embedded,
     "page_labels": read_labels,
 }
-TRAIT_NAMES = tuple(_TRAITS)
+
+
+def has_writing(pdf: pikepdf.Pdf) -> bool:
+    """Whether people wrote on the first 100 pages: fields of a form, or text set on them."""
+    if next(_fields(pdf.Root.get("/AcroForm"), 1), None) is not None:
+        return True
+    annotations = (one for page in _pages(pdf) for one in _elements(page.get("/Annots")))
+    return (
+        any(
+            isinstance(one, pikepdf.Dictionary) and one.get("/Subtype") in ("/FreeText", "/Widget")
+            for one in islice(annotations, _OBJECTS_SEARCHED_MAX)
+        )
+        or len(pdf.pages) > _PAGES_SEARCHED_MAX
+    )
+
+
+TRAIT_NAMES = (*_TRAITS, "fonts_embedded")

@@ -38,6 +38,7 @@ EXTRA_KEYS = (
     "tagged",
     "javascript",
     "page0_rotation",
+    "pages_garbled",
 )
 _WEIGHTS = {StatusClass.OK: 2, StatusClass.CONTENT: 1, StatusClass.LIMIT: 1}
 

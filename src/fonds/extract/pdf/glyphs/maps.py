@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import pikepdf
 
 from fonds.extract.pdf.glyphs import tex_encodings as tex
-from fonds.extract.pdf.glyphs.names import is_tex_name, meaning
+from fonds.extract.pdf.glyphs.names import TEX_NAMES, is_tex_name, meaning
 
 _SIMPLE = frozenset({"/Type1", "/MMType1", "/Type3"})
 _FAMILIES: tuple[tuple[re.Pattern[str], Mapping[int, str]], ...] = tuple(
@@ -28,10 +29,18 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Mapping[int, str]], ...] = tuple(
         (r"stmary\d+", tex.STMARY),
     )
 )
+_OF_TEX = re.compile(
+    r"(?:cm|lm|ms[ab]m|ec|sf|eu|rsfs|lasy|wasy|stmary|tex)", re.IGNORECASE | re.ASCII
+)
+_ENTRY = re.compile(rb"/([^\s/\[\]<>(){}%]{1,60})|(?<![\w.+-])(\d{1,5})(?![\w.])")
+_NAME = re.compile(rb"/([A-Za-z0-9]{3,40})")
+_TEX_NAMES = frozenset(name.encode("ascii") for name in TEX_NAMES)
+_ESCAPE = re.compile(rb"#([0-9A-Fa-f]{2})")
+_WRITTEN_MAX_BYTES = 20_000
 _SUBSET = re.compile(r"[A-Z]{6}\+", re.ASCII)
 _BY_CODE = re.compile(r"[A-Za-z]{0,3}\d{1,3}|#[0-9A-Fa-f]{2}|.", re.ASCII | re.DOTALL)
 _TO_NOTHING = re.compile(rb"<[0-9A-Fa-f]{2}>\s*<0000>")
-_MAP_MAX_BYTES, _DIFFERENCES_MAX = 200_000, 1_000
+_MAP_MAX_BYTES = 200_000
 _SMALL_MIN = 5
 _SMALL, _TEXT_ONLY = (
     frozenset(range(0x61, 0x7B)),
@@ -42,23 +51,42 @@ _OT1_LIGATURES, _T1_LIGATURES = frozenset(range(0x0B, 0x10)), frozenset(range(0x
 _T1_SIGNS = frozenset((*range(0x20), *range(0x7F, 0x100)))
 
 
-def map_of(font: Any) -> dict[int, str] | None:
-    """The characters by code that a font lacks; None for a font that needs nothing."""
-    if str(font.get("/Subtype")) not in _SIMPLE:
+def map_of(font: Any, read: dict[tuple[int, int], dict[int, str]]) -> dict[int, str] | None:
+    """The characters by code that a font lacks; None for a font that needs nothing.
+
+    `read` remembers the names of encodings, which many fonts may share.
+    """
+    base_font = _SUBSET.sub("", str(font.get("/BaseFont", ""))[1:], count=1)
+    # Only TeX's own names are known to have been mapped to nothing.
+    if "/ToUnicode" in font and not _OF_TEX.match(base_font):
         return None
-    names = _names(font.get("/Encoding"))
-    table = _family(str(font.get("/BaseFont", ""))[1:])
-    stated = font.get("/ToUnicode")
-    if isinstance(stated, pikepdf.Stream):
-        return _by_names(names) if names and _is_wrong(stated, names) else None
-    if names is None:
-        return dict(table) if table is not None and "/Encoding" not in font else None
-    if str(font.get("/Subtype")) == "/Type3":
+    kind = str(font.get("/Subtype"))
+    if kind not in _SIMPLE:
+        return None
+    stated, encoding = font.get("/ToUnicode"), font.get("/Encoding")
+    if isinstance(stated, pikepdf.Stream) and not _is_wrong(stated):
+        return None
+    table = next((table for pattern, table in _FAMILIES if pattern.fullmatch(base_font)), None)
+    if encoding is None:
+        return dict(table) if table is not None and stated is None else None
+    if stated is None and table is None and kind != "/Type3" and not _has_tex_names(encoding):
+        return None
+    names = _names(encoding, read)
+    if stated is not None:
+        found = {code: meaning(name) for code, name in names.items()}
+    elif kind == "/Type3":
         return _of_drawn(names)
-    if table is None and not any(map(is_tex_name, names.values())):
-        return None
-    found = {code: sign for code, name in names.items() if (sign := _sign(code, name, table))}
-    return found or None
+    else:
+        found = {code: _sign(code, name, table) for code, name in names.items()}
+    return {code: sign for code, sign in found.items() if sign} or None
+
+
+def _has_tex_names(encoding: Any) -> bool:
+    """Whether a name in it is TeX's alone, seen without taking it apart."""
+    if not isinstance(encoding, pikepdf.Dictionary) or "/Differences" not in encoding:
+        return False
+    written = encoding.Differences.unparse(resolved=True)[:_WRITTEN_MAX_BYTES]
+    return not _TEX_NAMES.isdisjoint(_NAME.findall(written))
 
 
 def _sign(code: int, name: str, table: Mapping[int, str] | None) -> str | None:
@@ -69,15 +97,8 @@ def _sign(code: int, name: str, table: Mapping[int, str] | None) -> str | None:
     return None
 
 
-def _by_names(names: Mapping[int, str]) -> dict[int, str] | None:
-    found = {code: meaning(name) for code, name in names.items()}
-    return {code: sign for code, sign in found.items() if sign} or None
-
-
-def _is_wrong(stated: pikepdf.Stream, names: Mapping[int, str]) -> bool:
-    """Whether the map makes nothing of codes whose glyphs have names that mean something."""
-    if not any(map(is_tex_name, names.values())) and not any(map(meaning, names.values())):
-        return False
+def _is_wrong(stated: pikepdf.Stream) -> bool:
+    """Whether the map makes nothing of some codes."""
     said = stated.read_bytes()
     return len(said) <= _MAP_MAX_BYTES and _TO_NOTHING.search(said) is not None
 
@@ -97,39 +118,36 @@ def _of_drawn(names: Mapping[int, str]) -> dict[int, str] | None:
     return {code: table[code] for code in wanted if code in table} or None
 
 
-def _family(base_font: str) -> Mapping[int, str] | None:
-    name = _SUBSET.sub("", base_font, count=1)
-    return next((table for pattern, table in _FAMILIES if pattern.fullmatch(name)), None)
-
-
-def _names(encoding: Any) -> dict[int, str] | None:
-    """Glyph names by code; None for an encoding without names of its own."""
+def _names(encoding: Any, read: dict[tuple[int, int], dict[int, str]]) -> dict[int, str]:
+    """Glyph names by code; {} for an encoding without names of its own."""
     differences = encoding.get("/Differences") if isinstance(encoding, pikepdf.Dictionary) else None
     if not isinstance(differences, pikepdf.Array):
-        return None
-    names: dict[int, str] = {}
-    for code, name in _differences(differences):
-        if 0 <= code <= 0xFF:
-            names[code] = name
-    return names
+        return {}
+    place = encoding.objgen
+    if place == (0, 0) or place not in read:
+        # Written out and taken apart here: to fetch a hundred names one by one takes ten times as long.
+        read[place] = dict(_differences(differences.unparse(resolved=True)[:_WRITTEN_MAX_BYTES]))
+    return read[place]
 
 
-def _differences(differences: pikepdf.Array) -> Iterator[tuple[int, str]]:
+def _differences(written: bytes) -> Iterator[tuple[int, str]]:
     code = 0
-    for number in range(min(len(differences), _DIFFERENCES_MAX)):
-        entry: object = differences[number]
-        if isinstance(entry, pikepdf.Name):
-            yield code, str(entry)[1:]
+    for name, number in _ENTRY.findall(written):
+        if number:
+            code = int(number)
+        else:
+            if code <= 0xFF:
+                bare = _ESCAPE.sub(lambda found: bytes.fromhex(found[1].decode()), name)
+                yield code, bare.decode("latin-1")
             code += 1
-        elif isinstance(entry, int):
-            code = entry
 
 
-def write_map(signs: Mapping[int, str]) -> bytes:
-    """A ToUnicode CMap of one-byte codes."""
+@lru_cache(maxsize=64)
+def write_map(signs: tuple[tuple[int, str], ...]) -> bytes:
+    """A ToUnicode CMap of one-byte codes, which come in order."""
     lines = [
         b"<%02X> <%s>" % (code, sign.encode("utf-16-be").hex().upper().encode("ascii"))
-        for code, sign in sorted(signs.items())
+        for code, sign in signs
     ]
     blocks = [lines[start : start + 100] for start in range(0, len(lines), 100)]
     body = b"".join(

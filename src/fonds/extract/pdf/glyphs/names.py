@@ -9,35 +9,36 @@ import re
 from collections.abc import Mapping
 
 _UNKNOWN = """
-ff ff ffi ffi ffl ffl fi fi fl fl dotlessj ȷ epsilon1 ϵ rho1 ϱ omega1 ϖ phi1 ϕ sigma1 ς theta1 ϑ lscript ℓ
-weierstrass ℘ vector ⃗ tie ⁀ star ⋆ flat ♭ natural ♮ sharp ♯ slurbelow ⌣ slurabove ⌢
-harpoonleftup ↼ harpoonleftdown ↽ harpoonrightup ⇀ harpoonrightdown ⇁ triangleright ▷ triangleleft ◁
-asteriskmath ∗ diamondmath ⋄ plusminus ± minusplus ∓ circleplus ⊕ circleminus ⊖ circlemultiply ⊗
-circledivide ⊘ circledot ⊙ circlecopyrt ◯ openbullet ∘ equivasymptotic ≍ equivalence ≡ reflexsubset ⊆
-reflexsuperset ⊇ lessequal ≤ greaterequal ≥ precedesequal ⪯ followsequal ⪰ similar ∼ approxequal ≈
-propersubset ⊂ propersuperset ⊃ lessmuch ≪ greatermuch ≫ precedes ≺ follows ≻ arrowleft ← arrowright →
-arrowup ↑ arrowdown ↓ arrowboth ↔ arrownortheast ↗ arrowsoutheast ↘ similarequal ≃ arrowdblleft ⇐
-arrowdblright ⇒ arrowdblup ⇑ arrowdbldown ⇓ arrowdblboth ⇔ arrownorthwest ↖ arrowsouthwest ↙
-proportional ∝ prime ′ primesolid ′ infinity ∞ element ∈ owner ∋ triangle △ triangleinv ▽ negationslash ̸
-mapsto ↦ universal ∀ existential ∃ logicalnot ¬ emptyset ∅ Rfractur ℜ Ifractur ℑ latticetop ⊤ perpendicular ⊥
-aleph ℵ union ∪ intersection ∩ unionmulti ⊎ logicaland ∧ logicalor ∨ turnstileleft ⊢ turnstileright ⊣
-floorleft ⌊ floorright ⌋ ceilingleft ⌈ ceilingright ⌉ braceleft { braceright } angbracketleft ⟨
-angbracketright ⟩ bar | bardbl ‖ arrowbothv ↕ arrowdblbothv ⇕ backslash \\ wreathproduct ≀ radical √
-coproduct ∐ nabla ∇ integral ∫ unionsq ⊔ intersectionsq ⊓ subsetsqequal ⊑ supersetsqequal ⊒ section §
-dagger † daggerdbl ‡ paragraph ¶ club ♣ diamond ♢ heart ♡ spade ♠ minus − multiply × divide ÷
-periodcentered · bullet ∙ partialdiff ∂ gradient ∇ existential ∃ summation ∑ product ∏ contintegral ∮
-vextendsingle | vextenddouble ‖ slash / parenleft ( parenright ) bracketleft [ bracketright ]
-parenlefttp ⎛ parenrighttp ⎞ bracketlefttp ⎡ bracketrighttp ⎤ bracketleftbt ⎣ bracketrightbt ⎦
-bracketleftex ⎢ bracketrightex ⎥ bracelefttp ⎧ bracerighttp ⎫ braceleftbt ⎩ bracerightbt ⎭
-braceleftmid ⎨ bracerightmid ⎬ braceex ⎪ arrowvertex ⏐ parenleftbt ⎝ parenrightbt ⎠ parenleftex ⎜
-parenrightex ⎟ hat ˆ tilde ˜ radicalbt √ radicalvertex √ radicaltp √ arrowvertexdbl ‖ arrowtp ↑ arrowbt ↓
-arrowdbltp ⇑ arrowdblbt ⇓ lessorequalslant ⩽ greaterorequalslant ⩾ lessorsimilar ≲ greaterorsimilar ≳
-squaredot ⊡ square □ squaresolid ■ lozenge ◇ lozengesolid ◆ therefore ∴ because ∵ definesdelta ≜ defines ≜
-leqslant ⩽ geqslant ⩾ lesssim ≲ gtrsim ≳ precsim ≾ succsim ≿ preccurlyeq ≼ succcurlyeq ≽
-trianglerightequal ⊵ triangleleftequal ⊴ checkmark ✓ maltese ✠ complement ∁ planckover2pi ℏ planckover2pi1 ℏ
-arrowdblright ⇒ nexists ∄ varnothing ∅
+epsilon1 ϵ rho1 ϱ lscript ℓ vector ⃗ tie ⁀ star ⋆ flat ♭ natural ♮ sharp ♯ slurbelow ⌣
+slurabove ⌢ harpoonleftup ↼ harpoonleftdown ↽ harpoonrightup ⇀ harpoonrightdown ⇁ triangleright ▷
+triangleleft ◁ diamondmath ⋄ minusplus ∓ circleminus ⊖ circledivide ⊘ circledot ⊙ circlecopyrt ◯
+openbullet ∘ equivasymptotic ≍ precedesequal ⪯ followsequal ⪰ lessmuch ≪ greatermuch ≫ precedes ≺
+follows ≻ arrownortheast ↗ arrowsoutheast ↘ similarequal ≃ arrownorthwest ↖ arrowsouthwest ↙ prime ′
+primesolid ′ owner ∋ triangleinv ▽ negationslash ̸ mapsto ↦ latticetop ⊤ unionmulti ⊎ turnstileleft ⊢
+turnstileright ⊣ floorleft ⌊ floorright ⌋ ceilingleft ⌈ ceilingright ⌉ angbracketleft ⟨ angbracketright ⟩
+bardbl ‖ arrowbothv ↕ arrowdblbothv ⇕ wreathproduct ≀ coproduct ∐ nabla ∇ unionsq ⊔ intersectionsq ⊓
+subsetsqequal ⊑ supersetsqequal ⊒ contintegral ∮ vextendsingle | vextenddouble ‖ parenlefttp ⎛
+parenrighttp ⎞ bracketlefttp ⎡ bracketrighttp ⎤ bracketleftbt ⎣ bracketrightbt ⎦ bracketleftex ⎢
+bracketrightex ⎥ bracelefttp ⎧ bracerighttp ⎫ braceleftbt ⎩ bracerightbt ⎭ braceleftmid ⎨ bracerightmid ⎬
+braceex ⎪ arrowvertex ⏐ parenleftbt ⎝ parenrightbt ⎠ parenleftex ⎜ parenrightex ⎟ radicalbt √
+radicalvertex √ radicaltp √ arrowvertexdbl ‖ arrowtp ↑ arrowbt ↓ arrowdbltp ⇑ arrowdblbt ⇓
+lessorequalslant ⩽ greaterorequalslant ⩾ lessorsimilar ≲ greaterorsimilar ≳ squaredot ⊡ square □
+squaresolid ■ lozengesolid ◆ because ∵ definesdelta ≜ defines ≜ leqslant ⩽ geqslant ⩾ lesssim ≲ gtrsim ≳
+precsim ≾ succsim ≿ preccurlyeq ≼ succcurlyeq ≽ trianglerightequal ⊵ triangleleftequal ⊴ checkmark ✓
+maltese ✠ complement ∁ planckover2pi ℏ planckover2pi1 ℏ nexists ∄ varnothing ∅
 """
 _KNOWN = """
+dotlessj ȷ ff ff ffi ffi ffl ffl fi fi fl fl
+omega1 ϖ phi1 ϕ sigma1 ς theta1 ϑ weierstrass ℘ asteriskmath ∗
+plusminus ± circleplus ⊕ circlemultiply ⊗ equivalence ≡ reflexsubset ⊆ reflexsuperset ⊇ lessequal ≤
+greaterequal ≥ similar ∼ approxequal ≈ propersubset ⊂ propersuperset ⊃ arrowleft ← arrowright → arrowup ↑
+arrowdown ↓ arrowboth ↔ arrowdblleft ⇐ arrowdblright ⇒ arrowdblup ⇑ arrowdbldown ⇓ arrowdblboth ⇔
+proportional ∝ infinity ∞ element ∈ triangle △ universal ∀ existential ∃ logicalnot ¬ emptyset ∅
+Rfractur ℜ Ifractur ℑ perpendicular ⊥ aleph ℵ union ∪ intersection ∩ logicaland ∧ logicalor ∨ braceleft {
+braceright } bar | backslash \\ radical √ integral ∫ section § dagger † daggerdbl ‡ paragraph ¶ club ♣
+diamond ♢ heart ♡ spade ♠ minus − multiply × divide ÷ periodcentered · bullet • partialdiff ∂ gradient ∇
+summation ∑ product ∏ slash / parenleft ( parenright ) bracketleft [ bracketright ] hat ˆ tilde ˜
+lozenge ◇ therefore ∴
 Gamma Γ Delta Δ Theta Θ Lambda Λ Xi Ξ Pi Π Sigma Σ Upsilon Υ Phi Φ Psi Ψ Omega Ω alpha α beta β gamma γ
 delta δ epsilon ε zeta ζ eta η theta θ iota ι kappa κ lambda λ mu µ nu ν xi ξ pi π rho ρ sigma σ tau τ
 upsilon υ phi φ chi χ psi ψ omega ω dotlessi ı grave ` acute ´ caron ˇ breve ˘ macron ¯ ring ˚ cedilla ¸
@@ -58,6 +59,9 @@ def _read(pairs: str) -> Mapping[str, str]:
 
 _TEX: Mapping[str, str] = _read(_UNKNOWN)
 _ALL: Mapping[str, str] = {**_read(_KNOWN), **_TEX}
+_SIZES = ("big", "Big", "bigg", "Bigg", "display", "text", "wide", "wider", "widest")
+TEX_NAMES = frozenset(_TEX) | {name + size for name in _ALL for size in _SIZES}
+"""The names of TeX's fonts that are not in the Adobe Glyph List."""
 
 
 def meaning(name: str) -> str | None:
@@ -71,5 +75,5 @@ def meaning(name: str) -> str | None:
 
 
 def is_tex_name(name: str) -> bool:
-    """Whether it is a name that only TeX's fonts use, so that readers of PDFs may not know it."""
-    return name in _TEX or (_SIZED.fullmatch(name) is not None and meaning(name) is not None)
+    """Whether it is a name of TeX's fonts that is not in the Adobe Glyph List, which readers know."""
+    return name in TEX_NAMES

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
 import pikepdf
 
-from fonds.extract.pdf.fonts import fonts_of_pages
 from fonds.extract.pdf.glyphs.maps import map_of, write_map
 
 _SIZE_MAX_BYTES = 64 * 2**20
-_PAGES_MAX, _FONTS_MAX = 300, 1_000
 _TAIL_BYTES = 2_048
 _STARTXREF = re.compile(rb"startxref\s{1,9}(\d{1,12})\s")
 _HEADER_WITHIN = 1_024
@@ -37,31 +35,32 @@ class _Trailer:
     offset: int  # of the header, from which all others count
 
 
-def with_font_maps(pdf: pikepdf.Pdf, data: bytes) -> bytes | None:
-    """`data`, which `pdf` was opened from, with the maps its fonts lack; None when they need none.
+def with_font_maps(pdf: pikepdf.Pdf, fonts: Iterable[Any], data: bytes) -> bytes | None:
+    """`data`, which `pdf` was opened from, with the maps `fonts` of it lack; None when they need none.
 
     What is encrypted is written anew without its encryption. `pdf` is changed.
     """
     if len(data) > _SIZE_MAX_BYTES:
         return None
-    wanted = list(_wanted(pdf))
+    wanted = list(_wanted(fonts))
     if not wanted:
         return None
     if pdf.is_encrypted:
         return _rewritten(pdf, wanted)
-    trailer = _trailer(pdf, data)
+    trailer = _trailer(pdf, wanted, data)
     return None if trailer is None else data + _update(wanted, trailer, len(data))
 
 
-def _wanted(pdf: pikepdf.Pdf) -> Iterator[tuple[Any, Mapping[int, str]]]:
-    for font in fonts_of_pages(pdf, _PAGES_MAX, _FONTS_MAX):
-        if font.is_indirect and (signs := map_of(font)):
+def _wanted(fonts: Iterable[Any]) -> Iterator[tuple[Any, Mapping[int, str]]]:
+    read: dict[tuple[int, int], dict[int, str]] = {}
+    for font in fonts:
+        if font.is_indirect and (signs := map_of(font, read)):
             yield font, signs
 
 
 def _rewritten(pdf: pikepdf.Pdf, wanted: _Wanted) -> bytes:
     for font, signs in wanted:
-        font.ToUnicode = pdf.make_stream(write_map(signs))
+        font.ToUnicode = pdf.make_stream(write_map(tuple(sorted(signs.items()))))
     out = BytesIO()
     pdf.save(
         out,
@@ -74,14 +73,16 @@ def _rewritten(pdf: pikepdf.Pdf, wanted: _Wanted) -> bytes:
     return out.getvalue()
 
 
-def _trailer(pdf: pikepdf.Pdf, data: bytes) -> _Trailer | None:
+def _trailer(pdf: pikepdf.Pdf, wanted: _Wanted, data: bytes) -> _Trailer | None:
     found = list(_STARTXREF.finditer(data, max(0, len(data) - _TAIL_BYTES)))
     root = pdf.trailer.get("/Root")
     if not found or root is None or not root.is_indirect:
         return None
     header = max(0, data.find(b"%PDF-", 0, _HEADER_WITHIN))
     previous = int(found[-1][1])
-    size = max(int(pdf.trailer.get("/Size", 0)), len(pdf.objects) + 1)
+    size = int(pdf.trailer.get("/Size", 0))
+    if size <= max(font.objgen[0] for font, _ in wanted):
+        size = len(pdf.objects) + 1
     is_table = data[header + previous :][:20].lstrip().startswith(b"xref")
     return _Trailer(size, b"%d %d R" % root.objgen, previous, is_table, header)
 
@@ -97,7 +98,7 @@ def _update(wanted: _Wanted, trailer: _Trailer, size_bytes: int) -> bytes:
 
     streams: dict[bytes, int] = {}
     for font, signs in wanted:
-        said = write_map(signs)
+        said = write_map(tuple(sorted(signs.items())))
         number = streams.setdefault(said, trailer.size + len(streams))
         if number not in places:
             put(number, 0, b"<</Length %d>>\nstream\n%s\nendstream" % (len(said), said))

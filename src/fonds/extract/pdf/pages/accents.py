@@ -45,6 +45,8 @@ def compose_accents(page: Characters) -> list[str] | None:
 
     None when there is nothing to compose, as on nearly every page. An accent over no letter stays.
     """
+    if page.text.isascii() and "`" not in page.text:
+        return None
     units: list[str] | None = None
     for count, found in enumerate(_ACCENT.finditer(page.text)):
         if count >= _ACCENTS_MAX:

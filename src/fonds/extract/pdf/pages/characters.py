@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -12,6 +12,7 @@ LINE_END_HYPHEN = "\ufffe"
 """What pdfium puts in its text where a hyphen ended a line; it joins the next line to it."""
 _HYPHEN_CODE = 0x2  # the same, asked for by its place
 _CODES_END = 0x110000
+_OBJECTS_MAX = 100_000
 
 
 class Box(NamedTuple):
@@ -35,9 +36,9 @@ class Characters:
     pdfium made up are among them.
     """
 
-    def __init__(self, text_page: pypdfium2.PdfTextPage) -> None:
-        self._owner = text_page  # closed with it
-        self._page = text_page.raw
+    def __init__(self, text_page: Any, page: pypdfium2.PdfPage) -> None:
+        """`text_page` is pdfium's own, of `page`; whoever loaded it closes it."""
+        self._page, self._drawn = text_page, page
         self.text = _text(self._page)
         self._edges = [ctypes.c_double() for _ in range(4)]
         self._edges_by = [ctypes.byref(edge) for edge in self._edges]
@@ -60,6 +61,37 @@ class Characters:
         """Whether it stands in no content stream: pdfium made up a blank or a line end."""
         return bool(pdfium.FPDFText_IsGenerated(self._page, number) == 1)
 
+    def left_of(self, number: int) -> float:
+        """Where the character begins; of a line end, where the next would have begun."""
+        pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
+        return float(self._rectangle.left)
+
+    def is_beside(self, number: int, box: Box, margin: float) -> bool:
+        """Whether all of its cell is outside the box, by more than `margin` points."""
+        pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
+        cell = self._rectangle
+        return bool(
+            cell.right < box.left - margin
+            or cell.left > box.right + margin
+            or cell.top < box.bottom - margin
+            or cell.bottom > box.top + margin
+        )
+
+    def object_of(self, number: int) -> int:
+        """Which object of the page draws it; 0 for none."""
+        return _address(pdfium.FPDFText_GetTextObject(self._page, number))
+
+    def placed_objects(self) -> frozenset[int]:
+        """The objects on the page and in forms on it; within forms of forms pdfium is wrong about places."""
+        page = self._drawn
+        count = min(_OBJECTS_MAX, pdfium.FPDFPage_CountObjects(page))
+        found = [pdfium.FPDFPage_GetObject(page, number) for number in range(count)]
+        for one in tuple(found):
+            if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_FORM:
+                within = min(_OBJECTS_MAX - len(found), pdfium.FPDFFormObj_CountObjects(one))
+                found += (pdfium.FPDFFormObj_GetObject(one, number) for number in range(within))
+        return frozenset(map(_address, found))
+
     def is_invisible(self, number: int) -> bool:
         """Whether it is drawn in the mode that shows nothing."""
         drawn = pdfium.FPDFText_GetTextObject(self._page, number)
@@ -70,6 +102,10 @@ class Characters:
         """The first character whose glyph covers a point."""
         number = int(pdfium.FPDFText_GetCharIndexAtPos(self._page, x, y, 0.0, 0.0))
         return number if number >= 0 else None
+
+
+def _address(found: Any) -> int:
+    return ctypes.cast(found, ctypes.c_void_p).value or 0 if found else 0
 
 
 def _text(page: object) -> str:

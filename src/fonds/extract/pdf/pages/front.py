@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fonds.extract.pdf.pages.characters import Box, Characters
 
 TITLE_MAX_CHARS = 300
-_LINES_MAX, _TITLE_LINES_MAX, _AUTHOR_LINES_MAX, _AUTHORS_MAX = 150, 8, 30, 100
+_LINES_MAX, _TITLE_LINES_MAX, _AUTHOR_LINES_MAX, _AUTHORS_MAX = 60, 8, 25, 100
+_BEGIN = re.compile(r"[^\W_]")
 _WORDS_MEASURED = 3
 _CAPITAL_MIN, _CAPITAL = 0.45, 0.7  # of a font's height
 _SAME_SIZE = 0.07
@@ -18,6 +19,7 @@ _LINE_MAX_CHARS, _PROSE_MIN_CHARS = 400, 60
 _LARGER_MIN = 1.08
 _APART_MAX = 2.2
 _NAME_GAP = 0.9
+_WORDS = re.compile(r"\w+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _NO_TITLE = re.compile(
     "|".join(
@@ -49,15 +51,31 @@ _END = re.compile(
     r"|contents|(?:\d+|i)?\.? ?introduction)\s*(?:[:.\u2013\u2014-]|$))",
     re.IGNORECASE,
 )
-_PLACE = re.compile(
-    r"universi|institu|depart|school|college|facult|laborator|\blab\b|\blabs\b|research|cent(?:re|er)|hospital"
-    r"|academ|\binc\b|\bltd\b|\bgmbh\b|corporation|company|division|google|microsoft|\bibm\b|\bcnrs\b|\binria\b|école"
-    r"|e-?mail|avenue|street|\broad\b|box|\busa\b|\buk\b|germany|france|china|japan|italy|spain|canada|india"
-    r"|switzerland|netherlands|australia|brazil|\bmember\b|fellow|editor|review|group|team|science|engineering"
-    r"|technology|statistics|mathematics|proceedings|conference|society|association|press|journal"
-    r"|systems"
-    r"|creative commons|licen[cs]e|attribution|\btech\b|\beth\b|\but\b|consulting|abstract",
-    re.IGNORECASE,
+_PLACES = """
+universi institu depart school college facult laborator research center centre hospital academ corporation
+company division google microsoft inria cnrs école e-mail email avenue street germany france china japan
+italy spain canada india switzerland netherlands australia brazil fellow editor review science engineering
+technology statistics mathematics proceedings conference society association press journal systems creative
+license licence attribution consulting abstract
+"""
+_PLACE_STEMS = tuple(_PLACES.split())  # found in any word; the next are words of their own
+_PLACE_WORDS = frozenset(
+    {
+        "lab",
+        "labs",
+        "inc",
+        "ltd",
+        "gmbh",
+        "ibm",
+        "road",
+        "box",
+        "usa",
+        "uk",
+        "member",
+        "group",
+        "team",
+    }
+    | {"tech", "eth", "ut", "ag"}
 )
 _PARTICLES = frozenset(
     {
@@ -99,13 +117,27 @@ class Front:
 NOTHING_SHOWN = Front()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Line:
+    """A line by its place in the page's characters; its text and exact size are had when asked for."""
+
     begin: int
     end: int
-    text: str
+    first: int
     box: Box
     size: float
+    said: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    page: Characters
+    plain: Callable[[int, int], str]
+
+    def text(self, line: _Line) -> str:
+        if line.said is None:
+            line.said = " ".join(self.plain(line.begin, line.end).split())
+        return line.said
 
 
 def read_front(page: Characters, units: Sequence[str], plain: Callable[[int, int], str]) -> Front:
@@ -113,14 +145,15 @@ def read_front(page: Characters, units: Sequence[str], plain: Callable[[int, int
 
     `plain` gives the text from one index to another, made plain.
     """
-    lines = list(_lines(page, units, plain))
-    at = _title_at(lines)
+    sheet = _Sheet(page, plain)
+    lines = _lines(page, units)
+    at = _title_at(sheet, lines)
     if at is None:
         return NOTHING_SHOWN
     begin, end = at
     title = " ".join(plain(lines[begin].begin, lines[end - 1].end).split())
     title = title.rstrip(_FOOTNOTE_MARKS)[:TITLE_MAX_CHARS]
-    return Front(title, _authors(page, lines[end : end + _AUTHOR_LINES_MAX], plain))
+    return Front(title, _authors(sheet, lines[end : end + _AUTHOR_LINES_MAX]))
 
 
 def is_title(text: str) -> bool:
@@ -139,17 +172,17 @@ def is_title(text: str) -> bool:
     )
 
 
-def _lines(
-    page: Characters, units: Sequence[str], plain: Callable[[int, int], str]
-) -> Iterator[_Line]:
+def _lines(page: Characters, units: Sequence[str]) -> list[_Line]:
+    lines = []
     begin = 0
     ends = [n.start() for n in re.finditer("\r\n", page.text) if units[n.start()] == "\r"]
     for end in [*ends[: _LINES_MAX - 1], len(page.text)]:
-        first = next((n for n in range(begin, end) if page.text[n].isalnum()), None)
-        if first is not None:
-            text = " ".join(plain(begin, end).split())
-            yield _Line(begin, end, text, page.cell(first), _size(page, first, end))
+        found = _BEGIN.search(page.text, begin, end)
+        if found is not None:
+            box = page.cell(found.start())
+            lines.append(_Line(begin, end, found.start(), box, box.top - box.bottom))
         begin = end + 2
+    return lines
 
 
 def _size(page: Characters, first: int, end: int) -> float:
@@ -175,49 +208,54 @@ def _height(page: Characters, place: int) -> float:
     return height
 
 
-def _title_at(lines: Sequence[_Line]) -> tuple[int, int] | None:
+def _title_at(sheet: _Sheet, lines: Sequence[_Line]) -> tuple[int, int] | None:
     """The lines of the largest type that make a title; of a page in one size, its first that may be one."""
-    sizes = sorted((line.size for line in lines if line.size > 0), reverse=True)
-    if not sizes:
+    heights = sorted(line.size for line in lines if line.size > 0)
+    if not heights:
         return None
-    usual = sizes[len(sizes) // 2]
+    least = _LARGER_MIN * heights[len(heights) // 2]
+    for line in lines:
+        if line.size >= least:
+            line.size = _size(sheet.page, line.first, line.end)
     tried: list[float] = []
-    for size in sizes:
+    for size in sorted({line.size for line in lines if line.size >= least}, reverse=True):
         if any(abs(size - other) <= _SAME_SIZE * other for other in tried):
             continue
-        if size < _LARGER_MIN * usual or len(tried) >= _SIZES_TRIED:
+        if len(tried) >= _SIZES_TRIED:
             break
         tried.append(size)
-        found = _of_size(lines, size)
+        found = _of_size(sheet, lines, size)
         if found is not None:
             return found
-    first = (number for number, line in enumerate(lines[:_FIRST_LINES]) if is_title(line.text))
-    return next(((number, number + 1) for number in first), None)
+    for number, line in enumerate(lines[:_FIRST_LINES]):
+        if is_title(sheet.text(line)) and not _names(sheet.text(line)):
+            return number, number + 1
+    return None
 
 
-def _of_size(lines: Sequence[_Line], size: float) -> tuple[int, int] | None:
+def _of_size(sheet: _Sheet, lines: Sequence[_Line], size: float) -> tuple[int, int] | None:
     begin = 0
     while begin < len(lines):
         end = begin
         while (
             end < len(lines)
             and end - begin < _TITLE_LINES_MAX
-            and _goes_on(lines, begin, end, size)
+            and _goes_on(sheet, lines, begin, end, size)
         ):
             end += 1
         if end > begin:
-            while begin < end and _NO_TITLE.match(lines[begin].text):
+            while begin < end and _NO_TITLE.match(sheet.text(lines[begin])):
                 begin += 1
-            text = " ".join(line.text for line in lines[begin:end])
+            text = " ".join(sheet.text(line) for line in lines[begin:end])
             if is_title(text) and (len(_WORD.findall(text)) > 1 or len(lines) < 8):
                 return begin, end
         begin = max(end, begin + 1)
     return None
 
 
-def _goes_on(lines: Sequence[_Line], begin: int, end: int, size: float) -> bool:
+def _goes_on(sheet: _Sheet, lines: Sequence[_Line], begin: int, end: int, size: float) -> bool:
     line = lines[end]
-    if abs(line.size - size) > _SAME_SIZE * size or _END.match(line.text):
+    if abs(line.size - size) > _SAME_SIZE * size or _END.match(sheet.text(line)):
         return False
     if end == begin:
         return True
@@ -225,26 +263,26 @@ def _goes_on(lines: Sequence[_Line], begin: int, end: int, size: float) -> bool:
     return 0 <= apart <= _APART_MAX * size
 
 
-def _authors(
-    page: Characters, lines: Sequence[_Line], plain: Callable[[int, int], str]
-) -> tuple[str, ...]:
+def _authors(sheet: _Sheet, lines: Sequence[_Line]) -> tuple[str, ...]:
     """The names in the lines below the title, up to the abstract."""
     names: list[str] = []
     number = 0
     while number < len(lines):
-        line = lines[number]
+        line, text = lines[number], sheet.text(lines[number])
         number += 1
-        if _END.match(line.text) or len(line.text) > _LINE_MAX_CHARS:
+        if _END.match(text) or len(text) > _LINE_MAX_CHARS:
             break
-        if _PLACE.search(line.text):
+        if names_place(text):
             continue
-        is_list = line.text.count(",") > 1
-        pieces = [line.text] if is_list else list(_pieces(page, line, plain))
-        while len(pieces) == 1 and number < len(lines) and _wraps(pieces[0], lines[number].text):
-            pieces = [f"{pieces[0]} {lines[number].text}"]
+        pieces = [text] if text.count(",") > 1 else list(_pieces(sheet, line))
+        while len(pieces) == 1 and number < len(lines):
+            following = sheet.text(lines[number])
+            if not _wraps(pieces[0], following):
+                break
+            pieces = [f"{pieces[0]} {following}"]
             number += 1
         found = [name for piece in pieces for name in _names(piece)]
-        if not found and names and len(line.text) > _PROSE_MIN_CHARS and "@" not in line.text:
+        if not found and names and len(text) > _PROSE_MIN_CHARS and "@" not in text:
             break
         names += found
     return tuple(dict.fromkeys(names))[:_AUTHORS_MAX]
@@ -252,7 +290,7 @@ def _authors(
 
 def _wraps(text: str, following: str) -> bool:
     """Whether a list of names goes on in the next line."""
-    if _PLACE.search(following) or _END.match(following) or len(text) > _LINE_MAX_CHARS:
+    if names_place(following) or _END.match(following) or len(text) > _LINE_MAX_CHARS:
         return False
     if text.rstrip().endswith((",", "&", " and")):
         return True
@@ -261,17 +299,17 @@ def _wraps(text: str, following: str) -> bool:
     return len(text) > _PROSE_MIN_CHARS and text.count(",") > 1 and "," in following
 
 
-def _pieces(page: Characters, line: _Line, plain: Callable[[int, int], str]) -> Iterator[str]:
+def _pieces(sheet: _Sheet, line: _Line) -> Iterator[str]:
     """The line's text where it is set in columns: parts with wide gaps between them."""
-    begin = line.begin
+    page, begin = sheet.page, line.begin
     for found in re.finditer(" +", page.text[line.begin : line.end]):
         place, after = line.begin + found.start(), line.begin + found.end()
         if begin < place and after < line.end:
             left, right = page.cell(place - 1), page.cell(after)
             if right.left - left.right > _NAME_GAP * line.size:
-                yield plain(begin, place)
+                yield sheet.plain(begin, place)
                 begin = after
-    yield plain(begin, line.end)
+    yield sheet.plain(begin, line.end)
 
 
 def _names(text: str) -> list[str]:
@@ -281,6 +319,14 @@ def _names(text: str) -> list[str]:
     parts = [part for part in parts if part and not _DEGREE.fullmatch(part)]
     names = [part for part in parts if is_name(part)]
     return names if len(names) == len(parts) or len(names) > _NAMES_MIN * len(parts) else []
+
+
+def names_place(text: str) -> bool:
+    """Whether it has a word of those that stand in addresses, headings and lists of editors."""
+    lower = text.lower()
+    if any(stem in lower for stem in _PLACE_STEMS):
+        return True
+    return not _PLACE_WORDS.isdisjoint(_WORDS.findall(lower))
 
 
 def is_name(text: str) -> bool:
@@ -297,5 +343,5 @@ def is_name(text: str) -> bool:
         )
         and any(len(part.rstrip(".")) > 1 for part in weighty)
         and not (len(weighty[-1]) == 2 and weighty[-1].isupper())
-        and _PLACE.search(text) is None
+        and not names_place(text)
     )

@@ -4,16 +4,17 @@ as superscripts, subscripts and the comma behind them do.
 
 from __future__ import annotations
 
-import re
+from itertools import pairwise
 
 from fonds.extract.pdf.pages.characters import Characters
 
-_BREAK = re.compile(r"\r\n")
-_SHORT_MAX_CHARS = 12
-_TOKEN_MAX_CHARS = 1
+_SHORT_MAX_CHARS = 6
+_ENDS = frozenset(".,-;:)?!\u201d\u2019\u2013\u2014")
 _BREAKS_MAX = 5_000
-_BACK_MAX, _GAP_MAX, _OVERLAP_MIN = 0.35, 1.0, 0.35
+_BACK_MAX, _GAP_MAX, _OVERLAP_MIN = 0.35, 1.0, 0.35  # of the smaller type's height
+_BACK_MAX_POINTS, _GAP_MAX_POINTS = -50.0, 150.0  # no type on a page is larger
 _BLANK_MIN = 0.05
+_SAME_PLACE, _NOWHERE = 1.0, (-1, 0.0)
 
 
 def join_lines(page: Characters, units: list[str] | None) -> list[str] | None:
@@ -22,15 +23,19 @@ def join_lines(page: Characters, units: list[str] | None) -> list[str] | None:
     `units` when there is no such line end.
     """
     text = page.text
-    for place in _suspects(text):
-        # Where the line end stands is where the next character would have begun.
-        right = page.cell(place + 2)
-        size = right.top - right.bottom
-        gap = right.left - page.cell(place).left
-        if not -_BACK_MAX * size <= gap <= _GAP_MAX * size:
+    begins = _NOWHERE
+    for line, place in _suspects(text):
+        following = page.left_of(place + 2)
+        known = begins[1] if begins[0] == line else None
+        begins = place + 2, following
+        # A line that begins where the one before began is a line.
+        if known is not None and abs(following - known) < _SAME_PLACE:
             continue
-        left = page.cell(place - 1)
-        size = min(left.top - left.bottom, size)
+        gap = following - page.left_of(place)
+        if not _BACK_MAX_POINTS <= gap <= _GAP_MAX_POINTS:
+            continue
+        left, right = page.cell(place - 1), page.cell(place + 2)
+        size = min(left.top - left.bottom, right.top - right.bottom)
         if size <= 0 or not -_BACK_MAX * size <= gap <= _GAP_MAX * size:
             continue
         if min(left.top, right.top) - max(left.bottom, right.bottom) < _OVERLAP_MIN * size:
@@ -41,29 +46,27 @@ def join_lines(page: Characters, units: list[str] | None) -> list[str] | None:
     return units
 
 
-def _suspects(text: str) -> list[int]:
-    """Where lines end that are short, or whose end or following begin is a single sign.
+def _suspects(text: str) -> list[tuple[int, int]]:
+    """Where lines begin and end that are short, or whose end or following begin is a single sign.
 
     A line of prose is not looked at: that would cost more than to read the page.
     """
-    found = [match.start() for match in _BREAK.finditer(text)]
-    if len(found) > _BREAKS_MAX:
+    lines = text.split("\r\n")
+    if len(lines) > _BREAKS_MAX:
         return []
-    suspects = []
-    before = -2
-    for number, place in enumerate(found):
-        after = found[number + 1] if number + 1 < len(found) else len(text)
-        begin, end = before + 2, place
-        before = place
-        if begin == end or place + 2 >= after:
+    suspects: list[tuple[int, int]] = []
+    place = -2
+    for line, following in pairwise(lines):
+        place += len(line) + 2
+        if len(line) > _SHORT_MAX_CHARS and len(following) > _SHORT_MAX_CHARS:
+            # What begins or ends with a word goes on with a word.
+            last, before = line[-1], line[-2]
+            if last == " ":
+                last, before = before, line[-3]
+            ends = before != " " and (last.isalnum() or last in _ENDS)
+            if ends and following[1] != " " and following[0].isalnum():
+                continue
+        elif not line or not following:
             continue
-        if (
-            end - begin <= _SHORT_MAX_CHARS
-            or after - place - 2 <= _SHORT_MAX_CHARS
-            or end - 1 - text.rfind(" ", begin, end) <= _TOKEN_MAX_CHARS
-            or text.find(" ", place + 2, place + 3 + _TOKEN_MAX_CHARS) >= 0
-            or not (text[end - 1].isalnum() or text[end - 1] in ".,-;:")
-            or not text[place + 2].isalnum()
-        ):
-            suspects.append(place)
+        suspects.append((place - len(line), place))
     return suspects

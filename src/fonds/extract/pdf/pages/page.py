@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from fonds.extract.pdf.glyphs.garbled import is_garbled
 from fonds.extract.pdf.pages.accents import compose_accents
 from fonds.extract.pdf.pages.annotations import NO_ANNOTATIONS, Annotations, read_annotations
 from fonds.extract.pdf.pages.characters import Box, Characters
@@ -25,41 +26,58 @@ class Page:
     """`text` ends with the marked lines of what was filled in or set on the page.
 
     `is_picture` is told of the first pages, `front` and links of the first. `is_blank` says that the
-    page has no objects at all.
+    page has no objects at all, `is_garbled` that what it holds is text in no language.
     """
 
     text: str
     is_picture: bool
     is_blank: bool = False
+    is_garbled: bool = False
     front: Front = NOTHING_SHOWN
     annotations: Annotations = NO_ANNOTATIONS
     unseen: tuple[Unseen, ...] = ()
 
 
-def read_page(page: pypdfium2.PdfPage, number: int) -> Page | None:
-    """An opened page; None when its text cannot be read."""
+def read_page(
+    page: pypdfium2.PdfPage, number: int, *, with_front: bool = False, has_writing: bool = True
+) -> Page | None:
+    """An opened page; None when its text cannot be read. `with_front` looks for title and authors.
+
+    Without `has_writing` nobody wrote on the page.
+    """
     is_scan = number < PAGES_JUDGED_MAX and is_picture(page)
+    # Without the wrapper's object, which costs more than the call.
+    text_page = pdfium.FPDFText_LoadPage(page)
+    if not text_page:
+        return None
     try:
-        text_page = page.get_textpage()
-        try:
-            characters = Characters(text_page)
-            text, front, unseen = _shown(page, characters, number, is_scan=is_scan)
-        finally:
-            text_page.close()
+        characters = Characters(text_page, page)
+        text, front, unseen = _shown(page, characters, number, with_front=with_front)
     except pypdfium2.PdfiumError:
         return None
-    annotations = read_annotations(page, with_links=number == 0)
+    finally:
+        pdfium.FPDFText_ClosePage(text_page)
+    garbled = is_garbled(text)
+    annotations = NO_ANNOTATIONS
+    with_links = number == 0 and not _tells_id(text.lower())
+    if has_writing or with_links:
+        annotations = read_annotations(page, with_links=with_links)
     if annotations.lines:
         text = "\n".join(filter(None, (text, *annotations.lines)))
     is_blank = not text and pdfium.FPDFPage_CountObjects(page) <= 0
-    return Page(text, is_scan, is_blank, front, annotations, unseen)
+    return Page(text, is_scan, is_blank, garbled, front, annotations, unseen)
+
+
+def _tells_id(text: str) -> bool:
+    """Whether links need not be asked for what the document is called."""
+    return "doi" in text or "arxiv" in text
 
 
 def _shown(
-    page: pypdfium2.PdfPage, characters: Characters, number: int, *, is_scan: bool
+    page: pypdfium2.PdfPage, characters: Characters, number: int, *, with_front: bool
 ) -> tuple[str, Front, tuple[Unseen, ...]]:
     left, bottom, right, top = page.get_bbox()
-    places = unseen_places(characters, Box(left, bottom, right, top), is_scan=is_scan)
+    places = unseen_places(characters, Box(left, bottom, right, top), lambda: is_picture(page))
     units = join_lines(characters, compose_accents(characters))
     unseen: tuple[Unseen, ...] = ()
     if places:
@@ -72,6 +90,6 @@ def _shown(
     if places:
         text = _EMPTY_LINES.sub("\n", text)
     front = NOTHING_SHOWN
-    if number == 0 and text:
+    if with_front and text:
         front = read_front(characters, shown, lambda begin, end: plain(shown[begin:end]))
     return text, front, unseen

@@ -11,29 +11,73 @@ from fonds.extract.pdf.pages.characters import LINE_END_HYPHEN
 from fonds.extract.pdf.strings import clean_text
 
 _WORD_MAX_CHARS = 80
-_HYPHEN_AT_END = re.compile("(?<=\\w)([-\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806]) ?\r?\n(?=\\w)")
+_HYPHEN_AT_END = re.compile("([-\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806]) ?\r?\n(?=\\w)")
+_HYPHEN_ENDS, _OTHER_HYPHENS = (
+    ("-\r", "-\n", "- \r", "- \n"),
+    "\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806",
+)
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_BRACKET = re.compile(r"[()\[\]{}]")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_TURNED = str.maketrans("()[]{}", ")(][}{")
 _NEGATED = re.compile("\u0338 ?([=\u2190-\u22ff])")
 
 
 def plain(units: Sequence[str]) -> str:
     """The text of a page's characters, or of some of them, with surrogates that stand apart as one."""
-    whole = "".join(units).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-    return normalise_page(whole)
+    text = "".join(units)
+    if text.isascii() and text.isprintable():
+        return text.strip()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+    return normalise_page(text)
 
 
 def normalise_page(raw: str) -> str:
     """One page as pdfium gives it, made plain: words cut at a line's end whole again, blanks trimmed."""
-    marked = _HYPHEN_AT_END.sub(_hyphen, raw)
-    return _with_signs_whole(clean_text(_rejoin(marked))).strip()
+    marked = raw
+    if any(end in raw for end in _HYPHEN_ENDS) or any(sign in raw for sign in _OTHER_HYPHENS):
+        marked = _HYPHEN_AT_END.sub(_hyphen, raw)
+    text = _with_signs_whole(clean_text(_rejoin(marked))).strip()
+    if text.isascii() or not _RIGHT_TO_LEFT.search(text):
+        return text
+    return _with_brackets_right(text)
+
+
+def _with_brackets_right(text: str) -> str:
+    """Brackets of lines written from right to left: pdfium gives some as they look, the wrong way round.
+
+    Turned are those of a line in which they close before they open, and would not if turned.
+    """
+    return "\n".join(map(_line_with_brackets_right, text.split("\n")))
+
+
+def _line_with_brackets_right(line: str) -> str:
+    if _pairs_up(line) or not _RIGHT_TO_LEFT.search(line):
+        return line
+    turned = line.translate(_TURNED)
+    return turned if _pairs_up(turned) else line
+
+
+def _pairs_up(line: str) -> bool:
+    waiting: list[str] = []
+    for bracket in _BRACKET.findall(line):
+        if bracket in _CLOSING:
+            waiting.append(_CLOSING[bracket])
+        elif not waiting or waiting.pop() != bracket:
+            return False
+    return not waiting
 
 
 def _hyphen(found: re.Match[str]) -> str:
     """The mark pdfium puts for the hyphens it knows, where this is one."""
+    before = found.string[max(0, found.start() - 1) : found.start()]
     if found[1] != "-":
-        return LINE_END_HYPHEN
+        return LINE_END_HYPHEN if before.isalnum() else found[0]
     # That pdfium left it means that it saw another line begin; only a word cut in two goes on small.
     follows = found.string[found.end() : found.end() + 1]
-    before = found.string[found.start() - 1]
     return LINE_END_HYPHEN if follows.islower() and before.isalpha() else found[0]
 
 

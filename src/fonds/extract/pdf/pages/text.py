@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pypdfium2
 
@@ -23,8 +24,8 @@ class PagesText:
     `unreadable` lists pages (from 0) that could not be read, `cut` says in words which limit ended
     the text early, None when it is whole. `origin` judges by the first pages how they came to be;
     `front` is what the first shows of itself, `links` where it leads. `written_on` counts fields and
-    notes in the text, `blank` are pages without any object, `unseen` is what is not in the text
-    because the pages do not show it, 20,000 characters of it at most.
+    notes in the text, `blank` are pages without any object, `garbled` those in no language. `unseen`
+    is what is not in the text because the pages do not show it, 20,000 characters of it at most.
     """
 
     text: str | None
@@ -35,6 +36,7 @@ class PagesText:
     links: tuple[str, ...] = ()
     written_on: int = 0
     blank: tuple[int, ...] = ()
+    garbled: tuple[int, ...] = ()
     unseen: tuple[Unseen, ...] = ()
 
 
@@ -48,24 +50,28 @@ def read_pages(
     pages_max: int,
     chars_max: int,
     time_max_s: float,
+    with_front: bool = True,
+    has_writing: bool = True,
 ) -> PagesText:
     """The text of at most `pages_max` pages and `chars_max` characters.
 
     `page0` is the first page, which stays open, None when it cannot be opened. No page is begun later
-    than `time_max_s` seconds after the first. A page that cannot be read costs itself only. Raises
+    than `time_max_s` seconds after the first. A page that cannot be read costs itself only.
+    `with_front` looks for title and authors, without `has_writing` nobody wrote on the pages. Raises
     MemoryError when a page takes more memory than there is.
     """
     page_count = len(document)
     ends_at = time.monotonic() + time_max_s
     pages: list[str] = []
     gathered = _Gathered()
+    read_other = partial(_read_page, document, has_writing)
     room = chars_max + 1
     cut = None if page_count <= pages_max else f"{pages_max} of {page_count} pages were read"
     for number in range(min(page_count, pages_max)):
         if time.monotonic() > ends_at:
             cut = f"{number} of {page_count} pages were read in {time_max_s:g} s"
             break
-        page = _read_first(page0) if number == 0 else _read_page(document, number)
+        page = _read_first(page0, with_front) if number == 0 else read_other(number)
         gathered.take(number, page)
         pages.append(page.text if page else "")
         room -= len(pages[-1]) + 1
@@ -82,6 +88,7 @@ class _Gathered:
 
     unreadable: list[int] = field(default_factory=list)
     blank: list[int] = field(default_factory=list)
+    garbled: list[int] = field(default_factory=list)
     looks: list[tuple[bool, int]] = field(default_factory=list)
     unseen: list[Unseen] = field(default_factory=list)
     first: Page | None = None
@@ -98,6 +105,8 @@ class _Gathered:
             self.looks.append((page.is_picture, len(page.text)))
         if page.is_blank:
             self.blank.append(number)
+        if page.is_garbled:
+            self.garbled.append(number)
         self.written_on += len(page.annotations.lines)
         for one in page.unseen:
             if self.unseen_room > 0:
@@ -114,20 +123,21 @@ class _Gathered:
             links=self.first.annotations.links if self.first else (),
             written_on=self.written_on,
             blank=tuple(self.blank),
+            garbled=tuple(self.garbled),
             unseen=tuple(self.unseen),
         )
 
 
-def _read_page(document: pypdfium2.PdfDocument, number: int) -> Page | None:
+def _read_page(document: pypdfium2.PdfDocument, has_writing: bool, number: int) -> Page | None:
     try:
         page = document[number]
     except pypdfium2.PdfiumError:
         return None
     try:
-        return read_page(page, number)
+        return read_page(page, number, has_writing=has_writing)
     finally:
         page.close()
 
 
-def _read_first(page: pypdfium2.PdfPage | None) -> Page | None:
-    return None if page is None else read_page(page, 0)
+def _read_first(page: pypdfium2.PdfPage | None, with_front: bool) -> Page | None:
+    return None if page is None else read_page(page, 0, with_front=with_front)

@@ -14,6 +14,7 @@ _UNSPACED = re.compile(
 # Thai, Lao, Burmese and Khmer: whole words without blanks, of about five characters with their marks.
 _RUN_TOGETHER = re.compile("[\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3]+")
 _RUN_TOGETHER_WORD_CHARS = 5
+_WITHOUT_BLANKS = re.compile(f"[{_UNSPACED.pattern[1:-1]}{_RUN_TOGETHER.pattern[1:-2]}]")
 _WIDE_PUNCTUATION = re.compile(
     "[\u3000-\u3004\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff61-\uff65]"
 )
@@ -34,6 +35,8 @@ def count_words(text: str) -> WordCount:
     """How many words there are, for people who put blanks between them and for those who do not."""
     whitespace = len(text.split())
     if text.isascii():
+        return WordCount(whitespace, whitespace)
+    if not _WITHOUT_BLANKS.search(text):
         return WordCount(whitespace, whitespace)
     spaced, unspaced = _UNSPACED.subn(" ", text)
     for run in _RUN_TOGETHER.finditer(spaced):
