@@ -199,7 +199,7 @@ def _outcome(
         return "quarantined", []
     made = children(plan, pipeline, stage, content)
     sent = [(topic, one.content) for one in made for topic in stage.writes if topic.tag == one.tag]
-    if end == "done" and made and not sent:
+    if end == "done" and made and not sent and not stage.sink:
         return "dropped", []
     return end, sent
 

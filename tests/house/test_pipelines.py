@@ -11,13 +11,14 @@ from fonds.config import Settings
 from fonds.model.errors import ConfigurationError
 from fonds.model.step import Output, Pipeline, Stage
 from fonds.pipelines import PIPELINES as FLAVOURS
+from fonds.pipelines.drawing import as_text
 from fonds.ports import Stores
 from fonds.runtime.binding import bind
 from fonds.wiring.backends import pipeline_of
 from fonds.wiring.pipelines import pipeline_steps
 from fonds.wiring.readers import Readers
 from fonds.wiring.steps import build_step
-from house.tree import PACKAGE, modules
+from house.tree import PACKAGE, ROOT, modules
 
 USUAL = [make(()) for make in FLAVOURS.values()]
 PIPELINES = [*USUAL, *(make(("360px-jpg", "180px-webp")) for make in FLAVOURS.values())]
@@ -105,6 +106,11 @@ def test_names_of_stages_and_topics_are_unique(pipeline: Pipeline) -> None:
 def test_every_stage_has_a_step_in_a_file_of_its_name(pipeline: Pipeline) -> None:
     steps = {path.stem for path in (PACKAGE / "steps").rglob("*.py")}
     assert {stage.step for stage in pipeline.stages} - steps == set()
+
+
+def test_the_picture_in_the_architecture_is_the_programs_own() -> None:
+    drawn = as_text(FLAVOURS["library"](()))
+    assert drawn in (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 
 
 def test_a_public_topic_is_the_same_in_every_pipeline() -> None:

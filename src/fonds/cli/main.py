@@ -34,6 +34,7 @@ COMMANDS: dict[str, str] = {
     "serve": "fonds.cli.commands.serve",
     "export": "fonds.cli.commands.export",
     "reindex": "fonds.cli.commands.reindex",
+    "pipelines": "fonds.cli.commands.pipelines",
     "topics": "fonds.cli.commands.queue",
     "queue": "fonds.cli.commands.queue",
     "catchup": "fonds.cli.commands.catchup",

@@ -121,7 +121,8 @@ def pack(bound: Bound, delivery: Delivery, result: Result) -> Packed:
         outgoing.append((route, _message(bound, route, item, name, message)))
     about = next((item.about for item in result.items if item.about), message.about)
     ended = result.disposition
-    if result.items and not sent and ended.verdict is Verdict.DONE:
+    # A sink has kept something of it, whatever else is left out.
+    if result.items and not sent and not bound.stage.sink and ended.verdict is Verdict.DONE:
         ended = dropped(Reason.NOT_WANTED, f"{bound.pipeline} does without {_sorts(result.items)}")
     return Packed(delivery, ended, outgoing, about)
 

@@ -114,6 +114,8 @@ def test_of_which_nothing_is_wanted_ends_so_unless_it_ended_otherwise() -> None:
     failed = quarantined(Reason.TIMEOUT, "slow")
     assert pack(where, delivery(), Result(failed, (Note("a"),))).disposition == failed
     assert pack(where, delivery(), Result()).disposition is DONE
+    sink = replace(where, stage=replace(where.stage, sink=True))
+    assert pack(sink, delivery(), Result(items=(Note("a"),))).disposition is DONE
     assert pack(where, delivery(), Result(items=(Note("a"), Link("x")))).disposition is DONE
 
 

@@ -1,0 +1,47 @@
+"""Pictures of pipelines: every stage is in them, and they are well formed."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from fonds.model.step import Pipeline, Stage, Topic
+from fonds.pipelines import PIPELINES
+from fonds.pipelines.drawing import as_svg, as_text
+
+A, B, C = Topic("a", int), Topic("b<", str, public=True), Topic("c", bytes)
+SMALL = Pipeline(
+    "small",
+    A,
+    (
+        Stage("first", A, (B, C)),
+        Stage("second", B, (C,)),
+        Stage("third", C, tag="x"),
+        Stage("third", C, tag="y"),
+    ),
+    "a few & no more",
+)
+
+
+def test_a_tree_of_topics_and_the_stages_that_read_them() -> None:
+    assert as_text(SMALL).splitlines() == [
+        "small: a few & no more",
+        "a → first",
+        "├─ b<* → second",
+        "│  └─ c → as elsewhere",
+        "├─ c → third-x",
+        "└─ c → third-y",
+    ]
+
+
+@pytest.mark.parametrize("pipeline", [SMALL, *(make(()) for make in PIPELINES.values())])
+def test_every_stage_is_in_the_picture_once(pipeline: Pipeline) -> None:
+    drawn = ElementTree.fromstring(as_svg(pipeline))
+    texts = [one.text for one in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    for stage in pipeline.stages:
+        assert texts.count(stage.name) == 1
+        assert f"→ {stage.name}" in as_text(pipeline)
+    title = drawn.find("{http://www.w3.org/2000/svg}title")
+    assert title is not None
+    assert pipeline.name in (title.text or "")
