@@ -21,7 +21,9 @@ QUEUE_TURN = 8
 """Of so many receipts one looks at the queue first, so that what waits there gets its turn."""
 OVERDUE_ROWS = 10
 """Times `rows_max` endings are so many that everybody waits until they are written."""
-POLL_FIRST_S, POLL_LONGEST_S = 0.005, 0.1
+POLL_S, PAUSE_S = 0.1, 0.005
+"""How often one who waits looks whether endings are to be written, and what the queue has for a stage that
+others of this process feed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Root:
 class Handover:
     """Stands between the stages of one process and its queue; safe for several threads.
 
-    `local` are the addresses whose stages work in this process.
+    `local` are the addresses that stages of this process feed and read.
     """
 
     def __init__(
@@ -66,9 +68,10 @@ class Handover:
         self._queue = queue
         self._ledger = ledger
         self._bounds = bounds or Bounds()
-        self._changed = threading.Condition()
+        self._changed = threading.Lock()
         self._flushing = threading.Lock()
         self._waiting: dict[str, deque[Delivery]] = {address: deque() for address in local}
+        self._arrived = {address: threading.Condition(self._changed) for address in local}
         self._messages = 0
         self._bytes = 0
         self._taken: dict[int, Root] = {}
@@ -81,21 +84,28 @@ class Handover:
 
         Raises what the queue and the ledger raise; nothing is in hand then that was not before.
         """
-        ends_at_s, pause_s = time.monotonic() + wait_s, POLL_FIRST_S
+        ends_at_s = time.monotonic() + wait_s
         while True:
             self.flush(due_only=True)
             self._turns += 1
             queue_first = self._turns % QUEUE_TURN == 0
             found = [] if queue_first else self._take_local(address, count_max)
-            found = found or self._take_queued(address, count_max, force=queue_first)
+            left_s = min(POLL_S, ends_at_s - time.monotonic())
+            # Who is fed by nobody here need not look up while waiting for the queue.
+            patience_s = 0.0 if address in self._waiting else max(0.0, left_s)
+            found = found or self._take_queued(
+                address, count_max, patience_s, whatever_waits=queue_first
+            )
             found = found or self._take_local(address, count_max)
-            left_s = ends_at_s - time.monotonic()
             if found or left_s <= 0:
                 return found
-            with self._changed:
-                if not self._waiting.get(address):
-                    self._changed.wait(min(pause_s, left_s))
-            pause_s = min(2 * pause_s, POLL_LONGEST_S)
+            if address in self._waiting:
+                self._wait_for_local(address, left_s)
+
+    def _wait_for_local(self, address: str, wait_s: float) -> None:
+        with self._changed:
+            if not self._waiting[address]:
+                self._arrived[address].wait(wait_s)
 
     def is_local(self, address: str, size_bytes: int) -> bool:
         """Whether a message of this size may go to this address without touching the queue."""
@@ -125,7 +135,6 @@ class Handover:
                 if root.open == 0:
                     root.ended_at_s = time.monotonic()
                     self._ended.append(root)
-            self._changed.notify_all()
 
     def flush(self, *, due_only: bool = False) -> None:
         """Write what has ended to the ledger, then settle its messages; with `due_only` if it is time.
@@ -180,7 +189,8 @@ class Handover:
         """Take nothing more from the queue: what is here is worked off."""
         with self._changed:
             self._closing = True
-            self._changed.notify_all()
+            for arrived in self._arrived.values():
+                arrived.notify_all()
 
     @property
     def left(self) -> int:
@@ -208,11 +218,16 @@ class Handover:
                 taken.append(one)
             return taken
 
-    def _take_queued(self, address: str, count_max: int, *, force: bool) -> list[Delivery]:
+    def _take_queued(
+        self, address: str, count_max: int, wait_s: float, *, whatever_waits: bool
+    ) -> list[Delivery]:
         with self._changed:
-            if self._closing or (self._messages >= self._bounds.taken_max and not force):
-                return []
-        deliveries = self._queue.receive(address, count_max, 0.0)
+            closing, full = self._closing, self._messages >= self._bounds.taken_max
+        if closing or (full and not whatever_waits):
+            # What is here is worked off first.
+            time.sleep(min(wait_s, PAUSE_S))
+            return []
+        deliveries = self._queue.receive(address, count_max, wait_s)
         roots = [Root(one) for one in deliveries]
         with self._changed:
             self._taken.update((id(root), root) for root in roots)
@@ -221,6 +236,7 @@ class Handover:
     def _put_local(self, delivery: Delivery, *, first: bool = False) -> None:
         waiting = self._waiting[delivery.address]
         (waiting.appendleft if first else waiting.append)(delivery)
+        self._arrived[delivery.address].notify()
         self._messages += 1
         self._bytes += len(delivery.message.body)
 

@@ -53,8 +53,9 @@ def make_threads(
         )
     bound = bind(pipeline, pipeline_steps(stores, readers, settings), topic_prefix(settings))
     here = [one for one in bound if stages is None or one.stage.name in stages]
-    local = [one.subscription.incoming for one in here] if len(here) > 1 else []
-    handover = Handover(stores.queue, stores.ledger, local)
+    mine = {one.subscription.incoming for one in here}
+    fed = {reader.incoming for one in here for way in one.routes for reader in way.readers}
+    handover = Handover(stores.queue, stores.ledger, mine & fed)
 
     def make_loop(bound: Bound) -> Loop:
         hand = Hand(bound, stores.queue, stores.ledger, handover, now)
