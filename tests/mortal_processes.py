@@ -16,13 +16,12 @@ from fonds.model.message import Subscription
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
 from fonds.model.step import Pipeline
 from fonds.ports import Records, Stores
-from fonds.runtime.binding import bind, subscriptions, topic_name
+from fonds.runtime.binding import bind, public_topics, subscriptions, topic_name
 from fonds.runtime.hand import Hand
 from fonds.runtime.handover import Handover
 from fonds.runtime.intake import Entered, Gate, Intake, Marks
 from fonds.runtime.loop import Loop
 from random_pipelines import (
-    PREFIX,
     RETRY,
     TURNS_MAX,
     DeadError,
@@ -90,6 +89,12 @@ class World:
     pass_time: Callable[[], None]
     acts: Iterator[int]
     steps: Steps
+    idle_max: int = 1
+
+    def declare(self, queue: Any, pipeline: Pipeline) -> None:
+        """Everything a pipeline reads, and what it writes for others."""
+        prefix = self.plan.prefix
+        queue.declare(subscriptions(pipeline, prefix), public_topics(pipeline, prefix))
 
     def enter(self) -> None:
         """Every pipeline gets its entries, however often whoever enters them dies."""
@@ -97,7 +102,7 @@ class World:
             finished = False
             while not finished:
                 queue = self.open_queue()
-                queue.declare(subscriptions(pipeline, PREFIX))
+                self.declare(queue, pipeline)
                 try:
                     self._intake(pipeline, queue).run(
                         Source(pipeline, self.plan.entries), Entered()
@@ -109,8 +114,10 @@ class World:
                     queue.close()
 
     def _intake(self, pipeline: Pipeline, queue: Any) -> Intake:
-        topic = topic_name(pipeline, pipeline.entry, PREFIX)
-        readers = tuple(one for one in subscriptions(pipeline, PREFIX) if one.topic == topic)
+        topic = topic_name(pipeline, pipeline.entry, self.plan.prefix)
+        readers = tuple(
+            one for one in subscriptions(pipeline, self.plan.prefix) if one.topic == topic
+        )
         stages = tuple(one.name for one in pipeline.stages if one.reads == pipeline.entry)
         gate = Gate(pipeline.name, topic, readers, stages, pipeline.entry.public)
         return Intake(
@@ -126,6 +133,7 @@ class World:
     def work(self) -> None:
         """Processes work in turns until nothing is left; one that dies is followed by another."""
         processes = self._processes()
+        idle = 0
         for _ in range(TURNS_MAX):
             settled = 0
             for number in list(processes):
@@ -134,9 +142,10 @@ class World:
                 except DeadError:
                     processes[number].die()
                     processes[number] = self._process(number)
-            if not settled:
+            idle = 0 if settled else idle + 1
+            if idle:
                 self.pass_time()
-                if self._is_over(processes):
+                if idle >= self.idle_max and self._is_over(processes):
                     break
         else:
             raise AssertionError(f"not over after {TURNS_MAX} turns")
@@ -154,14 +163,14 @@ class World:
         """Process n has every n-th stage of each pipeline, so that some messages cross and some do not."""
         queue = self.open_queue()
         for pipeline in self.plan.pipelines:
-            queue.declare(subscriptions(pipeline, PREFIX))
+            self.declare(queue, pipeline)
         mortal, ledger = self._mortal(queue), self._mortal(self.ledger)
         loops, readers = [], []
         local: list[str] = []
         bound = []
         for pipeline in self.plan.pipelines:
             steps = {one.name: self.steps.step(pipeline, one) for one in pipeline.stages}
-            for n, one in enumerate(bind(pipeline, steps, PREFIX)):
+            for n, one in enumerate(bind(pipeline, steps, self.plan.prefix)):
                 if n % self.plan.processes == number:
                     bound.append(one)
                     local.append(one.subscription.incoming)
@@ -212,7 +221,7 @@ def check(world: World, queue: Any) -> None:
     assert _counts(by_content) == _counts(expected(plan))
     assert set(world.steps.worked) == {key[:3] for key in expected(plan)}
     assert world.ledger.recount() == []
-    readers = {p.name: subscriptions(p, PREFIX) for p in plan.pipelines}
+    readers = {p.name: subscriptions(p, plan.prefix) for p in plan.pipelines}
     nothing: Any = None
     stores = Stores(queue, nothing, records, world.ledger, nothing, nothing, nothing, "journal")
     found = audit(stores, readers)

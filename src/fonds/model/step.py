@@ -71,10 +71,10 @@ class Stage:
     """One step in a pipeline: the topic it reads, those it writes, and what it leaves unsent.
 
     `writes` and `omits` together are what the step may emit. A message of which everything was omitted
-    ends as dropped, `not-wanted`, unless the stage is a sink, which has kept something of it. `tag` tells stages of one step apart. A sink takes its messages
-    as a batch. `workers` None means one for each core; `batch_max` is how many messages are taken at
-    once, `linger_s` how long more are waited for when fewer came, because a batch costs the store about
-    as much as a message.
+    ends as dropped, `not-wanted`, unless the stage is a sink, which has kept something of it. `tag`
+    tells stages of one step apart. A sink takes its messages as a batch. `workers` None means one for
+    each core; `batch_max` is how many messages are taken at once, `linger_s` how long more are waited
+    for when fewer came, because a batch costs the store about as much as a message.
     """
 
     step: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fonds.model.errors import ConfigurationError, FaultError
-from fonds.model.message import Subscription
+from fonds.model.message import Subscription, Traits
 from fonds.model.step import Item, Output, Pipeline, Stage, Topic
 
 Steps = Mapping[str, Callable[[Any], Any]]
@@ -82,6 +82,12 @@ def subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
         )
         for stage in pipeline.stages
     ]
+
+
+def public_topics(pipeline: Pipeline, prefix: str) -> dict[str, Traits]:
+    """The topics a pipeline writes for others, whether or not it reads them itself."""
+    written = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
+    return {topic_name(pipeline, topic, prefix): topic.traits for topic in written}
 
 
 def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[Bound]:

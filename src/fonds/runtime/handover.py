@@ -181,9 +181,8 @@ class Handover:
         """Renew the lease of everything that was taken from the queue."""
         with self._changed:
             taken = [root.delivery for root in self._taken.values()]
-        keep = getattr(self._queue, "keep", None)
-        if taken and keep is not None:
-            keep(taken)
+        if taken:
+            self._queue.keep(taken)
 
     def wind_up(self) -> None:
         """Take nothing more from the queue: what is here is worked off."""

@@ -22,7 +22,7 @@ from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
 from fonds.ports import Archive, Queue, Stores
 from fonds.queues.large_bodies import LargeBodies
-from fonds.runtime.binding import subscriptions
+from fonds.runtime.binding import public_topics, subscriptions
 from fonds.stores.archive.options import ArchiveOptions
 
 
@@ -151,7 +151,8 @@ def open_queue(home: Path, settings: Settings) -> LargeBodies:
     queue = backend("queue", settings.queue, home)
     blobs = backend("blobs", settings.blobs, home)
     whole = LargeBodies(queue, blobs, settings.message_max_bytes)
-    whole.declare(readers_of(settings))
+    public = public_topics(pipeline_of(settings), topic_prefix(settings))
+    whole.declare(readers_of(settings), public)
     return whole
 
 

@@ -55,7 +55,7 @@ def test_the_books_balance_to_the_message(migrated: Path, plan: Plan) -> None:
 
 @pytest.mark.slow
 @settings(
-    max_examples=1_500,
+    max_examples=400,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
