@@ -13,7 +13,7 @@ import pytest
 
 from fonds.formats.journal import encode_integer
 from fonds.library.audit import MISSING_MAX, Audit, as_json, audit
-from fonds.model.disposition import Reason, quarantined
+from fonds.model.disposition import Reason, deferred, quarantined, retried
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
@@ -374,3 +374,21 @@ def test_more_dispositions_than_one_page_are_all_read(place: Workplace, stores: 
     found = audited(place, stores)
     assert found.balanced, found.missing
     assert found.steps["sums"]["double"].done == 2500
+
+
+@pytest.mark.parametrize("verdict", [retried, deferred])
+def test_a_message_to_be_tried_again_that_vanished_is_named(
+    place: Workplace, stores: Stores, verdict: Any
+) -> None:
+    """It has not ended: counted as settled its loss would balance."""
+    place.enter(1)
+    place.records.put([_finished(1)])
+    later = Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 30.0))
+    place.loop(lambda item: later).turn(0.0)
+    assert audited(place, stores).balanced
+    place.clock.pass_s(100.0)
+    place.taken("sums.double-in")
+    found = audited(place, stores)
+    assert found.missing == [
+        "sums.double: 1 of 1 unsettled messages are in no queue (among id-001)"
+    ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha1
 from pathlib import Path
 
 import pytest
 
 from filled_home import DUPLICATES, Filled, fill, opened
-from fonds.library.description import description
+from fonds.library.description import REVISIT_MIME, description, read_body
+from fonds.model.rows import CdxRow
 from fonds.ports import Stores
 from home_rows import NOW, Body, entry, promised, said
 
@@ -60,3 +62,20 @@ def test_two_pipelines_and_further_messages_of_an_entry_are_all_told(tmp_path: P
         for pipeline in ("library", "pdf-only")
     ]
     assert found.known
+
+
+def test_the_bytes_are_read_from_a_capture_that_has_them_never_from_a_revisit(
+    home: tuple[Stores, Filled],
+) -> None:
+    """The oldest capture on the books may be a revisit, when its WARC was taken in first."""
+    stores, _ = home
+    row = next(row for row in stores.records.find(CdxRow) if row.mimetype != REVISIT_MIME)
+    revisit = replace(
+        row, datetime="19990101000000", mimetype=REVISIT_MIME, warc_path="older.warc.gz"
+    )
+    stores.records.put([revisit])
+    found = description(stores, row.sha1hex)
+    assert found.captures[0].mimetype == REVISIT_MIME
+    assert found.body_place is not None
+    assert found.body_place.path == row.warc_path
+    assert sha1(read_body(stores, found)).hexdigest() == row.sha1hex

@@ -13,6 +13,7 @@ from fonds.model.message import Message, Subscription
 from fonds.queues.large_bodies import BODY_BLOB, LargeBodies
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs.folder import FolderBlobs
+from order_of_writes import watched
 from small_pipeline import RaisesOnce
 
 READER = Subscription("read", "t.texts")
@@ -141,3 +142,15 @@ def test_what_is_delayed_or_given_back_keeps_its_body(desk: Desk) -> None:
     queue.release(found)
     (again,) = queue.receive(READER.incoming, 1, 5.0)
     assert (again.message, again.redelivered) == (LARGE, 1)
+
+
+def test_a_body_goes_only_after_its_message_was_settled(desk: Desk) -> None:
+    """The other way round a death in between leaves a message whose body nobody has."""
+    calls: list[str] = []
+    stores = watched(calls, queue=desk.below, blobs=desk.blobs)
+    queue = LargeBodies(stores["queue"], stores["blobs"], LIMIT_BYTES)
+    queue.declare([READER])
+    queue.put(READER.topic, [LARGE])
+    calls.clear()
+    queue.settle(queue.receive(READER.incoming, 1, 0.0))
+    assert calls == ["queue.settle", "blobs.delete"]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from fonds.model.disposition import Reason, quarantined
-from fonds.model.errors import StoreUnavailableError
+from fonds.model.errors import StoreUnavailableError, TransientError
 from fonds.model.step import Result
 from fonds.queues.sqlite import SqliteQueue
 from fonds.runtime.quarantine import release
-from small_pipeline import Number, RaisesOnce, Workplace
+from small_pipeline import RETRY, Number, RaisesOnce, Workplace
 
 
 def _fail(item: Number) -> Result:
@@ -101,3 +101,21 @@ def test_a_failure_between_the_acts_loses_no_message(
     held = {one.message.id for one in failed.queue.receive("sums.double-quar", 10, 0.0)}
     done = {one for one, ended in failed.ended().items() if ended[0] == "done"}
     assert held | done == {f"id-{n:03}" for n in range(6)}
+
+
+def test_what_was_tried_often_before_has_all_its_attempts_again(place: Workplace) -> None:
+    place.enter(1)
+
+    def away(item: Number) -> Result:
+        raise TransientError("no answer")
+
+    while not place.depth().quarantined:
+        place.loop(away).turn(0.0)
+        place.clock.pass_s(100.0)
+    assert _release(place, "store-unavailable") == 1
+    for attempt in range(RETRY.count_max):
+        assert place.loop(away).turn(0.0) == 1
+        row = place.row("id-001")
+        assert row is not None
+        assert (row.verdict, row.attempt) == ("retried", attempt)
+        place.clock.pass_s(100.0)

@@ -10,10 +10,12 @@ import pytest
 
 from fixtures.warcs import coded_response
 from fonds.extract.file_meta import describe
+from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, Verdict, dropped, quarantined
-from fonds.model.errors import PermanentError
+from fonds.model.errors import DamagedInputError, PermanentError
 from fonds.model.file import Identified, Kind
+from fonds.model.keys import sha1_base32
 from fonds.steps.intake.identify import Identify
 from step_bench import PAGE, PAGE_MAX_BYTES, PDF, PDF_MAX_BYTES, PICTURE, Bench
 
@@ -152,3 +154,34 @@ def test_a_charset_of_any_kind_does_no_harm(step: Identify, bench: Bench, charse
     result = step(capture)
     assert result.disposition is DONE
     assert len(result.items) == 1
+
+
+@pytest.mark.parametrize("kind", [PlaceKind.FILE, PlaceKind.REPLAY, PlaceKind.PETABOX])
+def test_bytes_that_are_not_those_asked_for_are_refused_where_a_place_gives_whole_files(
+    step: Identify, bench: Bench, kind: PlaceKind
+) -> None:
+    """A list of work names a file by its SHA-1; who answers with another capture gives other bytes."""
+    loose = bench.loose(PAGE)
+    asked = replace(loose, digest=sha1_base32(bytes.fromhex("ab" * 20)))
+    with pytest.raises(DamagedInputError, match=f"not of {'ab' * 20}"):
+        replace(step, archive=Answering(bench, loose.place))(
+            replace(asked, place=replace(asked.place, kind=kind))
+        )
+    right = replace(asked, digest=sha1_base32(bytes.fromhex(describe(PAGE, None).sha1)))
+    assert step(right).items
+
+
+def test_the_digest_of_a_warc_record_is_not_held_against_it(step: Identify, bench: Bench) -> None:
+    """Many are of the body with its codings."""
+    (capture,) = bench.in_warc(PAGE)
+    assert step(replace(capture, digest=sha1_base32(bytes.fromhex("ab" * 20)))).items
+
+
+class Answering:
+    """An archive that has the same bytes wherever one asks."""
+
+    def __init__(self, bench: Bench, place: Place) -> None:
+        self._bench, self._place = bench, place
+
+    def read(self, place: Place, *args: object) -> Payload:
+        return self._bench.archive.read(self._place)
