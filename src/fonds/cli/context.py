@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-from rich.console import Console
 
-from fonds.config import Settings, home_folder, load_settings
 from fonds.model.errors import ConfigurationError
-from fonds.ports import Queue, Stores
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fonds.config import Settings
+    from fonds.ports import Index, Queue, Stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,14 @@ class App:
     @classmethod
     def from_flags(cls, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
         """Raises click.UsageError for a --set without `=`."""
+        from fonds.config import home_folder
+
         return cls(home_folder(home), _pairs(set_), json, quiet)
 
     def with_flags(self, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
         """The same call with what stands behind the command's name over what stands before it."""
+        from fonds.config import home_folder
+
         return replace(
             self,
             home=home_folder(home) if home else self.home,
@@ -44,6 +50,8 @@ class App:
 
     def settings(self, **more: str | int | bool | None) -> Settings:
         """The settings, with flags of the command's own over all others; None is no flag."""
+        from fonds.config import load_settings
+
         own = {name: value for name, value in more.items() if value is not None}
         return load_settings(self.home, {**self.flags, **own})
 
@@ -54,14 +62,23 @@ class App:
         """
         from fonds.wiring.backends import close_stores, open_stores
 
-        if not make and not self.home.is_dir():
-            raise ConfigurationError(
-                f"there is no {self.home} yet. `fonds ingest PATH…` makes it; "
-                f"or point to another with --home or FONDS_HOME."
-            )
+        if not make:
+            self._must_be_there()
         stores = open_stores(self.home, settings or self.settings())
         click.get_current_context().call_on_close(partial(close_stores, stores))
         return stores
+
+    def index(self) -> Index:
+        """The index alone, closed when the command ends: for those who only look something up.
+
+        Raises ConfigurationError when there is no home yet.
+        """
+        from fonds.wiring.backends import close_index, open_index
+
+        self._must_be_there()
+        index = open_index(self.home, self.settings())
+        click.get_current_context().call_on_close(partial(close_index, index))
+        return index
 
     def queue(self, settings: Settings) -> Queue:
         """The queue alone, closed when the command ends: no other store need be there."""
@@ -70,6 +87,13 @@ class App:
         queue = open_queue(self.home, settings)
         click.get_current_context().call_on_close(partial(close_queue, queue))
         return queue
+
+    def _must_be_there(self) -> None:
+        if not self.home.is_dir():
+            raise ConfigurationError(
+                f"there is no {self.home} yet. `fonds ingest PATH…` makes it; "
+                f"or point to another with --home or FONDS_HOME."
+            )
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, str]:
@@ -126,10 +150,14 @@ def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
 
 def echo_json(value: object) -> None:
     """One JSON value on one line of standard output."""
+    import msgspec
+
     sys.stdout.write(msgspec.json.encode(value, enc_hook=str).decode() + "\n")
     sys.stdout.flush()
 
 
 def console(*, stderr: bool = False) -> Console:
     """Where people read; colours only on a terminal."""
+    from rich.console import Console
+
     return Console(stderr=stderr, highlight=False, soft_wrap=True)

@@ -20,7 +20,7 @@ from fonds.model.message import Subscription
 from fonds.model.rows import CdxRow
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
-from fonds.ports import Archive, Queue, Stores
+from fonds.ports import Archive, Index, Queue, Stores
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
 from fonds.stores.archive.options import ArchiveOptions
@@ -154,6 +154,17 @@ def open_queue(home: Path, settings: Settings) -> LargeBodies:
     public = public_topics(pipeline_of(settings), topic_prefix(settings))
     whole.declare(readers_of(settings), public)
     return whole
+
+
+def open_index(home: Path, settings: Settings) -> Index:
+    """The index alone."""
+    index: Index = backend("index", settings.index, home)
+    return index
+
+
+def close_index(index: Index) -> None:
+    """Close an index."""
+    getattr(index, "close", _nothing)()
 
 
 def close_queue(queue: Queue) -> None:

@@ -25,7 +25,8 @@ from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.model.rows.prefix import Prefix
 from fonds.stores.records import engine, schema
 from fonds.stores.records.column_types import clean_json, clean_text
-from fonds.stores.records.migration import VERSION_TABLE, upgrade
+from fonds.stores.records.migration import upgrade
+from fonds.stores.records.revision import VERSION_TABLE
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)

@@ -44,7 +44,7 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     """
     asked = _query(query, filters)
     try:
-        results = app.stores().index.search(asked)
+        results = app.index().search(asked)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if app.json:

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from fonds.cli.context import App, command, pipeline_option
-from fonds.cli.worker import serve
 from fonds.model.errors import ConfigurationError
 
 
@@ -26,6 +25,7 @@ def work(app: App, steps: tuple[str, ...], workers: int | None, **flags: Any) ->
     fonds work extract_pdf --workers 8
     fonds work persist_pdf_text persist_thumbnail --metrics-port 9101
     """
+    from fonds.cli.worker import serve
     from fonds.wiring.backends import pipeline_of
 
     settings = app.settings(**flags)
@@ -49,6 +49,7 @@ def run(app: App, pipeline: str | None, **flags: Any) -> int:
     fonds run
     fonds run library --metrics-port 9100
     """
+    from fonds.cli.worker import serve
     from fonds.wiring.backends import all_shared, pipeline_of
 
     settings = app.settings(pipeline=pipeline, **flags)

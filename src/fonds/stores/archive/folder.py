@@ -6,16 +6,18 @@ import errno
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fonds.model.archive import Archived, ArchiveEntry, Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
-from fonds.stores.archive.elsewhere.by_scheme import elsewhere
-from fonds.stores.archive.elsewhere.web import Web, is_public
 from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.places import PlaceReader, ReadMoved
 from fonds.stores.archive.volume import Volume, left_open, recover_file
+
+if TYPE_CHECKING:
+    from fonds.stores.archive.places import PlaceReader, ReadMoved
 
 DEFAULTS = ArchiveOptions()
 
@@ -45,9 +47,20 @@ class FolderArchive:
         self._lock = threading.Lock()
         self._volume: Volume | None = None
         self._full: list[Volume] = []
+        self._moved = moved
+
+    @cached_property
+    def _places(self) -> PlaceReader:
+        """Made when the first body is read: most commands read none."""
+        from fonds.stores.archive.elsewhere.by_scheme import elsewhere
+        from fonds.stores.archive.elsewhere.web import Web, is_public
+        from fonds.stores.archive.places import PlaceReader
+
+        options = self._options
         web = Web((lambda _: True) if options.private_addresses else is_public)
         away = elsewhere(web, options.remotes, options.replay_url, options.petabox_url)
-        self._places = PlaceReader(folder, away, moved, body_max_bytes=options.body_max_bytes)
+        limit = options.body_max_bytes
+        return PlaceReader(self._folder, away, self._moved, body_max_bytes=limit)
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         """The body at `place`, codings undone; as the port says."""

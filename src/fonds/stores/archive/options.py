@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fonds.stores.archive.elsewhere.by_scheme import OpenRemote
+if TYPE_CHECKING:
+    from fonds.stores.archive.elsewhere.by_scheme import OpenRemote
 
 
 def utc_now() -> datetime:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -20,9 +19,7 @@ JSON_DEPTH_MAX = 64
 
 # Byte order everywhere: prefixes then are ranges an index serves, and two stores list alike.
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-JSON: TypeEngine[Any] = sa.JSON(none_as_null=True).with_variant(
-    postgresql.JSONB(none_as_null=True), "postgresql"
-)
+JSON: TypeEngine[Any] = sa.JSON(none_as_null=True)
 TIME = sa.DateTime(timezone=True)
 
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
@@ -91,6 +88,14 @@ class CleanJson(TypeDecorator[Any]):
 
     impl = JSON
     cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """PostgreSQL's own kind of it, loaded where there is one."""
+        if dialect.name != "postgresql":
+            return JSON
+        from sqlalchemy.dialects.postgresql import JSONB
+
+        return dialect.type_descriptor(JSONB(none_as_null=True))
 
     def process_bind_param(self, value: object, dialect: Dialect) -> Any:
         """Plain data for the database."""

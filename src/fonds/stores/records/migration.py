@@ -1,11 +1,9 @@
-"""Brings a database to the newest revision, and refuses those that are not ours."""
+"""Brings a database to the newest revision; loaded only where there is something to do."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import Script, ScriptDirectory
@@ -13,39 +11,7 @@ from alembic.util.exc import CommandError
 from sqlalchemy import Connection
 
 from fonds.model.errors import ConfigurationError
-from fonds.stores.records.schema import metadata
-
-VERSION_TABLE = "fonds_revision"
-NEWEST = "head"
-
-_FOLDER = Path(__file__).parent / "migrations"
-_LOCK_KEY = 0x466F6E6473
-
-
-def refuse_foreign(connection: Connection) -> None:
-    """Raises ConfigurationError for a database that holds other things than ours, changing nothing.
-
-    A file is ours alone; on a server other tables are welcome unless they have our names.
-    """
-    inspector = sa.inspect(connection)
-    found = {*inspector.get_table_names(), *inspector.get_view_names()}
-    if VERSION_TABLE in found:
-        return
-    if connection.dialect.name != "sqlite":
-        found &= {*metadata.tables}
-    if found:
-        names = ", ".join(sorted(found)[:5])
-        raise ConfigurationError(
-            f"{connection.engine.url!r} was not made by Fonds: it has the tables {names}."
-            " Choose another database for the records."
-        )
-
-
-def wait_for_turn(connection: Connection) -> None:
-    """Let one process at a time look and migrate, until the transaction ends; several workers may start
-    at once. SQLite's write lock does the same."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))
+from fonds.stores.records.revision import FOLDER, NEWEST, VERSION_TABLE
 
 
 def upgrade(connection: Connection, revision: str = NEWEST) -> list[str]:
@@ -53,7 +19,7 @@ def upgrade(connection: Connection, revision: str = NEWEST) -> list[str]:
 
     Raises ConfigurationError for a database made by a newer Fonds.
     """
-    scripts = ScriptDirectory(str(_FOLDER), version_locations=[str(_FOLDER)])
+    scripts = ScriptDirectory(str(FOLDER), version_locations=[str(FOLDER)])
     ran: list[str] = []
 
     def missing(current: Any, context: MigrationContext) -> Any:

@@ -7,8 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Table
 
 from fonds.model.rows import Row
 from fonds.stores.records.conditions import keyed
@@ -16,6 +15,20 @@ from fonds.stores.records.schema import key_columns, table_of
 
 KEYS_PER_STATEMENT = 500
 Key = tuple[str, ...]
+
+
+def inserting(dialect: str, table: Table) -> Any:
+    """An INSERT that can say what to do with rows that are there, in the database's own dialect.
+
+    The other one is not loaded: that takes as long as all the rest.
+    """
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
 
 
 def key_of(row: Row) -> Key:
@@ -47,8 +60,7 @@ def upsert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None
     values = _values(kind, rows)
     if not values:
         return
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    statement = dialect.insert(table_of(kind))
+    statement = inserting(connection.dialect.name, table_of(kind))
     others = {
         column.name: statement.excluded[column.name]
         for column in table_of(kind).c

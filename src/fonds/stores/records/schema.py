@@ -198,7 +198,6 @@ Table(
         "pipeline",
         "step",
         sqlite_where=sa.text("is_open"),
-        postgresql_where=sa.text("is_open"),
     ),
     # Clustered by key: the ledger reads and writes by it.
     sqlite_with_rowid=False,

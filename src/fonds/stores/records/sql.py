@@ -11,14 +11,20 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, Insert, Select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fonds.model.rows import Row
 from fonds.stores.records.accounting.ledger import SqlLedger
 from fonds.stores.records.accounting.tallies import counting
 from fonds.stores.records.conditions import beyond, column, conditions, keyed, ordering
 from fonds.stores.records.engine import open_engine, translated, writing
-from fonds.stores.records.migration import NEWEST, refuse_foreign, upgrade, wait_for_turn
+from fonds.stores.records.revision import (
+    NEWEST,
+    current,
+    newest,
+    refuse_foreign,
+    wait_for_turn,
+)
+from fonds.stores.records.rows_io import inserting
 from fonds.stores.records.schema import key_columns, table_of
 
 R = TypeVar("R", bound=Row)
@@ -47,10 +53,15 @@ class SqlRecords:
     def migrate(self, revision: str = NEWEST) -> list[str]:
         """Run the migrations that are missing, all or none of them; the revisions that ran."""
         with translated(self._engine):
+            with self._engine.connect() as connection:
+                if revision == NEWEST and current(connection) == newest():
+                    return []
+                refuse_foreign(connection)
             if self._engine.dialect.name == "sqlite":
-                with self._engine.connect() as connection:
-                    refuse_foreign(connection)
                 self._use_wal()
+            # Loading the migrator takes as long as opening everything else.
+            from fonds.stores.records.migration import upgrade
+
             with writing(self._engine) as connection, connection.begin():
                 wait_for_turn(connection)
                 refuse_foreign(connection)
@@ -231,21 +242,19 @@ def _by_key(kind: type[Row]) -> Select[Any]:
     return _select(kind).where(key.in_(sa.bindparam("keys", type_=key.type, expanding=True)))
 
 
-def _insert(dialect: str, kind: type[Row]) -> postgresql.Insert | sqlite.Insert:
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return insert(table_of(kind))
-
-
 @cache
 def _upsert(dialect: str, kind: type[Row]) -> Insert:
-    statement = _insert(dialect, kind)
+    statement = inserting(dialect, table_of(kind))
     changed = {each.name: each for each in statement.excluded if each.name not in kind.KEY}
-    return statement.on_conflict_do_update(index_elements=kind.KEY, set_=changed)
+    made: Insert = statement.on_conflict_do_update(index_elements=kind.KEY, set_=changed)
+    return made
 
 
 @cache
 def _insert_new(dialect: str, kind: type[Row]) -> Insert:
-    return _insert(dialect, kind).on_conflict_do_nothing(index_elements=kind.KEY)
+    statement = inserting(dialect, table_of(kind))
+    made: Insert = statement.on_conflict_do_nothing(index_elements=kind.KEY)
+    return made
 
 
 def _chunks(keys: Sequence[object]) -> Iterator[Sequence[object]]:

@@ -13,10 +13,10 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, Row, TallyRow
 from fonds.stores.records.conditions import keyed
+from fonds.stores.records.rows_io import inserting
 from fonds.stores.records.schema import key_columns, table_of
 
 KEYS_PER_STATEMENT = 500
@@ -45,8 +45,7 @@ def add(connection: Connection, deltas: Mapping[Group, int]) -> None:
     ]
     if not rows:
         return
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    insert = dialect.insert(_TALLIES)
+    insert = inserting(connection.dialect.name, _TALLIES)
     connection.execute(
         insert.on_conflict_do_update(
             index_elements=list(TallyRow.KEY),

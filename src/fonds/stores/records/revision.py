@@ -1,0 +1,57 @@
+"""Which revision a database has, whether it is ours, and which is the newest; without the migrator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from fonds.model.errors import ConfigurationError
+from fonds.stores.records.schema import metadata
+
+VERSION_TABLE = "fonds_revision"
+NEWEST = "head"
+
+FOLDER = Path(__file__).parent / "migrations"
+_LOCK_KEY = 0x466F6E6473
+
+
+def refuse_foreign(connection: Connection) -> None:
+    """Raises ConfigurationError for a database that holds other things than ours, changing nothing.
+
+    A file is ours alone; on a server other tables are welcome unless they have our names.
+    """
+    inspector = sa.inspect(connection)
+    found = {*inspector.get_table_names(), *inspector.get_view_names()}
+    if VERSION_TABLE in found:
+        return
+    if connection.dialect.name != "sqlite":
+        found &= {*metadata.tables}
+    if found:
+        names = ", ".join(sorted(found)[:5])
+        raise ConfigurationError(
+            f"{connection.engine.url!r} was not made by Fonds: it has the tables {names}."
+            " Choose another database for the records."
+        )
+
+
+def wait_for_turn(connection: Connection) -> None:
+    """Let one process at a time look and migrate, until the transaction ends; several workers may start
+    at once. SQLite's write lock does the same."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))
+
+
+def newest() -> str:
+    """The newest revision there is: migrations are called `m0001_what.py`, in their order."""
+    return max(path.name[1:5] for path in FOLDER.glob("m[0-9]*.py"))
+
+
+def current(connection: Connection) -> str | None:
+    """The revision of a database; None for one without."""
+    if not sa.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    table = sa.table(VERSION_TABLE, sa.column("version_num"))
+    found = connection.execute(sa.select(table.c.version_num)).scalar()
+    return None if found is None else str(found)

@@ -1,0 +1,62 @@
+"""Commands load what they use: what takes long to load is not loaded by those who do without it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fonds.config import load_settings
+from fonds.wiring.backends import close_stores, open_stores
+
+PARSERS = ("trafilatura", "lxml", "htmldate", "pypdfium2", "pikepdf", "PIL", "pyarrow")
+SERVERS = (
+    "fastapi",
+    "uvicorn",
+    "prometheus_client",
+    "urllib3",
+    "pika",
+    "confluent_kafka",
+    "psycopg",
+)
+MIGRATOR = ("alembic", "mako", "sqlalchemy.dialects.postgresql")
+SQL = ("sqlalchemy", *MIGRATOR)
+
+LOADS_NOT = {
+    ("--version",): (*PARSERS, *SERVERS, *SQL, "pydantic", "rich", "msgspec", "tantivy"),
+    ("--help",): (*PARSERS, *SERVERS, *SQL, "tantivy"),
+    ("search", "flood"): (*PARSERS, *SERVERS, *SQL),
+    ("show", "ab" * 20): (*PARSERS, *SERVERS, *MIGRATOR),
+    ("status",): (*PARSERS, *SERVERS, *MIGRATOR),
+    ("failures",): (*PARSERS, *SERVERS, *MIGRATOR),
+    ("pipelines",): (*PARSERS, *SERVERS, *SQL, "tantivy"),
+    ("queue", "list"): (*PARSERS, *SERVERS, *SQL, "tantivy"),
+}
+
+RUN = """
+import json, sys
+from fonds.cli.main import cli, run
+code = run(lambda: cli.main(sys.argv[1:], standalone_mode=False))
+print("\\n" + json.dumps(sorted(sys.modules)))
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    close_stores(open_stores(folder, load_settings(folder, {})))
+    return folder
+
+
+@pytest.mark.parametrize("words", LOADS_NOT, ids=" ".join)
+def test_a_command_loads_only_what_it_uses(home: Path, words: tuple[str, ...]) -> None:
+    asked = words if words[0].startswith("--") else ("--home", str(home), *words)
+    ran = subprocess.run(
+        [sys.executable, "-c", RUN, *asked], capture_output=True, text=True, check=True, timeout=120
+    )
+    loaded = set(json.loads(ran.stdout.splitlines()[-1]))
+    assert "click" in loaded
+    assert sorted(loaded & set(LOADS_NOT[words])) == []
