@@ -57,7 +57,8 @@ test-servers: $(VENV)/.dev ## the contract suites and more on the servers that r
 	TEST_SERVERS_REQUIRED=1 TEST_SERVERS_FOLDER="$(SERVERS_FOLDER)" $(BIN)/pytest -q tests/contract tests/servers
 
 bench-servers: $(VENV)/.dev ## messages, rows and documents a second beside the bare clients
-	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py
+	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py; \
+	$(BIN)/python scripts/bench_delays.py
 
 corpus: $(VENV)/.dev ## the whole of ../shared/corpus, with counts and rates
 	$(BIN)/pytest -s -m corpus tests/corpus

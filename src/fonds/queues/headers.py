@@ -13,7 +13,6 @@ import json
 import logging
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
@@ -42,7 +41,8 @@ Value: TypeAlias = (
 def spell(value: Value) -> str:
     """The text of a header; `value_of` gives the value back."""
     if isinstance(value, str):
-        return value if value_of(value) == value else f"!text {value}"
+        plain = not value.startswith(MARK) or value_of(value) == value
+        return value if plain else f"!text {value}"
     if value is None:
         return "!none"
     if isinstance(value, (list, dict)):
@@ -132,11 +132,13 @@ def _values(leaves: object, depth: int) -> Value:
     raise ValueError("a leaf that is not spelled, or too deep")
 
 
-def within_limits(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def within_limits(headers: dict[str, str]) -> dict[str, str]:
     """The first `COUNT_MAX` headers that fit `SIZE_MAX_CHARS` in all; the rest is left out and told of."""
+    if len(headers) <= COUNT_MAX and _size(headers) <= SIZE_MAX_CHARS:
+        return headers
     kept: dict[str, str] = {}
     room, left_out = SIZE_MAX_CHARS, 0
-    for name, text in headers:
+    for name, text in headers.items():
         size = len(name) + len(text)
         if len(kept) >= COUNT_MAX or size > room:
             left_out += 1
@@ -146,3 +148,7 @@ def within_limits(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     if left_out:
         logger.warning("a message with %d headers beyond the limits; they are left out", left_out)
     return kept
+
+
+def _size(headers: dict[str, str]) -> int:
+    return len("".join(headers)) + len("".join(headers.values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from decimal import Decimal
+from enum import StrEnum
 
 import pika
 import pika.data
@@ -127,3 +128,36 @@ def test_properties_are_written_for_any_client_to_read() -> None:
         "m",
     )
     assert theirs.headers["b"] == "x"
+
+
+class Reason(StrEnum):
+    TIMEOUT = "timeout"
+
+
+def test_a_text_of_a_closed_list_is_text() -> None:
+    assert decode_table(encode_table({"reason": Reason.TIMEOUT})[4:]) == {"reason": "timeout"}
+
+
+@given(
+    st.builds(
+        pika.BasicProperties,
+        content_type=st.none() | NAMES,
+        content_encoding=st.none() | NAMES,
+        headers=st.none() | st.dictionaries(NAMES, NAMES, max_size=2),
+        delivery_mode=st.none() | st.integers(1, 2),
+        priority=st.none() | st.integers(0, 255),
+        correlation_id=st.none() | NAMES,
+        reply_to=st.none() | NAMES,
+        expiration=st.none() | NAMES,
+        message_id=st.none() | NAMES,
+        timestamp=st.none() | st.integers(0, 2**32),
+        type=st.none() | NAMES,
+        app_id=st.none() | NAMES,
+    )
+)
+def test_any_properties_are_read_as_the_usual_client_reads_them(
+    theirs: pika.BasicProperties,
+) -> None:
+    found = Properties().decode(b"".join(theirs.encode()))
+    for name in ("content_type", "headers", "delivery_mode", "message_id"):
+        assert getattr(found, name) == getattr(theirs, name)

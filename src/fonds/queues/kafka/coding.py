@@ -7,13 +7,12 @@ The value is the body, bare. The key is the message's, or its id where it has no
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from confluent_kafka import Message as KafkaRecord
 
 from fonds.model.message import PIPELINE, Message
-from fonds.queues.headers import spell, value_of, within_limits
+from fonds.queues.headers import MARK, spell, value_of, within_limits
 
 ID, ATTEMPT, DUE, NO_KEY = "fonds-id", "fonds-attempt", "fonds-due", "fonds-no-key"
 OURS = frozenset({ID, ATTEMPT, DUE, NO_KEY})
@@ -47,18 +46,19 @@ def to_message(record: KafkaRecord) -> tuple[Message, int]:
     What other programs put is read too: a record without an id is named after its place, and a key that
     is no UTF-8 has its bytes spelled out.
     """
-    grouped: dict[str, list[str | bytes | None]] = defaultdict(list)
+    fields: dict[str, str] = {}
+    grouped: dict[str, list[str | bytes | None]] = {}
     for name, raw in _headers(record):
-        grouped[name].append(raw)
-    fields = {name: _plain(raws[-1]) for name, raws in grouped.items() if name in OURS}
+        if name in OURS:
+            fields[name] = _plain(raw)
+        else:
+            grouped.setdefault(name, []).append(raw)
     message = Message(
         id=fields.get(ID) or f"{record.topic()}/{record.partition()}/{record.offset()}",
         body=_bytes(record.value()),
         key="" if NO_KEY in fields else _plain(record.key()),
         attempt=_count(fields.get(ATTEMPT)),
-        headers=within_limits(
-            (name, _text(raws)) for name, raws in grouped.items() if name not in OURS
-        ),
+        headers=within_limits({name: _text(raws) for name, raws in grouped.items()}),
     )
     return message, _count(fields.get(DUE))
 
@@ -77,8 +77,10 @@ def _raws(text: str) -> list[str | bytes | None]:
     Kafka knows nothing, and bytes, which are text where they can be. Values of any other type stay
     spelled, and so does what would be read as one of these.
     """
-    value = value_of(text)
     raw = text.encode("utf-8", "replace")
+    if not text.startswith(MARK):
+        return [raw]
+    value = value_of(text)
     if isinstance(value, str):
         bare = value.encode("utf-8", "replace")
         return [bare] if value != text and _raws(value) != [bare] else [raw]
@@ -86,28 +88,30 @@ def _raws(text: str) -> list[str | bytes | None]:
     found = [
         one.encode("utf-8", "replace") if isinstance(one, str) else one
         for one in several
-        if one is None or isinstance(one, str) or (isinstance(one, bytes) and not _is_text(one))
+        if one is None or isinstance(one, str) or (isinstance(one, bytes) and _known(one) is one)
     ]
     return list(found) if len(found) == len(several) else [raw]
 
 
 def _text(raws: Sequence[str | bytes | None]) -> str:
     """The text of a header: the one of which `_raws` makes these."""
-    values = [one.decode() if isinstance(one, bytes) and _is_text(one) else one for one in raws]
+    values = [_known(one) for one in raws]
     if len(values) > 1:
         return spell(list(values))
     (value,) = values
     if not isinstance(value, str):
         return spell(value)
+    if not value.startswith(MARK):
+        return value
     return value if _raws(value) == [value.encode()] else f"!text {value}"
 
 
-def _is_text(raw: bytes) -> bool:
+def _known(raw: str | bytes | None) -> str | bytes | None:
+    """Bytes that are text as text."""
     try:
-        raw.decode()
+        return raw.decode() if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
-        return False
-    return True
+        return raw
 
 
 def _headers(record: KafkaRecord) -> RecordHeaders:

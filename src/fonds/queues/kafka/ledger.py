@@ -119,6 +119,8 @@ class Ledger:
 
     def _settled_runs(self) -> Iterator[tuple[int, int]]:
         """Where records read here are settled behind one that is not: first offset, and behind the last."""
+        if not any(self.unsettled.values()):
+            return
         first = end = UNKNOWN
         for offset, settled in self.unsettled.items():
             if settled:

@@ -57,14 +57,14 @@ def to_message(properties: Properties, body: bytes, routing_key: str = "") -> tu
     headers: dict[str, Value] = properties.headers or {}
     key = headers.get(KEY)
     key = key if isinstance(key, str) else routing_key
-    identity = headers.get(ID) or _text(properties.message_id)
+    identity = headers.get(ID) or properties.message_id
     message = Message(
         id=identity if isinstance(identity, str) and identity else _made_of(key, body),
         body=body,
         key=key,
         attempt=_count(headers.get(ATTEMPT)),
         headers=within_limits(
-            (name, spell(value)) for name, value in headers.items() if _is_of_the_message(name)
+            {name: spell(value) for name, value in headers.items() if _is_of_the_message(name)}
         ),
     )
     return message, _count(headers.get(RETURNS))
@@ -83,11 +83,6 @@ def _made_of(key: str, body: bytes) -> str:
     digest = hashlib.sha1(f"{len(key)} {key}\n".encode(), usedforsecurity=False)
     digest.update(body)
     return digest.hexdigest()
-
-
-def _text(short: str | bytes | None) -> str:
-    """A short string, which the client hands over as bytes when it is no UTF-8."""
-    return short.decode("utf-8", "backslashreplace") if isinstance(short, bytes) else short or ""
 
 
 def _count(value: object) -> int:

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from types import NoneType
 from typing import Any, ClassVar
 
 import pika
@@ -19,9 +20,9 @@ import pika.spec
 from fonds.queues.headers import DEPTH_MAX, Time, Value
 
 SHORT_MAX_BYTES = 255
-CONTENT_TYPE, CONTENT_ENCODING, HEADERS, DELIVERY_MODE, MESSAGE_ID = (
-    1 << bit for bit in (15, 14, 13, 12, 7)
-)
+FLAGS = tuple(1 << bit for bit in range(15, 6, -1))
+"""Of the properties up to `message_id`, in the order they stand in; what is behind it is not looked at."""
+CONTENT_TYPE, _, HEADERS, DELIVERY_MODE, PRIORITY, _, _, _, MESSAGE_ID = FLAGS
 _NUMBERS = {
     kind: struct.Struct(f">{form}")
     for kind, form in zip(b"bBUsuIiLlfd", "bBhhHiIqqfd", strict=True)
@@ -33,22 +34,32 @@ class Properties:
     """What comes with a body, as far as it is looked at or written here; in pika's shape."""
 
     INDEX: ClassVar[int] = pika.BasicProperties.INDEX
-    message_id: str | bytes | None = None
+    message_id: str | None = None
     headers: dict[str, Value] | None = None
     delivery_mode: int | None = None
     content_type: str | None = None
 
     def decode(self, encoded: bytes, offset: int = 0) -> Properties:
-        """Read them from a content header, behind the body's size."""
-        start = _start_of_headers(encoded, offset)
-        if start is not None:
-            (size,) = struct.unpack_from(">I", encoded, start)
-            end = start + 4 + size
-            self.headers = decode_table(encoded[start + 4 : end])
-            encoded = encoded[:start] + bytes(4) + encoded[end:]
-        others = pika.BasicProperties().decode(encoded, offset)
-        self.message_id, self.delivery_mode = others.message_id, others.delivery_mode
-        self.content_type = others.content_type
+        """Read them from a content header, behind the body's size; the broker has checked its form."""
+        (flags,) = struct.unpack_from(">H", encoded, offset)
+        offset += 2
+        for flag in FLAGS:
+            if not flags & flag:
+                continue
+            if flag == HEADERS:
+                end = offset + 4 + int.from_bytes(encoded[offset : offset + 4], "big")
+                self.headers = decode_table(encoded[offset + 4 : end])
+            elif flag in (DELIVERY_MODE, PRIORITY):
+                end = offset + 1
+                if flag == DELIVERY_MODE:
+                    self.delivery_mode = encoded[offset]
+            else:
+                end = offset + 1 + encoded[offset]
+                if flag == CONTENT_TYPE:
+                    self.content_type = _shown(encoded[offset + 1 : end])
+                elif flag == MESSAGE_ID:
+                    self.message_id = _shown(encoded[offset + 1 : end])
+            offset = end
         return self
 
     def encode(self) -> list[bytes]:
@@ -61,7 +72,7 @@ class Properties:
         if self.delivery_mode:
             flags |= DELIVERY_MODE
             pieces.append(bytes([self.delivery_mode]))
-        if isinstance(self.message_id, str):
+        if self.message_id:
             flags |= MESSAGE_ID
             pieces.append(_short(self.message_id))
         return [struct.pack(">H", flags), *pieces]
@@ -71,29 +82,26 @@ class Properties:
 pika.spec.props[pika.BasicProperties.INDEX] = Properties
 
 
-def _start_of_headers(encoded: bytes, offset: int) -> int | None:
-    """Where the table of headers begins; None when there is none."""
-    (flags,) = struct.unpack_from(">H", encoded, offset)
-    if not flags & HEADERS or flags & 1:
-        return None
-    offset += 2
-    for before in (CONTENT_TYPE, CONTENT_ENCODING):
-        if flags & before:
-            offset += 1 + encoded[offset]
-    return offset
+def _shown(short: bytes) -> str:
+    return short.decode("utf-8", "backslashreplace")
 
 
 def encode_table(table: dict[str, Value]) -> bytes:
-    """A table with its length before it. Names and texts that do not fit are cut."""
-    pieces = [_short(name) + _encoded(value) for name, value in table.items()]
+    """A table with its length before it. Names that do not fit are cut."""
+    pieces = list[bytes]()
+    for name, value in table.items():
+        pieces.append(_short(name))
+        pieces.append(_ENCODERS.get(type(value), _encoded_text)(value))
     return _long(b"".join(pieces))
 
 
 def _encoded(value: Value) -> bytes:
-    for kinds, encode in _ENCODERS:
-        if isinstance(value, kinds):
-            return encode(value)
-    return b"V"
+    return _ENCODERS.get(type(value), _encoded_text)(value)
+
+
+def _encoded_text(text: str) -> bytes:
+    data = text.encode("utf-8", "replace")
+    return b"S" + len(data).to_bytes(4, "big") + data
 
 
 def _encoded_number(value: int) -> bytes:
@@ -107,17 +115,18 @@ def _encoded_decimal(value: Decimal) -> bytes:
     return struct.pack(">cBi", b"D", scale, int(value.scaleb(scale)))
 
 
-_ENCODERS: list[tuple[type | tuple[type, ...], Callable[[Any], bytes]]] = [
-    (str, lambda one: b"S" + _long(one.encode("utf-8", "replace"))),
-    (bytes, lambda one: b"x" + _long(one)),
-    (bool, lambda one: b"t" + bytes([one])),
-    (int, _encoded_number),
-    (float, lambda one: struct.pack(">cd", b"d", one)),
-    (Decimal, _encoded_decimal),
-    (Time, lambda one: struct.pack(">cQ", b"T", one.seconds)),
-    (dict, lambda one: b"F" + encode_table(one)),
-    (list, lambda one: b"A" + _long(b"".join(map(_encoded, one)))),
-]
+_ENCODERS: dict[type, Callable[[Any], bytes]] = {
+    str: _encoded_text,
+    bytes: lambda one: b"x" + _long(one),
+    bool: lambda one: b"t" + bytes([one]),
+    int: _encoded_number,
+    float: lambda one: struct.pack(">cd", b"d", one),
+    Decimal: _encoded_decimal,
+    Time: lambda one: struct.pack(">cQ", b"T", one.seconds),
+    dict: lambda one: b"F" + encode_table(one),
+    list: lambda one: b"A" + _long(b"".join(map(_encoded, one))),
+    NoneType: lambda _: b"V",
+}
 
 
 def _short(text: str) -> bytes:
@@ -126,7 +135,7 @@ def _short(text: str) -> bytes:
 
 
 def _long(data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + data
+    return len(data).to_bytes(4, "big") + data
 
 
 def decode_table(encoded: bytes) -> dict[str, Value]:
@@ -166,11 +175,10 @@ def _value(encoded: bytes, offset: int, depth: int) -> tuple[Value, int]:
     """The field at `offset` and where the next begins. Raises KeyError for a type there is not."""
     kind, offset = encoded[offset], offset + 1
     if kind in b"SxAF":
-        (size,) = struct.unpack_from(">I", encoded, offset)
-        data = encoded[offset + 4 : offset + 4 + size]
-        if len(data) < size:
+        end = offset + 4 + int.from_bytes(encoded[offset : offset + 4], "big")
+        if end > len(encoded):
             raise ValueError("a field that is cut")
-        return _nested(kind, data, depth - 1), offset + 4 + size
+        return _nested(kind, encoded[offset + 4 : end], depth - 1), end
     if kind in b"V":
         return None, offset
     if kind in b"t":

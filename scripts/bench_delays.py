@@ -1,0 +1,54 @@
+"""Measures how long after it was due a delayed message comes, on each queue that can be had here.
+
+. .servers/servers.env; python scripts/bench_delays.py
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from bench_servers import chosen
+from fonds.model.message import Message, Subscription
+from fonds.wiring.backends import backend
+
+COUNT = 120
+
+
+def delays_s() -> list[float]:
+    """From 1.0 to 12.9 s, each once, in no order."""
+    return [1 + number * 37 % COUNT / 10 for number in range(COUNT)]
+
+
+def lateness_s(url: str, folder: Path) -> Iterator[float]:
+    """How long after it was due each message came, in seconds."""
+    queue, unique = backend("queue", url, folder), f"b{secrets.token_hex(5)}"
+    reader = Subscription(unique, f"{unique}.topic")
+    queue.declare([reader])
+    queue.receive(reader.incoming, 1, 0.5)
+    due_at = {}
+    for number, delay_s in enumerate(delays_s()):
+        due_at[str(number)] = time.time() + delay_s
+        queue.put(reader.incoming, [Message(str(number), b"")], delay_s=delay_s)
+    while due_at:
+        for one in queue.receive(reader.incoming, 10, 5.0):
+            yield time.time() - due_at.pop(one.message.id)
+            queue.settle([one])
+    queue.close()
+
+
+def main() -> None:
+    print(f"{'backend':10} {'first':>8} {'median':>8} {'last':>8}  ms after it was due")
+    for name, url, _ in chosen("queue"):
+        with tempfile.TemporaryDirectory(prefix="fonds-bench-") as folder:
+            late_ms = [late_s * 1000 for late_s in lateness_s(url, Path(folder))]
+        told = (min(late_ms), median(late_ms), max(late_ms))
+        print(f"{name:10} {told[0]:8.0f} {told[1]:8.0f} {told[2]:8.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
