@@ -39,7 +39,7 @@ def test_the_tools_work_on_a_broker(environment: dict[str, str], tmp_path: Path)
 
     def apart() -> int:
         depths = {one["subscription"]: one["depth"] for one in run("queue", "list")}
-        depth = depths["extract_pdf"]
+        depth = depths["library.extract_pdf"]
         assert isinstance(depth, dict)
         return int(depth["quarantined"])
 
