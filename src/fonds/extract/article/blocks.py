@@ -221,14 +221,15 @@ class _Walk:
         own = 0
         place = PLACES.get(tag)
         places = 0 if place is None else 1 << place
-        if attributes := element.attrib:
-            get = attributes.get
+        if attributes := element.items():
+            said = dict(attributes)
+            get = said.get
             names = f"{get('class', '')} {get('id', '')} {get('role', '')} {get('itemprop', '')}"
             own = name_groups(names)
             if "articleBody" in names:
                 places |= _ARTICLE_BODY
             style = get("style")
-            if (style and "display" in style and "none" in style) or "hidden" in attributes:
+            if (style and "display" in style and "none" in style) or "hidden" in said:
                 own |= HIDDEN
         if not self.nodes:
             self.nodes.append(Node(-1, tag, depth, names, own, 0, places))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lxml.html import HtmlElement
 
@@ -52,18 +52,14 @@ def find_authors(
 ) -> tuple[tuple[str, ...], str | None]:
     """The authors' names and where they were found: `json-ld`, `meta`, `markup`, `byline`; None for none."""
     stated = (head.meta.get(name, "") for name in _META_NAMES)
-    ways: tuple[tuple[str, Iterable[str]], ...] = (
-        ("json-ld", linked.authors),
-        ("meta", stated),
-        ("markup", _marked(tree)),
-        ("byline", _bylines(blocks, nodes)),
+    # Elements and JSON-LD name one author each; a tag or a byline may name all of them.
+    ways: tuple[tuple[str, Callable[[], tuple[str, ...]]], ...] = (
+        ("json-ld", lambda: _all(linked.authors)),
+        ("meta", lambda: _first(stated)),
+        ("markup", lambda: _all(_marked(tree))),
+        ("byline", lambda: _first(_bylines(blocks, nodes))),
     )
-    for source, texts in ways:
-        # Elements and JSON-LD name one author each; a tag or a byline may name all of them.
-        together = _all(texts) if source in ("json-ld", "markup") else _first(texts)
-        if together:
-            return together, source
-    return (), None
+    return next(((names, source) for source, find in ways if (names := find())), ((), None))
 
 
 def _first(texts: Iterable[str]) -> tuple[str, ...]:

@@ -289,7 +289,8 @@ def _placed(row: int, headline: int, layout: Layout) -> float:
 
 def _from_source(markup: str, linked: LinkedData, search: _Search) -> None:
     """What scripts and comments hold, where the page states nothing in JSON-LD."""
-    if not linked.published and (found := _SCRIPTED.search(markup)):
+    is_stated = bool(linked.published) or (search.published and "datePublished" not in markup)
+    if not is_stated and (found := _SCRIPTED.search(markup)):
         confidence = 0.85 if "datepublished" in found[0].lower() else 0.6
         search.add(search.published, found[1], "script", confidence)
     if not search.modified and (found := _SCRIPTED_CHANGE.search(markup)):

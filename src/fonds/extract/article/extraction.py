@@ -38,8 +38,8 @@ shapes, 300,000 links held trafilatura for a minute. The largest of 526 news pag
 SCRIPT_CHARS_MAX = 1_000_000
 """Longer scripts are not searched for embedded articles: one of 9 MB took 18 seconds and 1.7 GB."""
 
-DOUBT_MAX = 0.12
-"""With more doubt than this trafilatura is asked too: one page of three."""
+DOUBT_MAX = 0.18
+"""With more doubt than this trafilatura is asked too: one page of five."""
 
 OPINION_STRENGTH = 1.8
 """What trafilatura's opinion adds to the logit of a block it has too, or takes from one it has not."""
