@@ -56,7 +56,7 @@ def documents(count: int) -> list[IndexDocument]:
         url = f"https://bench.example/{number}"
         found.append(
             IndexDocument(
-                key, Kind.STORY, url, "bench.example", None, "en", f"Title {number}", text, now
+                key, key, Kind.STORY, url, "bench.example", None, "en", f"Title {number}", text, now
             )
         )
     return found
@@ -189,7 +189,7 @@ def s3(url: str, data: bytes, count: int) -> float:
 
 
 def _actions(index: str, found: Sequence[IndexDocument]) -> list[dict[str, Any]]:
-    return [{"_index": index, "_id": one.sha1hex, "_source": asdict(one)} for one in found]
+    return [{"_index": index, "_id": one.id, "_source": asdict(one)} for one in found]
 
 
 def elasticsearch(url: str, found: Sequence[IndexDocument]) -> float:

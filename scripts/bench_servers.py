@@ -153,7 +153,7 @@ def indexes(folder: Path) -> Iterator[Line]:
     for name, url, bare in chosen("index"):
         index, found = backend("index", url, folder), documents(DOCUMENTS)
         ours = rate(DOCUMENTS, partial(_in_batches, found, index.put))
-        index.delete([one.sha1hex for one in found])
+        index.delete([one.id for one in found])
         getattr(index, "close", lambda: None)()
         theirs = bare(url, found) if bare else None
         yield Line("documents of 3 kB indexed", name, ours, theirs)

@@ -13,6 +13,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from fonds.config import Settings
+from fonds.model.capture import to_datetime14
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
@@ -101,6 +102,11 @@ class Filled:
         """How many captures were kept."""
         return len(self.stories) + len(self.pdfs)
 
+    @property
+    def searchable(self) -> int:
+        """How many documents there are: the two front pages are versions of one story."""
+        return self.kept - 1
+
 
 @contextmanager
 def opened(home: Path) -> Iterator[Stores]:
@@ -157,13 +163,14 @@ def _fill_stories(stores: Stores, filled: Filled) -> None:
         )
     bodies = archived(stores, bodies)
     for body, document in zip(bodies, documents, strict=True):
-        rows += [*kept(body, ("parse_story", "import_story")), _story_row(document)]
+        rows += [*kept(body, ("parse_story", "import_story")), _story_row(body, document)]
         stores.blobs.put(text_blob_key(body.sha1hex), document.text_content.encode(), "text/plain")
     # A capture whose URL is no web address must never become a link.
     rows.append(replace(cdx_row(bodies[30]), url=SCRIPT_URL, warc_offset=10**9))
     enter(stores, bodies)
     write(stores, rows)
-    stores.index.put(documents)
+    # Of the two front pages the first was captured last: that one is in the index.
+    stores.index.put(documents[:-1])
     filled.stories = [body.sha1hex for body in bodies]
     filled.hostile = bodies[30].sha1hex
     filled.story_id = documents[0].story_id or ""
@@ -177,7 +184,9 @@ def _page(number: int, url: str, title: str, text: str) -> Body:
 def _story_document(
     body: Body, title: str, text: str, language: str, published: date | None
 ) -> IndexDocument:
+    id_ = sha256(body.url.encode()).hexdigest()
     return IndexDocument(
+        id=id_,
         sha1hex=body.sha1hex,
         kind=Kind.STORY,
         url=body.url,
@@ -187,16 +196,17 @@ def _story_document(
         article_title=title,
         text_content=text,
         indexed_date=NOW,
-        story_id=sha256(body.url.encode()).hexdigest(),
+        story_id=id_,
         word_count=len(text.split()),
     )
 
 
-def _story_row(document: IndexDocument) -> StoryMetaRow:
+def _story_row(body: Body, document: IndexDocument) -> StoryMetaRow:
     published = document.publication_date
     return StoryMetaRow(
         sha1hex=document.sha1hex,
         story_id=document.story_id or "",
+        captured=to_datetime14(body.captured_at),
         updated=NOW,
         status="success",
         url=document.url,
@@ -268,6 +278,7 @@ def _pdf_row(body: Body, title: str, pages: int, words: int) -> PdfMetaRow:
 
 def _pdf_document(body: Body, title: str, pages: int, text: str) -> IndexDocument:
     return IndexDocument(
+        id=body.sha1hex,
         sha1hex=body.sha1hex,
         kind=Kind.PDF,
         url=body.url,

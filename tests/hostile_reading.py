@@ -14,7 +14,7 @@ from hashlib import md5, sha1, sha256
 from pathlib import Path
 
 from fonds.config import Settings
-from fonds.library.known_pdfs import forget
+from fonds.kinds.known_pdfs import forget
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta, Unextracted
 from fonds.model.pdf import PdfText

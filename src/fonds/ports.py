@@ -221,16 +221,16 @@ class Blobs(Protocol):
 
 
 class Index(Protocol):
-    """Full text. A document replaces the one with its `sha1hex`."""
+    """Full text. A document replaces the one with its `id`."""
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
         """Durable when it returns; searchable at once or after the backend's refresh."""
 
-    def delete(self, sha1hexes: Sequence[str]) -> None:
+    def delete(self, ids: Sequence[str]) -> None:
         """Remove documents; absent ones are no error."""
 
-    def get(self, sha1hexes: Sequence[str]) -> dict[str, IndexDocument]:
-        """The documents that exist, whole, by `sha1hex`; without waiting for a refresh."""
+    def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
+        """The documents that exist, whole, by `id`; without waiting for a refresh."""
 
     def search(self, query: SearchQuery) -> SearchResults:
         """Raises ValueError with a sentence for people when `query.text` cannot be understood."""

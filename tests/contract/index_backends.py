@@ -58,6 +58,7 @@ def sha1hex(name: str) -> str:
 
 def document(name: str, text: str = "some text", title: str | None = None, **rest) -> IndexDocument:
     plain = IndexDocument(
+        id=sha1hex(name),
         sha1hex=sha1hex(name),
         kind=Kind.STORY,
         url=f"https://news.example/{name}",

@@ -41,7 +41,7 @@ def pdf_row(**changes: Any) -> PdfMetaRow:
 
 def story_row(**changes: Any) -> StoryMetaRow:
     row = StoryMetaRow(
-        "a" * 40, "story-1", NOON, "success", "http://x.org/a", "x.org", "2024-05-06", "de", "Titel",
-        12, {"rss_entry": {"link": None}}, "page/1",
+        "a" * 40, "story-1", "20240506120000", NOON, "success", "http://x.org/a", "x.org",
+        "2024-05-06", "de", "Titel", 12, {"rss_entry": {"link": None}}, "page/1",
     )  # fmt: skip
     return replace(row, **changes)

@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Iterator
-from datetime import date
+from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,23 @@ class TestKeeping:
         assert index.count() == 2
         assert found(index, "old") == {"b"}
         assert found(index, "new") == {"a"}
+
+    def test_documents_of_one_file_are_told_apart_by_their_ids(self, index):
+        one = document("a", "first words")
+        other = replace(one, id="5" * 64, story_id="5" * 64, text_content="other words")
+        index.put([one, other])
+        assert index.count() == 2
+        index.delete([one.id])
+        assert index.get([one.id, other.id]) == {other.id: other}
+
+    def test_a_document_made_of_another_file_replaces_the_one_with_its_id(self, index):
+        one = document("a", "old words")
+        index.put([one])
+        later = replace(
+            one, sha1hex=sha1hex("b"), indexed_date=one.indexed_date - timedelta(days=9)
+        )
+        index.put([later])
+        assert (index.count(), index.get([one.id])) == (1, {one.id: later})
 
     def test_the_last_of_several_with_one_id_in_a_batch_wins(self, index):
         index.put([document("a", "first"), document("a", "second")])

@@ -43,11 +43,13 @@ def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
     files = [row.sha1hex for row in stores.records.find(FileMetaRow)]
     keys = [key for one in files for key in (text_blob_key(one), thumbnail_blob_key(one))]
     documents: dict[str, Any] = {}
-    for start in range(0, len(files), 200):
-        documents |= stores.index.get(files[start : start + 200])
+    stories = [row.story_id for row in stores.records.find(StoryMetaRow)]
+    ids = sorted({*files, *stories})
+    for start in range(0, len(ids), 200):
+        documents |= stores.index.get(ids[start : start + 200])
     return {
         "outcomes": {
-            (row.entry_id, row.pipeline): (row.outcome, row.reason)
+            (row.entry_id, row.pipeline): (row.outcome, row.reason, row.about)
             for row in stores.records.find(EntryRow)
         },
         "steps": stores.records.count(DispositionRow, ("step", "verdict", "reason")),
@@ -64,6 +66,38 @@ def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
         "strays": _strays(home / "blobs", keys),
         "archive": _archive(home),
         "left": {one.name: stores.queue.depth(one).pending for one in readers_of(settings)},
+    }
+
+
+def up_to_owners(found: dict[str, Any]) -> dict[str, Any]:
+    """A state without what depends on the order captures came in: which of several owns a file, and with it
+    the address its derivatives go by (docs/decisions, "Which capture owns a file")."""
+    met = Counter(about for _, _, about in found["outcomes"].values() if about)
+    several = {about for about, count in met.items() if count > 1}
+
+    def rows(part: str) -> list[Any]:
+        return [row["sha1hex"] if row["sha1hex"] in several else row for row in found[part]]
+
+    def named(entry: tuple[str, str], about: str | None) -> tuple[str | None, str]:
+        return (about if about in several else entry[0], entry[1])
+
+    documents = found["documents"].values()
+    return found | {
+        "outcomes": Counter(
+            (*named(entry, about), outcome, reason)
+            for entry, (outcome, reason, about) in found["outcomes"].items()
+        ),
+        "files": rows("files"),
+        "pdfs": rows("pdfs"),
+        "stories": rows("stories"),
+        "documents": {
+            one["sha1hex"]: one if one["sha1hex"] not in several else None for one in documents
+        },
+        "table": Counter(
+            key[:20].hex() if key[:20].hex() in several else f"{key!r} {cells!r}"
+            for key, cells in found["table"].items()
+        ),
+        "archive": Counter((kind, digest) for kind, _, digest in found["archive"].elements()),
     }
 
 

@@ -18,7 +18,7 @@ from fonds.ports import Stores
 from fonds.wiring.backends import close_stores, set_index_aside
 
 DOCUMENT = IndexDocument(
-    "a" * 40, Kind.STORY, "http://e.org/", "e.org", None, "en", "A page", "words",
+    "a" * 40, "a" * 40, Kind.STORY, "http://e.org/", "e.org", None, "en", "A page", "words",
     datetime(2024, 5, 6, tzinfo=UTC),
 )  # fmt: skip
 
@@ -59,5 +59,5 @@ def test_what_cannot_be_moved_is_said_with_what_to_do(stores: Stores, tmp_path: 
     with pytest.raises(ConfigurationError, match="no folder that could be moved aside"):
         set_index_aside(stores, tmp_path, on_a_server)
     assert stores.index.count() == 1
-    stores.index.put([replace(DOCUMENT, sha1hex="b" * 40)])
+    stores.index.put([replace(DOCUMENT, id="b" * 40)])
     assert stores.index.count() == 2

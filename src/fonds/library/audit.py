@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
 
-from fonds.formats.documents import INDEXED
 from fonds.formats.journal import FILE_SIZE
+from fonds.kinds.pdf import INDEXED
+from fonds.kinds.story import newest_versions
 from fonds.model.disposition import Verdict
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.message import Depth, Subscription
@@ -205,7 +206,7 @@ def _derivatives(stores: Stores, began: datetime, found: Audit) -> None:
     for pages in _chunks(stories, CHUNK):
         keys = [row.sha1hex for row in pages]
         _blobs(stores, [text_blob_key(key) for key in keys], found)
-        _indexed(stores, "story", keys, found)
+        _stories_indexed(stores, [row.story_id for row in pages], began, found)
         _described(stores, keys, found)
 
 
@@ -214,9 +215,22 @@ def _blobs(stores: Stores, keys: Sequence[str], found: Audit) -> None:
         found.miss(f"blob {key} is missing")
 
 
-def _indexed(stores: Stores, what: str, keys: Sequence[str], found: Audit) -> None:
-    for key in sorted(set(keys) - stores.index.get(keys).keys()):
-        found.miss(f"{what} {key} is not in the index")
+def _indexed(stores: Stores, what: str, ids: Sequence[str], found: Audit) -> None:
+    for id_ in sorted(set(ids) - stores.index.get(ids).keys()):
+        found.miss(f"{what} {id_} is not in the index")
+
+
+def _stories_indexed(stores: Stores, ids: Sequence[str], began: datetime, found: Audit) -> None:
+    """Each of these stories is in the index, as the version captured last."""
+    # The index first: a version that came in between is younger than `began`.
+    there = stores.index.get(ids)
+    for id_, row in sorted(newest_versions(stores.records, ids).items()):
+        if row.updated > began:
+            continue
+        if id_ not in there:
+            found.miss(f"story {id_} is not in the index")
+        elif there[id_].sha1hex != row.sha1hex:
+            found.miss(f"story {id_} is in the index as {there[id_].sha1hex}, not {row.sha1hex}")
 
 
 def _described(stores: Stores, sha1hexes: Sequence[str], found: Audit) -> None:

@@ -33,7 +33,8 @@ class Description:
     """What Fonds knows about one file; absent parts are None or empty.
 
     `captures` are the places in WARC files its bytes lie in, oldest first; `entries` how it entered.
-    `text_key` and `thumbnail_key` are set when those blobs exist.
+    `text_key` and `thumbnail_key` are set when those blobs exist. `document` is what the index holds of
+    it; of a story it holds one version, whose SHA-1 `searched` is: another's, then `document` is None.
     """
 
     sha1hex: str
@@ -41,6 +42,7 @@ class Description:
     pdf: PdfMetaRow | None
     story: StoryMetaRow | None
     document: IndexDocument | None
+    searched: str | None
     captures: Sequence[CdxRow]
     entries: Sequence[EntryRow]
     history: Sequence[DispositionRow]
@@ -65,7 +67,8 @@ class Description:
 def resolve(stores: Stores, key: str) -> list[str]:
     """The files a key stands for: a SHA-1 in hex or base32, a URL, or a story id (64 hex characters).
 
-    Several for a URL or story captured with different bytes; [] when the key is unknown.
+    Several for a URL or story captured with different bytes, a story's newest version first; [] when the
+    key is unknown.
     """
     raw = sha1_from_text(key)
     if raw is not None:
@@ -82,7 +85,12 @@ def resolve(stores: Stores, key: str) -> list[str]:
 
 
 def _of_story(stores: Stores, story: str) -> list[str]:
-    rows = stores.records.find(StoryMetaRow, {"story_id": story}, count_max=CAPTURES_MAX)
+    rows = stores.records.find(
+        StoryMetaRow,
+        {"story_id": story},
+        order=("-captured", "-sha1hex"),
+        count_max=CAPTURES_MAX,
+    )
     return _distinct([row.sha1hex for row in rows])
 
 
@@ -100,12 +108,17 @@ def description(stores: Stores, sha1hex: str) -> Description:
     captures = records.find(
         CdxRow, {"sha1hex": sha1hex}, order=("datetime", "warc_path"), count_max=CAPTURES_MAX
     )
+    story = next(iter(records.get(StoryMetaRow, [sha1hex])), None)
+    id_ = story.story_id if story else sha1hex
+    document = stores.index.get([id_]).get(id_)
+    searched = document.sha1hex if document else None
     return Description(
         sha1hex=sha1hex,
         file=next(iter(records.get(FileMetaRow, [sha1hex])), None),
         pdf=next(iter(records.get(PdfMetaRow, [sha1hex])), None),
-        story=next(iter(records.get(StoryMetaRow, [sha1hex])), None),
-        document=stores.index.get([sha1hex]).get(sha1hex),
+        story=story,
+        document=document if searched == sha1hex else None,
+        searched=searched,
         captures=list(captures),
         entries=list(records.find(EntryRow, {"entry_id": entered})) if entered else [],
         history=past,

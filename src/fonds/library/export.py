@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from fonds.kinds import story
+from fonds.kinds.documents import UNKNOWN, origins
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import CdxRow, FileMetaRow, PdfMetaRow, StoryMetaRow
 from fonds.ports import Stores
@@ -54,7 +56,12 @@ def _chunk(
     keys = [file.sha1hex for file in files]
     pdfs = {row.sha1hex: row for row in stores.records.get(PdfMetaRow, keys)}
     stories = {row.sha1hex: row for row in stores.records.get(StoryMetaRow, keys)}
-    documents = stores.index.get(keys)
+    documents = stores.index.get(list(pdfs))
+    # Each version of a story is a row here; the index has one of them.
+    came = origins(stores.records, list(stories))
+    documents |= {
+        key: story.document(row, None, came.get(key, UNKNOWN)) for key, row in stories.items()
+    }
     captures: dict[str, list[CdxRow]] = {key: [] for key in keys}
     for row in stores.records.find(CdxRow, {"sha1hex": keys}, order=("datetime", "warc_path")):
         captures[row.sha1hex].append(row)
@@ -98,7 +105,7 @@ def _place(rows: Sequence[CdxRow]) -> dict[str, Any]:
     }
 
 
-def _described(pdf: PdfMetaRow | None, story: StoryMetaRow | None) -> dict[str, Any]:
+def _described(pdf: PdfMetaRow | None, page: StoryMetaRow | None) -> dict[str, Any]:
     if pdf is not None:
         return {
             "status": pdf.status,
@@ -107,14 +114,14 @@ def _described(pdf: PdfMetaRow | None, story: StoryMetaRow | None) -> dict[str, 
             "extractor": pdf.extractor,
             "metadata": _text(pdf.metadata) if pdf.metadata else None,
         }
-    if story is not None:
+    if page is not None:
         return {
-            "status": story.status,
-            "url": story.url,
-            "story_id": story.story_id,
-            "word_count": story.word_count,
-            "extractor": story.extractor,
-            "metadata": _text(story.story),
+            "status": page.status,
+            "url": page.url,
+            "story_id": page.story_id,
+            "word_count": page.word_count,
+            "extractor": page.extractor,
+            "metadata": _text(page.story),
         }
     return {}
 

@@ -8,12 +8,14 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from fonds.extract.url import canonical_domain
-from fonds.formats.documents import INDEXED, Origin, pdf_document, story_document
+from fonds.kinds import pdf, story
+from fonds.kinds.documents import UNKNOWN, origins
+from fonds.kinds.pdf import INDEXED
+from fonds.kinds.story import newest_versions
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import EntryRow, FileMetaRow, PdfMetaRow, StoryMetaRow
+from fonds.model.rows import FileMetaRow, PdfMetaRow, StoryMetaRow
 from fonds.ports import Blobs, Index, Records
 
 CHUNK = 500
@@ -21,7 +23,6 @@ TOGETHER_MAX_CHARS = 16_000_000
 """Documents put at once have no more text than this together; a longer one stands alone."""
 
 T = TypeVar("T")
-_UNKNOWN_ORIGIN = Origin("", "", "default")
 
 
 @dataclass(slots=True)
@@ -48,7 +49,7 @@ class Batch:
 
 
 def expected_count(records: Records) -> int:
-    """How many documents there are to be."""
+    """How many documents there are to be at most: a story of several versions is one."""
     pdfs = records.count(PdfMetaRow, where={"status": sorted(INDEXED)})
     return pdfs[()] + records.count(StoryMetaRow)[()]
 
@@ -103,8 +104,7 @@ def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Bat
         yield Batch(documents=some)
     for chunk in _chunks(records.find(FileMetaRow)):
         keys = [row.sha1hex for row in chunk]
-        wanted = {row.sha1hex for row in records.get(StoryMetaRow, keys)}
-        wanted |= {row.sha1hex for row in records.get(PdfMetaRow, keys) if row.status in INDEXED}
+        wanted = {row.sha1hex for row in records.get(PdfMetaRow, keys) if row.status in INDEXED}
         unwanted = [key for key in keys if key not in wanted]
         if unwanted:
             yield Batch(unwanted=unwanted)
@@ -121,29 +121,18 @@ def _documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[
 
     pdfs = records.find(PdfMetaRow, {"status": sorted(INDEXED)})
     for some in _chunks(pdfs):
-        origins = _origins(records, [row.sha1hex for row in some])
-        for pdf in some:
-            origin = origins.get(pdf.sha1hex, _UNKNOWN_ORIGIN)
-            yield pdf_document(pdf, text(pdf.sha1hex, pdf.word_count), origin)
+        came = origins(records, [row.sha1hex for row in some])
+        for one in some:
+            blob = text(one.sha1hex, one.word_count)
+            yield pdf.document(one, blob, came.get(one.sha1hex, UNKNOWN))
     for pages in _chunks(records.find(StoryMetaRow)):
-        origins = _origins(records, [row.sha1hex for row in pages])
-        for page in pages:
-            collection = origins.get(page.sha1hex, _UNKNOWN_ORIGIN).collection
-            yield story_document(page, text(page.sha1hex, page.word_count), collection)
-
-
-def _origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Origin]:
-    """Of each file what the capture that owns it says; absent where there is none."""
-    owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
-    captures = {
-        row.entry_id: row for row in records.find(EntryRow, {"entry_id": list(owners.values())})
-    }
-    found = ((key, captures.get(owner)) for key, owner in owners.items())
-    return {
-        key: Origin(row.url, canonical_domain(row.url) or "", row.collection)
-        for key, row in found
-        if row is not None
-    }
+        newest = newest_versions(records, [row.story_id for row in pages])
+        chosen = {row.sha1hex for row in newest.values()}
+        versions = [page for page in pages if page.sha1hex in chosen]
+        came = origins(records, [row.sha1hex for row in versions])
+        for page in versions:
+            blob = text(page.sha1hex, page.word_count)
+            yield story.document(page, blob, came.get(page.sha1hex, UNKNOWN))
 
 
 def _together(documents: Iterator[IndexDocument]) -> Iterator[list[IndexDocument]]:

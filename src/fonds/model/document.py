@@ -11,13 +11,17 @@ from fonds.model.file import Kind
 
 @dataclass(frozen=True, slots=True)
 class IndexDocument:
-    """One file in the index, known by `sha1hex`.
+    """What the index holds of a PDF or a story, known by `id`.
+
+    The id of a PDF is its SHA-1, that of a story its story id: however many files were met at its address,
+    it is one document, of the version whose SHA-1 is `sha1hex`.
 
     The first seven text fields have the names of the Elasticsearch mapping in seed 004, so that
     existing clients work: `url canonical_domain publication_date language article_title text_content
     indexed_date`. `publication_date` None means undated.
     """
 
+    id: str
     sha1hex: str
     kind: Kind
     url: str

@@ -90,7 +90,8 @@ class FilePage:
     """Everything known of one file. `outcome` is that of the capture that brought it, None when unknown.
 
     `text_chars` None: there is no text, or not yet. `text_href`, `thumbnail_href` and `body_href` are
-    None where there is nothing to open.
+    None where there is nothing to open. `searched` is the SHA-1 of the version of a story that is in the
+    index, this one's or another's.
     """
 
     title: str
@@ -101,6 +102,7 @@ class FilePage:
     pdf: PdfMetaRow | None
     story: StoryMetaRow | None
     indexed: bool
+    searched: str | None
     claimed: Sequence[Fact]
     measured: Sequence[Fact]
     captures: Sequence[Seen]
@@ -128,6 +130,7 @@ def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
         pdf=found.pdf,
         story=found.story,
         indexed=found.document is not None,
+        searched=found.searched,
         claimed=_claimed(found),
         measured=_measured(
             found, "not yet" if outcome and outcome.outcome == "pending" else "unknown"

@@ -135,8 +135,12 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One result; `snippet_marks` are (start, end) offsets in `snippet`. None means unknown."""
+    """One result; `id` is a PDF's SHA-1 or a story's id, `sha1hex` the file its text is of.
 
+    `snippet_marks` are (start, end) offsets in `snippet`. None means unknown.
+    """
+
+    id: str
     sha1hex: str
     kind: Kind
     title: str | None
@@ -191,6 +195,7 @@ def search_page(index: Index, form: SearchForm) -> SearchPage:
 def _found(hit: Hit) -> Found:
     document = hit.document
     return Found(
+        id=document.id,
         sha1hex=document.sha1hex,
         kind=document.kind,
         title=document.article_title,

@@ -49,7 +49,7 @@ def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[
 
 def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
     """The steps that read bodies and store nothing: all that `fonds extract` needs."""
-    from fonds.library.known_pdfs import forget
+    from fonds.kinds.known_pdfs import forget
 
     return {
         "identify": identify(archive, settings),
@@ -81,7 +81,7 @@ def _archive_body(stores: Stores, readers: Readers, settings: Settings) -> Made:
 
 
 def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.library.known_pdfs import KnownPdfs
+    from fonds.kinds.known_pdfs import KnownPdfs
 
     known = KnownPdfs(stores.records, readers.pdf_extractor, now)
     return extract_pdf(stores.archive, readers, known)

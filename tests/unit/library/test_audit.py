@@ -36,7 +36,7 @@ from fonds.stores.table.sqlite import SqliteTable
 from small_pipeline import SUMS, Workplace, double
 
 MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
-PDF, PAGE = "1" * 40, "2" * 40
+PDF, PAGE, STORY = "1" * 40, "2" * 40, "3" * 64
 
 
 @pytest.fixture
@@ -71,7 +71,10 @@ def library(stores: Stores) -> Stores:
 
 
 def _document(sha1hex: str, kind: Kind) -> IndexDocument:
-    return IndexDocument(sha1hex, kind, "http://e.org/", "e.org", None, None, None, "w", MOMENT)
+    id_ = STORY if kind is Kind.STORY else sha1hex
+    return IndexDocument(
+        id_, sha1hex, kind, "http://e.org/", "e.org", None, None, None, "w", MOMENT
+    )
 
 
 def _rows(sha1hex: str) -> list[Any]:
@@ -89,7 +92,19 @@ def _pdf_row() -> PdfMetaRow:
 
 def _story_row() -> StoryMetaRow:
     return StoryMetaRow(
-        PAGE, "3" * 64, MOMENT, "success", "http://e.org/", "", None, None, None, 1, {}, "x"
+        PAGE,
+        STORY,
+        "20240305060708",
+        MOMENT,
+        "success",
+        "http://e.org/",
+        "",
+        None,
+        None,
+        None,
+        1,
+        {},
+        "x",
     )
 
 
@@ -262,12 +277,22 @@ def test_a_lost_blob_is_named(place: Workplace, library: Stores, key: str) -> No
     assert audited(place, library).missing == [f"blob {key} is missing"]
 
 
-@pytest.mark.parametrize(("sha1hex", "what"), [(PDF, "PDF"), (PAGE, "story")])
+@pytest.mark.parametrize(("id_", "what"), [(PDF, "PDF"), (STORY, "story")])
 def test_a_document_lost_from_the_index_is_named(
-    place: Workplace, library: Stores, sha1hex: str, what: str
+    place: Workplace, library: Stores, id_: str, what: str
 ) -> None:
-    library.index.delete([sha1hex])
-    assert audited(place, library).missing == [f"{what} {sha1hex} is not in the index"]
+    library.index.delete([id_])
+    assert audited(place, library).missing == [f"{what} {id_} is not in the index"]
+
+
+def test_a_story_that_is_in_the_index_as_another_version_is_named(
+    place: Workplace, library: Stores
+) -> None:
+    library.records.put([replace(_story_row(), sha1hex=PDF, captured="20230305060708")])
+    assert audited(place, library).missing == []
+    library.index.put([replace(_document(PAGE, Kind.STORY), sha1hex=PDF)])
+    told = f"story {STORY} is in the index as {PDF}, not {PAGE}"
+    assert audited(place, library).missing == [told]
 
 
 def test_a_lost_row_of_the_table_is_named(place: Workplace, library: Stores) -> None:
@@ -278,8 +303,7 @@ def test_a_lost_row_of_the_table_is_named(place: Workplace, library: Stores) -> 
 
 def test_a_lost_row_of_the_records_is_named(place: Workplace, library: Stores) -> None:
     library.records.delete(FileMetaRow, [PDF])
-    found = audited(place, library)
-    assert found.missing == [f"file {PDF} has no row in file_meta"]
+    assert audited(place, library).missing == [f"file {PDF} has no row in file_meta"]
 
 
 ARCHIVE_BODY = Subscription(f"{SUMS.name}.archive_body", "t.sums.unarchived")

@@ -18,6 +18,7 @@ from fonds.stores.index.tantivy_faults import fault
 from fonds.stores.index.tantivy_index import TantivyIndex
 
 TEMPLATE = IndexDocument(
+    id="",
     sha1hex="",
     kind=Kind.STORY,
     url="https://news.example/a",
@@ -31,7 +32,7 @@ TEMPLATE = IndexDocument(
 
 
 def document(number: int, text: str = "The river rose.") -> IndexDocument:
-    return replace(TEMPLATE, sha1hex=f"{number:040x}", text_content=text)
+    return replace(TEMPLATE, id=f"{number:040x}", sha1hex=f"{number:040x}", text_content=text)
 
 
 @pytest.fixture

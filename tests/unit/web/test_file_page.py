@@ -47,6 +47,31 @@ def test_provenance_leads_from_the_url_to_the_index(client: TestClient, filled: 
         assert part in words
 
 
+def test_an_older_version_of_a_story_leads_to_the_one_that_is_searched(
+    client: TestClient, filled: Filled
+) -> None:
+    newer, older = filled.stories[-2:]
+    told = client.get(f"/file/{older}.json").json()
+    assert (told["indexed"], told["searched"]) == (False, newer)
+    page = read(client, f"/file/{older}")
+    assert f"/file/{newer}" in page.links()
+    assert "a later version of this story can be searched" in page.words(
+        "//ol[@class='provenance']"
+    )
+    told = client.get(f"/file/{newer}.json").json()
+    assert (told["indexed"], told["searched"]) == (True, newer)
+
+
+def test_one_address_met_twice_with_other_bytes_is_one_hit(
+    client: TestClient, filled: Filled
+) -> None:
+    found = client.get("/api/search", params={"q": "title:front"}).json()
+    assert [hit["sha1hex"] for hit in found["results"]] == [filled.stories[-2]]
+    (hit,) = found["results"]
+    files = client.get("/api/show", params={"key": hit["id"]}).json()["files"]
+    assert files == filled.stories[-2:]
+
+
 def test_long_texts_are_cut_with_a_link_to_the_whole(client: TestClient, filled: Filled) -> None:
     page = read(client, f"/file/{filled.long}")
     whole = client.get(f"/file/{filled.long}/text")

@@ -85,7 +85,7 @@ def _day(moment: datetime | None) -> date | None:
 def _as_json(hit: Hit) -> dict[str, Any]:
     document = hit.document
     return {
-        "id": document.story_id or document.sha1hex,
+        "id": document.id,
         "kind": document.kind,
         "url": document.url,
         "title": document.article_title,

@@ -110,6 +110,10 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
                 for h in one.history
             ],
         ),
+        (
+            "Searched",
+            [("as the version", one.searched)] if one.searched and not one.document else [],
+        ),
         ("Derivatives", [(name, key) for name, key in _derivatives(one) if key]),
         ("Text", [("", _beginning(one))] if one.document and one.document.text_content else []),
     ]

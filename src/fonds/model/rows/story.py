@@ -10,12 +10,17 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class StoryMetaRow:
-    """`story_meta`: one page; `story` holds the sub-objects without body and text."""
+    """`story_meta`: one page, a version of its story; `story` holds the sub-objects without body and text.
+
+    `captured` is the 14-digit time of the capture that owns the file: of several versions of a story the
+    last one captured is in the index.
+    """
 
     TABLE: ClassVar[str] = "story_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
     sha1hex: str
     story_id: str
+    captured: str
     updated: dt.datetime
     status: str
     url: str

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from fonds.extract.url import canonical_domain
-from fonds.formats.documents import INDEXED, Origin, pdf_document, text_bytes
+from fonds.kinds.documents import Origin, put_current, text_bytes
+from fonds.kinds.pdf import document, indexed_rows
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.pdf import STOPPED, PdfStatus, PdfText, StatusClass
@@ -70,26 +71,35 @@ class PersistPdfText:
                 self.blobs.put(text_blob_key(item.sha1hex), text_bytes(item.text), "text/plain")
         expires = now + timedelta(days=self.stopped_days)
         self.records.put([_stop(item, now, expires) for item in items if item.status in STOPPED])
-        rows = self._put(kept, now)
-        documents = [
-            _document(item, row)
-            for item, row in zip(kept, rows, strict=True)
-            if row.status in INDEXED
-        ]
-        if documents:
-            self.index.put(documents)
+        self._put(kept, now)
+        known = {item.sha1hex: item for item in kept}
+        put_current(
+            self.index,
+            (),
+            lambda: indexed_rows(self.records, list(known)),
+            lambda rows: [self._document(known[row.sha1hex], row, now) for row in rows],
+        )
         return [Result() for _ in items]
 
-    def _put(self, items: Sequence[PdfText], now: datetime) -> list[PdfMetaRow]:
+    def _document(self, item: PdfText, row: PdfMetaRow, now: datetime) -> IndexDocument:
+        """The document of a row; one that another wrote meanwhile has another text than `item`."""
+        url = item.source.url
+        origin = Origin(url, canonical_domain(url) or "", item.source.collection)
+        shown = replace(row, has_page0_thumbnail=row.has_page0_thumbnail or item.page0_thumbnail)
+        if row.updated != now:
+            stored = row.word_count is not None
+            return document(
+                shown, self.blobs.get(text_blob_key(row.sha1hex)) if stored else None, origin
+            )
+        return document(shown, text_bytes(item.text) if item.text else None, origin)
+
+    def _put(self, items: Sequence[PdfText], now: datetime) -> None:
         """Write the rows. A thumbnail that is stored meanwhile finds no row yet: it is looked for again."""
         pictured = self._pictured([item.sha1hex for item in items])
         rows = [_row(item, now, item.sha1hex in pictured) for item in items]
         self.records.put(rows)
         late = self._pictured([item.sha1hex for item in items if item.sha1hex not in pictured])
         self.records.change(PdfMetaRow, sorted(late), {"has_page0_thumbnail": True})
-        return [
-            replace(row, has_page0_thumbnail=True) if row.sha1hex in late else row for row in rows
-        ]
 
     def _pictured(self, sha1hexes: Sequence[str]) -> set[str]:
         """Those whose page-0 thumbnail lies in the blobs."""
@@ -179,10 +189,3 @@ def _created(info: Mapping[str, str]) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else None
-
-
-def _document(item: PdfText, row: PdfMetaRow) -> IndexDocument:
-    url = item.source.url
-    origin = Origin(url, canonical_domain(url) or "", item.source.collection)
-    shown = replace(row, has_page0_thumbnail=row.has_page0_thumbnail or item.page0_thumbnail)
-    return pdf_document(shown, text_bytes(item.text) if item.text else None, origin)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 
-from fonds.formats.documents import story_document, text_bytes
 from fonds.formats.envelope import story_to_json
+from fonds.kinds.documents import UNKNOWN, Origin, origins, put_current, text_bytes
+from fonds.kinds.story import document, newest_versions
+from fonds.model.capture import to_datetime14
+from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
 from fonds.model.step import Result
@@ -20,7 +23,10 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class ImportStory:
-    """Blobs first, then the row, then the index, so that what the row promises is there."""
+    """Blobs first, then the row, then the index, so that what the row promises is there.
+
+    The index has each story once, as the version captured last.
+    """
 
     records: Records
     blobs: Blobs
@@ -34,14 +40,48 @@ class ImportStory:
         texts = [text_bytes(item.story.content_metadata.text_content or "") for item in items]
         for row, text in zip(rows, texts, strict=True):
             self.blobs.put(text_blob_key(row.sha1hex), text, "text/plain")
+        left = self._leave(rows)
         self.records.put(rows)
-        self.index.put(
-            [
-                story_document(row, text, item.capture.collection)
-                for item, row, text in zip(items, rows, texts, strict=True)
-            ]
+        known = {
+            item.file.sha1: (text, Origin(item.capture.url, "", item.capture.collection))
+            for item, text in zip(items, texts, strict=True)
+        }
+        ids = sorted({*left, *(row.story_id for row in rows)})
+        put_current(
+            self.index,
+            ids,
+            lambda: newest_versions(self.records, ids),
+            lambda some: self._documents(some, known),
         )
         return [Result() for _ in items]
+
+    def _leave(self, rows: Sequence[StoryMetaRow]) -> set[str]:
+        """The stories these files were versions of and are no more, because a page that is read again may
+        say another address. Their documents change before the rows do: afterwards nobody would know."""
+        told = {row.sha1hex: row.story_id for row in rows}
+        before = self.records.get(StoryMetaRow, list(told))
+        left = {row.story_id for row in before if row.story_id != told[row.sha1hex]}
+        if left:
+            others = newest_versions(self.records, sorted(left), without=told)
+            self.index.put(self._documents(list(others.values()), {}))
+            self.index.delete(sorted(left - others.keys()))
+        return left
+
+    def _documents(
+        self, rows: Sequence[StoryMetaRow], known: Mapping[str, tuple[bytes, Origin]]
+    ) -> list[IndexDocument]:
+        """The documents of these versions; `known` has text and origin of those in hand."""
+        others = [row.sha1hex for row in rows if row.sha1hex not in known]
+        came = origins(self.records, others)
+        found = []
+        for row in rows:
+            key = row.sha1hex
+            text, origin = known.get(key) or (
+                self.blobs.get(text_blob_key(key)),
+                came.get(key, UNKNOWN),
+            )
+            found.append(document(row, text, origin))
+        return found
 
 
 def publication_date(story: Story) -> date | None:
@@ -66,6 +106,7 @@ def _row(item: Parsed, now: datetime) -> StoryMetaRow:
     return StoryMetaRow(
         sha1hex=item.file.sha1,
         story_id=item.story_id,
+        captured=to_datetime14(item.capture.captured_at),
         updated=now,
         status="success",
         url=content.url or item.capture.url,

@@ -50,24 +50,24 @@ class TantivyIndex:
         if documents:
             self._write(documents, [])
 
-    def delete(self, sha1hexes: Sequence[str]) -> None:
+    def delete(self, ids: Sequence[str]) -> None:
         """Remove documents, in one commit."""
         with translated(self._folder):
             exists = self._version() is not None
-        if sha1hexes and exists:
-            self._write([], sha1hexes)
+        if ids and exists:
+            self._write([], ids)
 
-    def get(self, sha1hexes: Sequence[str]) -> dict[str, IndexDocument]:
+    def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
         """Whole documents by id, those that exist."""
-        wanted = sorted({without_surrogates(sha1hex) for sha1hex in sha1hexes})
+        wanted = sorted({without_surrogates(id_) for id_ in ids})
         with translated(self._folder):
             searcher = self._searcher()
             if searcher is None or not wanted:
                 return {}
-            query = Query.term_set_query(self._schema, "sha1hex", wanted)
+            query = Query.term_set_query(self._schema, "id", wanted)
             found = searcher.search(query, limit=len(wanted), count=False)
             stored = [from_tantivy(searcher.doc(address)) for _, address in found.hits]
-        return {document.sha1hex: replace(document, text_content=text) for document, text in stored}
+        return {document.id: replace(document, text_content=text) for document, text in stored}
 
     def search(self, query: SearchQuery) -> SearchResults:
         """Raises ValueError with a sentence for people."""
@@ -114,16 +114,16 @@ class TantivyIndex:
         return None
 
     def _change(self, documents: Sequence[IndexDocument], deleted: Sequence[str]) -> None:
-        for sha1hex in deleted:
-            self._replace(sha1hex, None)
+        for id_ in deleted:
+            self._replace(id_, None)
         for document in documents:
-            self._replace(document.sha1hex, to_tantivy(document, self._schema))
+            self._replace(document.id, to_tantivy(document, self._schema))
         with translated(self._folder):
             self._opened_writer().commit()
 
-    def _replace(self, sha1hex: str, document: tantivy.Document | None) -> None:
+    def _replace(self, id_: str, document: tantivy.Document | None) -> None:
         with translated(self._folder):
-            self._opened_writer().delete_documents_by_term("sha1hex", without_surrogates(sha1hex))
+            self._opened_writer().delete_documents_by_term("id", without_surrogates(id_))
             if document is not None:
                 self._opened_writer().add_document(document)
 

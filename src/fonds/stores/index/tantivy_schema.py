@@ -37,7 +37,7 @@ _DECODER = msgspec.json.Decoder(IndexDocument)
 def schema() -> tantivy.Schema:
     """The fields of the index; changing one needs a rebuild."""
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field("sha1hex", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
     for name in RAW_FIELDS:
         builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
     for name in WORD_FIELDS.values():
@@ -63,7 +63,7 @@ def to_tantivy(document: IndexDocument, of_schema: tantivy.Schema) -> tantivy.Do
     document = _encodable(document)
     day = document.publication_date
     values: dict[str, object] = {
-        "sha1hex": document.sha1hex,
+        "id": document.id,
         "kind": str(document.kind),
         "canonical_domain": document.canonical_domain,
         "collection": document.collection,

@@ -112,6 +112,7 @@ Table(
     metadata,
     _sha1hex(key=True),
     Column("story_id", CleanText, nullable=False),
+    Column("captured", CleanText, CheckConstraint("length(captured) = 14"), nullable=False),
     Column("updated", UtcTime, nullable=False),
     Column("status", CleanText, CheckConstraint("length(status) >= 1"), nullable=False),
     Column("url", CleanText, nullable=False),
@@ -122,7 +123,7 @@ Table(
     Column("word_count", Integer, CheckConstraint("word_count >= 0"), nullable=False),
     Column("story", CleanJson, nullable=False),
     Column("extractor", CleanText, nullable=False),
-    Index("story_meta_story_id", "story_id"),
+    Index("story_meta_story_id", "story_id", "captured", "sha1hex"),
 )
 
 Table(

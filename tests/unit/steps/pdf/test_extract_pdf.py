@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fonds.formats.envelope import encode
-from fonds.library.known_pdfs import forget
+from fonds.kinds.known_pdfs import forget
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Reason, Verdict, Weight, dropped, quarantined
 from fonds.model.errors import ChildError, FaultError

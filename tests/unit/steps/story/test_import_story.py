@@ -18,7 +18,7 @@ from fonds.model.story import ContentMetadata, Parsed, RssEntry, Story
 from fonds.steps.story.import_story import ImportStory, publication_date
 from step_bench import LATER, OTHER_PAGE, PAGE, Bench, page_file
 
-KEY = page_file().sha1
+KEY, ID = page_file().sha1, "5" * 64
 TEXT = "The river\nrose over the wall. Überall Wasser."
 CONTENT = ContentMetadata(
     url="http://news.example/own",
@@ -37,9 +37,13 @@ def step(bench: Bench) -> ImportStory:
     return ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
-def parsed(bench: Bench, story: Story = STORY, body: bytes = PAGE) -> Parsed:
+def parsed(bench: Bench, story: Story = STORY, body: bytes = PAGE, story_id: str = ID) -> Parsed:
     capture = replace(bench.in_warc(body)[0], collection="floods")
-    return Parsed(capture, page_file(body), story, "5" * 64, "reader 1")
+    return Parsed(capture, page_file(body), story, story_id, "reader 1")
+
+
+def document_of(bench: Bench, id_: str = ID) -> IndexDocument:
+    return bench.index.get([id_])[id_]
 
 
 def with_content(**changes: object) -> Story:
@@ -55,7 +59,7 @@ def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(step: ImportStory, ben
     assert [one.disposition for one in step([parsed(bench)])] == [DONE]
     assert bench.blobs.get(text_blob_key(KEY)) == TEXT.encode()
     row = _row(bench)
-    assert (row.story_id, row.status, row.extractor) == ("5" * 64, "success", "reader 1")
+    assert (row.story_id, row.status, row.extractor) == (ID, "success", "reader 1")
     assert (row.url, row.canonical_domain) == ("http://news.example/own", "news.example")
     assert (row.publication_date, row.language, row.article_title) == ("2024-02-29", "en", "A page")
     assert (row.word_count, row.updated) == (8, LATER)
@@ -67,7 +71,8 @@ def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(step: ImportStory, ben
 
 def test_the_document_is_complete(step: ImportStory, bench: Bench) -> None:
     step([parsed(bench)])
-    assert bench.index.get([KEY])[KEY] == IndexDocument(
+    assert document_of(bench) == IndexDocument(
+        id=ID,
         sha1hex=KEY,
         kind=Kind.STORY,
         url="http://news.example/own",
@@ -78,7 +83,7 @@ def test_the_document_is_complete(step: ImportStory, bench: Bench) -> None:
         text_content=TEXT,
         indexed_date=datetime(2024, 3, 5, 7, tzinfo=UTC),
         collection="floods",
-        story_id="5" * 64,
+        story_id=ID,
         word_count=8,
     )
 
@@ -86,7 +91,7 @@ def test_the_document_is_complete(step: ImportStory, bench: Bench) -> None:
 def test_a_story_of_which_little_is_known_keeps_its_text(step: ImportStory, bench: Bench) -> None:
     item = parsed(bench, Story(content_metadata=ContentMetadata(text_content="Some words")))
     step([item])
-    row, document = _row(bench), bench.index.get([KEY])[KEY]
+    row, document = _row(bench), document_of(bench)
     assert (row.url, row.canonical_domain, row.publication_date) == (item.capture.url, "", None)
     assert (document.url, document.canonical_domain) == (item.capture.url, "")
     assert (document.publication_date, document.language, document.article_title) == (None,) * 3
@@ -96,25 +101,25 @@ def test_a_story_of_which_little_is_known_keeps_its_text(step: ImportStory, benc
 def test_a_story_without_text_has_an_empty_one_everywhere(step: ImportStory, bench: Bench) -> None:
     step([parsed(bench, with_content(text_content=None))])
     assert bench.blobs.get(text_blob_key(KEY)) == b""
-    assert (_row(bench).word_count, bench.index.get([KEY])[KEY].text_content) == (0, "")
+    assert (_row(bench).word_count, document_of(bench).text_content) == (0, "")
 
 
 def test_a_lone_surrogate_in_a_text_stops_nothing(step: ImportStory, bench: Bench) -> None:
     step([parsed(bench, with_content(text_content="a \ud800 b", article_title="t\ud800\x00t"))])
     assert bench.blobs.get(text_blob_key(KEY)) == b"a ? b"
-    assert bench.index.get([KEY])[KEY].text_content == "a ? b"
-    assert (_row(bench).article_title, bench.index.get([KEY])[KEY].article_title) == ("tt", "tt")
+    assert document_of(bench).text_content == "a ? b"
+    assert (_row(bench).article_title, document_of(bench).article_title) == ("tt", "tt")
 
 
 def test_done_twice_is_done_once_and_the_last_one_stands(step: ImportStory, bench: Bench) -> None:
-    item, other = parsed(bench), parsed(bench, body=OTHER_PAGE)
+    item, other = parsed(bench), parsed(bench, body=OTHER_PAGE, story_id="6" * 64)
     newer = replace(item, story=with_content(article_title="A newer title"), extractor="reader 2")
     assert len(step([item, other, item])) == 3
     step([newer])
     assert bench.records.count(StoryMetaRow) == {(): 2}
     assert bench.index.count() == 2
     assert (_row(bench).extractor, _row(bench).article_title) == ("reader 2", "A newer title")
-    assert bench.index.get([KEY])[KEY].article_title == "A newer title"
+    assert document_of(bench).article_title == "A newer title"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,6 @@ from fonds.stores.index.elastic.mapping import (
     from_source,
     template,
     to_source,
-    version_of,
 )
 from fonds.stores.index.elastic.query import body
 from fonds.stores.index.passages import passage
@@ -47,7 +46,7 @@ TRIES, PAUSE_S = 4, 0.5
 ROLLOVER_EVERY_S = 300.0
 DOCUMENTS_MAX, SIZE_MAX = 200_000_000, "50gb"
 BUSY = frozenset({429, 502, 503, 504})
-CONFLICT, GONE = 409, 404
+GONE = 404
 
 
 def open_elasticsearch(url: str) -> ElasticIndex:
@@ -64,8 +63,6 @@ class ElasticIndex:
     """Implements the port Index. Options in the URL: `scheme` (http), `shards` (1), `replicas` (0),
     `refresh` (false; `true` makes what is put searchable at once), `max_docs` and
     `max_size`, at which a new index begins.
-
-    An older document (by `indexed_date`) never replaces a newer one.
     """
 
     def __init__(self, url: str, client: type[ElasticsearchClient | OpensearchClient]) -> None:
@@ -97,13 +94,13 @@ class ElasticIndex:
 
         Raises PermanentError for a document the server cannot take.
         """
-        newest = {document.sha1hex: document for document in documents}
+        newest = {document.id: document for document in documents}
         if not newest:
             return
         self._prepare()
         places = self._places(list(newest))
         lines = [
-            _line("index", places.get(key, self._alias), key, version_of(document))
+            _line("index", places.get(key, self._alias), key)
             + json.dumps(to_source(document), ensure_ascii=False)
             + "\n"
             for key, document in newest.items()
@@ -112,21 +109,18 @@ class ElasticIndex:
             self._bulk(chunk)
         self._roll_over()
 
-    def delete(self, sha1hexes: Sequence[str]) -> None:
-        """Remove documents; a put that is older than what was removed does not bring it back soon."""
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove documents."""
         self._prepare()
-        found = {one["_id"]: one for one in self._fetch(sha1hexes, source=False)}
-        lines = [
-            _line("delete", one["_index"], key, one.get("_version", 1))
-            for key, one in found.items()
-        ]
+        found = {one["_id"]: one for one in self._fetch(ids, source=False)}
+        lines = [_line("delete", one["_index"], key) for key, one in found.items()]
         for chunk in _chunks(lines):
             self._bulk(chunk)
 
-    def get(self, sha1hexes: Sequence[str]) -> dict[str, IndexDocument]:
+    def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
         """Whole documents by id, those that exist, as they are at this moment."""
         self._prepare()
-        found = self._fetch(sha1hexes, source=True)
+        found = self._fetch(ids, source=True)
         return {one["_id"]: from_source(one["_source"]) for one in found}
 
     def search(self, query: SearchQuery) -> SearchResults:
@@ -262,9 +256,9 @@ class ElasticIndex:
         raise StoreUnavailableError(f"{self._where} is too busy for {len(left)} documents: {busy}")
 
     def _check(self, ended: Mapping[str, Any]) -> None:
-        """Raises for one document that was refused; a newer one that is there already is no fault."""
+        """Raises for one document that was refused; one that was to be removed may be gone already."""
         status = ended["status"]
-        if status < 300 or status in (*BUSY, CONFLICT, GONE):
+        if status < 300 or status in (*BUSY, GONE):
             return
         told = ended.get("error")
         fault = self._explained(Refused(status, told))
@@ -316,9 +310,8 @@ class _MissingError(StoreUnavailableError):
     """An alias or index is not there (any more); it is made anew by the next call."""
 
 
-def _line(action: str, index: str, key: str, version: int) -> str:
-    about = {"_index": index, "_id": key, "version": version, "version_type": "external_gte"}
-    return json.dumps({action: about}) + "\n"
+def _line(action: str, index: str, key: str) -> str:
+    return json.dumps({action: {"_index": index, "_id": key}}) + "\n"
 
 
 def _chunks(lines: Sequence[str]) -> Iterator[list[str]]:

@@ -9,7 +9,7 @@ inverted index of each text. They are searched and not shown.
 from __future__ import annotations
 
 from dataclasses import fields
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 from fonds.model.document import IndexDocument
@@ -24,7 +24,6 @@ WORD_FIELDS = {
 }
 RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
 MONTH = "publication_month"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _KEYWORD = {"type": "keyword", "ignore_above": KEYWORD_CHARACTERS_MAX}
 _WORDS = {"type": "text", "analyzer": "whitespace"}
@@ -42,6 +41,7 @@ def template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[
         "article_title": {"type": "text"},
         "text_content": {"type": "text"},
         "indexed_date": {"type": "date_nanos"},
+        "id": _KEYWORD,
         "sha1hex": _KEYWORD,
         "kind": _KEYWORD,
         "collection": _KEYWORD,
@@ -96,11 +96,6 @@ def from_source(source: dict[str, Any]) -> IndexDocument:
             **({"publication_date": date.fromisoformat(day)} if day else {}),
         }
     )
-
-
-def version_of(document: IndexDocument) -> int:
-    """A later indexing has a larger one: microseconds since 1970, at least 1."""
-    return max(1, (document.indexed_date - EPOCH) // timedelta(microseconds=1))
 
 
 def _plain(value: object) -> object:

@@ -19,9 +19,9 @@ MONTHS_MAX = 12_000
 Clause = dict[str, Any]
 EVERYTHING: Clause = {"constant_score": {"filter": {"match_all": {}}, "boost": 0.0}}
 SORTS: dict[str, list[Clause]] = {
-    "score": [{"_score": "desc"}, {"sha1hex": "asc"}],
-    "newest": [{"publication_date": {"order": "desc", "missing": "_last"}}, {"sha1hex": "asc"}],
-    "oldest": [{"publication_date": {"order": "asc", "missing": "_last"}}, {"sha1hex": "asc"}],
+    "score": [{"_score": "desc"}, {"id": "asc"}],
+    "newest": [{"publication_date": {"order": "desc", "missing": "_last"}}, {"id": "asc"}],
+    "oldest": [{"publication_date": {"order": "asc", "missing": "_last"}}, {"id": "asc"}],
 }
 
 

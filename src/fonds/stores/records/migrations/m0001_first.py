@@ -95,6 +95,7 @@ def _make_story_meta() -> None:
         "story_meta",
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
         sa.Column("story_id", TEXT, nullable=False),
+        sa.Column("captured", TEXT, sa.CheckConstraint("length(captured) = 14"), nullable=False),
         sa.Column("updated", TIME, nullable=False),
         sa.Column("status", TEXT, sa.CheckConstraint("length(status) >= 1"), nullable=False),
         sa.Column("url", TEXT, nullable=False),
@@ -106,7 +107,7 @@ def _make_story_meta() -> None:
         sa.Column("story", JSON, nullable=False),
         sa.Column("extractor", TEXT, nullable=False),
     )
-    op.create_index("story_meta_story_id", "story_meta", ["story_id"])
+    op.create_index("story_meta_story_id", "story_meta", ["story_id", "captured", "sha1hex"])
 
 
 def _make_accounting() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fonds.library.known_pdfs import KnownPdfs
+from fonds.kinds.known_pdfs import KnownPdfs
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, quarantined
 from fonds.model.file import Unextracted

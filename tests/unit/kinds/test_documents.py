@@ -9,14 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.documents import (
-    INDEXED,
-    TITLE_MAX_CHARS,
-    Origin,
-    pdf_document,
-    story_document,
-    text_bytes,
-)
+from fonds.kinds import pdf, story
+from fonds.kinds.documents import Origin, text_bytes
+from fonds.kinds.pdf import INDEXED, TITLE_MAX_CHARS
 from fonds.model.pdf import PdfStatus
 from fonds.model.rows import PdfMetaRow, StoryMetaRow
 
@@ -27,8 +22,9 @@ PDF = PdfMetaRow(
     {"title": "A title", "language": "de"}, "pdf/1", None,
 )  # fmt: skip
 STORY = StoryMetaRow(
-    "b" * 40, "c" * 64, NOON, "success", "http://x.org/a", "x.org", "2024-02-29", "de", "Titel",
-    12, {"content_metadata": {"parsed_date": "2024-03-01T02:03:04+01:00"}}, "page/1",
+    "b" * 40, "c" * 64, "20240229000000", NOON, "success", "http://x.org/a", "x.org",
+    "2024-02-29", "de", "Titel", 12,
+    {"content_metadata": {"parsed_date": "2024-03-01T02:03:04+01:00"}}, "page/1",
 )  # fmt: skip
 TEXT = b"\f \nFirst line\nsecond"
 
@@ -39,7 +35,7 @@ def test_what_was_read_is_indexed_and_what_failed_is_not() -> None:
 
 
 def test_a_pdf_has_all_that_its_row_its_text_and_its_origin_say() -> None:
-    document = pdf_document(PDF, TEXT, ORIGIN)
+    document = pdf.document(PDF, TEXT, ORIGIN)
     assert (document.sha1hex, document.url, document.collection) == ("a" * 40, ORIGIN.url, "floods")
     assert (document.canonical_domain, document.language) == ("e.org", "de")
     assert (document.article_title, document.text_content) == ("A title", TEXT.decode())
@@ -62,28 +58,29 @@ def test_the_title_is_what_is_stated_else_the_first_line_else_the_name(
     stated: object, text: bytes | None, title: str
 ) -> None:
     row = replace(PDF, metadata={"title": stated})
-    assert pdf_document(row, text, ORIGIN).article_title == title
+    assert pdf.document(row, text, ORIGIN).article_title == title
 
 
 def test_a_day_is_that_of_utc() -> None:
     late = datetime(2024, 5, 6, 23, tzinfo=timezone(timedelta(hours=-5)))
-    document = pdf_document(replace(PDF, pdf_created=late), None, ORIGIN)
+    document = pdf.document(replace(PDF, pdf_created=late), None, ORIGIN)
     assert document.publication_date == date(2024, 5, 7)
-    assert pdf_document(replace(PDF, pdf_created=None), None, ORIGIN).publication_date is None
+    assert pdf.document(replace(PDF, pdf_created=None), None, ORIGIN).publication_date is None
 
 
 def test_a_story_has_all_that_its_row_and_its_text_say() -> None:
-    document = story_document(STORY, b"Das Wasser", "floods")
+    document = story.document(STORY, b"Das Wasser", ORIGIN)
     assert (document.url, document.canonical_domain) == ("http://x.org/a", "x.org")
     assert (document.article_title, document.language) == ("Titel", "de")
     assert (document.publication_date, document.word_count) == (date(2024, 2, 29), 12)
+    assert document.id == document.story_id
     assert (document.story_id, document.collection) == ("c" * 64, "floods")
     assert document.text_content == "Das Wasser"
     assert document.indexed_date == datetime(2024, 3, 1, 1, 3, 4, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    "story",
+    "said",
     [
         {},
         {"content_metadata": None},
@@ -93,9 +90,9 @@ def test_a_story_has_all_that_its_row_and_its_text_say() -> None:
     ],
 )
 def test_a_story_that_does_not_say_when_it_was_parsed_goes_by_its_row(
-    story: dict[str, object],
+    said: dict[str, object],
 ) -> None:
-    assert story_document(replace(STORY, story=story), None, "c").indexed_date == NOON
+    assert story.document(replace(STORY, story=said), None, ORIGIN).indexed_date == NOON
 
 
 @given(st.text(st.characters()), st.text(st.characters()), st.text(st.characters()))
@@ -103,8 +100,8 @@ def test_no_text_stops_a_document_or_leaves_what_the_records_cannot_keep(
     title: str, url: str, text: str
 ) -> None:
     blob = text_bytes(text)
-    document = pdf_document(replace(PDF, metadata={"title": title}), blob, Origin(url, "", url))
-    page = story_document(replace(STORY, article_title=title, url=url), blob, url)
+    document = pdf.document(replace(PDF, metadata={"title": title}), blob, Origin(url, "", url))
+    page = story.document(replace(STORY, article_title=title, url=url), blob, Origin(url, "", url))
     kept = (document.article_title, document.url, document.collection, page.article_title, page.url)
     for one in kept:
         assert "\x00" not in (one or "")

@@ -1,0 +1,94 @@
+"""What documents of all kinds have in common: where a file came from, texts, and how they are put.
+
+Whatever is indexed first stood in the records, so that the index can be made again from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fonds.extract.url import canonical_domain
+from fonds.model.document import IndexDocument
+from fonds.model.errors import StoreUnavailableError
+from fonds.model.rows import EntryRow, FileMetaRow, Row
+from fonds.ports import Index, Records
+
+ROUNDS_MAX = 10
+
+R = TypeVar("R", bound=Row)
+_NOT_IN_RECORDS = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a document has of the capture that owns its file. `domain` is '' where the URL has none."""
+
+    url: str
+    domain: str
+    collection: str
+
+
+UNKNOWN = Origin("", "", "default")
+
+
+def origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Origin]:
+    """Of each file what the capture that owns it says; absent where there is none."""
+    owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
+    if not owners:
+        return {}
+    captures = {
+        row.entry_id: row for row in records.find(EntryRow, {"entry_id": list(owners.values())})
+    }
+    found = ((key, captures.get(owner)) for key, owner in owners.items())
+    return {
+        key: Origin(row.url, canonical_domain(row.url) or "", row.collection)
+        for key, row in found
+        if row is not None
+    }
+
+
+def text_bytes(text: str) -> bytes:
+    """The text as its blob keeps it; a lone surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace")
+
+
+def text_of(blob: bytes | None) -> str:
+    """The text a blob keeps; '' where there is none."""
+    return (blob or b"").decode("utf-8", "replace")
+
+
+def cleaned(text: str) -> str:
+    """The text as the records keep it, whether it comes from there or is on its way."""
+    return _NOT_IN_RECORDS.sub("", text)
+
+
+def put_current(
+    index: Index,
+    ids: Sequence[str],
+    read: Callable[[], Mapping[str, R]],
+    documents: Callable[[Sequence[R]], Sequence[IndexDocument]],
+) -> None:
+    """Put the documents of the rows `read` gives by their id, until it gives the same afterwards; those of
+    `ids` that have no row are removed.
+
+    Of several who change one document at once, whoever puts last has read the rows after the others wrote
+    theirs: the index holds in the end what the rows say, whoever came first. Raises
+    StoreUnavailableError when they do not come to rest.
+    """
+    before: Mapping[str, R] = {}
+    absent: set[str] = set()
+    for _ in range(ROUNDS_MAX):
+        rows = read()
+        changed = [row for id_, row in rows.items() if before.get(id_) != row]
+        gone = {*ids} - rows.keys()
+        if not changed and gone == absent:
+            return
+        if changed:
+            index.put(documents(changed))
+        if gone - absent:
+            index.delete(sorted(gone - absent))
+        before, absent = rows, gone
+    raise StoreUnavailableError(f"the rows of {', '.join(sorted(ids)[:3])} change all the time")

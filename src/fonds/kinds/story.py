@@ -1,0 +1,74 @@
+"""The kind `story`: text and metadata of a news page. Its document is the story's: of several versions, the
+pages of one address with different bytes, it is made of the one captured last.
+
+Source: seed 004, "Elasticsearch" mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+
+from fonds.kinds.documents import Origin, cleaned, text_of
+from fonds.model.document import IndexDocument
+from fonds.model.file import Kind
+from fonds.model.rows import StoryMetaRow
+from fonds.ports import Records
+
+
+def newest_versions(
+    records: Records, story_ids: Sequence[str], without: Collection[str] = ()
+) -> dict[str, StoryMetaRow]:
+    """Of each story the version captured last, by the story's id; of those of one second the one with the
+    largest SHA-1, so that it is the same in whichever order they came.
+
+    `without` names files that do not count. Stories without a version are absent.
+    """
+    if not story_ids:
+        return {}
+    columns, where = ("story_id", "captured", "sha1hex"), {"story_id": list(story_ids)}
+    # Grouped by all three, each version is told without its story's JSON; there may be many.
+    newest: dict[str, tuple[str, str]] = {}
+    for story_id, captured, sha1hex in records.count(StoryMetaRow, columns, where):
+        if sha1hex not in without:
+            newest[story_id] = max((captured, sha1hex), newest.get(story_id, ("", "")))
+    chosen = {sha1hex: story_id for story_id, (_, sha1hex) in newest.items()}
+    rows = records.get(StoryMetaRow, list(chosen))
+    return {row.story_id: row for row in rows if chosen[row.sha1hex] == row.story_id}
+
+
+def document(row: StoryMetaRow, blob: bytes | None, origin: Origin) -> IndexDocument:
+    """The document of a page; all but text and collection stands in its row."""
+    return IndexDocument(
+        id=row.story_id,
+        sha1hex=row.sha1hex,
+        kind=Kind.STORY,
+        url=cleaned(row.url),
+        canonical_domain=cleaned(row.canonical_domain),
+        publication_date=_day(row.publication_date),
+        language=row.language,
+        article_title=None if row.article_title is None else cleaned(row.article_title),
+        text_content=text_of(blob),
+        indexed_date=_parsed_at(row) or row.updated,
+        collection=cleaned(origin.collection),
+        story_id=row.story_id,
+        word_count=row.word_count,
+    )
+
+
+def _day(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text or "")
+    except ValueError:
+        return None
+
+
+def _parsed_at(row: StoryMetaRow) -> datetime | None:
+    """When the page was parsed, None when its story does not say so."""
+    content = row.story.get("content_metadata")
+    said = content.get("parsed_date") if isinstance(content, Mapping) else None
+    try:
+        moment = datetime.fromisoformat(said) if isinstance(said, str) else None
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo else None

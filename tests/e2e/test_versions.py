@@ -1,0 +1,63 @@
+"""One address captured several times: whatever order crawls come in, it is found once, as it was last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.crawls import page
+from e2e.running import fonds
+from fixtures.warcs import gzipped, http_response
+
+pytestmark = pytest.mark.slow
+URL = "http://news.example/harbour"
+CRAWLS = ("2021", "2022", "2023")
+
+
+def write(folder: Path) -> dict[str, Path]:
+    """A crawl a year: the same article with another token, and a page of its own."""
+    paths = {}
+    for number, year in enumerate(CRAWLS):
+        article = page(5).replace(b"</body>", b"<!-- token %d --></body>" % number)
+        article = article.replace(b"A closing word", b"As of %s, a closing word" % year.encode())
+        records = [
+            http_response(article, url=URL, date=f"{year}-03-05T06:07:08Z"),
+            http_response(page(10 + number), url=f"http://news.example/{year}"),
+        ]
+        paths[year] = folder / f"{year}.warc.gz"
+        paths[year].write_bytes(gzipped(records))
+    return paths
+
+
+def found(home: Path) -> list[dict[str, Any]]:
+    hits = fonds(home, "search", "harbour", "--json", "--limit", "100").lines
+    left_out = ("score", "indexed_date", "snippet")
+    return sorted(
+        ({k: v for k, v in hit.items() if k not in left_out} for hit in hits), key=lambda h: h["id"]
+    )
+
+
+def test_every_order_of_crawls_and_a_reindex_give_the_same_index(tmp_path: Path) -> None:
+    crawls = write(tmp_path)
+    states = []
+    for order in (("2021", "2022", "2023"), ("2023", "2021", "2022")):
+        home = tmp_path / "-".join(order)
+        for year in order:
+            assert fonds(home, "ingest", crawls[year]).code == 0
+        told = [found(home)]
+        assert fonds(home, "ingest", crawls[order[0]]).code == 0
+        told.append(found(home))
+        assert fonds(home, "reindex").code == 0
+        told.append(found(home))
+        assert told[0] == told[1] == told[2]
+        states.append(told[0])
+        audited = fonds(home, "audit")
+        assert audited.code == 0, audited.out
+    assert states[0] == states[1]
+    (hit,) = [one for one in states[0] if one["url"] == URL]
+    text = fonds(home, "show", hit["sha1hex"], "--text").out
+    assert "As of 2023" in text
+    files = fonds(home, "show", hit["id"], "--json").lines
+    assert [one["captures"][0]["datetime"][:4] for one in files] == ["2023", "2022", "2021"]
