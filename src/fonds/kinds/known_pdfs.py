@@ -9,8 +9,11 @@ from datetime import datetime
 from fonds.model.disposition import Disposition
 from fonds.model.file import Unextracted
 from fonds.model.pdf import PdfStatus, StatusClass, ending
-from fonds.model.rows import PdfMetaRow, StoppedRow
+from fonds.model.rows import DispositionRow, PdfMetaRow, StoppedRow
 from fonds.ports import Records
+
+
+STEP = "extract_pdf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +28,12 @@ class KnownPdfs:
         """How a PDF ends that needs no reading: as it did before. None when it is to be read.
 
         Nothing is done twice: not what this extractor has read or found unreadable, nor what stopped it
-        and is not due to be tried again.
+        and is not due to be tried again. Only what stands in the ledger as ended is known: what a killed
+        process had begun is done again, so that the books tell of all of it.
         """
         sha1hex = item.file.sha1
         rows = self.records.get(PdfMetaRow, [sha1hex])
-        if not rows:
+        if not rows or not self._has_ended(sha1hex):
             # Nothing stops a reader without leaving a row behind.
             return None
         known = _known(rows[0].status)
@@ -43,6 +47,11 @@ class KnownPdfs:
                     known, f"{stop.detail}; not tried again before {stop.expires:%Y-%m-%d}"
                 )
         return None
+
+    def _has_ended(self, sha1hex: str) -> bool:
+        """Whether any message about the file has ended at this step, in whatever pipeline."""
+        where = {"about": sha1hex, "step": STEP, "is_open": False}
+        return next(self.records.find(DispositionRow, where, count_max=1), None) is not None
 
 
 def forget(item: Unextracted) -> Disposition | None:

@@ -12,7 +12,7 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, quarantined
 from fonds.model.file import Unextracted
 from fonds.model.pdf import STOPPED, PdfStatus, StatusClass
-from fonds.model.rows import PdfMetaRow, StoppedRow
+from fonds.model.rows import DispositionRow, PdfMetaRow, StoppedRow
 from step_bench import Bench, pdf_file
 
 NOW = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
@@ -26,11 +26,16 @@ ROW = PdfMetaRow(
 )
 STOP = StoppedRow(FILE.sha1, OURS, "error-timeout", "took 60 s", EARLIER, NOW + timedelta(days=1))
 
+ENDED = DispositionRow(
+    *("c", "library", "extract_pdf", "c", None, None, "done", False, None, "", FILE.sha1, 0),
+    *(EARLIER, EARLIER),
+)
+
 
 def asked(
-    bench: Bench, *rows: PdfMetaRow | StoppedRow, item: Unextracted = ITEM
+    bench: Bench, *rows: PdfMetaRow | StoppedRow, item: Unextracted = ITEM, ended: bool = True
 ) -> Disposition | None:
-    bench.records.put(rows)
+    bench.records.put([*rows, *([ENDED] if ended else [])])
     return KnownPdfs(bench.records, OURS, lambda: NOW)(item)
 
 
@@ -83,3 +88,9 @@ def test_whoever_asks_for_it_again_gets_it_again_but_once(bench: Bench) -> None:
 
 def test_each_status_that_stops_a_reader_is_a_limit() -> None:
     assert {one.status_class for one in STOPPED} == {StatusClass.LIMIT}
+
+
+def test_what_was_begun_and_never_ended_on_the_books_is_done_again(bench: Bench) -> None:
+    """Its rows may be there already: killed then, what it handed on would be missing from the books."""
+    assert asked(bench, ROW, ended=False) is None
+    assert asked(bench, ROW) is DONE

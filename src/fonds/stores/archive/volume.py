@@ -186,13 +186,18 @@ def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
 def left_open(folder: Path) -> Iterator[Path]:
     """The files whose writers are dead, each with its marker locked meanwhile. Raises OSError."""
     for marker in sorted(folder.glob(f"*{SUFFIX}{MARKER_SUFFIX}")):
-        lock = os.open(marker, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            lock = os.open(marker, os.O_WRONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # Somebody else has recovered the file meanwhile.
+            continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             continue
         else:
-            yield marker.with_name(marker.name.removesuffix(MARKER_SUFFIX))
+            if marker.exists():
+                yield marker.with_name(marker.name.removesuffix(MARKER_SUFFIX))
         finally:
             os.close(lock)
 

@@ -1,0 +1,212 @@
+"""The audit of the books: every message is accounted for, in each pipeline by itself."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import pytest
+
+from audit_bench import audited, ended, finished_input, input_of, worked_off
+from fonds.library.audit import MISSING_MAX, as_json, audit
+from fonds.model.disposition import Reason, deferred, quarantined, retried
+from fonds.model.rows import (
+    EntryRow,
+)
+from fonds.model.step import Pipeline, Result
+from fonds.ports import Stores
+from fonds.runtime.binding import subscriptions
+from small_pipeline import SUMS, Workplace, double
+
+
+def test_an_empty_home_balances(place: Workplace, stores: Stores) -> None:
+    found = audited(place, stores)
+    assert found.balanced
+    assert found.missing == []
+
+
+def test_what_waits_and_what_ended_adds_up(place: Workplace, stores: Stores) -> None:
+    worked_off(place)
+    place.enter(7, 8)
+    found = audited(place, stores)
+    assert found.balanced, found.missing
+    assert as_json(found) == {
+        "balanced": True,
+        "missing": [],
+        "missing_count": 0,
+        "steps": {
+            "sums": {
+                "double": {"in": 6, "done": 4, "dropped": 0, "quarantined": 0, "pending": 2},
+                "keep": {"in": 4, "done": 0, "dropped": 0, "quarantined": 0, "pending": 4},
+            },
+        },
+    }
+
+
+def test_what_is_in_hand_or_delayed_is_pending(place: Workplace, stores: Stores) -> None:
+    place.enter(1, 2)
+    place.queue.receive("sums.double-in", 1, 0.0)
+    (delayed,) = place.queue.receive("sums.double-in", 1, 0.0)
+    place.queue.put("sums.double-in", [replace(delayed.message, attempt=1)], delay_s=60)
+    place.queue.settle([delayed])
+    found = audited(place, stores)
+    assert found.balanced, found.missing
+    assert found.steps["sums"]["double"].pending == 2
+
+
+def test_a_message_that_vanished_before_its_first_step_is_named(
+    place: Workplace, stores: Stores
+) -> None:
+    place.enter(1, 2)
+    place.ledger.enter([finished_input(2)], [], ())
+    place.queue.settle(place.queue.receive("sums.double-in", 1, 0.0))
+    found = audited(place, stores)
+    assert not found.balanced
+    assert found.missing == [
+        "sums.double: 1 of 2 unsettled messages are in no queue (among id-001, id-002)"
+    ]
+
+
+def test_a_message_that_vanished_between_two_steps_is_named(
+    place: Workplace, stores: Stores
+) -> None:
+    worked_off(place, 1)
+    place.taken("sums.keep-in")
+    found = audited(place, stores)
+    assert found.missing == ["sums.keep: 1 of 1 unsettled messages are in no queue (among id-000)"]
+    assert found.steps["sums"]["keep"].missing == 1
+
+
+def test_a_message_that_vanished_from_quarantine_is_told(place: Workplace, stores: Stores) -> None:
+    place.enter(1)
+    place.loop(lambda item: Result(quarantined(Reason.TIMEOUT))).turn(0.0)
+    assert audited(place, stores).balanced
+    place.taken("sums.double-quar")
+    found = audited(place, stores)
+    assert found.missing == ["sums.double: 1 quarantined messages are not in quarantine"]
+
+
+def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
+    place: Workplace, stores: Stores
+) -> None:
+    place.ledger.write([ended("id-000a", "double", "done")])
+    place.enter(1)
+    place.ledger.enter([finished_input(1)], [], ())
+    place.taken("sums.double-in")
+    assert audited(place, stores).missing == [
+        "sums.double: 1 of 1 unsettled messages are in no queue (among id-001)",
+        "entry id-000a (sums) is not on the books and has 1 dispositions",
+    ]
+
+
+def test_entries_written_down_and_not_yet_sent_are_pending(
+    place: Workplace, stores: Stores
+) -> None:
+    """An intake that was killed between the two sends them when it goes on."""
+    place.enter(1, 2)
+    place.taken("sums.double-in")
+    place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
+    found = audited(place, stores)
+    assert found.missing == []
+    assert found.steps["sums"]["double"].pending == 2
+
+
+@dataclass
+class WorksMeanwhile:
+    """Records that are read slowly: before the first row is given out, a worker takes a turn."""
+
+    real: Any
+    place: Workplace
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "find":
+            self.place.clock.now_s = time.time() + 1
+            while self.place.loop(double).turn(0.0):
+                pass
+        return getattr(self.real, name)
+
+
+def test_a_worker_that_runs_meanwhile_is_no_loss(place: Workplace, stores: Stores) -> None:
+    place.enter(*range(5))
+    moving = replace(stores, records=cast(Any, WorksMeanwhile(stores.records, place)))
+    found = audited(place, moving)
+    assert found.missing == []
+
+
+def test_an_input_whose_entries_are_not_all_on_the_books_is_named(
+    place: Workplace, stores: Stores
+) -> None:
+    place.enter(1)
+    place.ledger.enter([finished_input(2)], [], ())
+    found = audited(place, stores)
+    assert found.missing == ["/w: 2 entries were read and 1 are on the books"]
+
+
+def test_an_input_that_is_still_read_may_be_behind(place: Workplace, stores: Stores) -> None:
+    place.enter(1)
+    place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
+    assert audited(place, stores).balanced
+
+
+def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: Stores) -> None:
+    (one,) = worked_off(place, 1)
+    place.records.change(EntryRow, [(one, SUMS.name)], {"outcome": "done"})
+    found = audited(place, stores)
+    assert found.missing_count == 3
+    assert found.missing[0].startswith(f"entry {one} (sums) stands as done with 1 open")
+    assert [fault.split(":")[0] for fault in found.missing[1:]] == [
+        "tally entries sums done double",
+        "tally entries sums pending",
+    ]
+
+
+def test_pipelines_are_balanced_each_by_itself(place: Workplace, stores: Stores) -> None:
+    """What one pipeline has too much in its queue does not make up for what another lost."""
+    other = Pipeline("more", SUMS.entry, SUMS.stages)
+    readers = subscriptions(other, "t")
+    place.queue.declare(readers)
+    entry = EntryRow("id-9", other.name, "number", "", "", None, None, "", place.clock())
+    place.ledger.enter([], [entry], ["double"])
+    place.enter(1, 2)
+    found = audit(stores, {SUMS.name: place.subscriptions, other.name: readers})
+    assert found.missing == ["more.double: 1 of 1 unsettled messages are in no queue (among id-9)"]
+    assert found.steps["sums"]["double"].pending == 2
+    assert found.steps["more"]["double"].missing == 1
+
+
+def test_of_many_faults_all_are_counted_and_some_named(place: Workplace, stores: Stores) -> None:
+    count = MISSING_MAX + 20
+    stores.ledger.enter(
+        [input_of(f"i{n}", f"/{n}", 1, finished=True) for n in range(count)], [], ()
+    )
+    found = audited(place, stores)
+    assert (found.missing_count, len(found.missing)) == (count, MISSING_MAX)
+
+
+def test_more_dispositions_than_one_page_are_all_read(place: Workplace, stores: Stores) -> None:
+    for start in range(0, 2500, 500):
+        place.enter(*range(start, start + 500))
+    while place.loop().turn(0.0):
+        pass
+    found = audited(place, stores)
+    assert found.balanced, found.missing
+    assert found.steps["sums"]["double"].done == 2500
+
+
+@pytest.mark.parametrize("verdict", [retried, deferred])
+def test_a_message_to_be_tried_again_that_vanished_is_named(
+    place: Workplace, stores: Stores, verdict: Any
+) -> None:
+    """It has not ended: counted as settled its loss would balance."""
+    place.enter(1)
+    place.records.put([finished_input(1)])
+    later = Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 30.0))
+    place.loop(lambda item: later).turn(0.0)
+    assert audited(place, stores).balanced
+    place.clock.pass_s(100.0)
+    place.taken("sums.double-in")
+    found = audited(place, stores)
+    assert found.missing == [
+        "sums.double: 1 of 1 unsettled messages are in no queue (among id-001)"
+    ]
