@@ -12,7 +12,6 @@ from fonds.model.pdf import PdfStatus, StatusClass, ending
 from fonds.model.rows import DispositionRow, PdfMetaRow, StoppedRow
 from fonds.ports import Records
 
-
 STEP = "extract_pdf"
 
 
