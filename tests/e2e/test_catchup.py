@@ -63,13 +63,13 @@ def test_nothing_is_wanted_after_an_ingest(home: Path) -> None:
     assert statuses(home) == {"success": 7, "encrypted": 1, "parse-error": 1}
     assert wanted(home) == {}
     ran = fonds(home, "catchup", "pdf")
-    assert (ran.code, "Every PDF has an extraction" in ran.out) == (0, True)
+    assert (ran.code, "Every PDF was read by this extractor" in ran.out) == (0, True)
 
 
 def test_another_extractor_reads_everything_anew_and_once(home: Path) -> None:
     assert wanted(home, *FEWER_PAGES) == {"success": 7, "encrypted": 1, "parse-error": 1}
     ran = fonds(home, *FEWER_PAGES, "catchup", "pdf")
-    assert (ran.code, "9 PDFs are to be extracted" in ran.out) == (1, True)
+    assert (ran.code, "9 files are to be read for pdf" in ran.out) == (1, True)
     assert statuses(home) == {"success": 6, "text-truncated": 1, "encrypted": 1, "parse-error": 1}
     name = pdf_extractor(Settings.model_validate({"pdf_pages_max": 2}))
     assert {row.extractor for row in rows(home)} == {name}
@@ -120,7 +120,8 @@ def test_again_goes_by_status_extractor_and_age(
     [
         (("pdf", "--status", "encrypted"), "go with --reextract"),
         (("pdf", "--reextract", "--status", "nonsense"), "nonsense"),
-        (("story",), "No such command"),
+        (("nonsense",), "No such command"),
+        ((), "fonds catchup --list"),
         (("pdf", "--set", "more_thumbnails=360"), "is no form of thumbnail"),
     ],
 )

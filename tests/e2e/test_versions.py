@@ -10,6 +10,10 @@ import pytest
 from e2e.crawls import page
 from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
+from fonds.config import Settings
+from fonds.extract.page import EXTRACTOR
+from fonds.model.rows import StoryMetaRow
+from fonds.wiring.backends import close_stores, open_stores
 
 pytestmark = pytest.mark.slow
 URL = "http://news.example/harbour"
@@ -61,3 +65,35 @@ def test_every_order_of_crawls_and_a_reindex_give_the_same_index(tmp_path: Path)
     assert "As of 2023" in text
     files = fonds(home, "show", hit["id"], "--json").lines
     assert [one["captures"][0]["datetime"][:4] for one in files] == ["2023", "2022", "2021"]
+
+
+def archived(home: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in (home / "archive").iterdir()}
+
+
+def test_caught_up_the_index_is_as_it_was_and_no_body_is_archived_twice(tmp_path: Path) -> None:
+    crawls, home = write(tmp_path), tmp_path / "home"
+    (tmp_path / "loose").mkdir()
+    (tmp_path / "loose" / "harbour.html").write_bytes(page(25))
+    paths = (crawls["2022"], crawls["2021"], tmp_path / "loose")
+    assert fonds(home, "ingest", *paths).code == 0
+    before, kept = found(home), archived(home)
+    assert len(before) == 3
+    stores = open_stores(home, Settings.model_validate({}))
+    keys = [row.sha1hex for row in stores.records.find(StoryMetaRow)]
+    stores.records.change(StoryMetaRow, keys, {"extractor": "fonds-page/0"})
+    close_stores(stores)
+    counted = fonds(home, "catchup", "story", "--dry-run", "--json").last
+    assert counted == {"wanted": 5, "by_status": {"success": 5}}
+    ran = fonds(home, "catchup", "story")
+    assert (ran.code, "5 files are to be read for story" in ran.out) == (0, True), ran.out
+    assert (found(home), archived(home)) == (before, kept)
+    rows = [line["extractor"] for line in fonds(home, "export").lines]
+    assert rows == [EXTRACTOR] * 5
+    assert fonds(home, "catchup", "story", "--dry-run", "--json").last["wanted"] == 0
+    audited = fonds(home, "audit")
+    assert audited.code == 0, audited.out
+    told = {
+        line["kind"]: line["read_by"] for line in fonds(home, "catchup", "--list", "--json").lines
+    }
+    assert told == {"pdf": "extract_pdf", "thumbnail": None, "story": "parse_story"}

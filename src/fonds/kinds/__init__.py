@@ -1,1 +1,22 @@
-"""Derivative kinds: what is computed from files, and what the index holds of it; one file a kind."""
+"""Derivative kinds: what is computed from files, declared once; one file a kind, and the list of them."""
+
+from collections.abc import Iterator, Sequence
+
+from fonds.kinds import pdf, story, thumbnail
+from fonds.kinds.kind import DerivativeKind
+
+KINDS: Sequence[DerivativeKind] = (
+    pdf.KIND,
+    thumbnail.KIND,
+    story.KIND,
+)
+"""Every kind, in the order people see them. Of several that are kept in one row the first tells of it."""
+
+
+def kinds_with_rows() -> Iterator[DerivativeKind]:
+    """The kinds, each table once."""
+    seen = set()
+    for kind in KINDS:
+        if kind.row.TABLE not in seen:
+            seen.add(kind.row.TABLE)
+            yield kind

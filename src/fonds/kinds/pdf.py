@@ -5,21 +5,54 @@ Source: seed 003, `pdf_meta`; seed 004, "Elasticsearch" mapping.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+import msgspec
+
 from fonds.kinds.documents import Origin, cleaned, text_of
+from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
+from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
-from fonds.model.file import Kind
-from fonds.model.pdf import PdfStatus
+from fonds.model.file import FileMeta, Kind, Unextracted
+from fonds.model.keys import text_blob_key
+from fonds.model.pdf import PdfStatus, StatusClass
 from fonds.model.rows import PdfMetaRow
 from fonds.ports import Records
 
 TITLE_MAX_CHARS = 300
 INDEXED = frozenset(str(status) for status in PdfStatus if status.reason is None)
 """The statuses of the PDFs that are in the index."""
+AGAIN = frozenset({StatusClass.LIMIT, StatusClass.TRANSIENT, StatusClass.INTERNAL})
+MEASURED_KEYS = frozenset(
+    {
+        "encrypted",
+        "fonts_embedded",
+        "form",
+        "javascript",
+        "language",
+        "origin",
+        "page0_rotation",
+        "tagged",
+        "text_truncated",
+        "update_id",
+        "word_count_whitespace",
+    }
+)
+"""What the extractor found out and keeps in `metadata`, beside what the document says of itself."""
+COLUMNS = {
+    "status": "text",
+    "title": "text",
+    "publication_date": "text",
+    "language": "text",
+    "canonical_domain": "text",
+    "page_count": "integer",
+    "word_count": "integer",
+    "extractor": "text",
+    "metadata": "text",
+}
 
 
 def indexed_rows(records: Records, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRow]:
@@ -71,3 +104,82 @@ def _path(url: str) -> str:
         return urlsplit(url).path
     except ValueError:
         return url.partition("?")[0]
+
+
+def _values(row: PdfMetaRow, found: IndexDocument | None) -> dict[str, object]:
+    said: dict[str, object] = {
+        "status": row.status,
+        "page_count": row.page_count,
+        "word_count": row.word_count,
+        "extractor": row.extractor,
+        # With its names in order: PostgreSQL keeps none, and exports are to be compared.
+        "metadata": _json(row.metadata) if row.metadata else None,
+    }
+    if found is not None:
+        day = found.publication_date
+        said |= {
+            "title": found.article_title,
+            "publication_date": day.isoformat() if day else None,
+            "language": found.language,
+            "canonical_domain": found.canonical_domain,
+        }
+    return said
+
+
+def _json(value: Mapping[str, object]) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def _facts(row: PdfMetaRow) -> list[Fact]:
+    width, height = row.page0_width, row.page0_height
+    paper = None if width is None or height is None else f"{width:g} × {height:g} points"
+    said = row.metadata or {}
+    return [
+        Fact("extraction", row.status),
+        Fact("what went wrong", row.error_msg, "nothing"),
+        Fact("pages", digits(row.page_count)),
+        Fact("words", digits(row.word_count)),
+        Fact("first page", paper),
+        Fact("PDF version", row.pdf_version),
+        Fact("permanent id", row.permanent_id, "none in the file"),
+        Fact("created", row.pdf_created.isoformat() if row.pdf_created else None),
+        *flat({name: value for name, value in said.items() if name in MEASURED_KEYS}),
+        Fact("extractor", row.extractor),
+        *flat(
+            {name: value for name, value in said.items() if name not in MEASURED_KEYS},
+            claimed=True,
+        ),
+    ]
+
+
+def _work(capture: Capture, file: FileMeta, after: datetime | None) -> Unextracted:
+    return Unextracted(capture, file, after)
+
+
+KIND = DerivativeKind(
+    name="pdf",
+    title="PDF",
+    mimetypes=("application/pdf",),
+    row=PdfMetaRow,
+    step="persist_pdf_text",
+    blobs=lambda row: [text_blob_key(row.sha1hex)] if row.word_count else [],
+    indexed=Indexed(
+        where={"status": sorted(INDEXED)},
+        id_of=lambda row: row.sha1hex,
+        current=indexed_rows,
+        has_text=lambda row: row.word_count is not None,
+        document=document,
+    ),
+    columns=COLUMNS,
+    values=_values,
+    facts=_facts,
+    awaited="extraction",
+    reading=Reading(
+        step="extract_pdf",
+        payload=Unextracted,
+        work=_work,
+        extractor=lambda names: names.pdf,
+        statuses=tuple(str(one) for one in PdfStatus),
+        again=frozenset(str(one) for one in PdfStatus if one.status_class in AGAIN),
+    ),
+)

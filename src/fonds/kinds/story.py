@@ -9,11 +9,31 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 
+import msgspec
+
 from fonds.kinds.documents import Origin, cleaned, text_of
+from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
+from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
-from fonds.model.file import Kind
+from fonds.model.file import FileMeta, Kind, Unparsed
+from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
 from fonds.ports import Records
+
+CLAIMED_PARTS = ("http_metadata", "rss_entry")
+"""The sub-objects that are what the server and the feed say, not what was found in the page."""
+COLUMNS = {
+    "status": "text",
+    "url": "text",
+    "title": "text",
+    "publication_date": "text",
+    "language": "text",
+    "canonical_domain": "text",
+    "story_id": "text",
+    "word_count": "integer",
+    "extractor": "text",
+    "metadata": "text",
+}
 
 
 def newest_versions(
@@ -35,6 +55,13 @@ def newest_versions(
     chosen = {sha1hex: story_id for story_id, (_, sha1hex) in newest.items()}
     rows = records.get(StoryMetaRow, list(chosen))
     return {row.story_id: row for row in rows if chosen[row.sha1hex] == row.story_id}
+
+
+def versions(records: Records, story_id: str, count_max: int) -> list[str]:
+    """The SHA-1s of a story's versions, the newest first."""
+    where, order = {"story_id": story_id}, ("-captured", "-sha1hex")
+    found = records.find(StoryMetaRow, where, order=order, count_max=count_max)
+    return [row.sha1hex for row in found]
 
 
 def document(row: StoryMetaRow, blob: bytes | None, origin: Origin) -> IndexDocument:
@@ -72,3 +99,70 @@ def _parsed_at(row: StoryMetaRow) -> datetime | None:
     except ValueError:
         return None
     return moment if moment is not None and moment.tzinfo else None
+
+
+def _values(row: StoryMetaRow, found: IndexDocument | None) -> dict[str, object]:
+    """All from the row: of several versions the index has one."""
+    return {
+        "status": row.status,
+        "url": row.url,
+        "title": row.article_title,
+        "publication_date": row.publication_date,
+        "language": row.language,
+        "canonical_domain": row.canonical_domain,
+        "story_id": row.story_id,
+        "word_count": row.word_count,
+        "extractor": row.extractor,
+        "metadata": msgspec.json.encode(row.story, order="deterministic").decode(),
+    }
+
+
+def _facts(row: StoryMetaRow) -> list[Fact]:
+    claimed = [row.story.get(part) for part in CLAIMED_PARTS]
+    return [
+        Fact("domain", row.canonical_domain or None),
+        Fact("publication date", row.publication_date),
+        Fact("language", row.language),
+        Fact("words", digits(row.word_count)),
+        Fact("story id", row.story_id),
+        Fact("extractor", row.extractor),
+        *(
+            fact
+            for part in claimed
+            if isinstance(part, Mapping)
+            for fact in flat(part, claimed=True)
+        ),
+    ]
+
+
+def _work(capture: Capture, file: FileMeta, after: datetime | None) -> Unparsed:
+    return Unparsed(capture, file, again=True)
+
+
+READING = Reading(
+    step="parse_story",
+    payload=Unparsed,
+    work=_work,
+    extractor=lambda names: names.page,
+)
+"""How pages are read again; kinds that are made of what `parse_story` writes come with it."""
+MIMETYPES = ("text/html", "application/xhtml+xml")
+KIND = DerivativeKind(
+    name="story",
+    title="story",
+    mimetypes=MIMETYPES,
+    row=StoryMetaRow,
+    step="import_story",
+    blobs=lambda row: [text_blob_key(row.sha1hex)],
+    indexed=Indexed(
+        where={},
+        id_of=lambda row: row.story_id,
+        current=newest_versions,
+        has_text=lambda row: True,
+        document=document,
+    ),
+    columns=COLUMNS,
+    values=_values,
+    facts=_facts,
+    reading=READING,
+)

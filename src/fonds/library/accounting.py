@@ -10,6 +10,8 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
+from fonds.kinds import kinds_with_rows
+from fonds.kinds.kind import DerivativeKind
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, TallyRow
 from fonds.ports import Prefix, Records
@@ -119,6 +121,15 @@ def files_by_type(records: Records) -> list[tuple[str, int]]:
     """How many distinct files were kept of each type, the most frequent first."""
     counts = [(row.first, row.count) for row in _tallies(records, FileMetaRow) if row.count]
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+
+
+def derivative_counts(records: Records) -> list[tuple[DerivativeKind, dict[str, int]]]:
+    """How many files have a derivative of each kind, by its status; of kinds that share a table the first."""
+    found = []
+    for kind in kinds_with_rows():
+        rows = sorted(_tallies(records, kind.row), key=lambda row: (-row.count, row.first))
+        found.append((kind, {row.first: row.count for row in rows if row.count}))
+    return found
 
 
 def failure_groups(records: Records, pipeline: str | None = None) -> list[FailureGroup]:

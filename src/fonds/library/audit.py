@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
-from fonds.formats.journal import FILE_SIZE
-from fonds.kinds.pdf import INDEXED
-from fonds.kinds.story import newest_versions
+from fonds.library.kept import DoneAtSinks, faults
 from fonds.model.disposition import Verdict
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.message import Depth, Subscription
-from fonds.model.rows import (
-    CdxRow,
-    DispositionRow,
-    EntryRow,
-    FileMetaRow,
-    InputRow,
-    PdfMetaRow,
-    StoryMetaRow,
-)
+from fonds.model.rows import DispositionRow, EntryRow, InputRow
 from fonds.ports import Records, Stores
 from fonds.runtime.binding import stage_of
 
 MISSING_MAX = 100
 NAMED_MAX = 5
-CHUNK = 500
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +79,14 @@ def audit(stores: Stores, pipelines: Mapping[str, Sequence[Subscription]]) -> Au
         for one in readers
     }
     entering = _inputs(stores.records, list(pipelines), found)
-    accounts = _accounts(stores.records, pipelines, began)
+    accounts = _accounts(stores.records, pipelines, began, found)
     for (pipeline, step), account in accounts.items():
         spare = entering.pop(pipeline, 0)
         _settle(pipeline, step, account, depths.get((pipeline, step), _NO_DEPTH), spare, found)
     for difference in stores.ledger.recount():
         found.miss(difference)
-    _derivatives(stores, began, found)
+    for fault in faults(stores, began, _archiving(found)):
+        found.miss(fault)
     return found
 
 
@@ -136,16 +123,27 @@ def _since(row: DispositionRow) -> datetime:
 
 
 def _accounts(
-    records: Records, pipelines: Mapping[str, Sequence[Subscription]], began: datetime
+    records: Records,
+    pipelines: Mapping[str, Sequence[Subscription]],
+    began: datetime,
+    found: Audit,
 ) -> dict[tuple[str, str], _Account]:
-    """Every step of these pipelines, in their order, and whatever else stands on their books."""
+    """Every step of these pipelines, in their order, and whatever else stands on their books.
+
+    What is done at a sink is held against its row on the way.
+    """
     accounts = {
         (name, stage_of(one)[1]): _Account()
         for name, readers in pipelines.items()
         for one in readers
     }
+    done = DoneAtSinks(records, began)
     for row in records.find(DispositionRow, {"pipeline": list(pipelines)}):
         accounts.setdefault((row.pipeline, row.step), _Account()).note(row, began)
+        for fault in done.note(row):
+            found.miss(fault)
+    for fault in done.rest():
+        found.miss(fault)
     return accounts
 
 
@@ -193,81 +191,14 @@ def _inputs(records: Records, pipelines: Sequence[str], found: Audit) -> dict[st
     return dict(entering)
 
 
-def _derivatives(stores: Stores, began: datetime, found: Audit) -> None:
-    """What is done is there: rows, blobs and documents of every PDF and story."""
-    pdfs = (row for row in stores.records.find(PdfMetaRow) if row.updated <= began)
-    for some in _chunks(pdfs, CHUNK):
-        texts = [text_blob_key(row.sha1hex) for row in some if row.word_count]
-        pictures = [thumbnail_blob_key(row.sha1hex) for row in some if row.has_page0_thumbnail]
-        _blobs(stores, texts + pictures, found)
-        _indexed(stores, "PDF", [row.sha1hex for row in some if row.status in INDEXED], found)
-        _described(stores, [row.sha1hex for row in some], found)
-    stories = (row for row in stores.records.find(StoryMetaRow) if row.updated <= began)
-    for pages in _chunks(stories, CHUNK):
-        keys = [row.sha1hex for row in pages]
-        _blobs(stores, [text_blob_key(key) for key in keys], found)
-        _stories_indexed(stores, [row.story_id for row in pages], began, found)
-        _described(stores, keys, found)
-
-
-def _blobs(stores: Stores, keys: Sequence[str], found: Audit) -> None:
-    for key in sorted(set(keys) - stores.blobs.exists(keys)):
-        found.miss(f"blob {key} is missing")
-
-
-def _indexed(stores: Stores, what: str, ids: Sequence[str], found: Audit) -> None:
-    for id_ in sorted(set(ids) - stores.index.get(ids).keys()):
-        found.miss(f"{what} {id_} is not in the index")
-
-
-def _stories_indexed(stores: Stores, ids: Sequence[str], began: datetime, found: Audit) -> None:
-    """Each of these stories is in the index, as the version captured last."""
-    # The index first: a version that came in between is younger than `began`.
-    there = stores.index.get(ids)
-    for id_, row in sorted(newest_versions(stores.records, ids).items()):
-        if row.updated > began:
-            continue
-        if id_ not in there:
-            found.miss(f"story {id_} is not in the index")
-        elif there[id_].sha1hex != row.sha1hex:
-            found.miss(f"story {id_} is in the index as {there[id_].sha1hex}, not {row.sha1hex}")
-
-
-def _described(stores: Stores, sha1hexes: Sequence[str], found: Audit) -> None:
-    """Every derivative belongs to a file with a row in both stores and a place in a WARC."""
-    rows = {row.sha1hex for row in stores.records.get(FileMetaRow, sha1hexes)}
-    cells = stores.table.get(stores.journal, [bytes.fromhex(key) for key in sha1hexes], [FILE_SIZE])
-    placed = {row.sha1hex for row in stores.records.find(CdxRow, {"sha1hex": list(sha1hexes)})}
-    archiving = [name for name, steps in found.steps.items() if "archive_body" in steps]
-    settled = archiving and not any(
-        account.pending for steps in found.steps.values() for account in steps.values()
+def _archiving(found: Audit) -> list[str] | None:
+    """The pipelines whose files all lie in a WARC by now; None while something is still on its way."""
+    pending = any(account.pending for steps in found.steps.values() for account in steps.values())
+    return (
+        None
+        if pending
+        else [name for name, steps in found.steps.items() if "archive_body" in steps]
     )
-    for key in sha1hexes:
-        if key not in rows:
-            found.miss(f"file {key} has no row in file_meta")
-        if bytes.fromhex(key) not in cells:
-            found.miss(f"file {key} has no row in the table {stores.journal}")
-        if settled and key not in placed and _to_archive(stores.records, key, archiving):
-            found.miss(f"file {key} lies in no WARC")
-
-
-def _to_archive(records: Records, sha1hex: str, archiving: Sequence[str]) -> bool:
-    """Whether the file should lie in a WARC: it came into a pipeline that archives, as far as the books say,
-    and no message about it is quarantined, which would account for its absence."""
-    if _noted(records, sha1hex, verdict=str(Verdict.QUARANTINED)):
-        return False
-    return _noted(records, sha1hex, pipeline=list(archiving)) or not _noted(records, sha1hex)
-
-
-def _noted(records: Records, sha1hex: str, **where: object) -> bool:
-    """Whether there is such a disposition of a message about the file."""
-    rows = records.find(DispositionRow, {"about": sha1hex, **where}, count_max=1)
-    return next(rows, None) is not None
-
-
-def _chunks(rows: Iterator[T], size: int) -> Iterator[list[T]]:
-    while chunk := list(islice(rows, size)):
-        yield chunk
 
 
 def as_json(found: Audit) -> dict[str, Any]:

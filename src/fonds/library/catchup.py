@@ -1,4 +1,4 @@
-"""Sends PDFs to be extracted that never were, that failed, or that an older extractor read.
+"""Sends files to be read that never were, that failed, or that an older extractor read: of any kind.
 
 It streams the files out of the records, any number of them. Interrupted, it is simply begun again: what
 was done meanwhile is no longer wanted, and what is on its way is done once.
@@ -8,70 +8,93 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
 
 from fonds.formats.envelope import decode, encode
 from fonds.formats.journal import FILE_META, read_file, row_key
+from fonds.kinds.kind import DerivativeKind, Reading
 from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Verdict
-from fonds.model.errors import PermanentError
-from fonds.model.file import FileMeta, Unextracted
+from fonds.model.errors import ConfigurationError, PermanentError
+from fonds.model.file import FileMeta
 from fonds.model.message import ENTRY, PIPELINE, Message, Subscription
-from fonds.model.pdf import PdfStatus, StatusClass
 from fonds.model.rows import (
     CdxRow,
     DispositionRow,
     EntryRow,
     FileMetaRow,
     InputRow,
-    PdfMetaRow,
 )
+from fonds.model.rows.row import DerivativeRow
+from fonds.model.step import Item
 from fonds.ports import Ledger, Queue, Records, Table
 from fonds.runtime.binding import stage_of
 from fonds.runtime.packing import RUN
 from fonds.runtime.quarantine import BATCH_MAX, ended_by_hand, put_back
 
-PDF_MIME, REVISIT_MIME = "application/pdf", "warc/revisit"
-AGAIN = frozenset({StatusClass.LIMIT, StatusClass.TRANSIENT, StatusClass.INTERNAL})
+REVISIT_MIME = "warc/revisit"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which PDFs are to be extracted, by what is known of them.
+    """Which files of a kind are to be read, by what is known of them.
 
-    Without `again`: those of whom nothing is known, who failed for a reason that may be gone, or were
-    read by another extractor than `extractor`. With it: those that fit all of `statuses`, `made_by` (the
-    beginning of an extractor's name) and `before`, whatever else is known of them.
+    Without `again`: those of whom nothing is known and whom no reading refused, who failed for a reason that
+    may be gone, or were read by another extractor than `extractor`. With it: those that fit all of
+    `statuses`, `made_by` (the beginning of an extractor's name) and `before`, whatever else is known.
     """
 
+    kind: DerivativeKind
     extractor: str
     again: bool = False
     statuses: frozenset[str] = frozenset()
     made_by: str = ""
     before: datetime | None = None
 
-    def __call__(self, row: PdfMetaRow | None) -> bool:
-        """Whether a file with this row is wanted; None is a file without one."""
+    @property
+    def reading(self) -> Reading:
+        """How the kind is read again. Raises ConfigurationError for one that is made with another."""
+        if self.kind.reading is None:
+            raise ConfigurationError(
+                f"{self.kind.name} is made with another kind; catch up that one"
+            )
+        return self.kind.reading
+
+    def __call__(self, row: DerivativeRow | None, refused: bool = False) -> bool:
+        """Whether a file with this row is wanted; None is a file without one, `refused` one whose reading
+        ended as dropped."""
         if row is None:
-            return not self.statuses and not self.made_by and self.before is None
+            chosen = bool(self.statuses or self.made_by or self.before)
+            return not chosen and (self.again or not refused)
         if self.again:
             return (
                 (not self.statuses or row.status in self.statuses)
                 and row.extractor.startswith(self.made_by)
                 and (self.before is None or row.updated < self.before)
             )
-        return row.extractor != self.extractor or PdfStatus(row.status).status_class in AGAIN
+        return row.extractor != self.extractor or row.status in self.reading.again
+
+    def of(self, records: Records, sha1hexes: Sequence[str]) -> dict[str, DerivativeRow | None]:
+        """Those of these files that are wanted, with their row."""
+        known = {row.sha1hex: row for row in records.get(self.kind.row, sha1hexes)}
+        bare = [key for key in sha1hexes if key not in known]
+        where = {"about": bare, "step": self.reading.step, "verdict": str(Verdict.DROPPED)}
+        refused = {row.about for row in records.find(DispositionRow, where)} if bare else set()
+        return {key: known.get(key) for key in sha1hexes if self(known.get(key), key in refused)}
+
+    def files(self, records: Records) -> Iterator[FileMetaRow]:
+        """All files the kind is made of."""
+        return records.find(FileMetaRow, {"mimetype": list(self.kind.mimetypes)})
 
     def count(self, records: Records) -> dict[str, int]:
         """How many files are wanted, by the status they have; '' for those that have none."""
         counts: Counter[str] = Counter()
-        files = records.find(FileMetaRow, {"mimetype": PDF_MIME})
+        files = self.files(records)
         while batch := [row.sha1hex for row in islice(files, BATCH_MAX)]:
-            known = {row.sha1hex: row for row in records.get(PdfMetaRow, batch)}
-            rows = [known.get(sha1hex) for sha1hex in batch]
-            counts.update(row.status if row else "" for row in rows if self(row))
+            rows = self.of(records, batch).values()
+            counts.update(row.status if row else "" for row in rows)
         return dict(counts)
 
 
@@ -90,7 +113,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """Puts work to `reader`, the step that extracts. `room` returns when there is room on the queue.
+    """Puts work to `reader`, the step that reads. `room` returns when there is room on the queue.
 
     `journal` is the name of the journal-extract table, `clock` gives aware UTC.
     """
@@ -110,7 +133,7 @@ class CatchUp:
         sent = Sent()
         after = self.clock() if self.wanted.again else None
         freed = self._out_of_quarantine(after, sent, tick)
-        files = self.records.find(FileMetaRow, {"mimetype": PDF_MIME})
+        files = self.wanted.files(self.records)
         while batch := list(islice(files, BATCH_MAX)):
             if not self.room():
                 break
@@ -129,11 +152,11 @@ class CatchUp:
         """
         left, freed = [], set[str]()
         while deliveries := self.queue.receive(self.reader.quarantine, BATCH_MAX, 0.0):
-            known = self._pdf_rows([one.message.key for one in deliveries])
-            chosen = [one for one in deliveries if self.wanted(known.get(one.message.key))]
+            wanted = self.wanted.of(self.records, [one.message.about for one in deliveries])
+            chosen = [one for one in deliveries if one.message.about in wanted]
             kept = {one.message.id for one in chosen}
             left += [one for one in deliveries if one.message.id not in kept]
-            again = [replace(one, message=_dated(one.message, after)) for one in chosen]
+            again = [replace(one, message=self._dated(one.message, after)) for one in chosen]
             put_back(self.queue, self.ledger, self.reader, again, self.clock())
             sent.sent += len(chosen)
             freed |= {one.message.about for one in chosen}
@@ -145,9 +168,9 @@ class CatchUp:
     def _send(
         self, files: Sequence[FileMetaRow], after: datetime | None, freed: set[str], sent: Sent
     ) -> Sequence[EntryRow]:
-        known = self._pdf_rows([file.sha1hex for file in files])
         fresh = [file for file in files if file.sha1hex not in freed]
-        chosen = [file for file in fresh if self.wanted(known.get(file.sha1hex))]
+        wanted = self.wanted.of(self.records, [file.sha1hex for file in fresh])
+        chosen = [file for file in fresh if file.sha1hex in wanted]
         sent.seen += len(files)
         last = self._last([file.sha1hex for file in chosen])
         ready = [file for file in chosen if _is_over(last.get(file.sha1hex))]
@@ -156,11 +179,11 @@ class CatchUp:
         work = list(self._work(ready, captures, after))
         sent.lost += len(ready) - len(work)
         sent.sent += len(work)
-        self._enter(work, last, captures)
-        return [captures[one.capture.id] for one in work]
+        self._enter(work, last)
+        return [entry for entry, _ in work]
 
     def _last(self, sha1hexes: Sequence[str]) -> dict[str, DispositionRow]:
-        """How the last extraction of each file ended, in this pipeline."""
+        """How the last reading of each file ended, in this pipeline."""
         pipeline, step = stage_of(self.reader)
         where = {"about": list(sha1hexes), "pipeline": pipeline, "step": step}
         rows = self.records.find(DispositionRow, where) if sha1hexes else iter(())
@@ -181,41 +204,40 @@ class CatchUp:
 
     def _enter(
         self,
-        work: Sequence[Unextracted],
+        work: Sequence[tuple[EntryRow, Item]],
         last: Mapping[str, DispositionRow],
-        captures: Mapping[str, EntryRow],
     ) -> None:
-        """On the books first: what was extracted before is open again, the rest is promised anew."""
+        """On the books first: what was read before is open again, the rest is promised anew."""
         now = self.clock()
         pipeline, _ = stage_of(self.reader)
-        fresh = [captures[one.capture.id] for one in work if one.file.sha1 not in last]
+        fresh = [entry for entry, one in work if one.about not in last]
         self.ledger.enter([], [_entered_again(row, pipeline, now) for row in fresh], ())
         rows, messages = [], []
-        for one in work:
-            message = self._message(one, last.get(one.file.sha1))
-            before = last.get(one.file.sha1)
-            detail = f"to be extracted again; before: {before.verdict}" if before else ""
+        for entry, one in work:
+            before = last.get(one.about)
+            message = self._message(entry, one, before)
+            detail = f"to be read again; before: {before.verdict}" if before else ""
             rows.append(ended_by_hand(message, self.reader, Verdict.RETRIED, None, detail, now))
             messages.append(message)
         self.ledger.write(rows)
         self.queue.put(self.reader.incoming, messages)
 
-    def _message(self, work: Unextracted, before: DispositionRow | None) -> Message:
+    def _message(self, row: EntryRow, work: Item, before: DispositionRow | None) -> Message:
         """The message as it was, if there was one; what is made of it this time has ids of its own."""
         pipeline, step = stage_of(self.reader)
-        entry = before.entry_id if before else work.capture.id
+        entry = before.entry_id if before else row.entry_id
         name = before.message_id if before else f"{entry}.{step}"
         headers = {PIPELINE: pipeline, RUN: f"{self.clock():%Y%m%d%H%M%S}"}
         if name != entry:
             headers[ENTRY] = entry
-        return Message(name, encode(work), work.file.sha1, headers=headers)
+        return Message(name, encode(work), work.about, headers=headers)
 
     def _work(
         self,
         files: Sequence[FileMetaRow],
         captures: Mapping[str, EntryRow],
         after: datetime | None,
-    ) -> Iterator[Unextracted]:
+    ) -> Iterator[tuple[EntryRow, Item]]:
         places = self._places(files, captures)
         keys = {file.sha1hex: row_key(file.sha1hex) for file in files}
         cells = self.table.get(self.journal, list(keys.values()), [FILE_META])
@@ -224,7 +246,7 @@ class CatchUp:
             if row is None or place is None:
                 continue
             meta = read_file(cells.get(keys[file.sha1hex], {})) or _meta(file)
-            yield Unextracted(_capture(row, place), meta, after)
+            yield row, self.wanted.reading.work(_capture(row, place), meta, after)
 
     def _places(
         self, files: Sequence[FileMetaRow], captures: Mapping[str, EntryRow]
@@ -244,8 +266,16 @@ class CatchUp:
                 places[cdx.sha1hex] = place
         return places
 
-    def _pdf_rows(self, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRow]:
-        return {row.sha1hex: row for row in self.records.get(PdfMetaRow, sha1hexes)}
+    def _dated(self, message: Message, after: datetime | None) -> Message:
+        """The work with the moment from which on it counts, where it has one."""
+        payload = self.wanted.reading.payload
+        if after is None or "after" not in {one.name for one in fields(payload)}:
+            return message
+        try:
+            work = decode(message.body, payload, message.key)
+        except PermanentError:
+            return message
+        return replace(message, body=encode(replace(work, after=after)))
 
 
 def _first_place(row: EntryRow, found_in: InputRow | None) -> Place | None:
@@ -270,17 +300,6 @@ def _is_over(row: DispositionRow | None) -> bool:
     What was to be extracted again may never have reached the queue: it is sent once more, under its id.
     """
     return row is None or not row.is_open or row.verdict == Verdict.RETRIED
-
-
-def _dated(message: Message, after: datetime | None) -> Message:
-    """The work with the moment from which on it counts; as it is when it cannot be read."""
-    if after is None:
-        return message
-    try:
-        work = decode(message.body, Unextracted, message.key)
-    except PermanentError:
-        return message
-    return replace(message, body=encode(replace(work, after=after)))
 
 
 def _capture(row: EntryRow, place: Place) -> Capture:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
 
 from fonds.extract.url import story_id
 from fonds.formats.surt import surt
+from fonds.kinds import KINDS, kinds_with_rows
+from fonds.kinds.story import versions
 from fonds.library.accounting import history
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.document import IndexDocument
 from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_from_text, text_blob_key, thumbnail_blob_key
-from fonds.model.rows import (
-    CdxRow,
-    DispositionRow,
-    EntryRow,
-    FileMetaRow,
-    PdfMetaRow,
-    StoryMetaRow,
-)
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
+from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Stores
 
 CAPTURES_MAX = 1000
@@ -32,15 +28,15 @@ REVISIT_MIME = "warc/revisit"
 class Description:
     """What Fonds knows about one file; absent parts are None or empty.
 
-    `captures` are the places in WARC files its bytes lie in, oldest first; `entries` how it entered.
-    `text_key` and `thumbnail_key` are set when those blobs exist. `document` is what the index holds of
-    it; of a story it holds one version, whose SHA-1 `searched` is: another's, then `document` is None.
+    `derivatives` are the rows of what was made of it, by kind. `captures` are the places in WARC files its
+    bytes lie in, oldest first; `entries` how it entered. `text_key` and `thumbnail_key` are set when those
+    blobs exist. `document` is what the index holds of it; of a story it holds one version, whose SHA-1
+    `searched` is: if that is another's, `document` is None.
     """
 
     sha1hex: str
     file: FileMetaRow | None
-    pdf: PdfMetaRow | None
-    story: StoryMetaRow | None
+    derivatives: Mapping[str, DerivativeRow]
     document: IndexDocument | None
     searched: str | None
     captures: Sequence[CdxRow]
@@ -74,24 +70,14 @@ def resolve(stores: Stores, key: str) -> list[str]:
     if raw is not None:
         return [raw.hex()]
     if len(key) == 64 and all(c in "0123456789abcdef" for c in key.lower()):
-        return _of_story(stores, key.lower())
+        return versions(stores.records, key.lower(), CAPTURES_MAX)
     digest = sha1(surt(key).encode()).hexdigest()  # noqa: S324 (a key, not a seal)
     found = stores.records.find(
         CdxRow, {"surt_sha1hex": digest}, order=("datetime",), count_max=CAPTURES_MAX
     )
     captured = [row.sha1hex for row in found]
     # A page kept as a loose file was captured under its path, and goes by the address it states itself.
-    return _distinct([*captured, *_of_story(stores, story_id(key))])
-
-
-def _of_story(stores: Stores, story: str) -> list[str]:
-    rows = stores.records.find(
-        StoryMetaRow,
-        {"story_id": story},
-        order=("-captured", "-sha1hex"),
-        count_max=CAPTURES_MAX,
-    )
-    return _distinct([row.sha1hex for row in rows])
+    return _distinct([*captured, *versions(stores.records, story_id(key), CAPTURES_MAX)])
 
 
 def _distinct(values: Sequence[str]) -> list[str]:
@@ -108,15 +94,15 @@ def description(stores: Stores, sha1hex: str) -> Description:
     captures = records.find(
         CdxRow, {"sha1hex": sha1hex}, order=("datetime", "warc_path"), count_max=CAPTURES_MAX
     )
-    story = next(iter(records.get(StoryMetaRow, [sha1hex])), None)
-    id_ = story.story_id if story else sha1hex
-    document = stores.index.get([id_]).get(id_)
+    derivatives = {
+        kind.name: row for kind in kinds_with_rows() for row in records.get(kind.row, [sha1hex])
+    }
+    document = _document(stores, sha1hex, derivatives)
     searched = document.sha1hex if document else None
     return Description(
         sha1hex=sha1hex,
         file=next(iter(records.get(FileMetaRow, [sha1hex])), None),
-        pdf=next(iter(records.get(PdfMetaRow, [sha1hex])), None),
-        story=story,
+        derivatives=derivatives,
         document=document if searched == sha1hex else None,
         searched=searched,
         captures=list(captures),
@@ -125,6 +111,20 @@ def description(stores: Stores, sha1hex: str) -> Description:
         text_key=text_key if text_key in present else None,
         thumbnail_key=thumbnail_key if thumbnail_key in present else None,
     )
+
+
+def _document(
+    stores: Stores, sha1hex: str, derivatives: Mapping[str, DerivativeRow]
+) -> IndexDocument | None:
+    """The document made of one of the file's rows, or of another version of what the row is one of."""
+    ids = [
+        kind.indexed.id_of(derivatives[kind.name])
+        for kind in KINDS
+        if kind.indexed and kind.name in derivatives
+    ]
+    # What is in the index and nowhere else is shown too.
+    found = stores.index.get([*ids, sha1hex])
+    return next((found[id_] for id_ in (*ids, sha1hex) if id_ in found), None)
 
 
 def read_body(stores: Stores, found: Description) -> bytes:

@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-import msgspec
-
-from fonds.kinds import story
+from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN, origins
+from fonds.kinds.kind import DerivativeKind
+from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import CdxRow, FileMetaRow, PdfMetaRow, StoryMetaRow
+from fonds.model.rows import CdxRow, FileMetaRow
+from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Stores
 
 CHUNK = 200
-FIELDS = {
+OF_FILES = {
     "sha1hex": "text",
     "sha256hex": "text",
     "md5hex": "text",
     "size_bytes": "integer",
     "mimetype": "text",
     "kind": "text",
-    "status": "text",
     "url": "text",
     "datetime": "text",
     "warc_path": "text",
     "warc_offset": "integer",
     "warc_csize": "integer",
     "captures": "integer",
-    "title": "text",
-    "publication_date": "text",
-    "language": "text",
-    "canonical_domain": "text",
     "collection": "text",
-    "story_id": "text",
-    "page_count": "integer",
-    "word_count": "integer",
-    "extractor": "text",
-    "metadata": "text",
+}
+FIELDS: Mapping[str, str] = {
+    **OF_FILES,
+    **{name: sort for kind in KINDS for name, sort in kind.columns.items()},
     "text": "text",
 }
+"""Every column and what it holds, `text` or `integer`: those of files, and what each kind adds."""
 
 
 def exported(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
@@ -54,17 +50,12 @@ def _chunk(
     stores: Stores, files: Sequence[FileMetaRow], with_text: bool
 ) -> Iterator[dict[str, Any]]:
     keys = [file.sha1hex for file in files]
-    pdfs = {row.sha1hex: row for row in stores.records.get(PdfMetaRow, keys)}
-    stories = {row.sha1hex: row for row in stores.records.get(StoryMetaRow, keys)}
-    documents = stores.index.get(list(pdfs))
-    # Each version of a story is a row here; the index has one of them.
-    came = origins(stores.records, list(stories))
-    documents |= {
-        key: story.document(row, None, came.get(key, UNKNOWN)) for key, row in stories.items()
-    }
+    made = _made(stores, keys)
+    came = origins(stores.records, keys)
     captures: dict[str, list[CdxRow]] = {key: [] for key in keys}
-    for row in stores.records.find(CdxRow, {"sha1hex": keys}, order=("datetime", "warc_path")):
-        captures[row.sha1hex].append(row)
+    order = ("datetime", "warc_path")
+    for capture in stores.records.find(CdxRow, {"sha1hex": keys}, order=order):
+        captures[capture.sha1hex].append(capture)
     for file in files:
         key = file.sha1hex
         values: dict[str, Any] = dict.fromkeys(FIELDS)
@@ -75,20 +66,31 @@ def _chunk(
             "size_bytes": file.size_bytes,
             "mimetype": file.mimetype,
             "kind": "pdf" if file.mimetype == "application/pdf" else "story",
+            "collection": came.get(key, UNKNOWN).collection,
         }
-        values |= _place(captures[key]) | _described(pdfs.get(key), stories.get(key))
-        document = documents.get(key)
-        if document is not None:
-            values["title"] = document.article_title
-            values["language"] = document.language
-            values["canonical_domain"] = document.canonical_domain
-            values["collection"] = document.collection
-            day = document.publication_date
-            values["publication_date"] = day.isoformat() if day else None
+        values |= _place(captures[key])
+        for kind, row, document in made.get(key, ()):
+            values |= kind.values(row, document)
         if with_text:
             blob = stores.blobs.get(text_blob_key(key))
             values["text"] = blob.decode("utf-8", "replace") if blob is not None else None
         yield values
+
+
+def _made(
+    stores: Stores, sha1hexes: Sequence[str]
+) -> dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]]:
+    """What was made of each file: kind, row, and the document if the index has one made of this row."""
+    made: dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]] = {}
+    for kind in kinds_with_rows():
+        rows = stores.records.get(kind.row, sha1hexes)
+        ids = {row.sha1hex: kind.indexed.id_of(row) for row in rows} if kind.indexed else {}
+        documents = stores.index.get(list(ids.values())) if ids else {}
+        for row in rows:
+            document = documents.get(ids.get(row.sha1hex, ""))
+            ours = document if document and document.sha1hex == row.sha1hex else None
+            made.setdefault(row.sha1hex, []).append((kind, row, ours))
+    return made
 
 
 def _place(rows: Sequence[CdxRow]) -> dict[str, Any]:
@@ -103,29 +105,3 @@ def _place(rows: Sequence[CdxRow]) -> dict[str, Any]:
         "warc_csize": first.warc_csize,
         "captures": len(rows),
     }
-
-
-def _described(pdf: PdfMetaRow | None, page: StoryMetaRow | None) -> dict[str, Any]:
-    if pdf is not None:
-        return {
-            "status": pdf.status,
-            "page_count": pdf.page_count,
-            "word_count": pdf.word_count,
-            "extractor": pdf.extractor,
-            "metadata": _text(pdf.metadata) if pdf.metadata else None,
-        }
-    if page is not None:
-        return {
-            "status": page.status,
-            "url": page.url,
-            "story_id": page.story_id,
-            "word_count": page.word_count,
-            "extractor": page.extractor,
-            "metadata": _text(page.story),
-        }
-    return {}
-
-
-def _text(value: object) -> str:
-    """JSON with its names in order: PostgreSQL keeps none, and exports are to be compared."""
-    return msgspec.json.encode(value, order="deterministic").decode()

@@ -8,14 +8,13 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from fonds.kinds import pdf, story
+from fonds.kinds import KINDS
 from fonds.kinds.documents import UNKNOWN, origins
-from fonds.kinds.pdf import INDEXED
-from fonds.kinds.story import newest_versions
+from fonds.kinds.kind import DerivativeKind, Indexed
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import FileMetaRow, PdfMetaRow, StoryMetaRow
+from fonds.model.rows import FileMetaRow
 from fonds.ports import Blobs, Index, Records
 
 CHUNK = 500
@@ -50,8 +49,13 @@ class Batch:
 
 def expected_count(records: Records) -> int:
     """How many documents there are to be at most: a story of several versions is one."""
-    pdfs = records.count(PdfMetaRow, where={"status": sorted(INDEXED)})
-    return pdfs[()] + records.count(StoryMetaRow)[()]
+    return sum(records.count(kind.row, where=one.where)[()] for kind, one in _indexed())
+
+
+def _indexed() -> Iterator[tuple[DerivativeKind, Indexed]]:
+    for kind in KINDS:
+        if kind.indexed is not None:
+            yield kind, kind.indexed
 
 
 def reindex(records: Records, blobs: Blobs, index: Index, tick: Callable[[int], None]) -> Reindexed:
@@ -96,7 +100,7 @@ def _count_strays(index: Index, done: Reindexed) -> None:
 
 
 def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Batch]:
-    """All that is to be done, streamed: PDFs, then stories, then what must not be there.
+    """All that is to be done, streamed: kind by kind, then what must not be there.
 
     Adds to `textless` the files whose text is not where it should be.
     """
@@ -104,7 +108,7 @@ def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Bat
         yield Batch(documents=some)
     for chunk in _chunks(records.find(FileMetaRow)):
         keys = [row.sha1hex for row in chunk]
-        wanted = {row.sha1hex for row in records.get(PdfMetaRow, keys) if row.status in INDEXED}
+        wanted = {id_ for _, one in _indexed() for id_ in one.current(records, keys)}
         unwanted = [key for key in keys if key not in wanted]
         if unwanted:
             yield Batch(unwanted=unwanted)
@@ -112,27 +116,18 @@ def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Bat
 
 def _documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexDocument]:
     """Every document as the steps would put it, one text in memory at a time."""
-
-    def text(sha1hex: str, word_count: int | None) -> bytes | None:
-        blob = blobs.get(text_blob_key(sha1hex)) if word_count is not None else None
-        if blob is None and word_count:
-            textless.append(sha1hex)
-        return blob
-
-    pdfs = records.find(PdfMetaRow, {"status": sorted(INDEXED)})
-    for some in _chunks(pdfs):
-        came = origins(records, [row.sha1hex for row in some])
-        for one in some:
-            blob = text(one.sha1hex, one.word_count)
-            yield pdf.document(one, blob, came.get(one.sha1hex, UNKNOWN))
-    for pages in _chunks(records.find(StoryMetaRow)):
-        newest = newest_versions(records, [row.story_id for row in pages])
-        chosen = {row.sha1hex for row in newest.values()}
-        versions = [page for page in pages if page.sha1hex in chosen]
-        came = origins(records, [row.sha1hex for row in versions])
-        for page in versions:
-            blob = text(page.sha1hex, page.word_count)
-            yield story.document(page, blob, came.get(page.sha1hex, UNKNOWN))
+    for kind, one in _indexed():
+        for some in _chunks(records.find(kind.row, one.where)):
+            current = one.current(records, [one.id_of(row) for row in some])
+            chosen = {row.sha1hex for row in current.values()}
+            rows = [row for row in some if row.sha1hex in chosen]
+            came = origins(records, [row.sha1hex for row in rows])
+            for row in rows:
+                key = text_blob_key(row.sha1hex)
+                text = blobs.get(key) if one.has_text(row) else None
+                if text is None and key in kind.blobs(row):
+                    textless.append(row.sha1hex)
+                yield one.document(row, text, came.get(row.sha1hex, UNKNOWN))
 
 
 def _together(documents: Iterator[IndexDocument]) -> Iterator[list[IndexDocument]]:

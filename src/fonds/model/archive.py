@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from email.message import Message as Headers
 
 from fonds.model.capture import Place
 
@@ -21,6 +22,17 @@ class HttpHead:
         """The first header of this name, whatever its case."""
         lowered = name.lower()
         return next((value for key, value in self.headers if key.lower() == lowered), None)
+
+    @property
+    def charset(self) -> str | None:
+        """The charset parameter of the Content-Type, as the server wrote it."""
+        declared = self.get("content-type")
+        if not declared:
+            return None
+        headers = Headers()
+        headers["Content-Type"] = declared.encode("ascii", "replace").decode()
+        charset = headers.get_param("charset")
+        return charset if isinstance(charset, str) and charset else None
 
 
 @dataclass(frozen=True, slots=True)

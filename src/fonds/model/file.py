@@ -89,11 +89,16 @@ class Unextracted:
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """A page nobody has parsed yet: the message of the work topic `unparsed`."""
+    """A page nobody has parsed yet: the message of the work topic `unparsed`.
+
+    `charset` None: the exchange is asked for it. `again` is set when it was parsed before: then its body
+    lies where it is to lie.
+    """
 
     capture: Capture
     file: FileMeta
     charset: str | None = None
+    again: bool = False
 
     @property
     def about(self) -> str:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from fonds.kinds import KINDS, kinds_with_rows
+from fonds.kinds.kind import Fact
 from fonds.library.accounting import outcomes
 from fonds.library.description import Description, description, resolve
 from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
-from fonds.model.rows import (
-    DispositionRow,
-    EntryRow,
-    FileMetaRow,
-    PdfMetaRow,
-    StoryMetaRow,
-)
+from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Stores
 from fonds.web.records import Record, record
 from fonds.web.rendering import OpenStores, cut, link, page, size, web_url
@@ -29,34 +25,9 @@ TEXT_SHOWN_CHARS = 200_000
 KEY_MAX_CHARS = 4_096
 FACTS_MAX, FACT_MAX_CHARS = 200, 2_000
 SHOWN_MAX = 50
-# What the extractor found out and keeps beside what the document says of itself.
-MEASURED_KEYS = frozenset(
-    {
-        "encrypted",
-        "fonts_embedded",
-        "form",
-        "javascript",
-        "language",
-        "origin",
-        "page0_rotation",
-        "tagged",
-        "text_truncated",
-        "update_id",
-        "word_count_whitespace",
-    }
-)
 
 LineT = TypeVar("LineT")
 router = APIRouter()
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One thing said of a file. `value` None was not learned; `missing` then says why, in a word or two."""
-
-    name: str
-    value: str | None
-    missing: str = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +58,8 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class FilePage:
-    """Everything known of one file. `outcome` is that of the capture that brought it, None when unknown.
+    """Everything known of one file. `derivatives` are the rows of what was made of it, by kind, `language` is
+    that of its text. `outcome` is that of the capture that brought it, None when unknown.
 
     `text_chars` None: there is no text, or not yet. `text_href`, `thumbnail_href` and `body_href` are
     None where there is nothing to open. `searched` is the SHA-1 of the version of a story that is in the
@@ -99,8 +71,8 @@ class FilePage:
     sha1base32: str
     outcome: str | None
     file: FileMetaRow | None
-    pdf: PdfMetaRow | None
-    story: StoryMetaRow | None
+    derivatives: Mapping[str, Any]
+    language: str | None
     indexed: bool
     searched: str | None
     claimed: Sequence[Fact]
@@ -121,14 +93,20 @@ def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
         return None
     outcome = _outcome(stores, found)
     text = file_text(stores, found)
+    values = {
+        name: value
+        for kind in KINDS
+        if kind.name in found.derivatives
+        for name, value in kind.values(found.derivatives[kind.name], found.document).items()
+    }
     return FilePage(
-        title=_title(found),
+        title=_title(found, values),
         sha1hex=sha1hex,
         sha1base32=sha1_base32(bytes.fromhex(sha1hex)),
         outcome=outcome.outcome if outcome else None,
         file=found.file,
-        pdf=found.pdf,
-        story=found.story,
+        derivatives=found.derivatives,
+        language=_text(values.get("language")),
         indexed=found.document is not None,
         searched=found.searched,
         claimed=_claimed(found),
@@ -168,91 +146,59 @@ def file_text(stores: Stores, found: Description) -> str | None:
     return found.document.text_content if found.document else None
 
 
-def _title(found: Description) -> str:
-    """The best name there is: the article's, the PDF's, the URL, the hash."""
-    named: list[Any] = [found.document.article_title if found.document else None]
-    named.append(found.story.article_title if found.story else None)
-    named.append((found.pdf.metadata or {}).get("title") if found.pdf else None)
+def _title(found: Description, values: Mapping[str, object]) -> str:
+    """The best name there is: the document's, that of a derivative, the URL, the hash."""
+    named: list[object] = [found.document.article_title if found.document else None]
+    named.append(values.get("title"))
     named += [row.url for row in found.captures[:1]] + [row.url for row in found.entries[:1]]
     text = next((one.strip() for one in named if isinstance(one, str) and one.strip()), None)
     return cut(" ".join(text.split())) if text else f"File {found.sha1hex}"
 
 
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
 def _claimed(found: Description) -> list[Fact]:
     """What the file and the server say of it."""
-    facts = [Fact("declared type", one) for one in sorted({row.mimetype for row in found.captures})]
-    if found.pdf and found.pdf.metadata:
-        said = {k: v for k, v in found.pdf.metadata.items() if k not in MEASURED_KEYS}
-        facts += _flat("", said)
-    if found.story:
-        for part in ("http_metadata", "rss_entry"):
-            inner = found.story.story.get(part)
-            facts += _flat("", inner) if isinstance(inner, Mapping) else []
-    return facts[:FACTS_MAX]
-
-
-def _flat(prefix: str, values: Mapping[str, Any], depth: int = 0) -> Iterator[Fact]:
-    """Nested metadata as lines; what is empty says nothing and is left out."""
-    for name, value in values.items():
-        if isinstance(value, Mapping) and depth < 4:
-            yield from _flat(f"{prefix}{name}.", value, depth + 1)
-        elif value not in (None, "", [], {}):
-            shown = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
-            yield Fact(f"{prefix}{name}", cut(shown, FACT_MAX_CHARS))
+    types = sorted({row.mimetype for row in found.captures})
+    facts = [Fact("declared type", one, claimed=True) for one in types]
+    return [*facts, *(fact for fact in _facts(found, "") if fact.claimed)][:FACTS_MAX]
 
 
 def _measured(found: Description, missing: str) -> list[Fact]:
     """What Fonds found by reading the bytes; `missing` says of absent facts whether they may still come."""
-    file, pdf, story = found.file, found.pdf, found.story
-    facts = [
-        Fact(
-            "size",
-            f"{size(file.size_bytes)} ({file.size_bytes:,} bytes)" if file else None,
-            missing,
-        ),
-        Fact("type", file.mimetype if file else None, missing),
-    ]
-    if pdf or (file and file.mimetype == "application/pdf"):
-        facts += _measured_pdf(pdf, missing)
-    if story:
-        facts += [
-            Fact("domain", story.canonical_domain or None),
-            Fact("publication date", story.publication_date),
-            Fact("language", story.language),
-            Fact("words", f"{story.word_count:,}"),
-            Fact("story id", story.story_id),
-            Fact("extractor", story.extractor),
-        ]
-    return facts
-
-
-def _measured_pdf(pdf: PdfMetaRow | None, missing: str) -> list[Fact]:
-    if pdf is None:
-        return [Fact("extraction", None, missing)]
-    width, height = pdf.page0_width, pdf.page0_height
-    paper = None if width is None or height is None else f"{width:g} × {height:g} points"
+    file = found.file
+    length = f"{size(file.size_bytes)} ({file.size_bytes:,} bytes)" if file else None
     return [
-        Fact("extraction", pdf.status),
-        Fact("what went wrong", pdf.error_msg, "nothing"),
-        Fact("pages", _digits(pdf.page_count)),
-        Fact("words", _digits(pdf.word_count)),
-        Fact("first page", paper),
-        Fact("PDF version", pdf.pdf_version),
-        Fact("permanent id", pdf.permanent_id, "none in the file"),
-        Fact("created", pdf.pdf_created.isoformat() if pdf.pdf_created else None),
-        *_flat("", {k: v for k, v in (pdf.metadata or {}).items() if k in MEASURED_KEYS}),
-        Fact("extractor", pdf.extractor),
-    ]
+        Fact("size", length, missing),
+        Fact("type", file.mimetype if file else None, missing),
+        *(fact for fact in _facts(found, missing) if not fact.claimed),
+    ][:FACTS_MAX]
 
 
-def _digits(count: int | None) -> str | None:
-    return None if count is None else f"{count:,}"
+def _facts(found: Description, missing: str) -> Iterator[Fact]:
+    """What is told of each derivative there is, and that one there could be is missing."""
+    for kind in kinds_with_rows():
+        row = found.derivatives.get(kind.name)
+        if row is not None:
+            yield from (_shortened(fact) for fact in kind.facts(row))
+        elif found.file and found.file.mimetype in kind.mimetypes:
+            yield Fact(kind.awaited or kind.title, None, missing)
+
+
+def _shortened(fact: Fact) -> Fact:
+    return fact if fact.value is None else replace(fact, value=cut(fact.value, FACT_MAX_CHARS))
 
 
 def _first_url(found: FilePage) -> str | None:
     """The first URL a browser may follow."""
     urls = [row.url for row in found.captures] + [row.url for row in found.entries]
     return next((url for url in urls if web_url(url)), None)
+
+
+def _distinct(values: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(values))
 
 
 def unknown_file(key: str) -> str:
@@ -295,8 +241,9 @@ def file_html(request: Request, stores: OpenStores, sha1hex: str) -> Response:
         pages_total=text.count("\f") + 1,
         text_cut=len(text) > TEXT_SHOWN_CHARS,
         shown_chars=TEXT_SHOWN_CHARS,
+        extractors=_distinct([row.extractor for row in found.derivatives.values()]),
         reasons={str(reason): reason.explanation for reason in Reason},
-        language=(found.story.language if found.story else None),
+        language=found.language,
         first_url=_first_url(found),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 
 from fonds.library.accounting import (
     Tally,
+    derivative_counts,
     failure_groups,
     files_by_type,
     newest_input,
@@ -64,6 +65,16 @@ class FileType:
 
 
 @dataclass(frozen=True, slots=True)
+class DerivativeCount:
+    """How many files have a derivative of one kind, by its status, the most frequent first."""
+
+    kind: str
+    title: str
+    count: int
+    by_status: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The whole intake. `unaccounted` is 0 when received = the sum of the outcomes.
 
@@ -78,6 +89,7 @@ class Overview:
     attention_groups_total: int
     file_types: Sequence[FileType]
     files_total: int
+    derivatives: Sequence[DerivativeCount]
     searchable: int
     newest_input_at: datetime | None
     as_of: datetime
@@ -122,6 +134,10 @@ def overview(stores: Stores, now: datetime) -> Overview:
         attention_groups_total=len(groups),
         file_types=types,
         files_total=sum(one.count for one in types),
+        derivatives=[
+            DerivativeCount(kind.name, kind.title, sum(counts.values()), counts)
+            for kind, counts in derivative_counts(records)
+        ],
         searchable=stores.index.count(),
         newest_input_at=newest_input(records),
         as_of=now,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fonds.config import Settings
 from fonds.isolation import ChildLimits, ChildPool
 from fonds.isolation.handover import ByFile, sweep
+from fonds.kinds.kind import Extractors
 from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.ports import Isolate
 from fonds.wiring.backends import further_thumbnails
@@ -79,6 +80,13 @@ def pdf_extractor(settings: Settings) -> str:
     from fonds.extract.pdf import extractor
 
     return extractor(pdf_limits(settings))
+
+
+def extractors(settings: Settings) -> Extractors:
+    """The names of all that reads, with these settings."""
+    from fonds.extract.page import EXTRACTOR
+
+    return Extractors(pdf=pdf_extractor(settings), page=EXTRACTOR)
 
 
 def pdf_limits(settings: Settings) -> PdfLimits:

@@ -12,6 +12,7 @@ import pytest
 
 from fonds.formats.envelope import decode, encode
 from fonds.formats.journal import file_cells, row_key
+from fonds.kinds import pdf
 from fonds.library.catchup import CatchUp, Sent, Wanted
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import StoreUnavailableError
@@ -70,7 +71,7 @@ class DeliveryBuffer:
 
     def send(self, **how: object) -> tuple[Sent, list[Unextracted]]:
         """What was said, and the work that lies on the queue afterwards."""
-        wanted = Wanted(OURS, **how)  # type: ignore[arg-type]
+        wanted = Wanted(pdf.KIND, OURS, **how)  # type: ignore[arg-type]
         rooms = iter(self.rooms)
         sender = CatchUp(
             self.queue, self.bench.records, self.bench.records.ledger, self.bench.table, JOURNAL,
@@ -295,4 +296,4 @@ def test_what_would_be_sent_can_be_counted_before(buffer: DeliveryBuffer) -> Non
     buffer.file(None)
     buffer.file("error-crash")
     buffer.file("success")
-    assert Wanted(OURS).count(buffer.bench.records) == {"": 1, "error-crash": 1}
+    assert Wanted(pdf.KIND, OURS).count(buffer.bench.records) == {"": 1, "error-crash": 1}

@@ -22,13 +22,13 @@ from home_rows import NOW, Body, entry, file_row, promised, said
 
 FEW, MANY = 300, 3_000
 KINDS = 6
-INSTRUCTIONS_A_TICK = 100
+INSTRUCTIONS_A_TICK = 10
 MIMES = ("text/html", "application/pdf", "image/png")
 
 
 @dataclass
 class Work:
-    """How much SQLite did: statements, and ticks of a hundred instructions of its machine."""
+    """How much SQLite did: statements, and ticks of ten instructions of its machine."""
 
     statements: int = 0
     ticks: int = 0

@@ -1,4 +1,4 @@
-"""`fonds catchup`: extract what never was, what failed, and what an older extractor read."""
+"""`fonds catchup KIND`: read what never was, what failed, and what an older extractor read."""
 
 from __future__ import annotations
 
@@ -12,60 +12,115 @@ from rich.markup import escape
 from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option
 from fonds.cli.work import work_off
 from fonds.config import Settings
+from fonds.kinds import KINDS
+from fonds.kinds.kind import DerivativeKind, Reading
 from fonds.library.catchup import CatchUp, Sent, Wanted
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Subscription
-from fonds.model.pdf import PdfStatus
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
 from fonds.runtime.binding import stage_of
 from fonds.runtime.homelock import HomeLock
 from fonds.runtime.intake import Entered, Intake, Marks, wait_for_room
 
-STEP = "extract_pdf"
 
-
-@click.group("catchup")
+@click.group("catchup", invoke_without_command=True)
+@click.option(
+    "--list", "listed", is_flag=True, help="Name the kinds of derivatives and how each is made."
+)
 @click.pass_context
-def catchup(ctx: click.Context, /, **flags: object) -> None:
-    """Do for what is here already what is done for new captures.
+def catchup(ctx: click.Context, /, listed: bool, **flags: object) -> int | None:
+    """Do for what is here already what is done for new captures: one command for each kind of derivative.
 
     \b
+    fonds catchup --list
     fonds catchup pdf
     """
     ctx.obj = ctx.obj.with_flags(**flags)
+    if listed:
+        _list(ctx.obj)
+        ctx.exit(0)
+    if ctx.invoked_subcommand is None:
+        raise click.UsageError("which kind? See `fonds catchup --list`", ctx)
+    return None
 
 
 catchup.params += global_options()
 
 
-@command("pdf")
-@click.option("--reextract", is_flag=True, help="Also what this very extractor has read.")
-@click.option(
-    "--status",
-    "statuses",
-    multiple=True,
-    type=click.Choice([str(one) for one in PdfStatus]),
-    metavar="STATUS",
-    help="With --reextract: only with this status; may be given several times.",
-)
-@click.option(
-    "--made-by",
-    default="",
-    metavar="NAME",
-    help="With --reextract: only by an extractor whose name begins so, as fonds-pdf/1.",
-)
-@click.option(
-    "--older-than",
-    type=click.FloatRange(0),
-    metavar="DAYS",
-    help="With --reextract: only what was extracted longer ago.",
-)
-@pipeline_option
-@click.option("--enter-only", is_flag=True, help="Send the work and leave it to workers.")
-@click.option("--dry-run", is_flag=True, help="Only count what would be extracted.")
-def pdf(
+def _list(app: App) -> None:
+    for kind in KINDS:
+        told = {
+            "kind": kind.name,
+            "table": kind.row.TABLE,
+            "made_by": kind.step,
+            "read_by": kind.reading.step if kind.reading else None,
+        }
+        if app.json:
+            echo_json(told)
+        elif kind.reading:
+            console().print(f"{kind.name}: read by {kind.reading.step}, kept by {kind.step}")
+        else:
+            console().print(f"{kind.name}: kept by {kind.step}, comes with another")
+
+
+def _command(kind: DerivativeKind, reading: Reading) -> click.Command:
+    """The command that catches up one kind."""
+
+    def run(app: App, **arguments: Any) -> int:
+        return _catch_up(app, kind, **arguments)
+
+    title = kind.title[:1].upper() + kind.title[1:]
+    run.__doc__ = f"""{title}: read the files that have none, a failed one, or one by another extractor.
+
+    An extractor is another when a program in it or a limit has changed: `fonds doctor` shows its name. A
+    success is never overwritten by a failure, and what a reading refused is not read again without
+    --reextract. Interrupted, start it again. Exit codes are those of `fonds ingest`.
+
+    \b
+    fonds catchup {kind.name}
+    fonds catchup {kind.name} --dry-run
+    fonds catchup {kind.name} --reextract --status {reading.statuses[0]}
+    fonds catchup {kind.name} --reextract --older-than 365 --enter-only
+    """
+    for option in reversed(_options(reading)):
+        run = option(run)
+    return command(kind.name)(run)
+
+
+def _options(reading: Reading) -> list[Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    return [
+        click.option("--reextract", is_flag=True, help="Also what this very extractor has read."),
+        click.option(
+            "--status",
+            "statuses",
+            multiple=True,
+            type=click.Choice(reading.statuses),
+            metavar="STATUS",
+            help="With --reextract: only with this status; may be given several times.",
+        ),
+        click.option(
+            "--made-by",
+            default="",
+            metavar="NAME",
+            help="With --reextract: only by an extractor whose name begins so, as fonds-pdf/1.",
+        ),
+        click.option(
+            "--older-than",
+            type=click.FloatRange(0),
+            metavar="DAYS",
+            help="With --reextract: only what was extracted longer ago.",
+        ),
+        pipeline_option,
+        click.option("--enter-only", is_flag=True, help="Send the work and leave it to workers."),
+        click.option("--dry-run", is_flag=True, help="Only count what would be read."),
+    ]
+
+
+def _catch_up(
     app: App,
+    kind: DerivativeKind,
+    *,
     reextract: bool,
     statuses: tuple[str, ...],
     made_by: str,
@@ -74,27 +129,17 @@ def pdf(
     dry_run: bool,
     **flags: Any,
 ) -> int:
-    """Extract the PDFs that have no extraction, a failed one, or one by another extractor.
-
-    An extractor is another when a program in it or a limit has changed: `fonds doctor` shows its name. A
-    success is never overwritten by a failure. Interrupted, start it again. Exit codes are those of
-    `fonds ingest`.
-
-    \b
-    fonds catchup pdf
-    fonds catchup pdf --dry-run
-    fonds catchup pdf --reextract --status error-timeout --status encrypted
-    fonds catchup pdf --reextract --older-than 365 --enter-only
-    """
     if (statuses or made_by or older_than is not None) and not reextract:
         raise click.UsageError("--status, --made-by and --older-than go with --reextract")
     from fonds.wiring.backends import all_shared
-    from fonds.wiring.readers import pdf_extractor
+    from fonds.wiring.readers import extractors
     from fonds.wiring.steps import now
 
     settings = app.settings(**flags)
+    names = extractors(settings)
     wanted = Wanted(
-        extractor=pdf_extractor(settings),
+        kind=kind,
+        extractor=kind.reading.extractor(names) if kind.reading else "",
         again=reextract,
         statuses=frozenset(statuses),
         made_by=made_by,
@@ -105,7 +150,8 @@ def pdf(
         return _counted(app, stores, wanted)
     with HomeLock(app.home, shared=enter_only or all_shared(settings)):
         if enter_only:
-            return _told(app, _send(stores, settings, wanted, _never, _nothing))
+            done = _send(stores, settings, wanted, _never, _nothing)
+            return _told(app, wanted, done)
         return _work(app, settings, stores, wanted)
 
 
@@ -118,9 +164,9 @@ def _work(app: App, settings: Settings, stores: Stores, wanted: Wanted) -> int:
 
         done = _send(stores, settings, wanted, intake.stopping, note)
         if done.sent and not app.json:
-            console().print(_sentence(done))
+            console().print(_sentence(wanted, done))
 
-    nothing = "Every PDF has an extraction by this extractor, or failed for good."
+    nothing = f"Every {wanted.kind.title} was read by this extractor, or failed for good."
     return work_off(app, settings, stores, feed, nothing)
 
 
@@ -134,7 +180,7 @@ def _send(
     from fonds.wiring.backends import readers_of
     from fonds.wiring.steps import now
 
-    reader = _extracting(readers_of(settings), settings.pipeline)
+    reader = _reader(readers_of(settings), settings.pipeline, wanted)
     marks = Marks(settings.queue_high, settings.queue_low)
 
     def room() -> bool:
@@ -155,10 +201,14 @@ def _send(
     return sender.run(tick)
 
 
-def _extracting(readers: Sequence[Subscription], pipeline: str) -> Subscription:
-    found = next((one for one in readers if stage_of(one)[1] == STEP), None)
+def _reader(readers: Sequence[Subscription], pipeline: str, wanted: Wanted) -> Subscription:
+    step = wanted.reading.step
+    found = next((one for one in readers if stage_of(one)[1] == step), None)
     if found is None:
-        raise ConfigurationError(f"the pipeline {pipeline!r} extracts no PDFs; choose another")
+        raise ConfigurationError(
+            f"the pipeline {pipeline!r} has no step {step}, which reads what is to be caught up;"
+            " choose another"
+        )
     return found
 
 
@@ -169,22 +219,24 @@ def _counted(app: App, stores: Stores, wanted: Wanted) -> int:
         echo_json({"wanted": sum(counts.values()), "by_status": counts})
         return 0
     screen = console()
-    screen.print(f"[bold]{sum(counts.values()):,}[/bold] PDFs would be extracted.")
+    screen.print(f"[bold]{sum(counts.values()):,}[/bold] files would be read.")
     for status, count in sorted(counts.items()):
-        screen.print(f"  {count:,} {escape(status) or 'never extracted'}")
+        screen.print(f"  {count:,} {escape(status) or 'never read'}")
     return 0
 
 
-def _told(app: App, done: Sent) -> int:
+def _told(app: App, wanted: Wanted, done: Sent) -> int:
     if app.json:
         echo_json(done)
     else:
-        console().print(f"{_sentence(done)} `fonds status` shows how they fare.")
+        console().print(f"{_sentence(wanted, done)} `fonds status` shows how they fare.")
     return 0
 
 
-def _sentence(done: Sent) -> str:
-    words = f"{done.sent:,} PDFs are to be extracted; {done.seen:,} were looked at."
+def _sentence(wanted: Wanted, done: Sent) -> str:
+    words = (
+        f"{done.sent:,} files are to be read for {wanted.kind.name}; {done.seen:,} were looked at."
+    )
     if done.on_their_way:
         words += f" {done.on_their_way:,} are on their way from before."
     if done.lost:
@@ -200,4 +252,6 @@ def _nothing(sent: Sent, captures: Sequence[EntryRow]) -> None:
     """The tick of those who show nothing."""
 
 
-catchup.add_command(pdf)
+for _kind in KINDS:
+    if _kind.reading is not None:
+        catchup.add_command(_command(_kind, _kind.reading))

@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json
+from fonds.kinds import kinds_with_rows
+from fonds.kinds.kind import DerivativeKind
 from fonds.library.description import Description, description, read_body, resolve
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
@@ -87,8 +89,10 @@ def _print(screen: Console, one: Description) -> None:
 def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
     return [
         ("File", _fields(one.file, ("sha1hex", "sha256hex", "md5hex", "size_bytes", "mimetype"))),
-        ("PDF", _fields(one.pdf, ())),
-        ("Story", _fields(one.story, (), leave_out=("story", "sha1hex"))),
+        *(
+            (kind.title[:1].upper() + kind.title[1:], _facts(kind, one))
+            for kind in kinds_with_rows()
+        ),
         (
             "Captures",
             [(f"{c.datetime} {c.url}", f"{c.warc_path}:{c.warc_offset}") for c in one.captures],
@@ -119,14 +123,19 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
     ]
 
 
-def _fields(
-    row: object | None, names: tuple[str, ...], leave_out: tuple[str, ...] = ("sha1hex",)
-) -> list[tuple[str, object]]:
-    if row is None:
-        return []
-    values: dict[str, object] = msgspec.to_builtins(row, enc_hook=str)
-    chosen = names or tuple(name for name in values if name not in leave_out)
-    return [(name, values[name]) for name in chosen if values[name] is not None]
+def _facts(kind: DerivativeKind, one: Description) -> list[tuple[str, object]]:
+    """What is known of a derivative; what the file or its server claims says so."""
+    row = one.derivatives.get(kind.name)
+    facts = kind.facts(row) if row is not None else ()
+    return [
+        (f"{fact.name} (claimed)" if fact.claimed else fact.name, fact.value)
+        for fact in facts
+        if fact.value is not None
+    ]
+
+
+def _fields(row: object | None, names: tuple[str, ...]) -> list[tuple[str, object]]:
+    return [] if row is None else [(name, getattr(row, name)) for name in names]
 
 
 def _derivatives(one: Description) -> list[tuple[str, str | None]]:

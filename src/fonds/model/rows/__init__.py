@@ -24,3 +24,6 @@ __all__ = [
     "TallyRow",
     "TimetableRow",
 ]
+
+ROWS: tuple[type[Row], ...] = tuple(globals()[name] for name in __all__ if name != "Row")
+"""Every row there is: the SQL store has a table for each."""

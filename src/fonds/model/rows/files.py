@@ -13,6 +13,7 @@ class FileMetaRow:
 
     TABLE: ClassVar[str] = "file_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    COUNTED_BY: ClassVar[tuple[str, ...]] = ("mimetype",)
     sha1hex: str
     sha256hex: str
     md5hex: str

@@ -14,6 +14,7 @@ class PdfMetaRow:
 
     TABLE: ClassVar[str] = "pdf_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    COUNTED_BY: ClassVar[tuple[str, ...]] = ("status",)
     sha1hex: str
     updated: dt.datetime
     status: str

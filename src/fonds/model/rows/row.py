@@ -1,12 +1,39 @@
-"""What every row of the records store is."""
+"""What every row of the records store is, and what every row about a derivative says."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Protocol
 
 
 class Row(Protocol):
-    """Anything the records store can keep: the attribute order is the column order."""
+    """Anything the records store can keep: the attribute order is the column order.
+
+    A row may also have `COUNTED_BY`, the columns a tally of its table is kept by.
+    """
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
+
+
+class DerivativeRow(Protocol):
+    """What was computed from one file, known by its SHA-1: how it ended, when, and by which extractor."""
+
+    TABLE: ClassVar[str]
+    KEY: ClassVar[tuple[str, ...]]
+
+    @property
+    def sha1hex(self) -> str:
+        """The file it is about; the primary key."""
+
+    @property
+    def updated(self) -> datetime:
+        """When the row was written last."""
+
+    @property
+    def status(self) -> str:
+        """How it ended, one of the kind's statuses."""
+
+    @property
+    def extractor(self) -> str:
+        """Program, versions and limits that made it."""

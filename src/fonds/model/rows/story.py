@@ -18,6 +18,7 @@ class StoryMetaRow:
 
     TABLE: ClassVar[str] = "story_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    COUNTED_BY: ClassVar[tuple[str, ...]] = ("status",)
     sha1hex: str
     story_id: str
     captured: str

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from email.message import Message as Headers
 
 from fonds.extract.mime import FEED_MIMES
-from fonds.model.archive import HttpHead
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, quarantined
 from fonds.model.errors import DamagedInputError
@@ -57,7 +55,7 @@ class Identify:
         ended = self._judge(file)
         if ended is not DONE:
             return Result(ended)
-        return Result(items=(Identified(capture, file, _charset(http)),))
+        return Result(items=(Identified(capture, file, http.charset if http else None),))
 
     def _judge(self, file: FileMeta) -> Disposition:
         if file.kind is Kind.OTHER:
@@ -92,14 +90,3 @@ def _check_digest(capture: Capture, file: FileMeta) -> None:
     if expected is not None and expected.hex() != file.sha1:
         detail = f"{capture.place}: the bytes are those of {file.sha1}, not of {expected.hex()}"
         raise DamagedInputError(Reason.DAMAGED_RECORD, detail)
-
-
-def _charset(http: HttpHead | None) -> str | None:
-    """The charset parameter of the Content-Type, as the server wrote it."""
-    declared = http.get("content-type") if http else None
-    if not declared:
-        return None
-    headers = Headers()
-    headers["Content-Type"] = declared.encode("ascii", "replace").decode()
-    charset = headers.get_param("charset")
-    return charset if isinstance(charset, str) and charset else None

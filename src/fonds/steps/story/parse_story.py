@@ -33,15 +33,16 @@ class ParseStory:
     def __call__(self, item: Unparsed) -> Result:
         """A Parsed when there is text; the body goes to the archive in any case, unless it lies in a WARC."""
         capture = item.capture
-        referenced = capture.place.kind is PlaceKind.WARC and not self.copy_bodies
-        keep = () if referenced else (Unarchived(capture, item.file),)
+        stays = item.again or (capture.place.kind is PlaceKind.WARC and not self.copy_bodies)
+        keep = () if stays else (Unarchived(capture, item.file),)
         payload = self.archive.read(capture.place, item.file.sha1)
         fetched = payload.http is not None
+        charset = item.charset or (payload.http.charset if payload.http else None)
         try:
-            page = self.parse(payload.body, capture.url, item.charset, capture.captured_at, fetched)
+            page = self.parse(payload.body, capture.url, charset, capture.captured_at, fetched)
         except ChildError as error:
             return Result(quarantined(error.reason, error.detail), keep)
-        story = self._story(item, payload, page)
+        story = self._story(capture, payload, charset, page)
         ended = _ended(page)
         if ended is not DONE:
             return Result(ended, keep)
@@ -49,13 +50,14 @@ class ParseStory:
         parsed = Parsed(capture, item.file, story, story_id(url), self.page_extractor)
         return Result(items=(parsed, *(replace(one, story=story) for one in keep)))
 
-    def _story(self, item: Unparsed, payload: Payload, page: PageExtraction) -> Story:
-        capture = item.capture
+    def _story(
+        self, capture: Capture, payload: Payload, charset: str | None, page: PageExtraction
+    ) -> Story:
         content = replace(page.content, parsed_date=self.clock().astimezone(UTC).isoformat())
         return Story(
             rss_entry=RssEntry(link=capture.url, via=str(capture.place)),
             raw_html=RawHtml(encoding=page.charset),
-            http_metadata=_exchange(capture, payload, item.charset),
+            http_metadata=_exchange(capture, payload, charset),
             content_metadata=content,
             page_metadata=page.metadata,
         )

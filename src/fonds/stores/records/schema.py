@@ -1,5 +1,7 @@
 """The tables of the SQL store as they are now; `migrations/` makes a database so, step by step.
 
+A row of `fonds.model.rows` that is not described here has a table by its fields alone (`derived.py`).
+
 Source: seed 003 for `pdf_meta`; the rows of `fonds.model.rows` for the others.
 """
 
@@ -10,8 +12,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table
 
-from fonds.model.rows import Row
+from fonds.model.rows import ROWS, Row
 from fonds.stores.records.column_types import CleanJson, CleanText, UtcTime
+from fonds.stores.records.derived import derive
 
 metadata = sa.MetaData()
 
@@ -215,6 +218,11 @@ Table(
     Column("count", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
+
+
+for _row in ROWS:
+    if _row.TABLE not in metadata.tables:
+        derive(_row, metadata)
 
 
 def table_of(kind: type[Row]) -> Table:

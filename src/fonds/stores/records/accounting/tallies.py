@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, Row, TallyRow
+from fonds.model.rows import ROWS, DispositionRow, EntryRow, InputRow, Row, TallyRow
 from fonds.stores.records.conditions import keyed
 from fonds.stores.records.rows_io import inserting
 from fonds.stores.records.schema import key_columns, table_of
@@ -26,7 +26,9 @@ _TALLIES = table_of(TallyRow)
 Group = tuple[str, str, str, str, str]
 """What is counted, the pipeline, and three values of its rows; '' for none."""
 
-COUNTED: Mapping[type[Row], tuple[str, ...]] = {FileMetaRow: ("mimetype",)}
+COUNTED: Mapping[type[Row], tuple[str, ...]] = {
+    row: row.COUNTED_BY for row in ROWS if hasattr(row, "COUNTED_BY")
+}
 """Rows that are written one by one and counted by these columns. The ledger counts its own."""
 
 

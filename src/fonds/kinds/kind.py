@@ -1,0 +1,137 @@
+"""What a kind of derivative declares: all that reports, pages and the index need to know of it.
+
+`library/`, `web/` and `cli/` iterate over the declarations and name no kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fonds.kinds.documents import Origin
+from fonds.model.capture import Capture
+from fonds.model.document import IndexDocument
+from fonds.model.file import FileMeta
+from fonds.model.rows.row import DerivativeRow
+from fonds.model.step import Item
+from fonds.ports import Records
+
+FLAT_DEPTH_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing said of a file. `value` None was not learned; `missing` then says why, in a word or two.
+
+    `claimed` is what the file or its server says, else it was measured by reading the bytes.
+    """
+
+    name: str
+    value: str | None
+    missing: str = "unknown"
+    claimed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extractors:
+    """Names of what reads PDFs and pages with the settings there are: program, versions, limits."""
+
+    pdf: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files that are here already are sent to be read again.
+
+    `step` reads them, messages of `payload` are what it takes; `work` makes one of a capture, its file and
+    the moment before which nothing known counts (None: what is known counts). `extractor` picks the
+    name of what would read them now. Rows have one of `statuses`; those with one of `again` are worth
+    another try by the same extractor.
+    """
+
+    step: str
+    payload: type[Any]
+    work: Callable[[Capture, FileMeta, datetime | None], Item]
+    extractor: Callable[[Extractors], str]
+    statuses: tuple[str, ...] = ("success",)
+    again: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What the index has of a kind.
+
+    `where` selects the rows that may have a document, `id_of` is the id of a row's. `current` gives, of
+    these ids, the rows documents are to be made of, by id; the others have none. `has_text` says whether a
+    text may lie in the blobs, and `document` makes one of row, text and origin.
+    """
+
+    where: Mapping[str, object]
+    id_of: Callable[[Any], str]
+    current: Callable[[Records, Sequence[str]], Mapping[str, Any]]
+    has_text: Callable[[Any], bool]
+    document: Callable[[Any, bytes | None, Origin], IndexDocument]
+
+
+def _nothing(row: Any) -> tuple[()]:
+    return ()
+
+
+def _no_values(row: Any, document: IndexDocument | None) -> Mapping[str, object]:
+    return {}
+
+
+def _is_there(row: Any | None, tag: str) -> bool:
+    return row is not None
+
+
+@dataclass(frozen=True, slots=True)
+class DerivativeKind:
+    """One kind of derivative.
+
+    - `name` is its word on the command line, `title` what people read.
+    - `mimetypes` are the types of the files it is made of.
+    - `row` is the table it is kept in, by the file's SHA-1, and `step` the sink that writes the row. For
+      each message done there `written(row, tag)` must hold, `tag` being that of the stage and `row` None
+      where there is none.
+    - `blobs` are the keys a row promises, `indexed` says what the index has of it.
+    - `columns` are those it adds to the export, with their types (`text`, `integer`), and `values` fills
+      them from a row and the file's document, if it has one.
+    - `facts` are what the file's page and `fonds show` tell of a row; without one, a file it could be made
+      of shows that the fact `awaited` (or, '', the title) is missing.
+    - `reading` says how it is caught up, None: it is made with another kind.
+    """
+
+    name: str
+    title: str
+    mimetypes: tuple[str, ...]
+    row: type[DerivativeRow]
+    step: str
+    written: Callable[[Any | None, str], bool] = _is_there
+    blobs: Callable[[Any], Sequence[str]] = _nothing
+    indexed: Indexed | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    values: Callable[[Any, IndexDocument | None], Mapping[str, object]] = _no_values
+    facts: Callable[[Any], Sequence[Fact]] = _nothing
+    awaited: str = ""
+    reading: Reading | None = None
+
+
+def flat(
+    values: Mapping[str, Any], *, claimed: bool = False, prefix: str = "", depth: int = 0
+) -> Iterator[Fact]:
+    """Nested metadata as facts, down to a depth of 4; what is empty says nothing and is left out."""
+    for name, value in values.items():
+        if isinstance(value, Mapping) and depth < FLAT_DEPTH_MAX:
+            yield from flat(value, claimed=claimed, prefix=f"{prefix}{name}.", depth=depth + 1)
+        elif value not in (None, "", [], {}):
+            shown = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+            yield Fact(f"{prefix}{name}", shown, claimed=claimed)
+
+
+def digits(count: int | None) -> str | None:
+    """A count for people; None stays None."""
+    return None if count is None else f"{count:,}"

@@ -1,0 +1,116 @@
+"""Pages sent to be parsed again: those an older extractor read, and not those it refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fonds.formats.envelope import decode
+from fonds.formats.journal import file_cells, row_key
+from fonds.kinds import story, thumbnail
+from fonds.library.catchup import CatchUp, Sent, Wanted
+from fonds.model.disposition import Reason
+from fonds.model.errors import ConfigurationError
+from fonds.model.file import Unparsed
+from fonds.model.message import USUAL, Subscription
+from fonds.model.rows import DispositionRow, FileMetaRow, StoryMetaRow
+from fonds.queues.sqlite import SqliteQueue
+from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, page_file
+
+OURS = "parser 2"
+READER = Subscription("library.parse_story", "x.unparsed", USUAL, "library")
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[SqliteQueue]:
+    opened = SqliteQueue(tmp_path / "queue.sqlite")
+    opened.declare([READER])
+    yield opened
+    opened.close()
+
+
+def page(
+    bench: Bench, number: int, extractor: str | None, verdict: str = "done", mime: str = "text/html"
+) -> str:
+    """A page that is here; `extractor` None: it has no row, and its parsing ended as `verdict` says."""
+    body = PAGE + b"<!-- %d -->" % number
+    file = replace(page_file(body), mime=mime)
+    capture = replace(bench.loose(body), id=f"c{number}", url=f"http://news.example/{number}")
+    bench.enter(capture)
+    bench.records.put(
+        [FileMetaRow(file.sha1, file.sha256, file.md5, file.size, mime, capture.id, MOMENT)]
+    )
+    bench.table.put(JOURNAL, [(row_key(file.sha1), file_cells(file))])
+    bench.records.ledger.write([_ended(capture.id, "identify", "done", file.sha1)])
+    bench.records.ledger.write([_ended(capture.id, "parse_story", verdict, file.sha1)])
+    if extractor is not None:
+        facts = ("http://e.org/", "", None, None, None, 1, {}, extractor)
+        times = ("20240305060708", MOMENT, "success")
+        bench.records.put([StoryMetaRow(file.sha1, f"{number:064x}", *times, *facts)])
+    return file.sha1
+
+
+def _ended(entry_id: str, step: str, verdict: str, sha1hex: str) -> DispositionRow:
+    reason = str(Reason.NO_TEXT) if verdict == "dropped" else None
+    parents = (None, None) if step == "identify" else (entry_id, "persist_file")
+    facts = (verdict, False, reason, "", sha1hex, 0, MOMENT, MOMENT)
+    return DispositionRow(entry_id, "library", step, entry_id, *parents, *facts)
+
+
+def send(bench: Bench, queue: SqliteQueue, **how: object) -> tuple[Sent, list[Unparsed]]:
+    wanted = Wanted(story.KIND, OURS, **how)  # type: ignore[arg-type]
+    cdx_free = CatchUp(
+        queue, bench.records, bench.records.ledger, bench.table, JOURNAL, READER, wanted,
+        lambda: LATER, lambda: True,
+    )  # fmt: skip
+    sent = cdx_free.run(lambda sent, entries: None)
+    found = queue.receive(READER.incoming, 100, 0.0)
+    return sent, [decode(one.message.body, Unparsed, one.message.key) for one in found]
+
+
+@pytest.fixture
+def inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loose files lie where their captures say, though no input is on the books."""
+    monkeypatch.setattr(
+        "fonds.library.catchup._first_place", lambda row, found_in: _place(row.place)
+    )
+
+
+def _place(text: str) -> object:
+    from fonds.model.capture import Place, PlaceKind
+
+    return Place(PlaceKind.FILE, text)
+
+
+@pytest.mark.usefixtures("inputs")
+def test_pages_of_an_older_extractor_are_sent_and_refused_ones_are_not(
+    bench: Bench, queue: SqliteQueue
+) -> None:
+    page(bench, 1, OURS)
+    older = page(bench, 2, "parser 1")
+    other_type = page(bench, 3, "parser 1", mime="application/xhtml+xml")
+    page(bench, 4, None, "dropped")
+    lost = page(bench, 5, None, "done")
+    sent, work = send(bench, queue)
+    assert {one.file.sha1 for one in work} == {older, other_type, lost}
+    # Their bodies lie where they are to lie: nothing is archived a second time.
+    assert all(one.again for one in work)
+    assert (sent.sent, sent.seen) == (3, 5)
+    assert bench.records.ledger.recount() == []
+
+
+@pytest.mark.usefixtures("inputs")
+def test_asked_for_again_refused_pages_are_read_too(bench: Bench, queue: SqliteQueue) -> None:
+    read, refused = page(bench, 1, OURS), page(bench, 2, None, "dropped")
+    assert Wanted(story.KIND, OURS).count(bench.records) == {}
+    assert Wanted(story.KIND, OURS, again=True).count(bench.records) == {"success": 1, "": 1}
+    _, work = send(bench, queue, again=True)
+    assert {one.file.sha1 for one in work} == {read, refused}
+
+
+def test_a_kind_that_comes_with_another_says_so() -> None:
+    with pytest.raises(ConfigurationError, match="thumbnail is made with another kind"):
+        assert Wanted(thumbnail.KIND, OURS).reading
