@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from fonds.kinds import pdf, story, thumbnail
 from fonds.kinds.kind import DerivativeKind
+from fonds.kinds.pdf import KIND as PDF
+from fonds.kinds.story import KIND as STORY
+from fonds.kinds.thumbnail import KIND as THUMBNAIL
 
 KINDS: Sequence[DerivativeKind] = (
-    pdf.KIND,
-    thumbnail.KIND,
-    story.KIND,
+    PDF,
+    THUMBNAIL,
+    STORY,
 )
 """Every kind, in the order people see them. Of several that are kept in one row the first tells of it."""
 

@@ -1,0 +1,194 @@
+"""Follows `docs/howto/add-a-derivative.md` in a copy of the repository, with the code that stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from e2e.crawls import page
+from e2e.running import Ran, fonds
+from fixtures.warcs import gzipped, http_response
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+HOWTO = ROOT / "docs" / "howto" / "add-a-derivative.md"
+COPIED = ("src", "tests", "scripts", "docs", "pyproject.toml", "README.md", "Makefile")
+STEP = re.compile(
+    r"(?:\*\*`(?P<path>[^`]+)`\*\*(?P<new> \(new\))?|and)"
+    r"(?:,? (?P<where>above|below) `(?P<anchor>[^`]+)`)?\n\n```python\n(?P<code>.*?)```",
+    re.DOTALL,
+)
+TIMEOUT_S = 300
+
+
+@dataclass
+class Copy:
+    """The repository as it is, and then as the howto makes it."""
+
+    root: Path
+
+    def follow(self) -> list[str]:
+        """Do each step of the howto; the paths that were written or changed."""
+        numbers = self._numbers()
+        touched, path = [], ""
+        for step in STEP.finditer(HOWTO.read_text("utf-8")):
+            path = _filled(step["path"], numbers) if step["path"] else path
+            code, file = _filled(step["code"], numbers), self.root / path
+            if step["new"]:
+                assert not file.exists(), path
+                file.write_text(code, "utf-8")
+            else:
+                text = file.read_text("utf-8")
+                line = f"{step['anchor']}\n"
+                assert text.count(line) == 1, (path, line)
+                both = code + line if step["where"] == "above" else line + code
+                file.write_text(text.replace(line, both), "utf-8")
+            touched.append(path)
+        return touched
+
+    def _numbers(self) -> tuple[str, str]:
+        folder = self.root / "src/fonds/stores/records/migrations"
+        last = max(int(file.stem[1:5]) for file in folder.glob("m0*.py"))
+        return f"{last + 1:04}", f"{last:04}"
+
+    def python(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Python in the copy, with its package before ours."""
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=self.root,
+            env=os.environ | {"PYTHONPATH": str(self.root / "src")},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    def fonds(self, home: Path, *words: str | Path) -> Ran:
+        return fonds(home, *words, PYTHONPATH=str(self.root / "src"))
+
+
+def _filled(text: str, numbers: tuple[str, str]) -> str:
+    return text.replace("NNNN", numbers[0]).replace("PPPP", numbers[1])
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    root = tmp_path_factory.mktemp("copy")
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            left_out = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, root / name, ignore=left_out)
+        else:
+            shutil.copy(ROOT / name, root / name)
+    return Copy(root)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    crawl = tmp_path_factory.mktemp("crawl") / "pages.warc.gz"
+    records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(3)]
+    crawl.write_bytes(gzipped(records))
+    return crawl
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy, pages: Path) -> Path:
+    """A home from before, into which one more page comes when the howto has been followed."""
+    home = tmp_path_factory.mktemp("home") / "home"
+    assert fonds(home, "ingest", pages).code == 0
+    touched = copy.follow()
+    assert len(touched) == len(set(touched)) + 3  # three files are changed in two places
+    more = pages.with_name("more.warc.gz")
+    more.write_bytes(gzipped([http_response(page(7), url="http://news.example/7")]))
+    ran = copy.fonds(home, "ingest", more, "--json")
+    assert (ran.code, ran.last["done"]) == (0, 1), ran.err
+    return home
+
+
+def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
+    ran = copy.python(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/house/test_kinds.py",
+        "tests/house/test_pipelines.py", "tests/house/test_code.py", "tests/house/test_sizes.py",
+        "tests/unit/steps/story/test_count_sentences.py", "tests/unit/stores/test_sql_records.py",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    for words in (("check",), ("format", "--check")):
+        ran = copy.python("-m", "ruff", *words, "--no-cache", "src", "tests/unit/steps")
+        assert ran.returncode == 0, ran.stdout[-3000:]
+
+
+def test_every_report_knows_the_kind(copy: Copy, home: Path) -> None:
+    rows = copy.fonds(home, "export", "--no-text").lines
+    counts = {row["url"].rsplit("/", 1)[-1]: row["sentence_count"] for row in rows}
+    assert [name for name, count in sorted(counts.items()) if count is None] == ["0", "1", "2"]
+    assert counts["7"] > 10
+    (sha1hex,) = [row["sha1hex"] for row in rows if row["sentence_count"]]
+    shown = copy.fonds(home, "show", sha1hex, "--json").last
+    assert shown["derivatives"]["sentences"]["sentence_count"] == counts["7"]
+    assert re.search(
+        rf"Sentences\n *sentences +{counts['7']} *\n", copy.fonds(home, "show", sha1hex).out
+    )
+    assert "count_sentences" in copy.fonds(home, "status").out
+    assert copy.fonds(home, "audit").code == 0
+
+
+PAGES = """
+import sys
+from pathlib import Path
+from starlette.testclient import TestClient
+from fonds.config import Settings
+from fonds.web.app import create_app
+from fonds.wiring.backends import open_stores
+client = TestClient(create_app(open_stores(Path(sys.argv[1]), Settings())), base_url="http://localhost")
+for path in sys.argv[2:]:
+    print(client.get(path).text)
+"""
+
+
+def test_the_page_of_a_file_and_the_overview_show_it(copy: Copy, home: Path) -> None:
+    rows = copy.fonds(home, "export", "--no-text").lines
+    with_it = next(row for row in rows if row["sentence_count"])
+    ran = copy.python("-c", PAGES, str(home), f"/file/{with_it['sha1hex']}", "/api/overview")
+    assert f"<dt>sentences</dt><dd>{with_it['sentence_count']}</dd>" in ran.stdout, ran.stderr
+    assert '"kind":"sentences","title":"sentences","count":' in ran.stdout
+    assert "fonds-sentences/1" in ran.stdout
+
+
+def test_what_is_here_already_is_caught_up_and_a_lost_row_is_found(copy: Copy, home: Path) -> None:
+    counted = copy.fonds(home, "catchup", "sentences", "--dry-run", "--json").last
+    assert counted == {"wanted": 3, "by_status": {"": 3}}
+    ran = copy.fonds(home, "catchup", "sentences")
+    assert ran.code == 0, ran.err
+    rows = copy.fonds(home, "export", "--no-text").lines
+    assert all(row["sentence_count"] > 10 for row in rows)
+    assert copy.fonds(home, "catchup", "sentences", "--dry-run", "--json").last["wanted"] == 0
+    assert copy.fonds(home, "audit").code == 0
+    listed = copy.fonds(home, "catchup", "--list", "--json").lines
+    assert {line["kind"]: line["made_by"] for line in listed}["sentences"] == "count_sentences"
+    ran = copy.python("-c", LOSE, str(home), rows[0]["sha1hex"])
+    assert ran.returncode == 0, ran.stderr
+    audited = copy.fonds(home, "audit", "--json")
+    assert audited.code == 1
+    (said,) = [one for one in audited.last["missing"] if "sentences" in one]
+    assert (
+        said == f"count_sentences is done with {rows[0]['sha1hex']} and sentences does not say so"
+    )
+
+
+LOSE = """
+import sys
+from pathlib import Path
+from fonds.config import Settings
+from fonds.model.rows.sentences import SentencesRow
+from fonds.wiring.backends import close_stores, open_stores
+stores = open_stores(Path(sys.argv[1]), Settings())
+stores.records.delete(SentencesRow, [sys.argv[2]])
+close_stores(stores)
+"""
