@@ -113,8 +113,10 @@ def test_documents_nothing_else_knows_are_gone_afterwards(home: Path) -> None:
     before = exported(home)
     (home / "index.damaged-1").mkdir()
     index = TantivyIndex(home / "index")
-    (document,) = index.get([before[0]["sha1hex"]]).values()
-    index.put([replace(document, sha1hex=f"{number:040x}") for number in range(3)])
+    one = before[0]
+    (document,) = index.get([one["story_id"] or one["sha1hex"]]).values()
+    strays = [replace(document, id=f"{n:040x}", sha1hex=f"{n:040x}") for n in range(3)]
+    index.put(strays)
     index.close()
     ran = fonds(home, "reindex", "--json")
     assert (ran.code, ran.last["removed"]) == (0, 3)

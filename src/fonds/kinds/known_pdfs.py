@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from fonds.model.disposition import Disposition
+from fonds.model.disposition import Disposition, Verdict
 from fonds.model.file import Unextracted
 from fonds.model.pdf import PdfStatus, StatusClass, ending
 from fonds.model.rows import DispositionRow, PdfMetaRow, StoppedRow
@@ -48,8 +48,9 @@ class KnownPdfs:
         return None
 
     def _has_ended(self, sha1hex: str) -> bool:
-        """Whether any message about the file has ended at this step, in whatever pipeline."""
-        where = {"about": sha1hex, "step": STEP, "is_open": False}
+        """Whether any message about the file has ever ended at this step, in whatever pipeline: one that was
+        sent round again is open and has ended before."""
+        where = {"about": sha1hex, "step": STEP, "verdict": [str(one) for one in Verdict]}
         return next(self.records.find(DispositionRow, where, count_max=1), None) is not None
 
 

@@ -33,7 +33,10 @@ ENDED = DispositionRow(
 
 
 def asked(
-    bench: Bench, *rows: PdfMetaRow | StoppedRow, item: Unextracted = ITEM, ended: bool = True
+    bench: Bench,
+    *rows: PdfMetaRow | StoppedRow | DispositionRow,
+    item: Unextracted = ITEM,
+    ended: bool = True,
 ) -> Disposition | None:
     bench.records.put([*rows, *([ENDED] if ended else [])])
     return KnownPdfs(bench.records, OURS, lambda: NOW)(item)
@@ -92,5 +95,6 @@ def test_each_status_that_stops_a_reader_is_a_limit() -> None:
 
 def test_what_was_begun_and_never_ended_on_the_books_is_done_again(bench: Bench) -> None:
     """Its rows may be there already: killed then, what it handed on would be missing from the books."""
-    assert asked(bench, ROW, ended=False) is None
-    assert asked(bench, ROW) is DONE
+    assert asked(bench, ROW, replace(ENDED, verdict="pending", is_open=True), ended=False) is None
+    again = replace(ENDED, verdict="retried", is_open=True)
+    assert asked(bench, ROW, again, ended=False) is DONE
