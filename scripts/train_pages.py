@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fonds.extract.article.extraction import read_page, tidy_text
-from fonds.extract.article.judging import KEPT_FROM, Layers, judge
+from fonds.extract.article.extraction import DOUBT_MAX, OPINION_STRENGTH, read_page, tidy_text
+from fonds.extract.article.judging import KEPT_FROM, Layers, judge, uncertainty, with_opinion
 from fonds.extract.charset import decode_page
 from page_gold import Marked, Score, marked_pages, shingle_score, snippet_score
 from page_peers import Extractor, peers
@@ -28,6 +28,7 @@ from page_peers import Extractor, peers
 Floats = NDArray[np.float32]
 WEIGHTS = Path(__file__).parents[1] / "src" / "fonds" / "extract" / "article" / "weights.npz"
 VOTERS = ("trafilatura", "trafilatura fast recall", "readability-lxml", "resiliparse")
+ASKED = "trafilatura fast recall"
 HIDDEN, EPOCHS, BATCH, RATE, DECAY, DROPPED, NETS = 48, 14, 512, 2e-3, 1e-3, 0.25, 3
 _NOT_WORD, _WORD = re.compile(r"\W+"), re.compile(r"\w+")
 
@@ -41,6 +42,7 @@ class Lesson:
     texts: list[str]
     wanted: Floats
     weights: Floats
+    agrees: NDArray[np.bool_]
 
 
 def lesson(page: Marked, voters: dict[str, Extractor]) -> Lesson | None:
@@ -62,7 +64,9 @@ def lesson(page: Marked, voters: dict[str, Extractor]) -> Lesson | None:
         _by_votes([voters[name](markup) for name in VOTERS], texts, wanted, weights)
     if page.has_snippets:
         _by_snippets(page, texts, wanted, weights)
-    return Lesson(page, read.features, texts, wanted, weights)
+    opinion = _squashed(voters[ASKED](markup))
+    agrees = np.array([_squashed(block.text[:400]) in opinion for block in read.blocks])
+    return Lesson(page, read.features, texts, wanted, weights, agrees & (len(opinion) > 0))
 
 
 def _by_text(full: str, texts: list[str], wanted: Floats, weights: Floats) -> None:
@@ -169,11 +173,17 @@ def _slopes(
     return [x.T @ to_h, to_h.sum(0), h.T @ to_g, to_g.sum(0), g.T @ error, error.sum(0)]
 
 
-def scores(lessons: list[Lesson], layers: list[Layers]) -> tuple[Score, Score]:
-    """Snippets, and shingles of scrapinghub's pages, each page judged by its own layers."""
+def scores(lessons: list[Lesson], layers: list[Layers], *, asks: bool) -> tuple[Score, Score]:
+    """Snippets, and shingles of scrapinghub's pages, each page judged by its own layers.
+
+    With `asks` trafilatura is asked where the model is in doubt, as it is when pages are read.
+    """
     texts = []
     for one, mine in zip(lessons, layers, strict=True):
-        kept = judge(mine, one.features) >= KEPT_FROM
+        likely = judge(mine, one.features)
+        if asks and one.agrees.any() and uncertainty(likely, one.features) > DOUBT_MAX:
+            likely = with_opinion(likely, one.agrees, OPINION_STRENGTH)
+        kept = likely >= KEPT_FROM
         texts.append("\n".join(text for text, keep in zip(one.texts, kept, strict=True) if keep))
     pairs = list(zip(lessons, texts, strict=True))
     snippets = [(one.page.gold, text) for one, text in pairs if one.page.has_snippets]
@@ -205,8 +215,11 @@ def main() -> None:
         for fold in range(folds)
     }
     judged = [by_fold[fold_of(one.page.site, folds)] for one in lessons]
-    for name, score in zip(("snippets", "shingles"), scores(lessons, judged), strict=True):
-        print(f"{name}: F1 {score.f1:.4f} ({score.precision:.4f}, {score.recall:.4f})")
+    for asks in (False, True):
+        print("the model, trafilatura asked in doubt" if asks else "the model alone")
+        both = scores(lessons, judged, asks=asks)
+        for name, score in zip(("snippets", "shingles"), both, strict=True):
+            print(f"  {name}: F1 {score.f1:.4f} ({score.precision:.4f}, {score.recall:.4f})")
 
 
 if __name__ == "__main__":
