@@ -21,6 +21,7 @@ from fonds.model.pdf import PdfText
 from fonds.steps.pdf.extract_pdf import ExtractPdf
 from fonds.wiring.backends import open_archive
 from fonds.wiring.readers import SALVAGE_S, Readers, open_readers
+from fonds.wiring.steps import take_known
 
 CHILDREN = 2
 FONDS_BYTES = 130 * 2**20
@@ -88,7 +89,9 @@ def read_all(readers: Readers, files: Iterable[tuple[str, bytes]], folder: Path)
     for name, path in paths.items():
         path.write_bytes(bodies[name])
     archive = open_archive(folder, Settings())
-    step = ExtractPdf(archive, readers.extract, readers.salvage, readers.pdf_extractor, forget)
+    step = ExtractPdf(
+        archive, readers.extract, readers.salvage, readers.pdf_extractor, forget, take_known
+    )
 
     def read(name: str) -> Outcome:
         item = Unextracted(_capture(name, paths[name]), _described(bodies[name]))

@@ -88,6 +88,9 @@ class Settings(BaseModel):
         False, description="Copy bodies out of other people's WARCs into ours", alias="copy"
     )
     warc_base: str = Field("", description="Folder or URL where the WARCs of a CDX are")
+    task_folder: str = Field(
+        "", description="Folder whose files other programs' tasks may name; empty means none"
+    )
     s3_url: str = Field(
         "",
         repr=False,

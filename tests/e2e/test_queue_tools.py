@@ -98,5 +98,8 @@ def test_a_file_that_is_no_dump_is_refused_and_one_that_is_there_is_kept(
 
 def test_topics_are_listed_with_their_readers(filled: Path) -> None:
     lines = fonds(filled, "topics", "--json").lines
-    assert "fonds-local.pdf-text" in {line["topic"] for line in lines}
+    schemas = {line["topic"]: line["schema"] for line in lines}
+    assert schemas["fonds-local.pdf-text"] == "pdf-text"
+    assert schemas["fonds-local.library.captured"] is None
+    assert "unextracted" in fonds(filled, "topics").out
     assert fonds(filled, "topics", "create").code == 0

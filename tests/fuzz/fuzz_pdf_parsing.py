@@ -33,6 +33,7 @@ with atheris.instrument_imports(include=["fonds"]):
     from fonds.extract.pdf.traits import TRAIT_NAMES
     from fonds.formats.envelope import decode, encode
     from fonds.model.errors import DamagedInputError
+    from fonds.model.message import PIPELINE, Message
     from fonds.model.pdf import PdfText
 
 HEX_PAIRS = re.compile(r"(?:[0-9a-f]{2})+")
@@ -40,6 +41,7 @@ VERSION = re.compile(r"\d{1,2}\.\d{1,2}", re.ASCII)
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 NOT_STORABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 XMP_MAX_BYTES = 100_000
+OURS = {PIPELINE: "library"}
 
 
 class BrokenPromiseError(Exception):
@@ -147,10 +149,10 @@ def check_structure(data: bytes) -> None:
 
 def check_envelope(data: bytes) -> None:
     try:
-        payload = decode(data, PdfText, "")
+        payload = decode(Message("", data, headers=OURS), PdfText)
     except DamagedInputError:
         return
-    again = decode(encode(payload), PdfText, "")
+    again = decode(Message("", encode(payload), headers=OURS), PdfText)
     holds(again == payload, "a message comes back as it was sent", payload)
 
 

@@ -13,6 +13,7 @@ from fixtures.mutations import Mutation, mutations, own_bases
 from fixtures.pdfs import text_pdf
 from fonds.config import Settings
 from fonds.formats.envelope import decode, encode
+from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
 from hostile_reading import CHILDREN, MemoryWatch, Outcome, longest_s, read_all, reading
 
@@ -61,7 +62,7 @@ def check_outcome(one: Outcome) -> None:
     assert status is not PdfStatus.ERROR_INTERNAL, f"{one.name}: {one.text.error_msg}"
     assert status is not PdfStatus.ERROR_SOURCE, f"{one.name}: {one.text.error_msg}"
     assert status.reason is None or one.text.error_msg, one.name
-    assert decode(encode(one.text), PdfText, "").status is status
+    assert decode(Message("", encode(one.text), headers={PIPELINE: "x"}), PdfText).status is status
     if one.name.startswith(f"{GOOD}-"):
         number = one.name.removeprefix(f"{GOOD}-")
         assert (status, one.text.text) == (PdfStatus.SUCCESS, f"sound words {number}")

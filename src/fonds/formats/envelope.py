@@ -1,4 +1,4 @@
-"""Payloads as the bodies of messages: bare JSON, never pickle; thumbnails travel as raw bytes.
+"""Payloads as the bodies of messages: bare JSON, never pickle; what is public in the form others read.
 
 Source: DESIGN "Story" and "Topics"; field names of seeds 003 and 004.
 """
@@ -6,13 +6,15 @@ Source: DESIGN "Story" and "Topics"; field names of seeds 003 and 004.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
+from fonds.formats.wire import CONTRACTS
 from fonds.model.disposition import Reason
+from fonds.model.entry import MESSAGE, Entry
 from fonds.model.errors import DamagedInputError
-from fonds.model.pdf import PAGE0_FORM, Thumbnail
+from fonds.model.message import PIPELINE, Message
 from fonds.model.story import (
     ContentMetadata,
     HttpMetadata,
@@ -21,8 +23,7 @@ from fonds.model.story import (
     RssEntry,
     Story,
 )
-
-T = TypeVar("T")
+from fonds.model.task import Task
 
 _SUB_OBJECTS: dict[str, type[Any]] = {
     "rss_entry": RssEntry,
@@ -34,23 +35,43 @@ _SUB_OBJECTS: dict[str, type[Any]] = {
 
 
 def encode(payload: object) -> bytes:
-    """The body of a message: the payload's fields as a JSON object, or the raw bytes of a thumbnail."""
-    if isinstance(payload, Thumbnail):
-        return payload.image
-    return msgspec.json.encode(payload)
+    """The body of a message: the payload's form on the wire, else its fields as a JSON object."""
+    contract = CONTRACTS.get(type(payload))
+    return contract.to_wire(payload) if contract else msgspec.json.encode(payload)
 
 
-def decode(body: bytes, kind: type[T], key: str, tag: str | None = None) -> T:
-    """The payload of a message; `tag` is that of its topic.
+def decode(message: Message, kind: type, tag: str | None = None) -> object:
+    """The payload of a message of a topic that carries `kind`; `tag` is that of the topic.
 
-    Raises DamagedInputError when it is not one of this kind.
+    What others put on a work topic is a Task. Raises DamagedInputError when it is nothing of the sort.
     """
-    if issubclass(kind, Thumbnail):
-        return kind(sha1hex=key, form=tag or PAGE0_FORM, image=body)
+    contract = CONTRACTS.get(kind)
+    if contract:
+        return contract.from_wire(message, tag)
     try:
-        return msgspec.json.decode(body, type=kind)
+        found: object = msgspec.json.decode(message.body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedInputError(Reason.INTERNAL_ERROR, f"not a {kind.__name__}: {error}") from error
+    return found
+
+
+def foreign_entry(message: Message, kind: type, topic: str) -> Entry | None:
+    """What a message of a public topic enters as that another program put there; None for one of ours.
+
+    One that asks for something enters as what it asks for, any other by the name of its topic.
+    """
+    contract = CONTRACTS.get(kind)
+    if contract and contract.asks:
+        try:
+            found = contract.from_wire(message, None)
+        except DamagedInputError:
+            return _unknown(message, topic)
+        return found.entry if isinstance(found, Task) else None
+    return None if PIPELINE in message.headers else _unknown(message, topic)
+
+
+def _unknown(message: Message, topic: str) -> Entry:
+    return Entry(message.entry, "", MESSAGE, f"{topic} {message.key or message.id}", None)
 
 
 def story_to_json(story: Story, *, html: bool = False) -> dict[str, Any]:

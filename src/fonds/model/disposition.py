@@ -103,6 +103,11 @@ class Reason(StrEnum):
         Weight.FAILED,
         "a line of an index or a list of work that cannot be understood",
     )
+    BAD_MESSAGE = (
+        "bad-message",
+        Weight.FAILED,
+        "a message another program put on a topic, and that cannot be understood",
+    )
     BROKEN_PDF = "broken-pdf", Weight.FAILED, "the PDF cannot be opened, not even after repair"
     ENCRYPTED_PDF = "encrypted-pdf", Weight.FAILED, "the PDF cannot be opened without its password"
     TIMEOUT = "timeout", Weight.FAILED, "reading it took longer than the limit and was stopped"

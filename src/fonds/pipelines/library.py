@@ -18,7 +18,7 @@ def library(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         (
             identify(),
             persist_file((UNEXTRACTED, UNPARSED, UNARCHIVED)),
-            *pdf_stages(more_thumbnails),
+            *pdf_stages(more_thumbnails, (UNARCHIVED,)),
             *story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,
         ),

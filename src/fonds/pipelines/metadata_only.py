@@ -19,7 +19,7 @@ def metadata_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         (
             identify(),
             persist_file((UNEXTRACTED, UNPARSED), Output(Unarchived)),
-            *pdf_stages(more_thumbnails),
+            *pdf_stages(more_thumbnails, (), Output(Unarchived)),
             *story_stages((STORIES,), Output(Unarchived)),
         ),
         "text and metadata, no copy of the bodies",

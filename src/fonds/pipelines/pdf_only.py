@@ -19,7 +19,7 @@ def pdf_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         (
             identify(Output(Identified, str(Kind.STORY))),
             persist_file((UNEXTRACTED, UNARCHIVED), Output(Unparsed)),
-            *pdf_stages(more_thumbnails),
+            *pdf_stages(more_thumbnails, (UNARCHIVED,)),
             ARCHIVE_BODY,
         ),
         "PDFs alone; pages are not wanted",

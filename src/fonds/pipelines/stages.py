@@ -30,10 +30,13 @@ def persist_file(writes: tuple[Topic, ...], *omits: Output) -> Stage:
     return Stage("persist_file", IDENTIFIED, writes, omits, sink=True, linger_s=LINGER_S)
 
 
-def pdf_stages(more_thumbnails: Sequence[str]) -> tuple[Stage, ...]:
+def pdf_stages(
+    more_thumbnails: Sequence[str], writes: tuple[Topic, ...], *omits: Output
+) -> tuple[Stage, ...]:
     """PDFs read, and what they gave kept; with thumbnails of further forms beside the usual one.
 
-    Raises ConfigurationError for a form that is none.
+    `writes` is where bodies go that other programs' tasks brought. Raises ConfigurationError for a form
+    that is none.
     """
     forms = dict.fromkeys((PAGE0_FORM, *more_thumbnails))
     for form in forms:
@@ -41,7 +44,12 @@ def pdf_stages(more_thumbnails: Sequence[str]) -> tuple[Stage, ...]:
     pictures = {form: thumbnails(form) for form in forms}
     return (
         Stage(
-            "extract_pdf", UNEXTRACTED, (PDF_TEXT, *pictures.values()), workers=None, batch_max=4
+            "extract_pdf",
+            UNEXTRACTED,
+            (PDF_TEXT, *pictures.values(), *writes),
+            omits,
+            workers=None,
+            batch_max=4,
         ),
         Stage("persist_pdf_text", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S),
         *(

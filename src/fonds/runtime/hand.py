@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from fonds.formats.envelope import foreign_entry
 from fonds.model.disposition import COMES_BACK, Verdict
-from fonds.model.entry import MESSAGE
+from fonds.model.entry import Entry
 from fonds.model.message import PIPELINE, Delivery, Message
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.model.step import Result
@@ -47,10 +48,10 @@ class Hand:
         """Messages for this stage; those others put on a public topic are on the books by then."""
         incoming = self.bound.subscription.incoming
         deliveries = self.handover.receive(incoming, count_max, wait_s)
-        foreign = [one.message for one in deliveries if self._is_foreign(one.message)]
+        foreign = self._foreign([one.message for one in deliveries])
         if foreign:
             try:
-                rows = [self._entry(message) for message in foreign]
+                rows = [self._entry(entry) for entry in foreign]
                 self.ledger.enter([], rows, [self.bound.stage.name])
             except BaseException:
                 self.handover.release(deliveries)
@@ -111,20 +112,24 @@ class Hand:
             self.queue.put(self.bound.subscription.incoming, messages, delay_s=after_s)
         return sent.local
 
-    def _is_foreign(self, message: Message) -> bool:
-        return self.bound.stage.reads.public and PIPELINE not in message.headers
+    def _foreign(self, messages: Sequence[Message]) -> list[Entry]:
+        """What others put on a public topic: each message enters by itself."""
+        reads, topic = self.bound.stage.reads, self.bound.subscription.topic
+        if not reads.public:
+            return []
+        found = [foreign_entry(message, reads.payload, topic) for message in messages]
+        return [entry for entry in found if entry is not None]
 
-    def _entry(self, message: Message) -> EntryRow:
-        """A message somebody else put on a public topic enters by itself."""
+    def _entry(self, entry: Entry) -> EntryRow:
         return EntryRow(
-            entry_id=message.entry,
+            entry_id=entry.id,
             pipeline=self.bound.pipeline,
-            kind=MESSAGE,
-            input_id="",
-            url=f"{self.bound.subscription.topic} {message.key or message.id}",
-            seen=None,
-            place=None,
-            collection="default",
+            kind=entry.kind,
+            input_id=entry.input_id,
+            url=entry.url,
+            seen=entry.seen,
+            place=entry.place,
+            collection=entry.collection,
             entered_at=self.clock(),
         )
 

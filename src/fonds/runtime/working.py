@@ -104,7 +104,7 @@ class Worker:
                 held.results[position] = Result(quarantined(Reason.INTERNAL_ERROR, UNSETTLED))
                 continue
             try:
-                item: object = decode(message.body, self.reads.payload, message.key, self.reads.tag)
+                item: object = decode(message, self.reads.payload, self.reads.tag)
                 items.append((position, item))
             except PermanentError as error:
                 held.results[position] = Result(quarantined(error.reason, error.detail))

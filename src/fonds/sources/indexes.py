@@ -97,10 +97,10 @@ def find_below(filename: str, folder: Path, warc_base: str) -> str | None:
     beside = [base.joinpath(*parts), base / parts[-1], base / "archive" / parts[-1]]
     beside += [base.parent / "archive" / parts[-1]] if not warc_base else []
     # One that is not there yet may be put there later: the reader says so, and a retry finds it.
-    return str(next((path for path in beside if _is_file(path)), beside[0]))
+    return str(next((path for path in beside if is_file(path)), beside[0]))
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
     """As `Path.is_file`, and False for a name no file can have."""
     try:
         return path.is_file()

@@ -1,29 +1,23 @@
-"""Captures out of JSON lines that say where files are: the work objects of seed 003.
+"""Captures out of JSON lines that say where files are, and where other programs' tasks may lead.
 
-A line is an object, or has one under `source`, of one of three shapes: CDX (`url`, `datetime`, and
-`warc_path`, `warc_offset`, `warc_csize` where the WARC is at hand), petabox (`item`, `path`), or a local
-file (`path`). `sha1hex` and `mimetype` may stand beside any of them.
-Source: seed 003 and the work topics of the systems it describes.
+A line is a work object (`formats/wire/work_object.py`). Files and WARCs are looked for below a base,
+never where a line says that they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
-import msgspec
-
+from fonds.formats.wire.work_object import read_task
 from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Reason
-from fonds.model.keys import sha1_base32, sha1_from_text
+from fonds.model.errors import PermanentError
+from fonds.model.keys import sha1_base32
 from fonds.model.rows import InputRow
-from fonds.sources.indexes import damaged_line, find_below, read_lines
-
-ITEM_ADDRESS = "https://archive.org/download/{item}/{path}"
-"""The public address of a petabox item's file; where its bytes are fetched is a setting."""
+from fonds.model.task import Task
+from fonds.sources.indexes import damaged_line, find_below, is_file, read_lines
 
 
 def read_tasks(
@@ -44,9 +38,8 @@ def _capture(
     line: bytes, row: InputRow, collection: str, path: Path, number: int, base: str
 ) -> Capture:
     try:
-        said = _object(line)
-        place, url, moment = _where(said, row, path.parent, base)
-        digest = _digest(said)
+        task = read_task(line)
+        place = _place(task, path.parent, base)
     except ValueError as error:
         detail = f"line {number + 1}: {error}"
         return damaged_line(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
@@ -54,51 +47,29 @@ def _capture(
         id=f"{row.input_id}-{number:012x}",
         input_id=row.input_id,
         place=place,
-        url=url,
-        captured_at=moment,
+        url=_url(task, place),
+        captured_at=from_datetime14(task.datetime14) if task.datetime14 else row.updated,
         record_type="file" if place.kind is PlaceKind.FILE else "response",
         collection=collection,
-        mime=_text(said, "mimetype"),
-        digest=digest,
+        mime=task.mime,
+        digest=sha1_base32(bytes.fromhex(task.sha1hex)) if task.sha1hex else None,
     )
 
 
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        found = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(f"not JSON: {error}") from error
-    inner = found.get("source") if isinstance(found, dict) else None
-    if isinstance(inner, dict):
-        found = {"sha1hex": found.get("sha1hex"), **inner}
-    if not isinstance(found, dict):
-        raise ValueError("not a JSON object")
-    return found
+def _url(task: Task, place: Place) -> str:
+    if task.kind is PlaceKind.FILE and not task.url:
+        return Path(place.path).absolute().as_uri()
+    return task.address
 
 
-def _where(
-    said: Mapping[str, Any], row: InputRow, folder: Path, base: str
-) -> tuple[Place, str, datetime]:
-    """Where the bytes are, under which address and when they were there. Raises ValueError."""
-    url, datetime14 = _text(said, "url"), _text(said, "datetime")
-    warc, offset = _text(said, "warc_path"), _number(said, "warc_offset")
-    item = _text(said, "item") or _text(said, "petabox_item")
-    local = _text(said, "path") or _text(said, "petabox_path")
-    moment = from_datetime14(datetime14) if datetime14 else row.updated
-    if warc and url and offset is not None:
-        place = Place(
-            PlaceKind.WARC, _below(warc, folder, base), offset, _number(said, "warc_csize")
-        )
-        return place, url, moment
-    if url and datetime14:
-        return Place(PlaceKind.REPLAY, f"{datetime14}/{url}"), url, moment
-    if item and local:
-        address = ITEM_ADDRESS.format(item=quote(item), path=quote(local))
-        return Place(PlaceKind.PETABOX, f"{item}/{local}"), url or address, moment
-    if local:
-        found = _below(local, folder, base)
-        return Place(PlaceKind.FILE, found), url or Path(found).absolute().as_uri(), moment
-    raise ValueError("no place: it needs url and datetime, item and path, or path")
+def _place(task: Task, folder: Path, base: str) -> Place:
+    """Where the bytes are, with local names below `base`, or else `folder`. Raises ValueError."""
+    if task.kind is PlaceKind.WARC:
+        found = _below(task.path, folder, base)
+        return Place(PlaceKind.WARC, found, task.offset, task.size_bytes)
+    if task.kind is PlaceKind.FILE:
+        return Place(PlaceKind.FILE, _below(task.path, folder, base))
+    return Place(task.kind, task.place)
 
 
 def _below(name: str, folder: Path, base: str) -> str:
@@ -108,29 +79,57 @@ def _below(name: str, folder: Path, base: str) -> str:
     return found
 
 
-def _digest(said: Mapping[str, Any]) -> str | None:
-    text = _text(said, "sha1hex")
-    if text is None:
-        return None
-    raw = sha1_from_text(text)
-    if raw is None:
-        raise ValueError(f"sha1hex is {text[:60]!r}, no SHA-1")
-    return sha1_base32(raw)
+@dataclass(frozen=True, slots=True)
+class TaskPlaces:
+    """Where other programs' tasks may lead: what they name is theirs to say, where it is looked for ours.
 
+    WARCs are below `warc_base` (folder or URL), else below `folder`; loose files below `folder` alone.
+    Both empty: no file of this machine is read. Without a base, a capture whose WARC is not below the
+    folder is asked of the web archive, where the task says its time.
+    """
 
-def _text(said: Mapping[str, Any], name: str) -> str | None:
-    value = said.get(name)
-    if value is None or (isinstance(value, str) and not value):
-        return None
-    if not isinstance(value, str) or len(value) > 8_000:
-        raise ValueError(f"{name} is no text of usual length")
-    return value
+    warc_base: str
+    folder: str
 
+    def __call__(self, task: Task) -> tuple[Place, str]:
+        """The place, and the URL its capture goes by.
 
-def _number(said: Mapping[str, Any], name: str) -> int | None:
-    value = said.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
-        raise ValueError(f"{name} is no number of bytes")
-    return value
+        Raises PermanentError (`unreadable-source`) with a sentence for what is refused.
+        """
+        place = self._place(task)
+        return place, _url(task, place)
+
+    def _place(self, task: Task) -> Place:
+        if task.kind is PlaceKind.FILE:
+            return Place(PlaceKind.FILE, self._allowed(task.path))
+        if task.kind is not PlaceKind.WARC:
+            return Place(task.kind, task.place)
+        if self.warc_base:
+            found = find_below(task.path, Path(), self.warc_base)
+            if found is None:
+                raise PermanentError(Reason.UNREADABLE_SOURCE, f"{task.path!r} names no file")
+            return Place(PlaceKind.WARC, found, task.offset, task.size_bytes)
+        try:
+            found = self._allowed(task.path)
+            if is_file(Path(found)) or not task.datetime14:
+                return Place(PlaceKind.WARC, found, task.offset, task.size_bytes)
+        except PermanentError:
+            if not task.datetime14:
+                raise
+        return Place(PlaceKind.REPLAY, f"{task.datetime14}/{task.url}")
+
+    def _allowed(self, name: str) -> str:
+        """A path of this machine, links resolved, that lies below the folder."""
+        if not self.folder:
+            told = f"{name[:200]!r} is a file of this machine; set task_folder to allow a folder of them"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, told)
+        try:
+            base = Path(self.folder).expanduser().resolve()
+            found = (base / name).resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            told = f"{name[:200]!r} names no file: {error}"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, told) from error
+        if not found.is_relative_to(base):
+            told = f"{name[:200]!r} is not below task_folder, and is not read for other programs"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, told)
+        return str(found)

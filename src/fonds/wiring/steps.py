@@ -10,6 +10,8 @@ from fonds.config import Settings
 from fonds.model.disposition import Disposition
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Unextracted
+from fonds.model.step import Result
+from fonds.model.task import Task
 from fonds.ports import Archive, Sink, Step, Stores
 from fonds.runtime.binding import Steps
 from fonds.wiring.readers import Readers
@@ -31,13 +33,36 @@ def identify(archive: Archive, settings: Settings) -> Step[Any]:
 
 
 def extract_pdf(
-    archive: Archive, readers: Readers, remember: Callable[[Unextracted], Disposition | None]
+    archive: Archive,
+    readers: Readers,
+    remember: Callable[[Unextracted], Disposition | None],
+    take_in: Callable[[Task | Unextracted], Result],
 ) -> Step[Any]:
-    """A PDF read; `remember` says how one ends that needs no reading."""
+    """A PDF read; `remember` says how one ends that needs no reading, `take_in` makes work of a task."""
     from fonds.steps.pdf.extract_pdf import ExtractPdf
 
     name = readers.pdf_extractor
-    return ExtractPdf(archive, readers.extract, readers.salvage, name, remember)
+    return ExtractPdf(archive, readers.extract, readers.salvage, name, remember, take_in)
+
+
+def take_in(stores: Stores, settings: Settings) -> Callable[[Task | Unextracted], Result]:
+    """Other programs' tasks, noted as every capture is."""
+    from fonds.sources.tasks import TaskPlaces
+    from fonds.steps.intake.persist_file import PersistFile
+    from fonds.steps.intake.take_in import TakeIn
+
+    places = TaskPlaces(settings.warc_base, settings.task_folder)
+    persist = PersistFile(stores.table, stores.records, stores.journal, settings.copy_bodies, now)
+    return TakeIn(stores.records, places, identify(stores.archive, settings), persist, now)
+
+
+def take_known(item: Task | Unextracted) -> Result:
+    """Known work as it is, where there are no stores to look into; tasks do not come there."""
+    if isinstance(item, Task):
+        raise ConfigurationError(
+            f"{item.address}: tasks of other programs are for a pipeline alone"
+        )
+    return Result(items=(item,))
 
 
 def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[Any]:
@@ -53,7 +78,7 @@ def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Ste
 
     return {
         "identify": identify(archive, settings),
-        "extract_pdf": extract_pdf(archive, readers, forget),
+        "extract_pdf": extract_pdf(archive, readers, forget, take_known),
         "parse_story": parse_story(archive, readers, settings),
     }
 
@@ -84,7 +109,7 @@ def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.kinds.known_pdfs import KnownPdfs
 
     known = KnownPdfs(stores.records, readers.pdf_extractor, now)
-    return extract_pdf(stores.archive, readers, known)
+    return extract_pdf(stores.archive, readers, known, take_in(stores, settings))
 
 
 def _persist_pdf_text(stores: Stores, readers: Readers, settings: Settings) -> Made:

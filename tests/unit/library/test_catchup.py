@@ -17,7 +17,7 @@ from fonds.library.catchup import CatchUp, Sent, Wanted
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.file import FileMeta, Unextracted
-from fonds.model.message import USUAL, Message, Subscription
+from fonds.model.message import PIPELINE, USUAL, Message, Subscription
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow, PdfMetaRow
 from fonds.queues.sqlite import SqliteQueue
 from step_bench import JOURNAL, MOMENT, Bench, open_bench, pdf_file
@@ -79,7 +79,7 @@ class DeliveryBuffer:
         )  # fmt: skip
         sent = sender.run(lambda sent, captures: None)
         found = self.queue.receive(READER.incoming, 100, 0.0)
-        return sent, [decode(one.message.body, Unextracted, one.message.key) for one in found]
+        return sent, [decode(one.message, Unextracted) for one in found]
 
 
 def disposition(
@@ -274,8 +274,14 @@ def test_status_extractor_and_age_choose(
 def test_messages_set_apart_are_taken_from_there_and_sent_once(buffer: DeliveryBuffer) -> None:
     apart, kept = buffer.file("encrypted", verdict="quarantined"), buffer.file("parse-error")
     capture = Capture("c1", "i1", Place(PlaceKind.FILE, "/p"), "http://e.org/", MOMENT, "file")
+    headers = {PIPELINE: "library", "reason": "x"}
     messages = [
-        Message("c1", encode(Unextracted(capture, apart)), apart.sha1, headers={"reason": "x"}),
+        Message(
+            "c1",
+            encode(Unextracted(capture, apart)),
+            apart.sha1,
+            headers=headers,
+        ),
         Message("c2", b"what nobody can read", kept.sha1),
     ]
     buffer.queue.put(READER.quarantine, messages)

@@ -98,7 +98,7 @@ def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) ->
     assert sorted(message.id for message in messages) == rows
     assert len(rows) == 5
     assert place.records.count(EntryRow, ("collection",)) == {("default",): 5}
-    assert decode(messages[0].body, Capture, "") == capture("a", 0)
+    assert decode(messages[0], Capture) == capture("a", 0)
     row = _input(place, "a")
     assert (row.finished, row.entries, row.tally) == (True, 3, {"not-a-capture": 3})
 

@@ -44,7 +44,7 @@ def test_a_message_is_handed_on_written_down_and_settled(place: Workplace) -> No
     assert (child.verdict, child.parent_id, child.parent_step) == ("pending", "id-003", "double")
     (handed_on,) = place.taken("sums.keep-in")
     assert (handed_on.id, handed_on.key) == ("id-003", f"{3:040x}")
-    assert decode(handed_on.body, Double, handed_on.key) == Double(6, f"{3:040x}")
+    assert decode(handed_on, Double) == Double(6, f"{3:040x}")
     assert place.depth().pending == 0
 
 
@@ -175,7 +175,7 @@ def test_what_failed_for_good_is_set_apart_whole_with_its_reason(place: Workplac
     assert place.ended() == {"id-001": ("quarantined", "damaged-record")}
     (apart,) = place.taken("sums.double-quar")
     assert dict(apart.headers) == {"reason": "damaged-record", "detail": "half a record"}
-    assert decode(apart.body, Number, "") == Number(1)
+    assert decode(apart, Number) == Number(1)
 
 
 def test_what_a_rule_refuses_is_dropped_and_not_set_apart(place: Workplace) -> None:

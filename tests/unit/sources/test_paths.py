@@ -26,6 +26,7 @@ from fixtures.warcs import (
 from fonds.formats.envelope import decode, encode
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Reason
+from fonds.model.message import Message
 from fonds.sources.paths import PathSource
 
 from .conftest import captures, only_input, resumed_everywhere, source
@@ -97,7 +98,7 @@ def test_every_damage_at_every_byte_is_accounted_for_without_raising(
         path = _written(tmp_path / "w.warc.gz", flipped(data, at))
         one = source(home, path)
         found, _ = captures(one)
-        assert all(decode(encode(capture), Capture, "") == capture for capture in found)
+        assert all(decode(Message("", encode(capture)), Capture) == capture for capture in found)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,7 @@ def test_a_name_that_is_not_utf8_is_accounted_for_and_stops_nothing(
     one = source(home, tmp_path)
     rows = list(one.inputs())
     found = [capture for row in rows for capture in captures(one, row)[0]]
-    assert [decode(encode(capture), Capture, "") for capture in found] == found
+    assert [decode(Message("", encode(capture)), Capture) for capture in found] == found
     assert [capture.damage_reason for capture in found] == [Reason.UNREADABLE_SOURCE, None]
     assert rows[0].path.endswith("caf\\xe9.pdf")
 

@@ -95,7 +95,7 @@ def test_a_message_of_another_system_is_read_by_its_source(tmp_path: Path) -> No
         ({**CDX, "warc_offset": "12"}, "warc_offset"),
         ({**CDX, "datetime": "2020"}, "14-digit"),
         ({**CDX, "sha1hex": "zz"}, "no SHA-1"),
-        ({**CDX, "url": 7}, "url is no text"),
+        ({**CDX, "url": 7}, "url: "),
         ({**CDX, "warc_path": "../.."}, "names no file"),
     ],
 )

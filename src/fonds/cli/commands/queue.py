@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,17 @@ from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option
 from fonds.config import without_secrets
+from fonds.formats.wire import CONTRACTS
 from fonds.model.disposition import Reason
 from fonds.model.message import Delivery, Message, Subscription
+from fonds.model.step import Topic
 from fonds.ports import Queue
 from fonds.runtime import dump as dumping
 from fonds.runtime.quarantine import release as release_quarantine
 
 SHOWN_CHARS = 300
 KEEP_MAX = 1000
+TOPICS_WIDTH = 200
 
 
 @click.group("queue")
@@ -197,7 +201,9 @@ for one in (list_, peek, dump, load, purge, release):
 @pipeline_option
 @click.argument("action", type=click.Choice(["list", "create"]), default="list")
 def topics(app: App, action: str, **flags: Any) -> int:
-    """List the topics and their readers; `create` makes them all on the queue.
+    """List the topics, their readers and schemas; `create` makes them all on the queue.
+
+    The schemas are those of `docs/wire.md`; a topic without one is internal, or carries pictures.
 
     Every command makes what it needs; `create` is for whoever wants the topics there beforehand, or
     may not make them with the rights of the workers. Again is harmless.
@@ -206,28 +212,38 @@ def topics(app: App, action: str, **flags: Any) -> int:
     fonds topics
     fonds topics create --set queue=kafka://broker:9092
     """
-    from fonds.wiring.backends import readers_of
+    from fonds.wiring.backends import pipeline_of, readers_of
 
     settings = app.settings(**flags)
     subscriptions = readers_of(settings)
+    schemas = [_schema(stage.reads) for stage in pipeline_of(settings).stages]
     if action == "create":
         app.queue(settings)
     if app.json:
-        for one in subscriptions:
-            echo_json(one)
+        for one, schema in zip(subscriptions, schemas, strict=True):
+            echo_json({**asdict(one), "schema": schema})
         return 0
     table = Table(box=None, pad_edge=False)
-    for title in ("Topic", "Read by", "Partitions", "Compression", "Kept"):
+    for title in ("Topic", "Read by", "Schema", "Partitions", "Compression", "Kept"):
         table.add_column(title, no_wrap=True)
-    for one in subscriptions:
+    for one, schema in zip(subscriptions, schemas, strict=True):
         traits = one.traits
         kept = "newest by key" if traits.compacted else "all"
-        table.add_row(one.topic, one.name, str(traits.partitions), traits.compression, kept)
+        facts = (str(traits.partitions), traits.compression, kept)
+        table.add_row(one.topic, one.name, schema or "", *facts)
     screen = console()
+    # Names are read by people and scripts: a narrow window wraps them, and nothing is left out.
+    screen.width = max(screen.width, TOPICS_WIDTH)
     screen.print(table, crop=False)
     if action == "create":
         screen.print(f"\nAll are there, on {without_secrets(settings.queue)}.")
     return 0
+
+
+def _schema(topic: Topic) -> str | None:
+    """The name of the JSON Schema of what a topic carries."""
+    contract = CONTRACTS.get(topic.payload)
+    return contract.schema if contract else None
 
 
 def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:

@@ -17,6 +17,8 @@ from fonds.model.pdf import (
     ending,
 )
 from fonds.model.step import Output, Result
+from fonds.model.story import Unarchived
+from fonds.model.task import Task
 from fonds.ports import Archive
 
 _STATUS_OF = {
@@ -27,7 +29,7 @@ _STATUS_OF = {
 _TRACE_MAX_CHARS = 2_000
 
 
-EMITS = (Output(PdfText), Output(Thumbnail))
+EMITS = (Output(PdfText), Output(Thumbnail), Output(Unarchived))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class ExtractPdf:
     """`extract` reads the bytes in an isolated process; `pdf_extractor` names program and versions.
 
     `salvage` reads the same without text and picture, for a file on which `extract` was stopped.
-    `remember` says how a PDF ends that needs no reading, before its bytes are fetched.
+    `remember` says how a PDF ends that needs no reading, before its bytes are fetched. `take_in` makes
+    known work of another program's task, an Unextracted and what else is to be done about the file; what
+    comes as known work it checks.
     """
 
     archive: Archive
@@ -43,12 +47,23 @@ class ExtractPdf:
     salvage: Callable[[bytes], PdfExtraction]
     pdf_extractor: str
     remember: Callable[[Unextracted], Disposition | None]
+    take_in: Callable[[Task | Unextracted], Result]
 
-    def __call__(self, item: Unextracted) -> Result:
+    def __call__(self, item: Unextracted | Task) -> Result:
         """A PdfText whatever happened, unless all is known already; and the pictures of page 0.
 
-        The pictures come first: where the text has arrived, they are on their way too.
+        The pictures come first: where the text has arrived, they are on their way too. Of a task whose
+        bytes cannot be had there is none: its file is not known. Raises PermanentError then.
         """
+        taken = self.take_in(item)
+        work = next((one for one in taken.items if isinstance(one, Unextracted)), None)
+        if work is None:
+            return taken
+        result = self._extracted(work)
+        others = tuple(one for one in taken.items if one is not work)
+        return replace(result, items=(*result.items, *others))
+
+    def _extracted(self, item: Unextracted) -> Result:
         known = self.remember(item)
         if known is not None:
             return Result(known)

@@ -17,6 +17,7 @@ from fonds.model.file import Unextracted
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus, PdfText, Thumbnail
 from fonds.model.step import Result
 from fonds.steps.pdf.extract_pdf import ExtractPdf
+from fonds.wiring.steps import take_known
 from step_bench import PDF, Bench, pdf_file
 
 READ = PdfExtraction(
@@ -62,7 +63,7 @@ def capture(bench: Bench) -> Capture:
 @pytest.fixture
 def read(bench: Bench, capture: Capture) -> Read:
     def called(extract: Reading, salvage: Reading) -> tuple[Result, PdfText]:
-        step = ExtractPdf(bench.archive, extract, salvage, "reader 1", forget)
+        step = ExtractPdf(bench.archive, extract, salvage, "reader 1", forget, take_known)
         result = step(Unextracted(capture, pdf_file()))
         text = result.items[-1]
         assert isinstance(text, PdfText)
@@ -154,7 +155,7 @@ def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> No
     capture = bench.loose(PDF, "application/pdf")
     Path(capture.place.path).write_bytes(PDF + b"more")
     extract = Reader(READ)
-    step = ExtractPdf(bench.archive, extract, Reader(BARE), "reader 1", forget)
+    step = ExtractPdf(bench.archive, extract, Reader(BARE), "reader 1", forget, take_known)
     result = step(Unextracted(capture, pdf_file()))
     (text,) = result.items
     assert isinstance(text, PdfText)
@@ -171,7 +172,7 @@ def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> No
 def test_a_source_that_is_gone_is_told_by_its_own_reason(bench: Bench) -> None:
     capture = bench.loose(PDF, "application/pdf")
     Path(capture.place.path).unlink()
-    result = ExtractPdf(bench.archive, Reader(READ), Reader(BARE), "reader 1", forget)(
+    result = ExtractPdf(bench.archive, Reader(READ), Reader(BARE), "reader 1", forget, take_known)(
         Unextracted(capture, pdf_file())
     )
     assert result.disposition.reason is Reason.MISSING_SOURCE
@@ -204,5 +205,7 @@ def test_what_is_known_is_not_even_fetched(bench: Bench) -> None:
     capture = bench.loose(PDF, "application/pdf")
     Path(capture.place.path).unlink()
     known = quarantined(Reason.BROKEN_PDF, "as before")
-    step = ExtractPdf(bench.archive, Reader(READ), Reader(BARE), "reader 1", lambda item: known)
+    step = ExtractPdf(
+        bench.archive, Reader(READ), Reader(BARE), "reader 1", lambda item: known, take_known
+    )
     assert step(Unextracted(capture, pdf_file())) == Result(known)

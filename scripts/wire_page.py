@@ -1,0 +1,128 @@
+"""Writes the page about public topics: their JSON Schemas, made from the code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fonds.formats.wire import CONTRACTS, schemas
+from fonds.model.step import Topic
+from fonds.pipelines.topics import PDF_TEXT, UNEXTRACTED, thumbnails
+
+ROOT = Path(__file__).parents[1]
+LINE_MAX_CHARS = 120
+TOP = """\
+# Public topics on the wire
+
+What other programs put on the topics of Fonds and read from them. Bodies are bare: JSON with its fields at
+the top level, or a picture. Names and types are those of the systems Fonds works beside; what is Fonds' own
+stands beside them and may be passed over, as may any field that is not named here. How brokers carry it
+is told in [brokers.md](brokers.md). This page is written by `scripts/wire_page.py`.
+
+| topic | key | body | schema | kept |
+|---|---|---|---|---|
+"""
+HEADERS = """
+`{prefix}` is `{group}-{env}`, two settings; a topic has the same name in every pipeline. `SIZE-TYPE` is the
+form of the thumbnail, `180px-jpg` and those of `more_thumbnails`. Brokers other than Kafka keep no log.
+
+## Headers
+Versions, ids and attempts are headers, never fields. None is needed of others.
+
+| header | meaning |
+|---|---|
+| `fonds-id` | the id of the message, the same when the work is done again |
+| `fonds-attempt` | how many failures were charged to it |
+| `pipeline` | the pipeline that made it; others may name the one they mean. `-NAME`: worked already, \
+for others to read |
+| `entry` | the id of what entered, where it is another than the message's own |
+| `about` | the SHA-1 of the file, where the key is something else |
+| `run` | set when a person or `fonds catchup` sent it round again |
+| `fonds-body` | the body lies in the blob of this key, being larger than `message_max_bytes` |
+
+The version of what made a result is its field `extractor`.
+
+## Work for Fonds
+A work object on `{prefix}.unextracted`, or one under `source` in a larger object, is taken in by every
+pipeline that extracts PDFs: it is an entry of its own, its bytes are fetched by its place and identified,
+file and capture are noted as those of any other source are, and then it is extracted. An object names its
+place by the first of these that is all there:
+
+| fields | place |
+|---|---|
+| `url`, `warc_path`, `warc_offset` | a record of a WARC: one that is on the books, else below `warc_base`, \
+else below `task_folder`; else, with `datetime`, as the next line |
+| `url`, `datetime` | a capture that the web archive `replay_url` replays |
+| `item`, `path` | a file of a petabox item, at `petabox_url` |
+| `path` | a file of this machine below `task_folder`; refused where that is not set |
+
+The SHA-1 may stand in `sha1hex`, in `file_meta` or in the message's key; where it stands, the bytes must have
+it. Without it, it is what was read.
+
+| what is the matter | how the message ends |
+|---|---|
+| not JSON, no object, no place, fields of another type, two different SHA-1s | quarantined, `bad-message` |
+| other bytes than the SHA-1 says | quarantined, `damaged-record` |
+| a path outside the folders above, or an address that is private (`private_addresses`) \
+| quarantined, `unreadable-source` |
+| the file or record is not there | quarantined, `missing-source` |
+| no PDF | dropped, `unsupported-type` |
+| marked as work of Fonds (`pipeline`, `capture`), of a file that is not known | quarantined, `bad-message` |
+
+None of these gives a message on `{prefix}.pdf-text`: what is told there is of files that are known. A file
+that was extracted by the same extractor before is not extracted again. Results of other programs on
+`pdf-text` are set apart as `bad-message`.
+
+"""
+
+
+def pages() -> dict[str, str]:
+    """The page by its path from the repository's root."""
+    return {"docs/wire.md": wire_page()}
+
+
+def wire_page() -> str:
+    """Topics, headers, and every schema."""
+    topics = (UNEXTRACTED, PDF_TEXT, thumbnails("SIZE-TYPE"))
+    parts = [TOP, *(_row(topic) for topic in topics), HEADERS, "## Schemas\n"]
+    for name, schema in schemas().items():
+        text = _printed(schema, "")
+        parts.append(f"\n### {name}\n```json\n{text}\n```\n")
+    return "".join(parts)
+
+
+def _printed(value: Any, indent: str) -> str:
+    """JSON with what is short in one line."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) or len(indent) + len(flat) <= LINE_MAX_CHARS:
+        return flat
+    inner = f"{indent}  "
+    if isinstance(value, list):
+        lines = [inner + _printed(one, inner) for one in value]
+        return "[\n" + ",\n".join(lines) + f"\n{indent}]"
+    lines = [f"{inner}{json.dumps(name)}: {_printed(one, inner)}" for name, one in value.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
+def _row(topic: Topic) -> str:
+    contract, traits = CONTRACTS[topic.payload], topic.traits
+    body = "JSON" if contract.schema else "the picture's bytes"
+    schema = f"[{contract.schema}](#{contract.schema})" if contract.schema else ""
+    schema += ", from others [work-object](#work-object)" if contract.asks else ""
+    kept = "newest by key" if traits.compacted else "all"
+    broker = f"{traits.partitions} partitions, {traits.compression}, {kept}"
+    return f"| `{{prefix}}.{topic.name}` | `sha1hex` of the PDF | {body} | {schema} | {broker} |\n"
+
+
+def main() -> None:
+    """Write the page and say whether it changed."""
+    for name, text in pages().items():
+        path = ROOT / name
+        before = path.read_text("utf-8") if path.exists() else ""
+        path.write_text(text, "utf-8")
+        print(f"{name}: {'unchanged' if text == before else 'written'}")
+
+
+if __name__ == "__main__":
+    main()

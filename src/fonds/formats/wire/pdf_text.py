@@ -1,0 +1,112 @@
+"""The messages of `pdf-text`: what was read out of one PDF.
+
+Source: seed 003, "PDF Metadata and Text"; `key` and `has_page0_thumbnail` stand beside its names because
+programs written for that topic read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from fonds.formats.wire.file_meta import FileMetaObject, Sha1Hex, from_object, to_object
+from fonds.formats.wire.work_object import WorkObject, of_capture
+from fonds.model.capture import Capture
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
+from fonds.model.message import PIPELINE, Message
+from fonds.model.pdf import PdfStatus, PdfText
+
+_NUMBER = {"type": ["number", "null"], "minimum": 0}
+_COUNT = {"type": ["integer", "null"], "minimum": 0}
+_TEXT = {"type": ["string", "null"]}
+EXTRA_PROPERTIES = {
+    "word_count": _COUNT,
+    "page_count": _COUNT,
+    "page0_height": _NUMBER,
+    "page0_width": _NUMBER,
+    "permanent_id": _TEXT,
+    "update_id": _TEXT,
+    "pdf_version": _TEXT,
+}
+Extra = Annotated[
+    Mapping[str, Any],
+    Meta(
+        description="sizes in points, ids in hex, and whatever else is small",
+        extra_json_schema={"properties": EXTRA_PROPERTIES},
+    ),
+]
+Info = Annotated[
+    Mapping[str, str], Meta(description="the Info dictionary; dates in ISO 8601, in UTC")
+]
+
+
+class PdfTextObject(msgspec.Struct, frozen=True, kw_only=True):
+    """How the extraction of one PDF ended, and what it gave; absent things are null."""
+
+    key: Annotated[Sha1Hex, Meta(description="the same as `sha1hex`")]
+    sha1hex: Sha1Hex
+    status: PdfStatus
+    text: Annotated[str, Meta(description="pages joined by form feeds")] | None
+    page0_thumbnail: Annotated[bool, Meta(description="a thumbnail was made")]
+    has_page0_thumbnail: Annotated[bool, Meta(description="the same as `page0_thumbnail`")]
+    meta_xml: Annotated[str, Meta(description="the XMP packet")] | None
+    pdf_info: Info | None
+    pdf_extra: Extra | None
+    file_meta: FileMetaObject
+    source: Annotated[WorkObject, Meta(description="where the bytes came from")]
+    error_msg: str | None
+    extractor: Annotated[str, Meta(description="program, versions and limits; ours")]
+    capture: Capture
+
+
+def to_wire(item: PdfText) -> bytes:
+    """The body of its message."""
+    return msgspec.json.encode(
+        PdfTextObject(
+            key=item.sha1hex,
+            sha1hex=item.sha1hex,
+            status=item.status,
+            text=item.text,
+            page0_thumbnail=item.page0_thumbnail,
+            has_page0_thumbnail=item.page0_thumbnail,
+            meta_xml=item.meta_xml,
+            pdf_info=item.pdf_info,
+            pdf_extra=item.pdf_extra,
+            file_meta=to_object(item.file_meta),
+            source=of_capture(item.source, item.sha1hex, item.file_meta.mime),
+            error_msg=item.error_msg,
+            extractor=item.extractor,
+            capture=item.source,
+        )
+    )
+
+
+def from_wire(message: Message, tag: str | None = None) -> PdfText:
+    """The result again. Raises DamagedInputError (`bad-message`) for what is none of ours.
+
+    Other programs' results have no place in the books: the file they are of may be unknown here.
+    """
+    if PIPELINE not in message.headers:
+        told = "a result of another program; put work on `unextracted` instead"
+        raise DamagedInputError(Reason.BAD_MESSAGE, told)
+    try:
+        found = msgspec.json.decode(message.body, type=PdfTextObject)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedInputError(Reason.BAD_MESSAGE, f"no result of ours: {error}") from error
+    return PdfText(
+        sha1hex=found.sha1hex,
+        status=found.status,
+        text=found.text,
+        page0_thumbnail=found.page0_thumbnail,
+        meta_xml=found.meta_xml,
+        pdf_info=found.pdf_info,
+        pdf_extra=found.pdf_extra,
+        file_meta=from_object(found.file_meta),
+        source=found.capture,
+        extractor=found.extractor,
+        error_msg=found.error_msg,
+    )

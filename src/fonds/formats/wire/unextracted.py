@@ -1,0 +1,54 @@
+"""The messages of `unextracted`: work objects, ours with all that is known of the file already.
+
+Source: seed 003, "extraction work queue kafka topic".
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from fonds.formats.wire.file_meta import FileMetaObject, from_object, to_object
+from fonds.formats.wire.work_object import of_capture, read_task
+from fonds.model.capture import Capture
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
+from fonds.model.file import Unextracted
+from fonds.model.message import PIPELINE, Message
+from fonds.model.task import Task
+
+
+class KnownObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What Fonds adds to a work object of its own: all that is known of the file.
+
+    What was known before the moment `after` does not count.
+    """
+
+    file_meta: FileMetaObject
+    capture: Capture
+    after: datetime | None = None
+
+
+def to_wire(item: Unextracted) -> bytes:
+    """The body of its message."""
+    known = KnownObject(file_meta=to_object(item.file), capture=item.capture, after=item.after)
+    named = of_capture(item.capture, item.file.sha1, item.file.mime)
+    return msgspec.json.encode(msgspec.to_builtins(named) | msgspec.to_builtins(known))
+
+
+def from_wire(message: Message, tag: str | None = None) -> Unextracted | Task:
+    """What is known, of a message of ours; a task, of anybody else's, whatever fields it has.
+
+    Raises DamagedInputError (`bad-message`) with a sentence.
+    """
+    if PIPELINE in message.headers:
+        try:
+            found = msgspec.json.decode(message.body, type=KnownObject)
+            return Unextracted(found.capture, from_object(found.file_meta), found.after)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            pass  # Others may name the pipeline they mean.
+    try:
+        return read_task(message.body, key=message.key, id=message.entry)
+    except ValueError as error:
+        raise DamagedInputError(Reason.BAD_MESSAGE, f"no work object: {error}") from error

@@ -1,0 +1,102 @@
+"""take_in: what another program's task names becomes a file and a capture of ours, like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
+from fonds.model.disposition import Reason, dropped
+from fonds.model.errors import DamagedInputError
+from fonds.model.file import FileMeta, Identified, Kind, Unextracted
+from fonds.model.keys import sha1_base32
+from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
+from fonds.model.step import Result
+from fonds.model.story import Unarchived
+from fonds.model.task import Task
+from fonds.ports import Records
+
+
+@dataclass(frozen=True, slots=True)
+class TakeIn:
+    """`place_of` says where a task's bytes are looked for, and the URL they go by; `identify` and `persist`
+    are the steps of these names: nothing is noted here that is not noted of every capture.
+    """
+
+    records: Records
+    place_of: Callable[[Task], tuple[Place, str]]
+    identify: Callable[[Capture], Result]
+    persist: Callable[[Sequence[Identified]], Sequence[Result]]
+    clock: Callable[[], datetime]
+
+    def __call__(self, item: Task | Unextracted) -> Result:
+        """An Unextracted, also of a file that was here already, and an Unarchived where one is needed.
+
+        What comes as known work stays as it is if its file is known. Raises PermanentError if not, for a
+        place that is refused, and for other bytes than those asked for; else as `Identify` does.
+        """
+        if isinstance(item, Unextracted):
+            return self._checked(item)
+        return self._taken(item)
+
+    def _checked(self, item: Unextracted) -> Result:
+        """Whoever claims to be Fonds could name any place; of known files nothing new is learned so."""
+        if not self.records.get(FileMetaRow, [item.file.sha1]):
+            told = f"it is marked as work of Fonds, and the file {item.file.sha1} is not known here"
+            raise DamagedInputError(Reason.BAD_MESSAGE, told)
+        return Result(items=(item,))
+
+    def _taken(self, task: Task) -> Result:
+        result = self.identify(self._capture(task))
+        one = next((item for item in result.items if isinstance(item, Identified)), None)
+        if one is None or one.file is None:
+            return result
+        _check_sha1(task, one.file)
+        if one.file.kind is not Kind.PDF:
+            told = f"asked for as a PDF, and is {one.file.mime}"
+            return Result(dropped(Reason.UNSUPPORTED_TYPE, told))
+        (noted,) = self.persist([one])
+        bodies = tuple(item for item in noted.items if isinstance(item, Unarchived))
+        return Result(items=(Unextracted(one.capture, one.file), *bodies))
+
+    def _capture(self, task: Task) -> Capture:
+        known = self._known(task.path, task.offset) if task.kind is PlaceKind.WARC else None
+        if known is not None:
+            place = Place(PlaceKind.WARC, known.warc_path, known.warc_offset, known.warc_csize)
+            url = task.address
+        else:
+            place, url = self.place_of(task)
+            if place.kind is PlaceKind.WARC:
+                known = self._known(place.path, place.offset)
+        return Capture(
+            id=known.capture_id if known else task.id,
+            input_id="",
+            place=place,
+            url=url,
+            captured_at=self._moment(task),
+            record_type="file" if place.kind is PlaceKind.FILE else "response",
+            collection=task.collection,
+            mime=task.mime,
+            digest=sha1_base32(bytes.fromhex(task.sha1hex)) if task.sha1hex else None,
+        )
+
+    def _known(self, path: str, offset: int) -> CdxRow | None:
+        """The capture that lies there: whoever asks for it again asks for no other one."""
+        where = {"warc_path": path, "warc_offset": offset}
+        return next(self.records.find(CdxRow, where, count_max=1), None)
+
+    def _moment(self, task: Task) -> datetime:
+        """When it was seen: as the task says, else when the task came; the same when it comes again."""
+        if task.datetime14:
+            return from_datetime14(task.datetime14)
+        entries = self.records.find(EntryRow, {"entry_id": task.id}, count_max=1)
+        entry = next(entries, None)
+        return entry.entered_at if entry else self.clock()
+
+
+def _check_sha1(task: Task, file: FileMeta) -> None:
+    """Raises DamagedInputError for other bytes than those asked for."""
+    if task.sha1hex not in (None, file.sha1):
+        told = f"{task.place}: the bytes are those of {file.sha1}, not of {task.sha1hex}"
+        raise DamagedInputError(Reason.DAMAGED_RECORD, told)

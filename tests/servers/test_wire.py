@@ -1,0 +1,118 @@
+"""Public topics on real brokers: bare clients put work objects, and read what became of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pika
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from fixtures import rabbit_leftovers
+from fonds.config import Settings
+from fonds.model.message import PIPELINE
+from fonds.wiring.backends import open_queue
+from foreign_work import WAIT_MAX_S, asked, check_books, check_result, settled, working
+from real_servers import url_of
+
+pytestmark = pytest.mark.servers
+
+RABBITMQ, KAFKA = "TEST_RABBITMQ_URL", "TEST_KAFKA_URL"
+Read = tuple[str, bytes, dict[str, Any]]
+"""Key, body and headers as a bare client sees them."""
+
+
+@dataclass
+class Client:
+    """A program that knows a broker and the names of topics, and nothing of Fonds."""
+
+    put: Callable[[str, Sequence[tuple[str, bytes]]], None]
+    take: Callable[[str, int], list[Read]]
+
+
+@contextmanager
+def bare_kafka(topics: Sequence[str]) -> Iterator[Client]:
+    servers = {"bootstrap.servers": url_of(KAFKA).partition("//")[2]}
+
+    def put(topic: str, messages: Sequence[tuple[str, bytes]]) -> None:
+        producer = Producer(servers)
+        for key, body in messages:
+            producer.produce(topic, key=key or None, value=body)
+        assert producer.flush(WAIT_MAX_S) == 0
+
+    def take(topic: str, count: int) -> list[Read]:
+        group = {"group.id": os.urandom(5).hex(), "auto.offset.reset": "earliest"}
+        reader = Consumer({**servers, **group})
+        reader.subscribe([topic])
+        found: list[Read] = []
+        deadline = time.monotonic() + WAIT_MAX_S
+        while len(found) < count:
+            assert time.monotonic() < deadline, f"{len(found)} of {count} came"
+            for one in reader.consume(count, 1.0):
+                assert one.error() is None, one.error()
+                found.append((one.key().decode(), one.value(), dict(one.headers() or ())))
+        reader.close()
+        return found
+
+    yield Client(put, take)
+
+
+@contextmanager
+def bare_rabbit(topics: Sequence[str]) -> Iterator[Client]:
+    with closing(pika.BlockingConnection(pika.URLParameters(url_of(RABBITMQ)))) as connection:
+        channel = connection.channel()
+        queues = {topic: channel.queue_declare("", exclusive=True).method.queue for topic in topics}
+        for topic, queue in queues.items():
+            channel.queue_bind(queue, f"{topic}-out")
+
+        def put(topic: str, messages: Sequence[tuple[str, bytes]]) -> None:
+            for key, body in messages:
+                channel.basic_publish(f"{topic}-out", key, body)
+
+        def take(topic: str, count: int) -> list[Read]:
+            found: list[Read] = []
+            for method, properties, body in channel.consume(
+                queues[topic], auto_ack=True, inactivity_timeout=WAIT_MAX_S
+            ):
+                assert method is not None, f"{len(found)} of {count} came"
+                found.append((properties.headers["fonds-key"], body, properties.headers))
+                if len(found) == count:
+                    break
+            channel.cancel()
+            return found
+
+        yield Client(put, take)
+
+
+@pytest.mark.parametrize(
+    ("variable", "client"), [(RABBITMQ, bare_rabbit), (KAFKA, bare_kafka)], ids=["rabbit", "kafka"]
+)
+def test_bare_clients_ask_for_pdfs_and_read_what_was_in_them(
+    variable: str, client: Callable[[Sequence[str]], Any], tmp_path: Path
+) -> None:
+    home, env = tmp_path / "home", f"w{os.urandom(5).hex()}"
+    with asked(tmp_path / "crawl") as one:
+        settings = Settings(**one.settings, queue=url_of(variable), env=env)
+        topics = [f"fonds-{env}.{name}" for name in ("pdf-text", "pdf-thumbnail-180px-jpg")]
+        leftovers = open_queue(home, settings)
+        try:
+            with client(topics) as others, working(home, settings) as stores:
+                others.put(f"fonds-{env}.unextracted", one.messages)
+                texts = others.take(topics[0], len(one.pdfs))
+                pictures = others.take(topics[1], len(one.pdfs))
+                settled(stores, len(one.messages))
+                check_books(stores, one, f"fonds-{env}.unextracted", settings)
+        finally:
+            rabbit_leftovers.close(leftovers._queue)
+    assert {check_result(body, one) for _, body, _ in texts} == one.sha1hexes.keys()
+    assert {key for key, _, _ in texts} == {key for key, _, _ in pictures} == one.sha1hexes.keys()
+    assert all(body.startswith(b"\xff\xd8\xff") for _, body, _ in pictures)
+    for _, _, headers in (*texts, *pictures):
+        assert headers[PIPELINE] in ("-library", b"-library")
+        assert {"fonds-id", "fonds-attempt"} <= headers.keys()

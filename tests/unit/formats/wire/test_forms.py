@@ -1,0 +1,252 @@
+"""The forms on the wire: what is written is read again, and has the names and types others expect."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.formats.envelope import decode, encode, foreign_entry
+from fonds.formats.wire import CONTRACTS, schemas
+from fonds.formats.wire.work_object import read_task
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
+from fonds.model.file import FileMeta, Unextracted
+from fonds.model.message import PIPELINE, Message
+from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
+from fonds.model.task import Task
+from fonds.pipelines import PIPELINES
+from foreign_work import FILE_META_FIELDS, SEED_FIELDS
+
+SHA1, OTHER = "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12", "ab" * 20
+OURS = {PIPELINE: "library"}
+SCHEMAS = schemas()
+
+hexes = st.text("0123456789abcdef", min_size=40, max_size=40)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+maybe = st.none() | texts
+moments = st.datetimes(
+    datetime(1900, 1, 1),  # noqa: DTZ001
+    datetime(2200, 1, 1),  # noqa: DTZ001
+    timezones=st.just(UTC),
+)
+offsets = st.integers(0, 2**50)
+digits14 = moments.map(lambda moment: f"{moment:%Y%m%d%H%M%S}")
+names = texts.filter(bool)
+places = st.one_of(
+    st.builds(Place, st.just(PlaceKind.FILE), names),
+    st.builds(Place, st.just(PlaceKind.WARC), names, offsets, st.none() | offsets),
+    st.builds(Place, st.just(PlaceKind.ZIP), names, member=names),
+    st.builds(
+        Place,
+        st.just(PlaceKind.REPLAY),
+        st.builds(lambda when, url: f"{when}/{url}", digits14, names),
+    ),
+    st.builds(
+        Place,
+        st.just(PlaceKind.PETABOX),
+        st.builds(lambda item, path: f"{item}/{path}", names.filter(lambda t: "/" not in t), names),
+    ),
+)
+captures = st.builds(
+    Capture,
+    id=names,
+    input_id=texts,
+    place=places,
+    url=names,
+    captured_at=moments,
+    record_type=st.sampled_from(["response", "file"]),
+    collection=texts,
+    mime=maybe,
+    status=st.none() | st.integers(100, 599),
+    digest=maybe,
+)
+files = st.builds(
+    FileMeta,
+    size=offsets,
+    mime=names,
+    magic=texts,
+    magic_mime=texts,
+    sha1=hexes,
+    md5=st.text("0123456789abcdef", min_size=32, max_size=32),
+    sha256=st.text("0123456789abcdef", min_size=64, max_size=64),
+)
+extras = st.fixed_dictionaries(
+    {"word_count": st.integers(0, 10**9), "page_count": st.integers(0, 2_000)},
+    optional={"permanent_id": maybe, "page0_width": st.floats(0, 1e6), "fonts": st.lists(texts)},
+)
+results = st.builds(
+    PdfText,
+    sha1hex=hexes,
+    status=st.sampled_from(PdfStatus),
+    text=maybe,
+    page0_thumbnail=st.booleans(),
+    meta_xml=maybe,
+    pdf_info=st.none() | st.dictionaries(texts, texts, max_size=3),
+    pdf_extra=st.none() | extras,
+    file_meta=files,
+    source=captures,
+    extractor=texts,
+    error_msg=maybe,
+)
+
+
+def valid(name: str, body: bytes) -> Any:
+    found = json.loads(body)
+    jsonschema.Draft202012Validator(SCHEMAS[name]).validate(found)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_a_schema_is_one_of_draft_2020_12(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
+    assert json.loads(json.dumps(SCHEMAS[name]))["$id"] == f"urn:fonds:schema:{name}"
+
+
+def test_every_public_topic_has_its_contract_and_no_other_has() -> None:
+    topics = {
+        topic
+        for make in PIPELINES.values()
+        for stage in make(("360px-webp",)).stages
+        for topic in (stage.reads, *stage.writes)
+    }
+    assert {one.payload for one in topics if one.public} == set(CONTRACTS)
+    assert {one.name for one in topics if not one.public and one.payload in CONTRACTS} == set()
+
+
+@given(results)
+def test_a_result_has_the_seeds_names_and_comes_back_as_it_was(item: PdfText) -> None:
+    body = encode(item)
+    found = valid("pdf-text", body)
+    for name, kind in SEED_FIELDS.items():
+        assert isinstance(found[name], kind), name
+    assert found["file_meta"].keys() >= FILE_META_FIELDS
+    assert (found["key"], found["has_page0_thumbnail"]) == (item.sha1hex, item.page0_thumbnail)
+    valid("work-object", json.dumps(found["source"]).encode())
+    assert decode(Message("m", body, item.sha1hex, headers=OURS), PdfText) == item
+
+
+@given(captures, files, st.none() | moments)
+def test_work_is_a_work_object_and_comes_back_as_it_was(
+    capture: Capture, file: FileMeta, after: datetime | None
+) -> None:
+    item = Unextracted(capture, file, after)
+    body = encode(item)
+    found = valid("unextracted", body)
+    assert (found["sha1hex"], found["url"]) == (file.sha1, capture.url)
+    assert decode(Message("m", body, file.sha1, headers=OURS), Unextracted) == item
+
+
+@given(captures, files)
+def test_work_of_ours_is_a_task_to_whoever_knows_nothing_of_us(
+    capture: Capture, file: FileMeta
+) -> None:
+    """Without our header nothing in it is believed, whatever fields it has."""
+    if capture.place.kind is PlaceKind.ZIP:
+        capture = replace(capture, place=Place(PlaceKind.FILE, capture.place.path))
+    found = decode(Message("m", encode(Unextracted(capture, file)), file.sha1), Unextracted)
+    assert isinstance(found, Task)
+    assert (found.id, found.sha1hex, found.address) == ("m", file.sha1, capture.url)
+    assert found.kind is capture.place.kind
+
+
+def test_a_picture_is_bare_and_needs_the_key_of_its_pdf() -> None:
+    picture = Thumbnail(SHA1, "360px-webp", b"\xff\xd8")
+    assert encode(picture) == b"\xff\xd8"
+    assert decode(Message("m", b"\xff\xd8", SHA1), Thumbnail, "360px-webp") == picture
+    for key, body in (("../../etc", b"x"), ("", b"x"), (SHA1, b"")):
+        with pytest.raises(DamagedInputError, match="needs the PDF's SHA-1") as raised:
+            decode(Message("m", body, key), Thumbnail)
+        assert raised.value.reason is Reason.BAD_MESSAGE
+
+
+@given(results)
+def test_a_result_of_another_program_is_not_believed(item: PdfText) -> None:
+    with pytest.raises(DamagedInputError, match="put work on") as raised:
+        decode(Message("m", encode(item), item.sha1hex), PdfText)
+    assert raised.value.reason is Reason.BAD_MESSAGE
+
+
+CDX = {"url": "http://e.org/a", "datetime": "20200102030405", "warc_path": "a/b.warc.gz"}
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "sha1hex"),
+    [
+        ({"sha1hex": SHA1}, "", SHA1),
+        ({"sha1hex": "F7KODRT2FUUPZ3MET3Q3W5XHHENZH2YS"}, "", SHA1),
+        ({"file_meta": {"sha1hex": SHA1, "size_bytes": None}}, "", SHA1),
+        ({}, SHA1, SHA1),
+        ({}, f"sha1:{SHA1}", SHA1),
+        ({"sha1hex": None}, "http://e.org/a", None),
+        ({"sha1hex": SHA1.upper()}, SHA1, SHA1),
+    ],
+)
+def test_the_sha1_may_stand_in_three_places(said: Any, key: str, sha1hex: str | None) -> None:
+    assert read_task(json.dumps(CDX | said).encode(), key=key).sha1hex == sha1hex
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [({"sha1hex": SHA1}, OTHER), ({"sha1hex": SHA1, "file_meta": {"sha1hex": OTHER}}, "")],
+)
+def test_two_sha1s_are_one_too_many(said: Any, key: str) -> None:
+    with pytest.raises(ValueError, match="more than one file"):
+        read_task(json.dumps(CDX | said).encode(), key=key)
+
+
+def test_a_foreign_message_enters_as_what_it_asks_for() -> None:
+    asked = Message("m1", json.dumps(CDX | {"warc_offset": 0}).encode(), SHA1)
+    entry = foreign_entry(asked, Unextracted, "x.unextracted")
+    assert entry is not None
+    assert (entry.id, entry.url, entry.seen) == ("m1", "http://e.org/a", "20200102030405")
+    assert entry.place == "a/b.warc.gz:0"
+    broken = foreign_entry(Message("m2", b"x", "k"), Unextracted, "x.unextracted")
+    assert broken is not None
+    assert (broken.url, broken.place) == ("x.unextracted k", None)
+    named = Message("m3", asked.body, headers=OURS)
+    assert foreign_entry(named, Unextracted, "x.unextracted") is not None
+    assert foreign_entry(Message("m4", b"{}", headers=OURS), PdfText, "x.pdf-text") is None
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
+)
+fields = ("sha1hex", "url", "datetime", "warc_path", "warc_offset", "item", "path", "file_meta")
+
+
+@given(st.binary(max_size=60) | st.dictionaries(st.sampled_from((*fields, "source")), anything)
+       .map(lambda said: json.dumps(said).encode()), st.sampled_from([{}, OURS]))  # fmt: skip
+def test_whatever_others_put_is_a_task_or_bad_with_a_sentence(
+    body: bytes, headers: dict[str, str]
+) -> None:
+    message = Message("m", body, "key", headers=headers)
+    with suppress(DamagedInputError):
+        found = decode(message, Unextracted)
+        assert isinstance(found, Task)
+        assert found.entry.id == "m"
+        return
+    with pytest.raises(DamagedInputError, match=r"^no work object: .") as raised:
+        decode(message, Unextracted)
+    assert raised.value.reason is Reason.BAD_MESSAGE
+
+
+def test_what_is_nested_too_deeply_is_bad_and_nothing_worse() -> None:
+    for body in (
+        b"[" * 100_000,
+        b'{"source":' * 50_000,
+        b'{"file_meta":' * 5_000 + b"1" + b"}" * 5_000,
+    ):
+        with pytest.raises(DamagedInputError):
+            decode(Message("m", body), Unextracted)

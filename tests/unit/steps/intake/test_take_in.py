@@ -1,0 +1,193 @@
+"""take_in: what another program's task names is noted as any capture is, or refused with a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fonds.extract.file_meta import describe
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import DONE, Reason, Verdict
+from fonds.model.errors import DamagedInputError, PermanentError
+from fonds.model.file import Unextracted
+from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
+from fonds.model.task import Task
+from fonds.sources.tasks import TaskPlaces
+from fonds.steps.intake.identify import Identify
+from fonds.steps.intake.persist_file import PersistFile
+from fonds.steps.intake.take_in import TakeIn
+from step_bench import JOURNAL, LATER, PAGE, PDF, PDF_MAX_BYTES, Bench, pdf_file
+
+OTHER_PDF = PDF.replace(b"nothing", b"a little")
+
+
+@pytest.fixture
+def take_in(bench: Bench) -> Callable[..., TakeIn]:
+    def made(base: str = "", folder: str = "") -> TakeIn:
+        identify = Identify(bench.archive, describe, PDF_MAX_BYTES, 2_000)
+        persist = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+        places = TaskPlaces(base, folder)
+        return TakeIn(bench.records, places, identify, persist, lambda: LATER)
+
+    return made
+
+
+def task_of(capture: Capture, **more: object) -> Task:
+    task = Task(
+        kind=PlaceKind.WARC,
+        path=capture.place.path,
+        offset=capture.place.offset,
+        url=capture.url,
+        datetime14="20200102030405",
+        id="m1",
+    )
+    return replace(task, **more)
+
+
+def test_a_record_of_a_warc_becomes_a_file_and_a_capture(
+    bench: Bench, take_in: Callable[..., TakeIn]
+) -> None:
+    capture, _ = bench.in_warc(PDF, OTHER_PDF, mime="application/pdf")
+    taken = take_in(folder=str(bench.home))(task_of(capture))
+    (work,) = taken.items
+    assert taken.disposition is DONE
+    assert isinstance(work, Unextracted)
+    assert (work.file, work.capture.id) == (pdf_file(), "m1")
+    assert work.capture.datetime14 == "20200102030405"
+    (row,) = bench.records.find(FileMetaRow)
+    assert (row.sha1hex, row.capture_id) == (pdf_file().sha1, "m1")
+    assert bench.cdx()["m1"].warc_offset == capture.place.offset
+    assert "file:cdx" in bench.cells()[bytes.fromhex(pdf_file().sha1)]
+
+
+def test_who_asks_for_what_lies_there_already_asks_for_that_capture(
+    bench: Bench, take_in: Callable[..., TakeIn]
+) -> None:
+    """A WARC that is on the books may be named by anybody, wherever it lies."""
+    (capture,) = bench.in_warc(PDF, mime="application/pdf")
+    take_in(folder=str(bench.home))(task_of(capture))
+    (work,) = take_in()(task_of(capture, id="m2")).items
+    assert isinstance(work, Unextracted)
+    assert work.capture.id == "m1"
+    assert len(list(bench.records.find(CdxRow))) == 1
+
+
+def test_a_file_that_was_here_by_another_capture_is_work_all_the_same(
+    bench: Bench, take_in: Callable[..., TakeIn]
+) -> None:
+    (first,) = bench.in_warc(PDF, mime="application/pdf")
+    (second,) = bench.in_warc(PDF, mime="application/pdf")
+    step = take_in(folder=str(bench.home))
+    step(task_of(first))
+    (work,) = step(task_of(second, id="m2")).items
+    assert isinstance(work, Unextracted)
+    assert sorted(bench.cdx()) == ["m1", "m2"]
+
+
+def test_a_loose_file_is_to_be_archived_and_was_seen_when_its_task_came(
+    bench: Bench, take_in: Callable[..., TakeIn]
+) -> None:
+    (bench.home / "a.pdf").write_bytes(PDF)
+    came = LATER - timedelta(hours=3)
+    row = EntryRow("m1", "library", "message", "", "a.pdf", None, "a.pdf", "default", came)
+    bench.records.ledger.enter([], [row], ["extract_pdf"])
+    task = Task(PlaceKind.FILE, "a.pdf", id="m1")
+    work, body = take_in(folder=str(bench.home))(task).items
+    assert isinstance(work, Unextracted)
+    assert work.capture.captured_at == came
+    assert work.capture.url == (bench.home / "a.pdf").as_uri()
+    assert type(body).__name__ == "Unarchived"
+
+
+def test_other_bytes_than_those_asked_for_are_noted_nowhere(
+    bench: Bench, take_in: Callable[..., TakeIn]
+) -> None:
+    (capture,) = bench.in_warc(PDF, mime="application/pdf")
+    (bench.home / "a.pdf").write_bytes(PDF)
+    step = take_in(folder=str(bench.home))
+    for task in (task_of(capture), Task(PlaceKind.FILE, "a.pdf", id="m1")):
+        with pytest.raises(
+            DamagedInputError, match=f"{pdf_file().sha1}, not of {'ab' * 20}"
+        ) as told:
+            step(replace(task, sha1hex="ab" * 20))
+        assert told.value.reason is Reason.DAMAGED_RECORD
+    assert list(bench.records.find(FileMetaRow)) == []
+    assert bench.cells() == {}
+
+
+def test_a_page_is_no_pdf_and_is_noted_nowhere(
+    bench: Bench, take_in: Callable[..., TakeIn]
+) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    taken = take_in(folder=str(bench.home))(task_of(capture))
+    assert (taken.disposition.verdict, taken.items) == (Verdict.DROPPED, ())
+    assert taken.disposition.reason is Reason.UNSUPPORTED_TYPE
+    assert list(bench.records.find(FileMetaRow)) == []
+
+
+def test_work_marked_as_ours_is_believed_of_known_files_alone(
+    bench: Bench, take_in: Callable[..., TakeIn]
+) -> None:
+    """The attack: all our fields, our header, and a place nobody else may name."""
+    secret = bench.loose(PDF, "application/pdf")
+    forged = Unextracted(secret, pdf_file())
+    with pytest.raises(DamagedInputError, match="not known here") as told:
+        take_in()(forged)
+    assert told.value.reason is Reason.BAD_MESSAGE
+    (capture,) = bench.in_warc(PDF, mime="application/pdf")
+    take_in(folder=str(bench.home))(task_of(capture))
+    assert take_in()(forged).items == (forged,)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/etc/passwd", "../outside.pdf", "link.pdf", "a/../../outside.pdf", "file:///etc/passwd",
+     "http://169.254.169.254/latest", "nul\x00.pdf", "x" * 5_000, "~root/.ssh/id_rsa", "/proc/self/mem"],
+)  # fmt: skip
+def test_no_file_outside_the_folder_is_read_for_others(tmp_path: Path, name: str) -> None:
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    (tmp_path / "outside.pdf").write_bytes(PDF)
+    (allowed / "link.pdf").symlink_to(tmp_path / "outside.pdf")
+    local, warc = Task(PlaceKind.FILE, name), Task(PlaceKind.WARC, name, url="http://e.org/")
+    for task in (local, warc):
+        with pytest.raises(PermanentError, match="task_folder") as told:
+            TaskPlaces("", "")(task)
+        assert told.value.reason is Reason.UNREADABLE_SOURCE
+        try:
+            place, _ = TaskPlaces("", str(allowed))(task)
+        except PermanentError as error:
+            assert error.reason is Reason.UNREADABLE_SOURCE  # noqa: PT017 (refused, or below)
+        else:
+            assert Path(place.path).is_relative_to(allowed)
+
+
+def test_a_warc_is_looked_for_below_the_base_and_else_asked_of_the_web_archive(
+    tmp_path: Path,
+) -> None:
+    task = Task(
+        PlaceKind.WARC, "/i/a.warc.gz", 5, 9, url="http://e.org/", datetime14="20200102030405"
+    )
+    below = Place(PlaceKind.WARC, "https://warcs.example/i/a.warc.gz", 5, 9)
+    assert TaskPlaces("https://warcs.example", "")(task) == (below, "http://e.org/")
+    replayed = Place(PlaceKind.REPLAY, "20200102030405/http://e.org/")
+    assert TaskPlaces("", "")(task)[0] == replayed
+    assert TaskPlaces("", str(tmp_path))(replace(task, path="i/a.warc.gz"))[0] == replayed
+    (tmp_path / "i").mkdir()
+    (tmp_path / "i" / "a.warc.gz").write_bytes(b"")
+    place, _ = TaskPlaces("", str(tmp_path))(replace(task, path="i/a.warc.gz"))
+    assert place == Place(PlaceKind.WARC, str((tmp_path / "i" / "a.warc.gz").resolve()), 5, 9)
+
+
+def test_a_base_on_a_private_address_is_refused_unless_it_is_allowed(
+    bench: Bench, take_in: Callable[..., TakeIn]
+) -> None:
+    capture = bench.loose()
+    task = replace(task_of(capture), path="a.warc.gz")
+    with pytest.raises(PermanentError, match="private_addresses") as told:
+        take_in(base="http://127.0.0.1:9/warcs")(task)
+    assert told.value.reason is Reason.UNREADABLE_SOURCE

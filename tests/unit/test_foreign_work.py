@@ -1,0 +1,99 @@
+"""Work other programs put on the topic itself, worked off over the embedded stores."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from fonds.config import Settings
+from fonds.model.message import PIPELINE, Message, Subscription
+from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
+from fonds.ports import Queue
+from fonds.wiring.backends import open_queue, open_stores
+from foreign_work import WAIT_MAX_S, Asked, asked, check_books, check_result, settled, working
+
+PREFIX = "fonds-local"
+OTHERS = [
+    Subscription("others-text", f"{PREFIX}.pdf-text"),
+    Subscription("others-pictures", f"{PREFIX}.pdf-thumbnail-180px-jpg"),
+]
+
+
+@dataclass
+class Bare:
+    """Another program: it has a queue of its own on the same file, and no stores."""
+
+    queue: Queue
+    topic: str = f"{PREFIX}.unextracted"
+
+    def put(self, one: Asked) -> None:
+        messages = [Message(f"m{n}", body, key) for n, (key, body) in enumerate(one.messages)]
+        self.queue.put(self.topic, messages)
+
+    def take(self, reader: Subscription, count: int) -> list[Message]:
+        found: list[Message] = []
+        deadline = time.monotonic() + WAIT_MAX_S
+        while len(found) < count:
+            assert time.monotonic() < deadline, f"{len(found)} of {count} came"
+            taken = self.queue.receive(reader.incoming, count, 1.0)
+            self.queue.settle(taken)
+            found += [one.message for one in taken]
+        return found
+
+
+def bare(home: Path, settings: Settings) -> Bare:
+    queue = open_queue(home, settings)
+    queue.declare(OTHERS)
+    return Bare(queue)
+
+
+def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> None:
+    with asked(tmp_path / "crawl") as one:
+        settings, home = Settings(**one.settings), tmp_path / "home"
+        open_stores(home, settings)
+        others = bare(home, settings)
+        with working(home, settings) as stores:
+            others.put(one)
+            texts = others.take(OTHERS[0], len(one.pdfs))
+            pictures = others.take(OTHERS[1], len(one.pdfs))
+            settled(stores, len(one.messages))
+            assert {check_result(text.body, one) for text in texts} == one.sha1hexes.keys()
+            assert {text.key for text in texts} == one.sha1hexes.keys()
+            assert {text.headers[PIPELINE] for text in texts} == {"-library"}
+            assert {picture.key for picture in pictures} == one.sha1hexes.keys()
+            assert all(picture.body.startswith(b"\xff\xd8\xff") for picture in pictures)
+            check_books(stores, one, others.topic, settings)
+
+
+def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:
+    with asked(tmp_path / "crawl") as one:
+        settings, home = Settings(**one.settings), tmp_path / "home"
+        open_stores(home, settings)
+        others = bare(home, settings)
+        with working(home, settings) as stores:
+            key, body = one.messages[0]
+            for number in range(2):
+                others.queue.put(others.topic, [Message(f"again-{number}", body, key)])
+                settled(stores, number + 1)
+            assert len(list(stores.records.find(FileMetaRow))) == 1
+            assert len(list(stores.records.find(CdxRow))) == 1
+            rows = stores.records.find(DispositionRow, {"step": "persist_pdf_text"})
+            assert len(list(rows)) == 1, "nothing was read twice"
+            ended = stores.records.get(DispositionRow, [("again-1", "library", "extract_pdf")])
+            assert [(row.verdict, row.about) for row in ended] == [("done", key)]
+
+
+def test_one_pipeline_may_be_meant_and_what_it_is_given_is_on_its_books(tmp_path: Path) -> None:
+    with asked(tmp_path / "crawl") as one:
+        settings, home = Settings(**one.settings), tmp_path / "home"
+        open_stores(home, settings)
+        others = bare(home, settings)
+        with working(home, settings) as stores:
+            _, body = one.messages[1]
+            mine = Message("mine", body, headers={PIPELINE: "library"})
+            theirs = Message("theirs", body, headers={PIPELINE: "pdf-only"})
+            others.queue.put(others.topic, [mine, theirs])
+            settled(stores, 1)
+            (row,) = stores.records.find(FileMetaRow)
+            assert row.capture_id == "mine"
