@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
 from fonds.formats.envelope import decode, encode
 from fonds.formats.journal import FILE_META, read_file, row_key
@@ -272,8 +273,10 @@ class CatchUp:
         if after is None or "after" not in {one.name for one in fields(payload)}:
             return message
         try:
-            work = decode(message.body, payload, message.key)
+            work: Any = decode(message, payload)
         except PermanentError:
+            return message
+        if not isinstance(work, payload):
             return message
         return replace(message, body=encode(replace(work, after=after)))
 
