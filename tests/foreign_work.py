@@ -180,8 +180,9 @@ def check_books(stores: Stores, one: Asked, topic: str, settings: Settings) -> N
     for sha1hex, name in one.sha1hexes.items():
         found = description(stores, sha1hex)
         assert found.file is not None, name
-        assert found.pdf is not None, name
-        assert (found.pdf.status, found.file.size_bytes) == ("success", len(one.pdfs[name]))
+        pdf: Any = found.derivatives.get("pdf")
+        assert pdf is not None, name
+        assert (pdf.status, found.file.size_bytes) == ("success", len(one.pdfs[name]))
         assert [row.sha1hex for row in found.captures] == [sha1hex], "it lies in a WARC"
         assert {row.kind for row in found.entries} == {"message"}
         assert found.document is not None

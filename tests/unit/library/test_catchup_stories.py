@@ -68,7 +68,7 @@ def send(bench: Bench, queue: SqliteQueue, **how: object) -> tuple[Sent, list[Un
     )  # fmt: skip
     sent = cdx_free.run(lambda sent, entries: None)
     found = queue.receive(READER.incoming, 100, 0.0)
-    return sent, [decode(one.message.body, Unparsed, one.message.key) for one in found]
+    return sent, [decode(one.message, Unparsed) for one in found]
 
 
 @pytest.fixture
