@@ -19,12 +19,15 @@ from fixtures.warcs import gzipped, http_response
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 HOWTO = ROOT / "docs" / "howto" / "add-a-derivative.md"
-COPIED = ("src", "tests", "scripts", "docs", "pyproject.toml", "README.md", "Makefile")
+COPIED = (
+    "src", "tests", "scripts", "docs", "pyproject.toml", "README.md", "Makefile", "ARCHITECTURE.md",
+)  # fmt: skip
 STEP = re.compile(
     r"(?:\*\*`(?P<path>[^`]+)`\*\*(?P<new> \(new\))?|and)"
     r"(?:,? (?P<where>above|below) `(?P<anchor>[^`]+)`)?\n\n```python\n(?P<code>.*?)```",
     re.DOTALL,
 )
+PICTURE = re.compile(r"```\nlibrary: .*?```", re.DOTALL)
 TIMEOUT_S = 300
 
 
@@ -51,7 +54,15 @@ class Copy:
                 both = code + line if step["where"] == "above" else line + code
                 file.write_text(text.replace(line, both), "utf-8")
             touched.append(path)
+        self._draw()
         return touched
+
+    def _draw(self) -> None:
+        drawn = self.python("-m", "fonds", "pipelines", "library").stdout
+        file = self.root / "ARCHITECTURE.md"
+        whole, count = PICTURE.subn(lambda _: f"```\n{drawn}```", file.read_text("utf-8"))
+        assert count == 1
+        file.write_text(whole, "utf-8")
 
     def _numbers(self) -> tuple[str, str]:
         folder = self.root / "src/fonds/stores/records/migrations"
@@ -135,7 +146,7 @@ def test_every_report_knows_the_kind(copy: Copy, home: Path) -> None:
     assert re.search(
         rf"Sentences\n *sentences +{counts['7']} *\n", copy.fonds(home, "show", sha1hex).out
     )
-    assert "count_sentences" in copy.fonds(home, "status").out
+    assert "stories → count_sentences" in copy.fonds(home, "pipelines", "library").out
     assert copy.fonds(home, "audit").code == 0
 
 

@@ -42,6 +42,14 @@ def asked(
     return KnownPdfs(bench.records, OURS, lambda: NOW)(item)
 
 
+def test_what_ended_and_is_to_be_read_again_is_known(bench: Bench) -> None:
+    """As a catch-up leaves it: what stopped this reader is not tried again before its time."""
+    sent = replace(ENDED, verdict="retried", is_open=True)
+    assert asked(bench, ROW, sent, ended=False) is DONE
+    begun = replace(ENDED, verdict="pending", is_open=True, settled_at=None)
+    assert asked(bench, ROW, begun, ended=False) is None
+
+
 def test_what_nobody_knows_is_read(bench: Bench) -> None:
     assert asked(bench) is None
 
