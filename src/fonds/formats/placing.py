@@ -7,12 +7,10 @@ from hashlib import sha1
 
 from fonds.formats.journal import cdx_cell, first_seen_cell
 from fonds.formats.surt import surt
-from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.keys import sha1_from_text
 from fonds.model.rows import CdxRow
-
-REVISIT_MIME = "warc/revisit"
 
 
 def cdx_row(capture: Capture, file: FileMeta, place: Place, now: datetime) -> CdxRow:

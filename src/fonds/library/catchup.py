@@ -16,7 +16,7 @@ from typing import Any
 from fonds.formats.envelope import decode, encode
 from fonds.formats.journal import FILE_META, read_file, row_key
 from fonds.kinds.kind import DerivativeKind, Reading
-from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
+from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Verdict
 from fonds.model.errors import ConfigurationError, PermanentError
 from fonds.model.file import FileMeta
@@ -34,8 +34,6 @@ from fonds.ports import Ledger, Queue, Records, Table
 from fonds.runtime.binding import stage_of
 from fonds.runtime.packing import RUN
 from fonds.runtime.quarantine import BATCH_MAX, ended_by_hand, put_back
-
-REVISIT_MIME = "warc/revisit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from fonds.formats.surt import surt
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.story import versions
 from fonds.library.accounting import history
-from fonds.model.capture import Place, PlaceKind
+from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.document import IndexDocument
 from fonds.model.errors import PermanentError
@@ -21,7 +21,6 @@ from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Stores
 
 CAPTURES_MAX = 1000
-REVISIT_MIME = "warc/revisit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN, origins
 from fonds.kinds.kind import DerivativeKind
+from fonds.model.capture import REVISIT_MIME
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import CdxRow, FileMetaRow
@@ -94,7 +95,7 @@ def _made(
 
 
 def _place(rows: Sequence[CdxRow]) -> dict[str, Any]:
-    first = next((row for row in rows if row.mimetype != "warc/revisit"), None)
+    first = next((row for row in rows if row.mimetype != REVISIT_MIME), None)
     if first is None:
         return {"captures": len(rows)}
     return {

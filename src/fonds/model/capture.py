@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from fonds.model.disposition import Reason
 
+REVISIT_MIME = "warc/revisit"
+"""The type a CDX line of a record has that holds no body."""
+
 
 class PlaceKind(StrEnum):
     """What has to be opened to get at the bytes."""

@@ -11,7 +11,7 @@ from typing import IO, cast
 from urllib.parse import urlsplit
 
 from fonds.formats.cdx import CdxLine, IndexReader, Rejected
-from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
+from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
 from fonds.model.rows import InputRow
@@ -19,7 +19,6 @@ from fonds.model.rows import InputRow
 LINE_MAX_BYTES = 64 * 1024
 RATIO_MAX = 200
 GZIP_MAGIC = b"\x1f\x8b"
-REVISIT_MIME = "warc/revisit"
 
 
 def read_index(

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from filled_home import DUPLICATES, Filled, fill, opened
-from fonds.library.description import REVISIT_MIME, description, read_body
+from fonds.library.description import description, read_body
+from fonds.model.capture import REVISIT_MIME
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
 from home_rows import NOW, Body, entry, promised, said

@@ -10,9 +10,9 @@ import msgspec
 
 from fonds.formats.envelope import story_to_json
 from fonds.formats.journal import alternate_key, row_key
-from fonds.formats.placing import REVISIT_MIME, cdx_row, first_cells, later_cells
+from fonds.formats.placing import cdx_row, first_cells, later_cells
 from fonds.model.archive import ArchiveEntry
-from fonds.model.capture import Place, from_datetime14
+from fonds.model.capture import REVISIT_MIME, Place, from_datetime14
 from fonds.model.rows import CdxRow, EntryRow
 from fonds.model.step import Result
 from fonds.model.story import Unarchived

@@ -26,7 +26,7 @@ from fonds.formats.surt import surt
 from fonds.formats.warc import RecordHead, read_heads
 from fonds.formats.warc_write import RecordWriter
 from fonds.model.archive import ArchiveEntry
-from fonds.model.capture import to_datetime14
+from fonds.model.capture import REVISIT_MIME, to_datetime14
 from fonds.model.keys import sha1_base32
 from fonds.stores.archive.appender import Appender, sync_folder
 
@@ -163,7 +163,7 @@ def _line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> C
         surt=surt(entry.url),
         datetime14=to_datetime14(entry.captured_at),
         url=entry.url,
-        mime="warc/revisit" if entry.revisit_of else mime,
+        mime=REVISIT_MIME if entry.revisit_of else mime,
         status=entry.http.status or None if entry.http else None,
         digest=sha1_base32(hashlib.sha1(entry.body).digest()),  # noqa: S324
         size_bytes=size_bytes,
@@ -242,7 +242,7 @@ def _scan(path: Path) -> Iterator[CdxLine]:
                     surt=surt(head.url),
                     datetime14=to_datetime14(head.captured_at),
                     url=head.url,
-                    mime="warc/revisit" if head.type == "revisit" else head.mime or "unk",
+                    mime=REVISIT_MIME if head.type == "revisit" else head.mime or "unk",
                     status=head.status,
                     digest=head.digest,
                     size_bytes=head.size_bytes,

@@ -12,11 +12,10 @@ import pytest
 
 from fixtures.archives import files, index_of
 from fonds.formats.journal import alternate_key, row_key
-from fonds.formats.placing import REVISIT_MIME
 from fonds.formats.warc import read_heads
 from fonds.formats.warc.scan import RecordHead
 from fonds.model.archive import Archived, ArchiveEntry
-from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Reason
 from fonds.model.errors import DamagedInputError, PermanentError
 from fonds.model.story import ContentMetadata, Story, Unarchived

@@ -10,9 +10,8 @@ from hashlib import sha1
 import pytest
 
 from fonds.formats.journal import alternate_key, row_key
-from fonds.formats.placing import REVISIT_MIME
 from fonds.formats.surt import surt
-from fonds.model.capture import Capture
+from fonds.model.capture import REVISIT_MIME, Capture
 from fonds.model.disposition import DONE, Reason, Verdict, dropped
 from fonds.model.file import Identified, Unextracted, Unparsed
 from fonds.model.keys import sha1_base32
