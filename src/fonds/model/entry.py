@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fonds.model.capture import Capture, to_datetime14
+from fonds.model.rows import EntryRow
 
 CAPTURE, MESSAGE = "capture", "message"
 """Kinds of entries: what a source found, and what somebody else put on a public topic."""
@@ -34,6 +35,20 @@ class Entry:
     def seen(self) -> str | None:
         """`seen_at` as YYYYMMDDhhmmss in UTC."""
         return to_datetime14(self.seen_at) if self.seen_at else None
+
+    def row(self, pipeline: str, entered_at: datetime) -> EntryRow:
+        """The entry as it goes onto the books of a pipeline."""
+        return EntryRow(
+            entry_id=self.id,
+            pipeline=pipeline,
+            kind=self.kind,
+            input_id=self.input_id,
+            url=self.url,
+            seen=self.seen,
+            place=self.place,
+            collection=self.collection,
+            entered_at=entered_at,
+        )
 
 
 def of_capture(capture: Capture) -> Entry:

@@ -18,7 +18,7 @@ from fonds.formats.envelope import foreign_entry
 from fonds.model.disposition import COMES_BACK, Verdict
 from fonds.model.entry import Entry
 from fonds.model.message import PIPELINE, Delivery, Message
-from fonds.model.rows import DispositionRow, EntryRow
+from fonds.model.rows import DispositionRow
 from fonds.model.step import Result
 from fonds.ports import Ledger, Queue
 from fonds.runtime.binding import Bound
@@ -51,7 +51,8 @@ class Hand:
         foreign = self._foreign([one.message for one in deliveries])
         if foreign:
             try:
-                rows = [self._entry(entry) for entry in foreign]
+                now = self.clock()
+                rows = [entry.row(self.bound.pipeline, now) for entry in foreign]
                 self.ledger.enter([], rows, [self.bound.stage.name])
             except BaseException:
                 self.handover.release(deliveries)
@@ -119,19 +120,6 @@ class Hand:
             return []
         found = [foreign_entry(message, reads.payload, topic) for message in messages]
         return [entry for entry in found if entry is not None]
-
-    def _entry(self, entry: Entry) -> EntryRow:
-        return EntryRow(
-            entry_id=entry.id,
-            pipeline=self.bound.pipeline,
-            kind=entry.kind,
-            input_id=entry.input_id,
-            url=entry.url,
-            seen=entry.seen,
-            place=entry.place,
-            collection=entry.collection,
-            entered_at=self.clock(),
-        )
 
 
 @dataclass(slots=True)

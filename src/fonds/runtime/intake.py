@@ -15,7 +15,7 @@ from fonds.formats.envelope import encode
 from fonds.model.entry import Entry
 from fonds.model.errors import TransientError
 from fonds.model.message import PIPELINE, Message, Subscription
-from fonds.model.rows import EntryRow, InputRow
+from fonds.model.rows import InputRow
 from fonds.ports import Ledger, Queue, Records, Source
 
 BATCH_MAX = 200
@@ -168,7 +168,7 @@ class Intake:
         for reader in self.gate.readers:
             wait_for_room(self.queue, reader, self.marks, self.stopping)
         now = self.clock()
-        rows = [self._row(entry, now) for entry in batch.entries]
+        rows = [entry.row(self.gate.pipeline, now) for entry in batch.entries]
         unsettled = self.ledger.enter([], rows, self.gate.steps)
         messages = [self._message(one) for one in batch.entries if one.id in unsettled]
         if messages:
@@ -182,19 +182,6 @@ class Intake:
         key = str(getattr(item, "order_key", item.about))
         headers = {PIPELINE: self.gate.pipeline} if self.gate.public else {}
         return Message(entry.id, encode(item), key, headers=headers)
-
-    def _row(self, entry: Entry, now: datetime) -> EntryRow:
-        return EntryRow(
-            entry_id=entry.id,
-            pipeline=self.gate.pipeline,
-            kind=entry.kind,
-            input_id=entry.input_id,
-            url=entry.url,
-            seen=entry.seen,
-            place=entry.place,
-            collection=entry.collection,
-            entered_at=now,
-        )
 
 
 def wait_for_room(

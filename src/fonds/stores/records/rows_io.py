@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Insert, Table
 
 from fonds.model.rows import Row
 from fonds.stores.records.conditions import keyed
 from fonds.stores.records.schema import key_columns, table_of
 
 KEYS_PER_STATEMENT = 500
-Key = tuple[str, ...]
+Key = tuple[Any, ...]
+T = TypeVar("T")
 
 
 def inserting(dialect: str, table: Table) -> Any:
@@ -31,6 +33,29 @@ def inserting(dialect: str, table: Table) -> Any:
     return sqlite.insert(table)
 
 
+@cache
+def upserting(dialect: str, kind: type[Row]) -> Insert:
+    """A row in the place of the one with its key. Made once for each kind, as the one below."""
+    statement = inserting(dialect, table_of(kind))
+    changed = {each.name: each for each in statement.excluded if each.name not in kind.KEY}
+    made: Insert = statement.on_conflict_do_update(index_elements=kind.KEY, set_=changed)
+    return made
+
+
+@cache
+def inserting_new(dialect: str, kind: type[Row]) -> Insert:
+    """A row, unless one with its key is there."""
+    statement = inserting(dialect, table_of(kind))
+    made: Insert = statement.on_conflict_do_nothing(index_elements=kind.KEY)
+    return made
+
+
+def chunks(keys: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many keys as one statement takes."""
+    for start in range(0, len(keys), KEYS_PER_STATEMENT):
+        yield keys[start : start + KEYS_PER_STATEMENT]
+
+
 def key_of(row: Row) -> Key:
     """The primary key of a row."""
     return tuple(getattr(row, name) for name in row.KEY)
@@ -39,8 +64,7 @@ def key_of(row: Row) -> Key:
 def load(connection: Connection, kind: type[Any], keys: Iterable[Key]) -> dict[Key, Any]:
     """The rows that exist, by key."""
     wanted, found = list(dict.fromkeys(keys)), {}
-    for start in range(0, len(wanted), KEYS_PER_STATEMENT):
-        chunk = wanted[start : start + KEYS_PER_STATEMENT]
+    for chunk in chunks(wanted):
         query = sa.select(*table_of(kind).c).where(keyed(key_columns(kind), chunk))
         for values in connection.execute(query):
             row = kind(*values)
@@ -50,28 +74,19 @@ def load(connection: Connection, kind: type[Any], keys: Iterable[Key]) -> dict[K
 
 def insert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
     """Rows whose keys are not there yet."""
-    values = _values(kind, rows)
+    values = values_of(kind, rows)
     if values:
         connection.execute(sa.insert(table_of(kind)), values)
 
 
 def upsert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
     """Rows, each in the place of the one with its key."""
-    values = _values(kind, rows)
-    if not values:
-        return
-    statement = inserting(connection.dialect.name, table_of(kind))
-    others = {
-        column.name: statement.excluded[column.name]
-        for column in table_of(kind).c
-        if column.name not in kind.KEY
-    }
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=list(kind.KEY), set_=others), values
-    )
+    values = values_of(kind, rows)
+    if values:
+        connection.execute(upserting(connection.dialect.name, kind), values)
 
 
-def _values(kind: type[Any], rows: Iterable[Row]) -> list[dict[str, Any]]:
+def values_of(kind: type[Any], rows: Iterable[Row]) -> list[dict[str, Any]]:
     """In the order of keys, so that two writers never wait in a ring."""
     names = [field.name for field in fields(kind)]
     return [{name: getattr(row, name) for name in names} for row in sorted(rows, key=key_of)]

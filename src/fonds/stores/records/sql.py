@@ -24,13 +24,12 @@ from fonds.stores.records.revision import (
     refuse_foreign,
     wait_for_turn,
 )
-from fonds.stores.records.rows_io import inserting
+from fonds.stores.records.rows_io import chunks, inserting_new, key_of, upserting, values_of
 from fonds.stores.records.schema import key_columns, table_of
 
 R = TypeVar("R", bound=Row)
 
 PAGE_ROWS = 1000
-KEYS_PER_STATEMENT = 500
 
 logger = logging.getLogger(__name__)
 
@@ -77,15 +76,15 @@ class SqlRecords:
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
         """Rows are written in the order of tables and keys, so that two writers never wait in a ring."""
-        one_each = {(type(row), _key(row)): row for row in (rows if replace else reversed(rows))}
-        self._write(list(one_each.values()), _upsert if replace else _insert_new)
+        one_each = {(type(row), key_of(row)): row for row in (rows if replace else reversed(rows))}
+        self._write(list(one_each.values()), upserting if replace else inserting_new)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
         """The rows with these keys; keys may repeat."""
         wanted = list(dict.fromkeys(keys))
         found: list[R] = []
         with translated(self._engine), self._engine.connect() as connection:
-            for chunk in _chunks(wanted):
+            for chunk in chunks(wanted):
                 found.extend(kind(*row) for row in _with_keys(connection, kind, chunk))
         return found
 
@@ -141,7 +140,7 @@ class SqlRecords:
             return 0
         changed_count = 0
         with translated(self._engine), writing(self._engine) as connection, connection.begin():
-            for chunk in _chunks(sorted(set(keys))):  # type: ignore[type-var]
+            for chunk in chunks(sorted(set(keys))):  # type: ignore[type-var]
                 wanted = keyed(key_columns(kind), chunk)
                 ran = connection.execute(sa.update(table).where(wanted, *still).values(changed))
                 changed_count += ran.rowcount
@@ -155,7 +154,7 @@ class SqlRecords:
             connection.begin(),
             counting(connection, {kind: keys}),
         ):
-            for chunk in _chunks(sorted(set(keys))):  # type: ignore[type-var]
+            for chunk in chunks(sorted(set(keys))):  # type: ignore[type-var]
                 connection.execute(sa.delete(table_of(kind)).where(keyed(key_columns(kind), chunk)))
 
     def close(self) -> None:
@@ -176,11 +175,7 @@ class SqlRecords:
             counting(connection, changed),
         ):
             for kind in sorted(by_kind, key=attrgetter("TABLE")):
-                names = table_of(kind).c.keys()
-                values = [
-                    {name: getattr(row, name) for name in names}
-                    for row in sorted(by_kind[kind], key=_key)
-                ]
+                values = values_of(kind, by_kind[kind])
                 connection.execute(statement(self._engine.dialect.name, kind), values)
 
     def _pages(self, kind: type[R], query: Select[Any], count_max: int | None) -> Iterator[R]:
@@ -195,7 +190,7 @@ class SqlRecords:
             if len(rows) < size:
                 return
             left = None if left is None else left - size
-            page = query.where(beyond(key, _key(rows[-1]))).order_by(*key)
+            page = query.where(beyond(key, key_of(rows[-1]))).order_by(*key)
 
     def _stream(self, kind: type[R], query: Select[Any]) -> Iterator[R]:
         with translated(self._engine), self._engine.connect() as connection:
@@ -216,13 +211,9 @@ def open_sqlite(path: Path) -> SqlRecords:
     return SqlRecords(URL.create("sqlite", database=str(path)))
 
 
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(getattr(row, name) for name in row.KEY)
-
-
 def keys_of(rows: Sequence[Row]) -> list[object]:
     """The keys as `get` takes them."""
-    return [_key(row)[0] if len(row.KEY) == 1 else _key(row) for row in rows]
+    return [key_of(row)[0] if len(row.KEY) == 1 else key_of(row) for row in rows]
 
 
 def _select(kind: type[Row]) -> Select[Any]:
@@ -240,23 +231,3 @@ def _by_key(kind: type[Row]) -> Select[Any]:
     """Made once for each kind: making it takes longer than running it."""
     (key,) = key_columns(kind)
     return _select(kind).where(key.in_(sa.bindparam("keys", type_=key.type, expanding=True)))
-
-
-@cache
-def _upsert(dialect: str, kind: type[Row]) -> Insert:
-    statement = inserting(dialect, table_of(kind))
-    changed = {each.name: each for each in statement.excluded if each.name not in kind.KEY}
-    made: Insert = statement.on_conflict_do_update(index_elements=kind.KEY, set_=changed)
-    return made
-
-
-@cache
-def _insert_new(dialect: str, kind: type[Row]) -> Insert:
-    statement = inserting(dialect, table_of(kind))
-    made: Insert = statement.on_conflict_do_nothing(index_elements=kind.KEY)
-    return made
-
-
-def _chunks(keys: Sequence[object]) -> Iterator[Sequence[object]]:
-    for start in range(0, len(keys), KEYS_PER_STATEMENT):
-        yield keys[start : start + KEYS_PER_STATEMENT]

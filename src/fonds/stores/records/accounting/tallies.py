@@ -16,10 +16,9 @@ from sqlalchemy import Connection
 
 from fonds.model.rows import ROWS, DispositionRow, EntryRow, InputRow, Row, TallyRow
 from fonds.stores.records.conditions import keyed
-from fonds.stores.records.rows_io import inserting
+from fonds.stores.records.rows_io import chunks, inserting
 from fonds.stores.records.schema import key_columns, table_of
 
-KEYS_PER_STATEMENT = 500
 _TURN = 0x466F54616C
 _TALLIES = table_of(TallyRow)
 
@@ -77,8 +76,8 @@ def counting(
 def _counts(connection: Connection, kinds: Mapping[type[Row], Sequence[object]]) -> Counter[Group]:
     counts: Counter[Group] = Counter()
     for kind, keys in kinds.items():
-        for start in range(0, len(keys), KEYS_PER_STATEMENT):
-            wanted = keyed(key_columns(kind), keys[start : start + KEYS_PER_STATEMENT])
+        for chunk in chunks(keys):
+            wanted = keyed(key_columns(kind), chunk)
             counts.update(_grouped(connection, kind, COUNTED[kind], wanted))
     return counts
 
