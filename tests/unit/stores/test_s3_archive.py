@@ -240,6 +240,30 @@ def test_two_processes_move_one_folder_without_harm(tmp_path: Path, bucket: Fold
     assert records(bucket.folder) == Counter({entry(n).url: 1 for n in range(COUNT)})
 
 
+def test_while_one_moves_a_warc_nobody_else_touches_what_is_left_of_it(
+    tmp_path: Path, bucket: FolderBucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket.away = True
+    archive = opened(tmp_path, bucket)
+    archive.write([entry()])
+    archive.finish()
+    bucket.away = False
+    removed: list[tuple[str, list[str]]] = []
+    unlink = Path.unlink
+
+    def look_in_between(path: Path, missing_ok: bool = False) -> None:
+        unlink(path, missing_ok)
+        before = len(bucket.acts)
+        Mover(tmp_path / "archive", bucket).move_all()
+        removed.append((path.suffix, bucket.acts[before:]))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", look_in_between)
+        Mover(tmp_path / "archive", bucket).move_all()
+    assert removed == [(".gz", []), (".cdxj", [])]
+    assert here(tmp_path) == []
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("nth", range(1, 8))
 @pytest.mark.parametrize("act", ["size_of", "sha256_of", "upload", "unlink"])

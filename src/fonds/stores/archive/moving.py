@@ -165,8 +165,11 @@ def _size_bytes(path: Path) -> int:
 
 @contextmanager
 def _locked(warc: Path) -> Iterator[bool]:
-    """Whether what belongs to a WARC is this process's to move, while the context lasts."""
-    path = warc if warc.exists() else index_of(warc)
+    """Whether a WARC and its index are this process's to move, while the context lasts.
+
+    The index is locked for both: it goes last, so whoever moves them holds it until nothing is left.
+    """
+    path = index_of(warc) if index_of(warc).exists() else warc
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
