@@ -20,6 +20,7 @@ from typing import Any
 
 import bench_peers as peers
 from bench_peers import BATCH, documents, file_rows, wide_rows
+from fonds.model.blob import Blob
 from fonds.model.message import Message, Subscription
 from fonds.model.rows import FileMetaRow
 from fonds.ports import Blobs, Queue, Table
@@ -176,7 +177,7 @@ def _each(things: Sequence[Any], act: Callable[[Any], object]) -> None:
 
 
 def _put(store: Blobs, data: bytes, key: str) -> None:
-    store.put(key, data, "text/plain")
+    store.put([Blob(key, data, "text/plain")])
 
 
 def _in_batches(things: Sequence[Any], act: Callable[[Sequence[Any]], object]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from fonds.formats.journal import encode_integer
 from fonds.library.audit import Audit, audit
+from fonds.model.blob import Blob
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
@@ -52,9 +53,9 @@ def stores(place: Workplace, tmp_path: Path) -> Iterator[Stores]:
 @pytest.fixture
 def library(stores: Stores) -> Stores:
     """A PDF and a page, everything about them in its place."""
-    stores.blobs.put(text_blob_key(PDF), b"words", "text/plain")
-    stores.blobs.put(thumbnail_blob_key(PDF), b"jpeg", "image/jpeg")
-    stores.blobs.put(text_blob_key(PAGE), b"words", "text/plain")
+    stores.blobs.put([Blob(text_blob_key(PDF), b"words", "text/plain")])
+    stores.blobs.put([Blob(thumbnail_blob_key(PDF), b"jpeg", "image/jpeg")])
+    stores.blobs.put([Blob(text_blob_key(PAGE), b"words", "text/plain")])
     stores.index.put([document_of(PDF, Kind.PDF), document_of(PAGE, Kind.STORY)])
     stores.table.put(
         "journal", [(bytes.fromhex(one), {"file:size": encode_integer(5)}) for one in (PDF, PAGE)]

@@ -13,6 +13,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from fonds.config import Settings
+from fonds.model.blob import Blob
 from fonds.model.capture import to_datetime14
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.document import IndexDocument
@@ -164,7 +165,9 @@ def _fill_stories(stores: Stores, filled: Filled) -> None:
     bodies = archived(stores, bodies)
     for body, document in zip(bodies, documents, strict=True):
         rows += [*kept(body, ("parse_story", "import_story")), _story_row(body, document)]
-        stores.blobs.put(text_blob_key(body.sha1hex), document.text_content.encode(), "text/plain")
+        stores.blobs.put(
+            [Blob(text_blob_key(body.sha1hex), document.text_content.encode(), "text/plain")]
+        )
     # A capture whose URL is no web address must never become a link.
     rows.append(replace(cdx_row(bodies[30]), url=SCRIPT_URL, warc_offset=10**9))
     enter(stores, bodies)
@@ -237,8 +240,8 @@ def _fill_pdfs(stores: Stores, filled: Filled) -> None:
         )
         rows += kept(body, ("extract_pdf", "persist_pdf_text"))
         rows.append(_pdf_row(body, title, pages, len(text.split())))
-        stores.blobs.put(text_blob_key(body.sha1hex), text.encode(), "text/plain")
-        stores.blobs.put(thumbnail_blob_key(body.sha1hex), _jpeg(body.number), "image/jpeg")
+        stores.blobs.put([Blob(text_blob_key(body.sha1hex), text.encode(), "text/plain")])
+        stores.blobs.put([Blob(thumbnail_blob_key(body.sha1hex), _jpeg(body.number), "image/jpeg")])
         documents.append(_pdf_document(body, title, pages, text))
     enter(stores, bodies)
     write(stores, rows)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from fonds.model.archive import Archived, ArchiveEntry, Payload
+from fonds.model.blob import Blob
 from fonds.model.capture import Place
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.model.entry import Entry
@@ -207,8 +208,11 @@ class Ledger(Protocol):
 class Blobs(Protocol):
     """Bytes by key. No rename, no listing on hot paths; a put replaces the whole blob, atomically."""
 
-    def put(self, key: str, data: bytes, content_type: str) -> None:
-        """Durable when it returns. Raises ConfigurationError for a key with `..`, an empty part or a NUL."""
+    def put(self, blobs: Sequence[Blob]) -> None:
+        """All durable when it returns; some may be there when it raises.
+
+        Raises ConfigurationError for a key with `..`, an empty part or a NUL.
+        """
 
     def get(self, key: str) -> bytes | None:
         """The blob, or None when there is none."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fonds.model.blob import Blob
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import text_blob_key
 from fonds.ports import Blobs
@@ -17,32 +18,32 @@ KEY = text_blob_key("ab" * 20)
 
 @pytest.mark.parametrize("data", [b"", b"text", bytes(range(256)) * 4096])
 def test_a_blob_is_read_as_it_was_put(blobs: Blobs, name: str, data: bytes) -> None:
-    blobs.put(f"{name}/{KEY}", data, "text/plain")
+    blobs.put([Blob(f"{name}/{KEY}", data, "text/plain")])
     assert blobs.get(f"{name}/{KEY}") == data
 
 
 def test_a_put_replaces_the_whole_blob(blobs: Blobs, name: str) -> None:
-    blobs.put(f"{name}/a.txt", b"a long text", "text/plain")
-    blobs.put(f"{name}/a.txt", b"short", "text/plain")
+    blobs.put([Blob(f"{name}/a.txt", b"a long text", "text/plain")])
+    blobs.put([Blob(f"{name}/a.txt", b"short", "text/plain")])
     assert blobs.get(f"{name}/a.txt") == b"short"
 
 
 def test_there_is_nothing_where_nothing_was_put(blobs: Blobs, name: str) -> None:
-    blobs.put(f"{name}/folder/a.txt", b"", "text/plain")
+    blobs.put([Blob(f"{name}/folder/a.txt", b"", "text/plain")])
     absent = [f"{name}/b.txt", f"{name}/folder", f"{name}/folder/a.txt/b"]
     assert [blobs.get(key) for key in absent] == [None, None, None]
     assert blobs.exists(absent) == set()
 
 
 def test_exists_tells_those_that_exist_even_when_empty(blobs: Blobs, name: str) -> None:
-    blobs.put(f"{name}/empty", b"", "text/plain")
+    blobs.put([Blob(f"{name}/empty", b"", "text/plain")])
     assert blobs.exists([f"{name}/empty", f"{name}/none"]) == {f"{name}/empty"}
     assert blobs.exists([]) == set()
 
 
 def test_deleting_removes_what_exists_and_passes_over_the_rest(blobs: Blobs, name: str) -> None:
-    blobs.put(f"{name}/a/1", b"1", "text/plain")
-    blobs.put(f"{name}/a/2", b"2", "text/plain")
+    blobs.put([Blob(f"{name}/a/1", b"1", "text/plain")])
+    blobs.put([Blob(f"{name}/a/2", b"2", "text/plain")])
     blobs.delete([f"{name}/a/1", f"{name}/none", f"{name}/a"])
     assert blobs.get(f"{name}/a/1") is None
     assert blobs.get(f"{name}/a/2") == b"2"
@@ -67,7 +68,7 @@ def test_deleting_removes_what_exists_and_passes_over_the_rest(blobs: Blobs, nam
 )
 def test_keys_that_lead_elsewhere_are_refused_by_every_method(blobs: Blobs, key: str) -> None:
     with pytest.raises(ConfigurationError, match="key"):
-        blobs.put(key, b"", "text/plain")
+        blobs.put([Blob(key, b"", "text/plain")])
     with pytest.raises(ConfigurationError, match="key"):
         blobs.get(key)
     with pytest.raises(ConfigurationError, match="key"):
@@ -79,13 +80,13 @@ def test_keys_that_lead_elsewhere_are_refused_by_every_method(blobs: Blobs, key:
 @pytest.mark.parametrize("key", ["x" * 256, "ü" * 128, "/".join(["x" * 200] * 6)])
 def test_keys_no_store_could_hold_are_refused(blobs: Blobs, key: str) -> None:
     with pytest.raises(ConfigurationError, match="longer"):
-        blobs.put(key, b"", "text/plain")
+        blobs.put([Blob(key, b"", "text/plain")])
 
 
 def test_writers_of_one_blob_leave_one_of_their_blobs_whole(blobs: Blobs, name: str) -> None:
     versions = [bytes([i]) * 100_000 for i in range(8)]
     threads = [
-        threading.Thread(target=blobs.put, args=(f"{name}/a", data, "text/plain"))
+        threading.Thread(target=blobs.put, args=([Blob(f"{name}/a", data, "text/plain")],))
         for data in versions
     ]
     for thread in threads:
@@ -106,7 +107,23 @@ PARTS = st.text(
 @given(parts=st.lists(PARTS, min_size=1, max_size=4), data=st.binary(max_size=50))
 def test_any_relative_path_is_a_key(blobs: Blobs, name: str, parts: list[str], data: bytes) -> None:
     key = "/".join([name, *parts, "blob.bin"])
-    blobs.put(key, data, "application/octet-stream")
+    blobs.put([Blob(key, data, "application/octet-stream")])
     assert blobs.get(key) == data
     blobs.delete([key])
     assert blobs.exists([key]) == set()
+
+
+def test_many_are_put_at_once_and_the_last_of_one_key_is_not_torn(blobs: Blobs, name: str) -> None:
+    wanted = {f"{name}/{number % 7}/{number}": bytes([number]) * number for number in range(50)}
+    blobs.put([Blob(key, data, "text/plain") for key, data in wanted.items()])
+    assert {key: blobs.get(key) for key in wanted} == wanted
+    blobs.put([])
+    twice = [Blob(f"{name}/same", data, "text/plain") for data in (b"1" * 9_000, b"2" * 9_000)]
+    blobs.put(twice)
+    assert blobs.get(f"{name}/same") in {one.data for one in twice}
+
+
+def test_of_many_one_that_cannot_be_kept_is_told(blobs: Blobs, name: str) -> None:
+    some = [Blob(f"{name}/{key}", b"", "text/plain") for key in ("a", "../b", "c")]
+    with pytest.raises(ConfigurationError):
+        blobs.put(some)

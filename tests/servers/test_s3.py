@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import obstore
 import pytest
 
+from fonds.model.blob import Blob
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.stores.blobs.s3 import PUBLIC_CACHE_CONTROL, S3Blobs
@@ -105,14 +106,14 @@ def test_the_environment_of_aws_does_not_change_where_a_url_leads(
     monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
     monkeypatch.setenv("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "true")
     opened = S3Blobs(url)
-    opened.put("a", b"here", "text/plain")
+    opened.put([Blob("a", b"here", "text/plain")])
     assert opened.get("a") == b"here"
     opened.close()
 
 
 def test_prefixes_keep_blobs_apart(url: str, blobs: S3Blobs) -> None:
     other = S3Blobs(url.replace("?", "/deeper?"))
-    other.put("a.txt", b"deep", "text/plain")
+    other.put([Blob("a.txt", b"deep", "text/plain")])
     assert blobs.get("a.txt") is None
     assert blobs.get("deeper/a.txt") == b"deep"
     other.close()
@@ -128,8 +129,8 @@ def test_prefixes_keep_blobs_apart(url: str, blobs: S3Blobs) -> None:
 def test_a_blob_keeps_its_type_and_only_thumbnails_may_be_cached(
     url: str, blobs: S3Blobs, key: str, content_type: str, cached: str | None
 ) -> None:
-    blobs.put(key, b"data", "application/octet-stream")
-    blobs.put(key, b"data", content_type)
+    blobs.put([Blob(key, b"data", "application/octet-stream")])
+    blobs.put([Blob(key, b"data", content_type)])
     kept = attributes(url, key)
     assert kept["Content-Type"] == content_type
     assert kept.get("Cache-Control") == cached
@@ -137,7 +138,7 @@ def test_a_blob_keeps_its_type_and_only_thumbnails_may_be_cached(
 
 def test_a_blob_that_goes_up_in_parts_arrives_whole(url: str, blobs: S3Blobs) -> None:
     data = secrets.token_bytes(12_000_001)
-    blobs.put("large.bin", data, "application/x-large")
+    blobs.put([Blob("large.bin", data, "application/x-large")])
     assert blobs.get("large.bin") == data
     assert attributes(url, "large.bin")["Content-Type"] == "application/x-large"
 
@@ -145,7 +146,9 @@ def test_a_blob_that_goes_up_in_parts_arrives_whole(url: str, blobs: S3Blobs) ->
 def test_eight_threads_put_a_thousand_blobs_and_none_is_lost(blobs: S3Blobs) -> None:
     keys = [f"{number % 7}/{number}" for number in range(1000)]
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda key: blobs.put(key, key.encode() * 100, "text/plain"), keys))
+        list(
+            threads.map(lambda key: blobs.put([Blob(key, key.encode() * 100, "text/plain")]), keys)
+        )
         assert blobs.exists([*keys, "7/none"]) == set(keys)
         assert list(threads.map(blobs.get, keys)) == [key.encode() * 100 for key in keys]
     blobs.delete(keys)
@@ -156,9 +159,12 @@ def test_a_server_that_is_away_is_unavailable_and_used_again_when_it_is_back(
     own: PrivateServer,
 ) -> None:
     blobs = S3Blobs(own.url, give_up_s=SHORT_S)
-    blobs.put("before", b"1", "text/plain")
+    blobs.put([Blob("before", b"1", "text/plain")])
     own.stop()
-    for act in (lambda: blobs.get("before"), lambda: blobs.put("during", b"2", "text/plain")):
+    for act in (
+        lambda: blobs.get("before"),
+        lambda: blobs.put([Blob("during", b"2", "text/plain")]),
+    ):
         with pytest.raises(StoreUnavailableError, match="Connection refused"):
             act()
     started = time.monotonic()
@@ -174,7 +180,7 @@ def test_a_server_that_is_away_is_unavailable_and_used_again_when_it_is_back(
 def test_a_put_outlasts_a_short_absence(own: PrivateServer) -> None:
     blobs = S3Blobs(own.url)
     own.stop()
-    putting = threading.Thread(target=blobs.put, args=("a", b"late", "text/plain"))
+    putting = threading.Thread(target=blobs.put, args=([Blob("a", b"late", "text/plain")],))
     putting.start()
     own.start()
     putting.join(30)
@@ -185,11 +191,11 @@ def test_a_put_outlasts_a_short_absence(own: PrivateServer) -> None:
 
 def test_a_server_that_stands_still_is_unavailable_in_bounded_time(own: PrivateServer) -> None:
     blobs = S3Blobs(own.url, give_up_s=SHORT_S)
-    blobs.put("a", b"1", "text/plain")
+    blobs.put([Blob("a", b"1", "text/plain")])
     own.processes[0].send_signal(signal.SIGSTOP)
     started = time.monotonic()
     with pytest.raises(StoreUnavailableError, match="TimedOut"):
-        blobs.put("b", b"2" * 4_000_000, "text/plain")
+        blobs.put([Blob("b", b"2" * 4_000_000, "text/plain")])
     assert time.monotonic() - started < SHORT_S + SILENCE_MAX_S
     own.processes[0].send_signal(signal.SIGCONT)
     assert blobs.get("a") == b"1"
@@ -201,18 +207,18 @@ def test_a_full_disk_is_told_at_once_and_work_goes_on_when_there_is_room(
 ) -> None:
     blobs = S3Blobs(own_on_small_disk.url)
     data = secrets.token_bytes(900_000)
-    blobs.put("kept", data, "text/plain")
+    blobs.put([Blob("kept", data, "text/plain")])
     ballast = own_on_small_disk.folder / "data" / "ballast"
     ballast.write_bytes(bytes(2_600_000))
     started = time.monotonic()
     with pytest.raises(StorageFullError, match="no room left"):
-        blobs.put("new", data, "text/plain")
+        blobs.put([Blob("new", data, "text/plain")])
     with pytest.raises(StorageFullError, match="no room left"):
-        blobs.put("kept", bytes(900_000), "text/plain")
+        blobs.put([Blob("kept", bytes(900_000), "text/plain")])
     assert time.monotonic() - started < 5
     assert blobs.get("kept") == data, "what could not be replaced is still whole"
     assert blobs.exists(["new"]) == set()
     ballast.unlink()
-    blobs.put("new", data, "text/plain")
+    blobs.put([Blob("new", data, "text/plain")])
     assert blobs.get("new") == data
     blobs.close()

@@ -7,7 +7,7 @@ import secrets
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -17,7 +17,9 @@ from string import Template
 
 import pytest
 
+from fonds.model.blob import Blob
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.ports import Blobs
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.blobs.s3 import S3Blobs
 from fonds.stores.s3.address import parse_address
@@ -124,11 +126,14 @@ def s3_values(url: str) -> dict[str, str]:
     }
 
 
-def fill(put: Callable[[str, bytes, str], None]) -> None:
-    put(THUMBNAIL, JPEG, "image/jpeg")
-    put(LARGER, b"RIFF a larger one", "image/webp")
-    put(TEXT, b"private", "text/plain")
-    put(PAGE, b"<script>", "text/html")
+def fill(blobs: Blobs) -> None:
+    kept = [
+        Blob(THUMBNAIL, JPEG, "image/jpeg"),
+        Blob(LARGER, b"RIFF a larger one", "image/webp"),
+        Blob(TEXT, b"private", "text/plain"),
+        Blob(PAGE, b"<script>", "text/html"),
+    ]
+    blobs.put(kept)
 
 
 @pytest.fixture(scope="module", params=["s3", "folder"])
@@ -140,11 +145,11 @@ def site(
     folder = tmp_path_factory.mktemp("thumbnails")
     if request.param == "s3":
         blobs = S3Blobs(url)
-        fill(blobs.put)
+        fill(blobs)
         blobs.close()
         name, values = "thumbnails.conf", s3_values(url)
     else:
-        fill(FolderBlobs(folder / "blobs").put)
+        fill(FolderBlobs(folder / "blobs"))
         name, values = "thumbnails-folder.conf", {"BLOBS_FOLDER": str(folder / "blobs")}
     with nginx(folder / "nginx", name, values) as served:
         yield served

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from fonds.extract.url import canonical_domain
+from fonds.model.blob import Blob
 from fonds.model.document import IndexDocument
 from fonds.model.errors import StoreUnavailableError
+from fonds.model.keys import text_blob_key
 from fonds.model.rows import EntryRow, FileMetaRow, Row
 from fonds.ports import Index, Records
 
@@ -48,6 +50,11 @@ def origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Origin]:
         for key, row in found
         if row is not None
     }
+
+
+def text_blob(sha1hex: str, text: bytes) -> Blob:
+    """The blob of a file's text."""
+    return Blob(text_blob_key(sha1hex), text, "text/plain")
 
 
 def text_bytes(text: str) -> bytes:

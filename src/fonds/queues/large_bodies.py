@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fonds.model.blob import Blob
 from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
 from fonds.ports import Blobs, TopicQueue
 
@@ -121,7 +122,7 @@ class LargeBodies:
         digest.update(message.body)
         name = digest.hexdigest()
         key = f"{FOLDER}/{reader}/{name[:2]}/{name[2:4]}/{name}"
-        self.blobs.put(key, message.body, CONTENT_TYPE)
+        self.blobs.put([Blob(key, message.body, CONTENT_TYPE)])
         return replace(message, body=b"", headers={**message.headers, BODY_BLOB: key})
 
     def _whole(self, delivery: Delivery) -> Delivery | None:

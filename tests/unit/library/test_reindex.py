@@ -9,6 +9,7 @@ import pytest
 
 from fonds.library import reindex as reindexing
 from fonds.library.reindex import Reindexed, expected_count, reindex
+from fonds.model.blob import Blob
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
@@ -58,7 +59,7 @@ class DeliveryBuffer:
             source=capture,
             extractor="reader 1",
         )
-        self.bench.blobs.put(thumbnail_blob_key(item.sha1hex), b"picture", "image/jpeg")
+        self.bench.blobs.put([Blob(thumbnail_blob_key(item.sha1hex), b"picture", "image/jpeg")])
         PersistPdfText(self.bench.records, self.bench.blobs, self.bench.index, lambda: LATER, 30.0)(
             [item]
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fonds.model.blob import Blob
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Message, Subscription
 from fonds.queues.large_bodies import BODY_BLOB, LargeBodies
@@ -110,7 +111,7 @@ def test_a_message_that_comes_again_after_it_was_settled_is_not_handed_out(
 
 def test_a_stranger_cannot_name_a_blob_to_be_read_or_removed(desk: Desk) -> None:
     queue = desk.queue()
-    desk.blobs.put("text/ab/cd/secret.txt", b"a text of ours", "text/plain")
+    desk.blobs.put([Blob("text/ab/cd/secret.txt", b"a text of ours", "text/plain")])
     desk.below.put(
         READER.incoming, [Message("id-2", b"", headers={BODY_BLOB: "text/ab/cd/secret.txt"})]
     )

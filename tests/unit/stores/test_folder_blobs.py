@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fonds.model.blob import Blob
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.stores.blobs.folder import FolderBlobs
@@ -31,7 +32,7 @@ def files(root: Path) -> list[Path]:
 
 
 def test_a_blob_is_a_plain_file_under_its_key(root: Path, blobs: FolderBlobs) -> None:
-    blobs.put("text/ab/cd/abcd.txt", b"text", "text/plain")
+    blobs.put([Blob("text/ab/cd/abcd.txt", b"text", "text/plain")])
     assert files(root) == [root / "text/ab/cd/abcd.txt"]
     assert (root / "text/ab/cd/abcd.txt").read_bytes() == b"text"
 
@@ -47,18 +48,23 @@ def test_the_content_type_follows_from_the_extension(key: str, content_type: str
 def test_data_and_name_are_on_the_disk_before_put_returns(
     root: Path, blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synced: list[Path] = []
-    real = os.fsync
+    acts: list[str] = []
+    fsync, replace = os.fsync, Path.replace
 
-    def note(descriptor: int) -> None:
-        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
-        real(descriptor)
+    def note_sync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        acts.append("contents" if path.parent.name == ".parts" else f"names in {path.name}")
+        fsync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", note)
-    blobs.put("a/b.txt", b"data", "text/plain")
-    assert [path.parent for path in synced] == [root.parent, root / ".parts", root]
-    assert synced[0] == root, "the new folder's name"
-    assert synced[2] == root / "a", "the new file's name"
+    def note_replace(part: Path, path: Path) -> Path:
+        acts.append(f"moved to {path.name}")
+        return replace(part, path)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    blobs.put([Blob(f"a/{name}", b"data", "text/plain") for name in ("b", "c")])
+    moved = ["moved to b", "moved to c"]
+    assert acts == ["contents", "contents", *moved, f"names in {root.name}", "names in a"]
 
 
 def test_what_a_killed_process_left_is_removed_a_day_later(root: Path, blobs: FolderBlobs) -> None:
@@ -74,14 +80,14 @@ def test_what_a_killed_process_left_is_removed_a_day_later(root: Path, blobs: Fo
 def test_a_put_that_fails_leaves_the_old_blob_and_nothing_else(
     root: Path, blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blobs.put("a/b.txt", b"old", "text/plain")
+    blobs.put([Blob("a/b.txt", b"old", "text/plain")])
 
     def fail(_: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(StoreUnavailableError, match=r"b\.txt cannot be read or written"):
-        blobs.put("a/b.txt", b"new", "text/plain")
+        blobs.put([Blob("a/b.txt", b"new", "text/plain")])
     assert files(root) == [root / "a/b.txt"]
     assert blobs.get("a/b.txt") == b"old"
 
@@ -105,7 +111,7 @@ def test_what_the_system_refuses_is_told_as_what_to_do(
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(error, match=r"x\.bin"):
-        blobs.put("x.bin", b"", "application/octet-stream")
+        blobs.put([Blob("x.bin", b"", "application/octet-stream")])
 
 
 @pytest.fixture
@@ -122,23 +128,23 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_keeps_the_old_blob_and_takes_the_next_that_fits(small_disk: Path) -> None:
     blobs = FolderBlobs(small_disk)
-    blobs.put("a", b"old", "text/plain")
+    blobs.put([Blob("a", b"old", "text/plain")])
     with pytest.raises(StorageFullError, match="no space left"):
-        blobs.put("a", bytes(2_000_000), "text/plain")
+        blobs.put([Blob("a", bytes(2_000_000), "text/plain")])
     assert blobs.get("a") == b"old"
     assert files(small_disk) == [small_disk / "a"]
-    blobs.put("a", b"new", "text/plain")
+    blobs.put([Blob("a", b"new", "text/plain")])
     assert blobs.get("a") == b"new"
 
 
 def test_a_blob_cannot_be_where_a_folder_is_nor_a_folder_where_a_blob_is(
     blobs: FolderBlobs,
 ) -> None:
-    blobs.put("a/b", b"", "text/plain")
+    blobs.put([Blob("a/b", b"", "text/plain")])
     with pytest.raises(ConfigurationError, match="name of a folder"):
-        blobs.put("a", b"", "text/plain")
+        blobs.put([Blob("a", b"", "text/plain")])
     with pytest.raises(ConfigurationError, match="name of a folder"):
-        blobs.put("a/b/c", b"", "text/plain")
+        blobs.put([Blob("a/b/c", b"", "text/plain")])
 
 
 def test_a_root_that_cannot_be_made_is_told(tmp_path: Path) -> None:

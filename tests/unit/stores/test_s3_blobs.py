@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("obstore", reason="the extra s3 is not installed")
 
+from fonds.model.blob import Blob
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
@@ -24,7 +25,7 @@ from fonds.model.errors import (
     StoreUnavailableError,
 )
 from fonds.stores.blobs import s3
-from fonds.stores.blobs.s3 import ASKED_AT_ONCE_MAX, S3Blobs
+from fonds.stores.blobs.s3 import AT_ONCE_MAX, S3Blobs
 from fonds.stores.s3.address import SILENCE_MAX_S, S3Address, parse_address
 
 SECRET = "a+secret/with@signs"
@@ -154,7 +155,7 @@ def test_a_refused_put_is_one_of_our_errors(
 ) -> None:
     script.ever = (status, refusal(code))
     with pytest.raises(kind) as caught:
-        blobs.put("a", b"", "text/plain")
+        blobs.put([Blob("a", b"", "text/plain")])
     assert type(caught.value) is kind
     assert (len(script.asked) > 1) == (kind is StoreUnavailableError), (
         "only what passes is repeated"
@@ -191,7 +192,7 @@ def test_keys_are_asked_for_side_by_side_but_not_all_at_once(
 ) -> None:
     script.pause_s = 0.01
     assert blobs.exists([str(number) for number in range(100)]) == set()
-    assert 1 < script.most <= ASKED_AT_ONCE_MAX
+    assert 1 < script.most <= AT_ONCE_MAX
     assert len(script.asked) == 100
 
 
@@ -214,7 +215,7 @@ def test_a_thousand_keys_are_deleted_by_one_request(blobs: S3Blobs, script: Scri
 def test_a_type_that_is_no_header_is_refused(blobs: S3Blobs, script: Script) -> None:
     for content_type in ("", "a\nb", "ü"):
         with pytest.raises(ConfigurationError, match="content type"):
-            blobs.put("a", b"", content_type)
+            blobs.put([Blob("a", b"", content_type)])
     assert script.asked == []
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from fonds.extract.url import canonical_domain
-from fonds.kinds.documents import Origin, put_current, text_bytes
+from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.pdf import document, indexed_rows
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
@@ -66,9 +66,7 @@ class PersistPdfText:
         keys = [item.sha1hex for item in items]
         before = {row.sha1hex: row for row in self.records.get(PdfMetaRow, keys)}
         kept = [item for item in _best(items) if _better(item, before.get(item.sha1hex))]
-        for item in kept:
-            if item.text:
-                self.blobs.put(text_blob_key(item.sha1hex), text_bytes(item.text), "text/plain")
+        self.blobs.put([text_blob(one.sha1hex, text_bytes(one.text)) for one in kept if one.text])
         expires = now + timedelta(days=self.stopped_days)
         self.records.put([_stop(item, now, expires) for item in items if item.status in STOPPED])
         self._put(kept, now)

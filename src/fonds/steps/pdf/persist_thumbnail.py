@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fonds.model.blob import Blob
 from fonds.model.keys import thumbnail_blob_key
 from fonds.model.pdf import PAGE0_FORM, Thumbnail
 from fonds.model.rows import PdfMetaRow
@@ -30,9 +31,12 @@ class PersistThumbnail:
 
     def __call__(self, items: Sequence[Thumbnail]) -> list[Result]:
         """One blob each, `thumbnail/pdf/….180px.jpg`."""
-        for item in items:
-            content_type = _CONTENT_TYPES[item.form.rpartition("-")[2]]
-            self.blobs.put(thumbnail_blob_key(item.sha1hex, item.form), item.image, content_type)
+        self.blobs.put([_blob(item) for item in items])
         noted = [item.sha1hex for item in items if item.form == PAGE0_FORM]
         self.records.change(PdfMetaRow, noted, {"has_page0_thumbnail": True})
         return [Result() for _ in items]
+
+
+def _blob(item: Thumbnail) -> Blob:
+    content_type = _CONTENT_TYPES[item.form.rpartition("-")[2]]
+    return Blob(thumbnail_blob_key(item.sha1hex, item.form), item.image, content_type)

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 
 from fonds.formats.envelope import story_to_json
-from fonds.kinds.documents import UNKNOWN, Origin, origins, put_current, text_bytes
+from fonds.kinds.documents import UNKNOWN, Origin, origins, put_current, text_blob, text_bytes
 from fonds.kinds.story import document, newest_versions
 from fonds.model.capture import to_datetime14
 from fonds.model.document import IndexDocument
@@ -38,8 +38,8 @@ class ImportStory:
         now = self.clock()
         rows = [_row(item, now) for item in items]
         texts = [text_bytes(item.story.content_metadata.text_content or "") for item in items]
-        for row, text in zip(rows, texts, strict=True):
-            self.blobs.put(text_blob_key(row.sha1hex), text, "text/plain")
+        named = zip(rows, texts, strict=True)
+        self.blobs.put([text_blob(row.sha1hex, text) for row, text in named])
         left = self._leave(rows)
         self.records.put(rows)
         known = {

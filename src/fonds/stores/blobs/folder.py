@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fonds.model.blob import Blob
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
@@ -42,19 +43,21 @@ class FolderBlobs:
             self._parts.mkdir(parents=True, exist_ok=True)
             _sweep(self._parts)
 
-    def put(self, key: str, data: bytes, content_type: str) -> None:
-        """On the disk, under its name, when it returns."""
-        path = self._path(key)
-        with _translated(path):
-            self._make_folders(path.parent)
-            part = self._parts / secrets.token_hex(8)
-            try:
-                _write_durably(part, data)
-                part.replace(path)
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
-            _sync_folder(path.parent)
+    def put(self, blobs: Sequence[Blob]) -> None:
+        """On the disk, under their names, when it returns. Of several each is written before the first is
+        waited for, so that the disk does it in one go."""
+        paths = [self._path(blob.key) for blob in blobs]
+        parts = [self._parts / secrets.token_hex(8) for _ in blobs]
+        try:
+            for blob, part, path in zip(blobs, parts, paths, strict=True):
+                with _translated(path):
+                    part.write_bytes(blob.data)
+            self._move(parts, paths)
+        except BaseException:
+            for part in parts:
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+            raise
 
     def get(self, key: str) -> bytes | None:
         """The blob, or None; a folder is no blob."""
@@ -80,23 +83,32 @@ class FolderBlobs:
                 except _ABSENT:
                     continue
 
+    def _move(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
+        """To their places: contents on the disk first, then names, then the folders these stand in."""
+        changed: set[Path] = set()
+        for part, path in zip(parts, paths, strict=True):
+            with _translated(path):
+                _sync(part)
+                changed |= _make_folders(path.parent)
+        for part, path in zip(parts, paths, strict=True):
+            with _translated(path):
+                part.replace(path)
+        for folder in sorted(changed | {path.parent for path in paths}):
+            with _translated(folder):
+                _sync(folder)
+
     def _path(self, key: str) -> Path:
         check_key(key)
         return self._root / key
 
-    def _make_folders(self, folder: Path) -> None:
-        if folder.is_dir():
-            return
-        self._make_folders(folder.parent)
-        folder.mkdir(exist_ok=True)
-        _sync_folder(folder.parent)
 
-
-def _write_durably(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+def _make_folders(folder: Path) -> set[Path]:
+    """Make what is missing; the folders that have a new one in them."""
+    if folder.is_dir():
+        return set()
+    changed = _make_folders(folder.parent)
+    folder.mkdir(exist_ok=True)
+    return {*changed, folder.parent}
 
 
 def _sweep(parts: Path) -> None:
@@ -108,8 +120,9 @@ def _sweep(parts: Path) -> None:
                 part.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Wait until a file's contents, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

@@ -12,6 +12,7 @@ from typing import TypeVar
 import obstore
 from obstore.exceptions import BaseError
 
+from fonds.model.blob import Blob
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.stores.keys import KEY_MAX_BYTES, PARTS_FOLDER, check_key
 from fonds.stores.s3.address import SILENCE_MAX_S, open_store, parse_address
@@ -23,9 +24,9 @@ GIVE_UP_S = 30.0
 PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.0)
 """Between tries; the last pause repeats."""
 
-ASKED_AT_ONCE_MAX = 16
+AT_ONCE_MAX = 16
 DELETED_AT_ONCE_MAX = 1000
-"""How many keys are asked for side by side, and how many one request deletes (the limit of S3)."""
+"""How many keys are asked for or sent side by side, and how many one request deletes (the limit of S3)."""
 
 PUBLIC_PREFIX = "thumbnail/"
 PUBLIC_CACHE_CONTROL = "public, max-age=31536000, immutable"
@@ -51,21 +52,27 @@ class S3Blobs:
         self._address = parse_address(url)
         self._give_up_s = give_up_s
         self._store = open_store(self._address)
-        self._threads = ThreadPoolExecutor(ASKED_AT_ONCE_MAX, "s3-blobs")
+        self._threads = ThreadPoolExecutor(AT_ONCE_MAX, "s3-blobs")
         self._fetch(self._below_prefix(PARTS_FOLDER))
 
     def __repr__(self) -> str:
         return f"S3Blobs({self._address.shown!r})"
 
-    def put(self, key: str, data: bytes, content_type: str) -> None:
-        """As durable as the server's own promise when it returns; kept with its type."""
+    def put(self, blobs: Sequence[Blob]) -> None:
+        """As durable as the server's own promise when it returns, some sent side by side; kept with types."""
+        list(self._threads.map(self._put, blobs))
+
+    def _put(self, blob: Blob) -> None:
+        key, content_type = blob.key, blob.content_type
         name = self._name(key)
         if not _HEADER.fullmatch(content_type):
             raise ConfigurationError(f"{content_type!r} is no content type (of the blob {key!r})")
         attributes = {"Content-Type": content_type}
         if key.startswith(PUBLIC_PREFIX):
             attributes["Cache-Control"] = PUBLIC_CACHE_CONTROL
-        self._until_answered(lambda: obstore.put(self._store, name, data, attributes=attributes))
+        self._until_answered(
+            lambda: obstore.put(self._store, name, blob.data, attributes=attributes)
+        )
 
     def get(self, key: str) -> bytes | None:
         """The blob, or None."""
