@@ -147,7 +147,7 @@ def working(home: Path, settings: Settings) -> Iterator[Stores]:
     """The stores of a home whose pipeline is worked off meanwhile by threads of this process."""
     stores = open_stores(home, settings)
     readers = open_readers(home / "tmp", settings)
-    threads = make_threads(stores, readers, settings, workers=1)
+    threads = make_threads(stores, readers, settings, threads=1)
     threads.start()
     try:
         yield stores

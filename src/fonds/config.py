@@ -51,13 +51,23 @@ class Settings(BaseModel):
     )
     collection: str = Field("default", description="Collection that new documents belong to")
     children: int = Field(0, ge=0, description="Isolated readers at once; 0 means one a core")
+    workers: int = Field(
+        0, ge=0, description="Processes `ingest`, `catchup` and retries may use; 0 means one a core"
+    )
+    worker_backlog: int = Field(
+        500, ge=1, description="Waiting messages for which one more of these processes starts"
+    )
     retries_max: int = Field(10, ge=0, description="Retries before a message is quarantined")
     retry_first_s: float = Field(
         5.0, gt=0, description="Delay of the first retry, doubled each time"
     )
     retry_longest_s: float = Field(3600.0, gt=0, description="Longest delay between retries")
-    queue_high: int = Field(20_000, ge=1, description="Waiting captures at which sources pause")
-    queue_low: int = Field(10_000, ge=0, description="Waiting captures at which sources go on")
+    queue_high: int = Field(
+        20_000, ge=1, description="Messages waiting at a step at which sources pause"
+    )
+    queue_low: int = Field(
+        10_000, ge=0, description="Messages waiting at a step at which sources go on"
+    )
     pdf_max_bytes: int = Field(256 * 1024**2, ge=1, description="Largest PDF read")
     page_max_bytes: int = Field(10_000_000, ge=1, description="Largest page body read")
     pdf_timeout_s: float = Field(60.0, gt=0, description="Longest time for one PDF")

@@ -9,16 +9,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 from fonds.cli.context import App, console, echo_json
+from fonds.cli.processes import WorkerProcesses
 from fonds.cli.progress import Progress
 from fonds.cli.summary import print_summary
 from fonds.config import Settings
 from fonds.library.accounting import summary, tally
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
+from fonds.runtime.homelock import HomeLock
 from fonds.runtime.intake import Entered, Intake
 from fonds.runtime.threads import WorkerThreads
+
+if TYPE_CHECKING:
+    from fonds.wiring.readers import Readers
 
 DELAYED_WAIT_S = 60.0
 LEAVE_OFF_S = 10.0
@@ -30,12 +37,14 @@ def work_off(
     app: App,
     settings: Settings,
     stores: Stores,
+    lock: HomeLock,
     feed: Callable[[Intake, Entered], None],
     nothing: str = "Nothing found: there is no file in these paths.",
 ) -> int:
     """Enter what `feed` brings, work everything off, print the account; returns the exit code.
 
-    What an earlier run left unfinished is part of it. `nothing` is said when there was nothing to do.
+    What an earlier run left unfinished is part of it. Where much is waiting, further processes help, under
+    the home's `lock`. `nothing` is said when there was nothing to do.
     """
     from fonds.wiring.backends import close_stores, recover
     from fonds.wiring.pipelines import make_intake, make_threads
@@ -46,24 +55,23 @@ def work_off(
     readers = open_readers(app.home / SPOOL, settings)
     threads = make_threads(stores, readers, settings)
     intake = make_intake(stores, settings, threads.stopping)
+    processes = _further(app, settings, lock)
     with _stopped_by_signals(threads.request_stop) as interrupted:
         try:
             threads.start()
             shown = not (app.json or app.quiet)
             with Progress(stores.records, entered, settings.pipeline, shown=shown) as progress:
-                _feed(threads, lambda: feed(intake, entered), progress.tick)
-                pending = threads.drain(DELAYED_WAIT_S, progress.tick)
+                ticks = partial(_tick, progress, processes, threads)
+                _feed(threads, lambda: feed(intake, entered), ticks)
+                pending = threads.drain(DELAYED_WAIT_S, ticks)
         finally:
-            ended = threads.stop()
-            if ended:
-                readers.close()
-                stores.archive.finish()
+            ended = _leave_off(processes, threads, readers, stores)
     if (failure := threads.failure()) is not None:
         raise failure
     counted = tally(stores.records, sorted(entered.input_ids), settings.pipeline)
     seconds = time.monotonic() - started
     if app.json:
-        echo_json(summary(counted, seconds, entered.known))
+        echo_json(summary(counted, seconds, entered.known, 1 + processes.started))
     else:
         print_summary(console(), counted, entered, seconds, pending, interrupted.is_set(), nothing)
     if not ended:
@@ -75,7 +83,11 @@ def work_off(
 
 
 def enter_only(
-    app: App, settings: Settings, stores: Stores, feed: Callable[[Intake, Entered], None]
+    app: App,
+    settings: Settings,
+    stores: Stores,
+    lock: HomeLock,
+    feed: Callable[[Intake, Entered], None],
 ) -> int:
     """Enter what `feed` brings for workers elsewhere to work off; returns the exit code."""
     from fonds.wiring.backends import close_stores
@@ -95,6 +107,33 @@ def enter_only(
             f" ({entered.known:,} records were known before). `fonds status` shows how they fare."
         )
     return EXIT_INTERRUPTED if interrupted.is_set() else 0
+
+
+def _tick(progress: Progress, processes: WorkerProcesses, threads: WorkerThreads) -> None:
+    processes.look(threads)
+    progress.tick()
+
+
+def _leave_off(
+    processes: WorkerProcesses, threads: WorkerThreads, readers: Readers, stores: Stores
+) -> bool:
+    """End all that works; whether everything in hand came to its end."""
+    processes.stop()
+    ended = threads.stop()
+    if ended:
+        readers.close()
+        stores.archive.finish()
+    return ended
+
+
+def _further(app: App, settings: Settings, lock: HomeLock) -> WorkerProcesses:
+    """The processes that may help, none of them started yet; they share the cores for their readers."""
+    from fonds.wiring.backends import stages_side_by_side
+    from fonds.wiring.readers import cores
+
+    count = settings.workers or cores()
+    each = settings.model_copy(update={"children": max(1, (settings.children or cores()) // count)})
+    return WorkerProcesses(app.home, each, stages_side_by_side(settings), lock, count - 1)
 
 
 def _unfinished(stores: Stores, pipeline: str) -> Entered:

@@ -70,7 +70,7 @@ def serve(
     settings: Settings,
     *,
     stages: Collection[str] | None,
-    workers: int | None,
+    threads: int | None,
     shared: bool,
 ) -> int:
     """Work off a pipeline, or some of its steps, until SIGTERM or SIGINT; returns the exit code.
@@ -90,23 +90,23 @@ def serve(
         readers = open_readers(app.home / SPOOL, settings)
         metrics = Metrics()
         metrics.watch(stores.queue, readers_of(settings))
-        threads = make_threads(
+        working = make_threads(
             stores,
             readers,
             settings,
             stages=stages,
-            workers=workers,
+            threads=threads,
             patient=True,
             observe=partial(_observe, metrics),
         )
-        with _watched(settings, metrics, threads), _recurring(app, stores, stages):
-            ended = _run(threads)
+        with _watched(settings, metrics, working), _recurring(app, stores, stages):
+            ended = _run(working)
         if ended:
             readers.close()
             stores.archive.finish()
         close_stores(stores)
         logger.info("stopped", extra={"finished": ended})
-        if (failure := threads.failure()) is not None:
+        if (failure := working.failure()) is not None:
             raise failure
         if not ended:
             # A reader is still at work in a thread; what it held was given back with the queue.

@@ -282,9 +282,10 @@ def account(counted: Tally) -> dict[str, Any]:
     }
 
 
-def summary(counted: Tally, seconds: float, known: int) -> dict[str, Any]:
+def summary(counted: Tally, seconds: float, known: int, processes: int) -> dict[str, Any]:
     """The object `fonds ingest --json` ends with; `known` counts what earlier runs had settled."""
-    return {**account(counted), "seconds": round(seconds, 3), "known": known}
+    told = {"seconds": round(seconds, 3), "known": known, "processes": processes}
+    return account(counted) | told
 
 
 def newest_input(records: Records) -> datetime | None:

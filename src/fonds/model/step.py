@@ -72,9 +72,10 @@ class Stage:
 
     `writes` and `omits` together are what the step may emit. A message of which everything was omitted
     ends as dropped, `not-wanted`, unless the stage is a sink, which has kept something of it. `tag`
-    tells stages of one step apart. A sink takes its messages as a batch. `workers` None means one for
+    tells stages of one step apart. A sink takes its messages as a batch. `threads` None means one for
     each core; `batch_max` is how many messages are taken at once, `linger_s` how long more are waited
-    for when fewer came, because a batch costs the store about as much as a message.
+    for when fewer came, because a batch costs the store about as much as a message. `indexes` says that
+    it writes the index, which some backends let one process only do.
     """
 
     step: str
@@ -83,7 +84,8 @@ class Stage:
     omits: tuple[Output, ...] = ()
     sink: bool = False
     tag: str = ""
-    workers: int | None = 1
+    threads: int | None = 1
+    indexes: bool = False
     batch_max: int = 100
     linger_s: float = 0.0
 

@@ -48,10 +48,12 @@ def pdf_stages(
             UNEXTRACTED,
             (PDF_TEXT, *pictures.values(), *writes),
             omits,
-            workers=None,
+            threads=None,
             batch_max=4,
         ),
-        Stage("persist_pdf_text", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S),
+        Stage(
+            "persist_pdf_text", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S, indexes=True
+        ),
         *(
             Stage(
                 "persist_thumbnail",
@@ -68,8 +70,8 @@ def pdf_stages(
 def story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
     """Pages parsed, and stories kept."""
     return (
-        Stage("parse_story", UNPARSED, writes, omits, workers=None, batch_max=8),
-        Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S),
+        Stage("parse_story", UNPARSED, writes, omits, threads=None, batch_max=8),
+        Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True),
     )
 
 

@@ -42,6 +42,12 @@ class HomeLock:
         self._handle = handle
         return self
 
+    def fileno(self) -> int:
+        """What the lock hangs on: who inherits it holds the lock too. Raises ValueError when not held."""
+        if self._handle is None:
+            raise ValueError("the lock is not held")
+        return self._handle
+
     def __exit__(
         self,
         kind: type[BaseException] | None,

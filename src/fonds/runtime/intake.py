@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Waiting entries at which a source pauses (`high`), and at which it goes on (`low`)."""
+    """Messages waiting at one stage at which a source pauses (`high`), and at which it goes on (`low`)."""
 
     high: int = 20_000
     low: int = 10_000
@@ -72,11 +72,14 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Where entries enter a pipeline: its name, its entry topic on the queue, and who reads that."""
+    """Where entries enter a pipeline: its name, its entry topic on the queue, and the steps that read that.
+
+    `watched` are all the stages of the pipeline: a source waits for the slowest.
+    """
 
     pipeline: str
     topic: str
-    readers: tuple[Subscription, ...]
+    watched: tuple[Subscription, ...]
     steps: tuple[str, ...]
     public: bool = False
 
@@ -165,7 +168,7 @@ class Intake:
         """Entries first, then their messages, then the marks: a death in between repeats, never skips."""
         if not batch.rows:
             return
-        for reader in self.gate.readers:
+        for reader in self.gate.watched:
             wait_for_room(self.queue, reader, self.marks, self.stopping)
         now = self.clock()
         rows = [entry.row(self.gate.pipeline, now) for entry in batch.entries]

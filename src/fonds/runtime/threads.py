@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from fonds.model.errors import ConfigurationError, StorageFullError, TransientError
@@ -31,7 +31,7 @@ class WorkerThreads:
     """Runs stages of a pipeline in threads; `make_loop` gives each thread its own loop.
 
     `stages` stand in the order of the pipeline, so that looking at them in turn sees every message.
-    `workers` None means what each stage says, and `workers_default` where it says nothing.
+    `threads` None means what each stage says, and `threads_default` where it says nothing.
     A store that does not answer is waited for; a full one too when they are `patient`, else it ends
     the work.
     """
@@ -40,8 +40,8 @@ class WorkerThreads:
     handover: Handover
     stages: Sequence[Bound]
     make_loop: Callable[[Bound], Loop]
-    workers_default: int
-    workers: int | None = None
+    threads_default: int
+    threads: int | None = None
     patient: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -51,7 +51,7 @@ class WorkerThreads:
     def start(self) -> None:
         """Start the threads."""
         for bound in self.stages:
-            for number in range(self.workers or bound.stage.workers or self.workers_default):
+            for number in range(self.threads or bound.stage.threads or self.threads_default):
                 name = f"{bound.stage.name}-{number}"
                 thread = threading.Thread(
                     target=self._work, args=(self.make_loop(bound),), name=name, daemon=True
@@ -81,6 +81,14 @@ class WorkerThreads:
     def troubles(self) -> dict[str, str]:
         """The threads that wait for a store, each with what the store said."""
         return dict(self._troubles)
+
+    def ready(self, stages: Collection[str]) -> int:
+        """How many messages wait at these stages in nobody's hand; 0 while the queue does not answer."""
+        here = [one.subscription for one in self.stages if one.stage.name in stages]
+        try:
+            return sum(self.queue.depth(one).ready for one in here)
+        except TransientError:
+            return 0
 
     def wait(self, seconds: float) -> bool:
         """Wait until they are told to stop or have to, `seconds` at most; whether they were."""

@@ -113,6 +113,12 @@ def all_shared(settings: Settings) -> bool:
     return all(_named(port, getattr(settings, port)).shared for port in PORTS)
 
 
+def stages_side_by_side(settings: Settings) -> list[str]:
+    """The stages of the pipeline that several processes of this machine may work at once."""
+    several = _named("index", settings.index).shared
+    return [one.name for one in pipeline_of(settings).stages if several or not one.indexes]
+
+
 def topic_prefix(settings: Settings) -> str:
     """What stands before every topic's name: `{group}-{env}`."""
     return f"{settings.group}-{settings.env}"

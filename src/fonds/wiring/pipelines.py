@@ -35,13 +35,13 @@ def make_threads(
     settings: Settings,
     *,
     stages: Collection[str] | None = None,
-    workers: int | None = None,
+    threads: int | None = None,
     patient: bool = False,
     observe: Observer = unobserved,
 ) -> WorkerThreads:
     """The threads of the pipeline, or of some of its stages, not yet started.
 
-    `workers` None is what each stage says. Raises ConfigurationError for a stage it does not have.
+    `threads` None is what each stage says. Raises ConfigurationError for a stage it does not have.
     """
     retry = RetryPolicy(settings.retries_max, settings.retry_first_s, settings.retry_longest_s)
     pipeline = pipeline_of(settings)
@@ -62,7 +62,7 @@ def make_threads(
         return Loop(hand, retry, observe)
 
     each = settings.children or cores()
-    return WorkerThreads(stores.queue, handover, here, make_loop, each, workers, patient=patient)
+    return WorkerThreads(stores.queue, handover, here, make_loop, each, threads, patient=patient)
 
 
 def make_intake(stores: Stores, settings: Settings, stopping: Callable[[], bool]) -> Intake:
@@ -71,8 +71,7 @@ def make_intake(stores: Stores, settings: Settings, stopping: Callable[[], bool]
     pipeline = pipeline_of(settings)
     topic = topic_name(pipeline, pipeline.entry, topic_prefix(settings))
     stages = tuple(stage.name for stage in pipeline.stages if stage.reads == pipeline.entry)
-    readers = tuple(one for one in readers_of(settings) if one.topic == topic)
-    gate = Gate(pipeline.name, topic, readers, stages, pipeline.entry.public)
+    gate = Gate(pipeline.name, topic, tuple(readers_of(settings)), stages, pipeline.entry.public)
     return Intake(stores.queue, stores.records, stores.ledger, gate, marks, now, stopping)
 
 

@@ -36,7 +36,7 @@ def _threads(
     place: Workplace,
     step: Callable[[Number], Result] = double,
     queue: Any = None,
-    workers: int = 1,
+    threads: int = 1,
     *,
     patient: bool = False,
     in_memory: bool = True,
@@ -49,7 +49,7 @@ def _threads(
     def make_loop(bound: Bound) -> Loop:
         return Loop(Hand(bound, chosen, place.ledger, handover, place.clock), RETRY)
 
-    return WorkerThreads(place.queue, handover, stages, make_loop, workers, patient=patient)
+    return WorkerThreads(place.queue, handover, stages, make_loop, threads, patient=patient)
 
 
 def test_everything_is_worked_off_through_all_stages(place: Workplace) -> None:
@@ -211,10 +211,10 @@ def test_a_failure_beside_the_threads_stops_them(place: Workplace) -> None:
 
 
 def test_a_stage_without_a_number_of_workers_gets_the_default(place: Workplace) -> None:
-    threads = _threads(place, workers=3)
+    threads = _threads(place, threads=3)
     running: set[str] = set()
     threads.stages = [
-        replace(bound, stage=replace(bound.stage, workers=None)) for bound in threads.stages[:1]
+        replace(bound, stage=replace(bound.stage, threads=None)) for bound in threads.stages[:1]
     ]
     before = {thread.name for thread in threading.enumerate()}
     threads.start()

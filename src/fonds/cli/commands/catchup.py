@@ -148,14 +148,14 @@ def _catch_up(
     stores = app.stores(settings)
     if dry_run:
         return _counted(app, stores, wanted)
-    with HomeLock(app.home, shared=enter_only or all_shared(settings)):
+    with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
         if enter_only:
             done = _send(stores, settings, wanted, _never, _nothing)
             return _told(app, wanted, done)
-        return _work(app, settings, stores, wanted)
+        return _work(app, settings, stores, lock, wanted)
 
 
-def _work(app: App, settings: Settings, stores: Stores, wanted: Wanted) -> int:
+def _work(app: App, settings: Settings, stores: Stores, lock: HomeLock, wanted: Wanted) -> int:
     """Send in one thread, extract in the others; the account is that of the inputs concerned."""
 
     def feed(intake: Intake, entered: Entered) -> None:
@@ -167,7 +167,7 @@ def _work(app: App, settings: Settings, stores: Stores, wanted: Wanted) -> int:
             console().print(_sentence(wanted, done))
 
     nothing = f"Every {wanted.kind.title} was read by this extractor, or failed for good."
-    return work_off(app, settings, stores, feed, nothing)
+    return work_off(app, settings, stores, lock, feed, nothing)
 
 
 def _send(

@@ -114,7 +114,7 @@ def _retry(
 
     from fonds.wiring.backends import all_shared, readers_of
 
-    with HomeLock(app.home, shared=all_shared(settings)):
+    with HomeLock(app.home, shared=all_shared(settings)) as lock:
         from fonds.wiring.steps import now
 
         count = sum(
@@ -126,4 +126,4 @@ def _retry(
             if not app.json:
                 console().print("Nothing in quarantine fits; `fonds failures` shows what there is.")
             return 0
-        return work_off(app, settings, stores, lambda intake, entered: None)
+        return work_off(app, settings, stores, lock, lambda intake, entered: None)

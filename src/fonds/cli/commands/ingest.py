@@ -19,6 +19,12 @@ from fonds.runtime.homelock import HomeLock
 @pipeline_option
 @click.option("--copy", is_flag=True, default=None, help="Copy bodies out of WARCs into ours.")
 @click.option(
+    "--workers",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Processes to use at most where much is waiting [one a core].",
+)
+@click.option(
     "--enter-only", is_flag=True, help="Enter the captures and leave the work to workers."
 )
 def ingest(app: App, paths: tuple[str, ...], enter_only: bool, **flags: Any) -> int:
@@ -41,8 +47,8 @@ def ingest(app: App, paths: tuple[str, ...], enter_only: bool, **flags: Any) -> 
     from fonds.wiring.backends import all_shared
     from fonds.wiring.pipelines import path_source
 
-    with HomeLock(app.home, shared=enter_only or all_shared(settings)):
+    with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
         source = path_source(found, app.home, settings)
         stores = app.stores(settings, make=True)
         act = work.enter_only if enter_only else work.work_off
-        return act(app, settings, stores, lambda intake, entered: intake.run(source, entered))
+        return act(app, settings, stores, lock, lambda intake, entered: intake.run(source, entered))

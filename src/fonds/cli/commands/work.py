@@ -13,16 +13,16 @@ from fonds.model.errors import ConfigurationError
 @command("work")
 @click.argument("steps", nargs=-1, required=True, metavar="STEP…")
 @pipeline_option
-@click.option("--workers", type=click.IntRange(1, 1000), help="Threads for each step.")
+@click.option("--threads", type=click.IntRange(1, 1000), help="Threads for each step.")
 @click.option("--metrics-port", type=int, metavar="PORT", help="Tell /metrics and /healthz there.")
-def work(app: App, steps: tuple[str, ...], workers: int | None, **flags: Any) -> int:
+def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) -> int:
     """Work off one step (or several) in this process, until it is told to stop.
 
     Start as many as there is work for, on as many machines as reach the same queue and stores;
     `fonds topics list` names the steps. Captures are entered by `fonds ingest --enter-only`.
 
     \b
-    fonds work extract_pdf --workers 8
+    fonds work extract_pdf --threads 8
     fonds work persist_pdf_text persist_thumbnail --metrics-port 9101
     """
     from fonds.cli.worker import serve
@@ -33,7 +33,7 @@ def work(app: App, steps: tuple[str, ...], workers: int | None, **flags: Any) ->
     unknown = [step for step in steps if step not in known]
     if unknown:
         raise ConfigurationError(f"there is no step {unknown[0]!r}; there are {', '.join(known)}")
-    return serve(app, settings, stages=steps, workers=workers, shared=True)
+    return serve(app, settings, stages=steps, threads=threads, shared=True)
 
 
 @command("run")
@@ -54,4 +54,4 @@ def run(app: App, pipeline: str | None, **flags: Any) -> int:
 
     settings = app.settings(pipeline=pipeline, **flags)
     pipeline_of(settings)
-    return serve(app, settings, stages=None, workers=None, shared=all_shared(settings))
+    return serve(app, settings, stages=None, threads=None, shared=all_shared(settings))
