@@ -161,13 +161,14 @@ class Records(Protocol):
         where: Mapping[str, object] | None = None,
         *,
         order: Sequence[str] = (),
-        offset: int = 0,
+        after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
         """Rows whose columns equal `where`, streamed, any size.
 
         A list means any of its values, `None` an absent one, `Prefix` all texts that begin so. `order`
-        names columns, `-name` for descending; the default is the primary key.
+        names columns, `-name` for descending; the default is the primary key, which decides among equal
+        rows in any case. `after` has the values of these columns in the row behind which to begin.
         """
 
     def count(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta, timezone
 from types import MappingProxyType
 from typing import Any
@@ -285,19 +285,48 @@ def test_order_goes_both_ways_and_absent_sorts_lowest(records: Records) -> None:
     assert order("-entries") == "bac"
 
 
-def test_offset_and_count_cut_a_page_out(records: Records) -> None:
+def test_where_to_begin_and_count_cut_a_page_out(records: Records) -> None:
     records.put([input_row(f"{i:04d}") for i in range(1500)])
 
-    def page(**limits: int) -> list[int]:
+    def page(**limits: Any) -> list[int]:
         return [int(row.input_id) for row in records.find(InputRow, **limits)]
 
     assert page(count_max=3) == [0, 1, 2]
     assert page(count_max=0) == []
     assert page(count_max=1200) == list(range(1200))
-    assert page(offset=1498) == [1498, 1499]
-    assert page(offset=10, count_max=2) == [10, 11]
+    assert page(after=asdict(input_row("1497"))) == [1498, 1499]
+    assert page(after=asdict(input_row("0009")), count_max=2) == [10, 11]
+    with pytest.raises(ValueError, match="'pipeline'"):
+        page(after={"input_id": "1497"})
     newest = records.find(InputRow, order=("-input_id",), count_max=2)
     assert [row.input_id for row in newest] == ["1499", "1498"]
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from([None, "x", "y"]), st.integers(0, 2)), max_size=12),
+    order=st.lists(st.sampled_from(["error", "-error", "entries", "-entries"]), max_size=2),
+    size=st.integers(1, 4),
+)
+def test_pages_behind_each_other_are_the_whole_list(
+    records: Records, rows: list[tuple[str | None, int]], order: list[str], size: int
+) -> None:
+    """Whatever is absent, equal or turned round."""
+    records.delete(InputRow, [key(row) for row in records.find(InputRow)])
+    records.put([input_row(f"{n}", error=e, entries=k) for n, (e, k) in enumerate(rows)])
+    names = list({name.removeprefix("-"): name for name in order}.values())
+    whole = list(records.find(InputRow, order=names))
+    assert len(whole) == len(rows)
+    walked: list[InputRow] = []
+    while page := list(
+        records.find(
+            InputRow, order=names, after=asdict(walked[-1]) if walked else None, count_max=size
+        )
+    ):
+        walked += page
+    assert walked == whole
 
 
 def test_a_walk_may_be_left_and_may_write_on_its_way(records: Records) -> None:

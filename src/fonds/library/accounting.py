@@ -19,8 +19,6 @@ from fonds.ports import Prefix, Records
 INPUTS_A_QUERY = 500
 INPUTS_SHOWN = 50
 INPUTS_LOOKED = 1_000
-MERGED_MAX = 2_000
-"""So many rows of each group are merged; a page beyond is sorted by the database, however long it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +169,23 @@ def _counts_of(records: Records, where: Mapping[str, object]) -> Iterator[TallyR
 
 
 def outcomes(
-    records: Records, where: Mapping[str, object], *, offset: int = 0, count_max: int = 50
+    records: Records,
+    where: Mapping[str, object],
+    *,
+    after: Mapping[str, object] | None = None,
+    count_max: int = 50,
 ) -> list[EntryRow]:
-    """One page of the entries with these columns, newest first: the rows behind any number shown."""
+    """One page of the entries with these columns, newest first: the rows behind any number shown.
+
+    `after` has the columns `NEWEST` names, and the key, of the row behind which the page begins.
+    """
     groups = _groups(records, where) if where.keys() <= _TALLIED.keys() else [where]
-    if not groups:
-        return []
-    needed = offset + count_max
-    if len(groups) == 1 or needed > MERGED_MAX:
-        # What is pending has a step already, by the heaviest of its endings; it was not asked for by that.
-        verdicts = {"outcome": sorted({str(one.get("outcome")) for one in groups})}
-        one = groups[0] if len(groups) == 1 else {**where, **verdicts}
-        found = records.find(EntryRow, one, order=_NEWEST, offset=offset, count_max=count_max)
-        return list(found)
     # In one group the index gives the rows in their order; over several everything would be sorted.
-    some = [records.find(EntryRow, one, order=_NEWEST, count_max=needed) for one in groups]
-    return sorted(chain.from_iterable(some), key=_newest)[offset:needed]
+    some = [
+        records.find(EntryRow, one, order=NEWEST, after=after, count_max=count_max)
+        for one in groups
+    ]
+    return sorted(chain.from_iterable(some), key=_newest)[:count_max]
 
 
 def _groups(records: Records, where: Mapping[str, object]) -> list[Mapping[str, object]]:
@@ -202,11 +201,12 @@ def _groups(records: Records, where: Mapping[str, object]) -> list[Mapping[str, 
     return list(groups.values())
 
 
-_NEWEST = ("-settled_at", "entry_id")
+NEWEST = ("-settled_at", "entry_id")
+"""The order entries are shown in."""
 
 
 def _newest(row: EntryRow) -> tuple[float, str, str]:
-    """The order of `_NEWEST`; what was never settled comes last."""
+    """The order of `NEWEST`; what was never settled comes last."""
     at = row.settled_at
     return (-at.timestamp() if at else math.inf, row.entry_id, row.pipeline)
 

@@ -9,21 +9,28 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from starlette.responses import HTMLResponse
 
 from fonds.library.accounting import count_outcomes, files_by_type, outcomes, uncaptured
 from fonds.model.disposition import Reason
 from fonds.model.rows import EntryRow, FileMetaRow
 from fonds.ports import Records
-from fonds.web.rendering import OpenStores, how_many, link, page, pager
+from fonds.web.marks import TEXT_MAX_CHARS, Mark, mark_behind, read_mark
+from fonds.web.rendering import OpenStores, Shown, how_many, link, page, shown
 
 PAGE_SIZE = 50
-PAGES_MAX = 20_000
+ENTRY_MARK = ("settled_at", EntryRow.KEY)
+FILE_MARK = ("row_created", FileMetaRow.KEY)
+"""The column of time and the key of the rows a page is marked by."""
 OUTCOMES = ("done", "dropped", "quarantined", "pending")
 _SHA1HEX = re.compile(r"[0-9a-f]{40}")
 
 router = APIRouter()
+
+
+def _after() -> Any:
+    return Field("", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`")
 
 
 class RecordsForm(BaseModel):
@@ -40,7 +47,13 @@ class RecordsForm(BaseModel):
     reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
     step: str = Field("", max_length=100, description="The step that decided it")
     pipeline: str = Field("", max_length=100, description="The pipeline it came into")
-    page: int = Field(1, ge=1, le=PAGES_MAX, description=f"Page of {PAGE_SIZE} rows, from 1")
+    after: str = _after()
+
+    @field_validator("after")
+    @classmethod
+    def _check_after(cls, text: str) -> str:
+        read_mark(text, len(EntryRow.KEY))
+        return text
 
     @property
     def reasons(self) -> list[str] | None:
@@ -66,8 +79,8 @@ class RecordsForm(BaseModel):
         return where if outcomes == set(OUTCOMES) else {"outcome": sorted(outcomes), **where}
 
     def params(self) -> dict[str, Any]:
-        """Everything but the page, for links."""
-        return self.model_dump(exclude={"page"}, mode="json")
+        """Everything but where the page begins, for links."""
+        return self.model_dump(exclude={"after"}, mode="json")
 
 
 class FilesForm(BaseModel):
@@ -76,7 +89,13 @@ class FilesForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str = Field("", max_length=200, description="Media type, e.g. application/pdf")
-    page: int = Field(1, ge=1, le=PAGES_MAX, description=f"Page of {PAGE_SIZE} rows, from 1")
+    after: str = _after()
+
+    @field_validator("after")
+    @classmethod
+    def _check_after(cls, text: str) -> str:
+        read_mark(text, len(FileMetaRow.KEY))
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +141,7 @@ class InputTally:
 class RecordsPage:
     """One page of records: `total` = `listed_total` + `counted_total`.
 
+    `first` numbers its first row, from 1; the page behind it is had with `after` = `next`, None at the end.
     `counted_total` are records that sources count and do not keep one by one; `counted_inputs` says in
     which inputs, the largest first, `counted_inputs_total` how many such inputs there are.
     """
@@ -130,7 +150,8 @@ class RecordsPage:
     total: int
     listed_total: int
     counted_total: int
-    page: int
+    first: int
+    next: str | None
     rows: Sequence[Record]
     counted_inputs_total: int
     counted_inputs: Sequence[InputTally]
@@ -149,11 +170,12 @@ class FileLine:
 
 @dataclass(frozen=True, slots=True)
 class FilesPage:
-    """One page of files, the newest first."""
+    """One page of files, the newest first; `first` and `next` as in a page of records."""
 
     answer: str
     total: int
-    page: int
+    first: int
+    next: str | None
     rows: Sequence[FileLine]
 
 
@@ -161,7 +183,9 @@ def records_page(records: Records, form: RecordsForm) -> RecordsPage:
     """What the form asks for. The total is the number the overview shows for the same question."""
     where = form.where()
     listed = count_outcomes(records, where)
-    rows = outcomes(records, where, offset=(form.page - 1) * PAGE_SIZE, count_max=PAGE_SIZE)
+    before = read_mark(form.after, len(EntryRow.KEY))
+    after = before.columns(*ENTRY_MARK) if before else None
+    rows = outcomes(records, where, after=after, count_max=PAGE_SIZE)
     # Sources count for the reasons of dropped records only, and no step took part.
     aside = form.outcome in ("", "dropped") and not form.step
     tallies = uncaptured(records, form.reasons if aside else (), form.pipeline or None)
@@ -170,11 +194,21 @@ def records_page(records: Records, form: RecordsForm) -> RecordsPage:
         total=listed + tallies.total,
         listed_total=listed,
         counted_total=tallies.total,
-        page=form.page,
+        first=(before.position if before else 0) + 1,
+        next=_next(rows, mark_behind(before, rows, *ENTRY_MARK)),
         rows=[record(row) for row in rows],
         counted_inputs_total=tallies.inputs_count,
         counted_inputs=[InputTally(row.input_id, row.path, n) for row, n in tallies.inputs],
     )
+
+
+def _next(rows: Sequence[object], behind: Mark | None) -> str | None:
+    """A page that is not full is the last."""
+    return behind.text() if behind and len(rows) == PAGE_SIZE else None
+
+
+def _shown(path: str, params: dict[str, Any], total: int, found: RecordsPage | FilesPage) -> Shown:
+    return shown(path, params, total, len(found.rows), found.first - 1, found.next)
 
 
 _OUTCOME_WORDS = {
@@ -209,12 +243,13 @@ def files_page(records: Records, form: FilesForm) -> FilesPage:
     """The files of a type, each with the URL it was first seen at."""
     where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None
     total = sum(n for name, n in files_by_type(records) if form.type in ("", name))
+    before = read_mark(form.after, len(FileMetaRow.KEY))
     rows = list(
         records.find(
             FileMetaRow,
             where,
             order=("-row_created", "sha1hex"),
-            offset=(form.page - 1) * PAGE_SIZE,
+            after=before.columns(*FILE_MARK) if before else None,
             count_max=PAGE_SIZE,
         )
     )
@@ -224,8 +259,10 @@ def files_page(records: Records, form: FilesForm) -> FilesPage:
         FileLine(r.sha1hex, r.mimetype, r.size_bytes, urls.get(r.capture_id), r.row_created)
         for r in rows
     ]
+    first = (before.position if before else 0) + 1
+    behind = _next(rows, mark_behind(before, rows, *FILE_MARK))
     of_type = f" of type {form.type}" if form.type else ""
-    return FilesPage(f"{how_many(total, 'file')}{of_type}", total, form.page, lines)
+    return FilesPage(f"{how_many(total, 'file')}{of_type}", total, first, behind, lines)
 
 
 @router.get("/records", include_in_schema=False)
@@ -242,7 +279,7 @@ def records_html(
         form=form,
         explanation=form.reason.explanation if isinstance(form.reason, Reason) else None,
         chips=_chips(form),
-        pager=pager("/records", form.params(), found.listed_total, form.page, PAGE_SIZE, PAGES_MAX),
+        shown=_shown("/records", form.params(), found.listed_total, found),
     )
 
 
@@ -274,7 +311,7 @@ def files_html(
         "files.html",
         heading=found.answer,
         found=found,
-        pager=pager("/files", {"type": form.type}, found.total, form.page, PAGE_SIZE, PAGES_MAX),
+        shown=_shown("/files", {"type": form.type}, found.total, found),
     )
 
 

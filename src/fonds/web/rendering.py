@@ -43,6 +43,26 @@ class Pager:
     next_href: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which rows of a list without page numbers are shown, from 1; `total` counts all of them."""
+
+    first: int
+    last: int
+    total: int
+    first_page_href: str | None
+    next_href: str | None
+
+
+def shown(
+    path: str, params: dict[str, Any], total: int, count: int, position: int, following: str | None
+) -> Shown:
+    """`count` rows behind the first `position`; `following` is where the next page begins."""
+    begin = link(path, **params) if position else None
+    after = link(path, **params, after=following) if following else None
+    return Shown(position + 1, position + count, total, begin, after)
+
+
 def pager(
     path: str, params: dict[str, Any], total: int, page: int, size: int, pages_max: int
 ) -> Pager:

@@ -66,13 +66,19 @@ def test_rows_are_paged_by_fifty_and_no_row_is_on_two_pages(tmp_path: Path) -> N
     with opened(tmp_path) as stores:
         enter(stores, [Body(n, f"http://a.example/{n}", at, "text/html", b"") for n in range(120)])
         with TestClient(create_app(stores), base_url="http://localhost") as client:
-            pages = [client.get(f"/records.json?page={n}").json()["rows"] for n in (1, 2, 3)]
-            middle = read(client, "/records?page=2")
-            beyond = read(client, "/records?page=9")
-    assert [len(rows) for rows in pages] == [50, 50, 20]
-    assert len({row["entry_id"] for rows in pages for row in rows}) == 120
-    assert set(middle.links("//nav[@class='pager']")) == {"/records", "/records?page=3"}
-    assert "There is no page 9: the last is 3." in beyond.words()
+            pages = [client.get("/records.json").json()]
+            while pages[-1]["next"]:
+                pages.append(
+                    client.get("/records.json", params={"after": pages[-1]["next"]}).json()
+                )
+            middle = read(client, f"/records?after={pages[0]['next']}")
+            files = client.get("/files.json").json()
+    assert [(page["first"], len(page["rows"])) for page in pages] == [(1, 50), (51, 50), (101, 20)]
+    assert len({row["entry_id"] for page in pages for row in page["rows"]}) == 120
+    assert "51–100 of 120" in middle.words("//nav[@class='pager']")
+    links = middle.links("//nav[@class='pager']")
+    assert set(links) == {"/records", f"/records?after={pages[1]['next']}"}
+    assert files["next"] is None
 
 
 @pytest.fixture(scope="module")
@@ -175,9 +181,9 @@ def test_no_such_record_is_an_answer_too(client: TestClient) -> None:
         "outcome=lost",
         "weight=heavy",
         "reason=because",
-        "page=0",
-        "page=x",
-        "page=99999999",
+        "after=x",
+        "after=WzAsbnVsbCxbXV0",
+        "after=!!",
         "step=" + "x" * 101,
     ],
 )

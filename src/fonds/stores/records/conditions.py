@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -35,14 +36,84 @@ def column(table: Table, name: str) -> Column[Any]:
     return found
 
 
-def ordering(
-    table: Table, order: Sequence[str], key: Sequence[Column[Any]]
-) -> list[ColumnElement[Any]]:
-    """`name` ascending, `-name` descending, then the key; what is absent sorts lowest everywhere."""
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of what is asked for that an index gives in its order: conditions, and the order."""
+
+    where: Sequence[ColumnElement[bool]]
+    order: Sequence[ColumnElement[Any]]
+
+
+def stretches(
+    table: Table,
+    order: Sequence[str],
+    key: Sequence[Column[Any]],
+    after: Mapping[str, object] | None = None,
+) -> list[Stretch]:
+    """Rows in the order of `order` (`name` ascending, `-name` descending) and then of the key, behind the
+    values of `after`; what is absent sorts lowest everywhere.
+
+    Where the first column may be absent, there are two stretches: no database has an index in which both
+    stand as they should. Raises ValueError for an unknown column, and one that `after` lacks.
+    """
     named = [(column(table, name.removeprefix("-")), name.startswith("-")) for name in order]
     chosen = {one.name for one, _ in named}
-    rest = [(one, False) for one in key if one.name not in chosen]
-    return [_directed(one, descending) for one, descending in (*named, *rest)]
+    columns = [*named, *((one, False) for one in key if one.name not in chosen)]
+    values = None if after is None else [_value(after, one) for one, _ in columns]
+    (first, descending), rest = columns[0], columns[1:]
+    if not first.nullable:
+        return [Stretch(_bound(columns, values), [_directed(*one) for one in columns])]
+    behind = [] if values is None else _later(rest, values[1:])
+    absent = Stretch([first.is_(None)], [_directed(*one) for one in rest])
+    present = Stretch(
+        [first.is_not(None)],
+        [first.desc() if descending else first.asc(), *(_directed(*one) for one in rest)],
+    )
+    if values is None:
+        return [present, absent] if descending else [absent, present]
+    if values[0] is None:
+        left = Stretch([*absent.where, *behind], absent.order)
+        return [left] if descending else [left, present]
+    left = Stretch(_bound(columns, values), present.order)
+    return [left, absent] if descending else [left]
+
+
+_Directed = tuple[Column[Any], bool]
+
+
+def _value(after: Mapping[str, object], one: Column[Any]) -> object:
+    if one.name not in after:
+        raise ValueError(f"where to begin is not said for {one.name!r}")
+    return after[one.name]
+
+
+def _bound(
+    columns: Sequence[_Directed], values: Sequence[object] | None
+) -> list[ColumnElement[bool]]:
+    """Rows behind `values`; the first column bounds them by itself, so that an index is used."""
+    if values is None:
+        return []
+    first, descending = columns[0]
+    edge = first <= values[0] if descending else first >= values[0]
+    return [edge, *_later(columns, values)]
+
+
+def _later(columns: Sequence[_Directed], values: Sequence[object]) -> list[ColumnElement[bool]]:
+    """Rows that differ from `values` first in a column where they come later; none when there is none."""
+    (one, descending), value = columns[0], values[0]
+    later = _beyond(one, descending, value)
+    if len(columns) == 1:
+        return [later]
+    same = one.is_(None) if value is None else one == value
+    return [sa.or_(later, sa.and_(same, *_later(columns[1:], values[1:])))]
+
+
+def _beyond(one: Column[Any], descending: bool, value: object) -> ColumnElement[bool]:
+    if not descending:
+        return one.is_not(None) if value is None else one > value
+    if value is None:
+        return sa.false()
+    return sa.or_(one < value, one.is_(None)) if one.nullable else one < value
 
 
 def _directed(one: Column[Any], descending: bool) -> ColumnElement[Any]:

@@ -105,6 +105,15 @@ def writing(engine: Engine) -> Connection:
     return engine.connect().execution_options(fonds_writes=True)
 
 
+def reading_one_moment(engine: Engine, rows_at_once: int) -> Connection:
+    """A connection whose statements all see what was there at the first, and fetch so many rows at once."""
+    if engine.dialect.name == "sqlite":
+        return engine.connect().execution_options(yield_per=rows_at_once)
+    return engine.connect().execution_options(
+        yield_per=rows_at_once, isolation_level="REPEATABLE READ"
+    )
+
+
 _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False)
 
 

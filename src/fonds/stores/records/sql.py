@@ -15,8 +15,8 @@ from sqlalchemy import URL, Connection, Insert, Select
 from fonds.model.rows import Row
 from fonds.stores.records.accounting.ledger import SqlLedger
 from fonds.stores.records.accounting.tallies import counting
-from fonds.stores.records.conditions import beyond, column, conditions, keyed, ordering
-from fonds.stores.records.engine import open_engine, translated, writing
+from fonds.stores.records.conditions import Stretch, beyond, column, conditions, keyed, stretches
+from fonds.stores.records.engine import open_engine, reading_one_moment, translated, writing
 from fonds.stores.records.revision import (
     NEWEST,
     current,
@@ -94,18 +94,21 @@ class SqlRecords:
         where: Mapping[str, object] | None = None,
         *,
         order: Sequence[str] = (),
-        offset: int = 0,
+        after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
         """Rows in the order of keys are read in pages of their own, so that the longest walk holds no
         transaction open and sees what is written meanwhile ahead of it; in another order all are of one
         moment. Raises ValueError for an unknown column, at once.
         """
-        query = _select(kind).where(*conditions(table_of(kind), where))
-        if not order and not offset:
-            return self._pages(kind, query, count_max)
-        query = query.order_by(*ordering(table_of(kind), order, key_columns(kind)))
-        return self._stream(kind, query.offset(offset).limit(count_max))
+        table, key = table_of(kind), key_columns(kind)
+        query = _select(kind).where(*conditions(table, where))
+        parts = stretches(table, order, key, after)
+        if not order:
+            return self._pages(kind, query, parts[0], count_max)
+        return self._stream(
+            kind, [query.where(*part.where).order_by(*part.order) for part in parts], count_max
+        )
 
     def count(
         self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None
@@ -178,10 +181,12 @@ class SqlRecords:
                 values = values_of(kind, by_kind[kind])
                 connection.execute(statement(self._engine.dialect.name, kind), values)
 
-    def _pages(self, kind: type[R], query: Select[Any], count_max: int | None) -> Iterator[R]:
+    def _pages(
+        self, kind: type[R], query: Select[Any], first: Stretch, count_max: int | None
+    ) -> Iterator[R]:
         key = key_columns(kind)
         left = count_max
-        page = query.order_by(*key)
+        page = query.where(*first.where).order_by(*key)
         while left is None or left > 0:
             size = PAGE_ROWS if left is None else min(PAGE_ROWS, left)
             with translated(self._engine), self._engine.connect() as connection:
@@ -192,10 +197,19 @@ class SqlRecords:
             left = None if left is None else left - size
             page = query.where(beyond(key, key_of(rows[-1]))).order_by(*key)
 
-    def _stream(self, kind: type[R], query: Select[Any]) -> Iterator[R]:
-        with translated(self._engine), self._engine.connect() as connection:
-            for row in connection.execution_options(yield_per=PAGE_ROWS).execute(query):
-                yield kind(*row)
+    def _stream(
+        self, kind: type[R], parts: Sequence[Select[Any]], count_max: int | None
+    ) -> Iterator[R]:
+        """One part after the other, as of one moment."""
+        left = count_max
+        with translated(self._engine), reading_one_moment(self._engine, PAGE_ROWS) as connection:
+            for query in parts:
+                found = connection.execute(query.limit(left))
+                for row in found:
+                    left = None if left is None else left - 1
+                    yield kind(*row)
+                if left == 0:
+                    return
 
     def _use_wal(self) -> None:
         """Readers then never wait for a writer. Outside any transaction, else SQLite refuses."""
