@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,9 @@ def test_two_at_once_on_one_home_do_not_feed_or_starve_each_other(home: Path, cr
         kept = {counts[name, "done"] + counts.get((name, "quarantined"), 0) for name in of_each}
         assert max(kept) - min(kept) <= counts["library", "quarantined"]
         bodies = [row for row in stores.records.find(CdxRow) if row.mimetype != "warc/revisit"]
-        assert len(bodies) == len({(row.capture_id, row.sha1hex) for row in bodies})
+        # Both may have had the same body in hand at once: it is then in a file of each.
+        written = Counter((row.capture_id, row.sha1hex) for row in bodies)
+        assert max(written.values()) <= len(of_each)
 
 
 def _drain(home: Path) -> None:

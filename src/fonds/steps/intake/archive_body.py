@@ -26,7 +26,11 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBody:
-    """Writes each capture once: what `cdx` already names is not written again."""
+    """Writes each capture once: what `cdx` already names is not written again.
+
+    Two processes that have the same capture in hand at the same moment, as two pipelines may, each write
+    it, to a file of its own: both places are right.
+    """
 
     archive: Archive
     records: Records
