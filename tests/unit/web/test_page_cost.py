@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,16 +13,11 @@ import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.model.disposition import Reason, Verdict
-from fonds.model.rows import InputRow
-from fonds.ports import Stores
 from fonds.web.app import create_app
-from home_rows import NOW, Body, entry, file_row, promised, said
+from many_entries import ADDRESSES, KINDS, filled
 
 FEW, MANY = 300, 3_000
-KINDS = 6
 INSTRUCTIONS_A_TICK = 10
-MIMES = ("text/html", "application/pdf", "image/png")
 
 
 @dataclass
@@ -58,49 +52,6 @@ def watched() -> Iterator[Work]:
             raw.set_progress_handler(None, 0)
 
 
-def filled(stores: Stores, count: int) -> None:
-    """Entries of every outcome in equal parts, in two pipelines, and a file for each kept one."""
-    bodies = [Body(n, f"http://a.example/{n}", NOW, MIMES[n % 3], b"%d" % n) for n in range(count)]
-    for start in range(0, count, 500):
-        some = bodies[start : start + 500]
-        rows = [row for body in some for row in _ended(body)]
-        for name in ("library", "pdf-only"):
-            entries = [replace(entry(body), pipeline=name) for body in some]
-            stores.ledger.enter([], entries, ["identify"])
-            stores.ledger.write([replace(row, pipeline=name) for row in rows])
-    stores.records.put(
-        [
-            replace(file_row(body), row_created=NOW + timedelta(seconds=body.number))
-            for body in bodies[::KINDS]
-        ]
-    )
-    tally = {str(Reason.NOT_A_CAPTURE): count}
-    facts = ("/a.warc.gz", "warc", "1:1", 0, count, tally, count, True, None, NOW)
-    stores.ledger.enter(
-        [InputRow("input-1", *facts, name) for name in ("library", "pdf-only")], [], ()
-    )
-
-
-def _ended(body: Body) -> list[Any]:
-    at = NOW + timedelta(seconds=body.number)
-    apart, dropped = Verdict.QUARANTINED, Verdict.DROPPED
-    kind = body.number % KINDS
-    if kind == 0:
-        rows = [said(body, "identify", 0)]
-    elif kind == 1:
-        rows = [said(body, "identify", 0, verdict=dropped, reason=Reason.HTTP_STATUS)]
-    elif kind == 2:
-        rows = [said(body, "identify", 0, verdict=apart, reason=Reason.MISSING_SOURCE)]
-    elif kind == 3:
-        rows = [said(body, "identify", 0), promised(body, "persist_file", 0, "identify")]
-    elif kind == 4:
-        late = said(body, "persist_file", 0, "identify", dropped, Reason.DUPLICATE)
-        rows = [said(body, "identify", 0), late]
-    else:
-        return []
-    return [replace(row, settled_at=at if row.settled_at else None) for row in rows]
-
-
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, TestClient]]:
     """The pages of a small home, and of one ten times as large."""
@@ -117,23 +68,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient
 
 @pytest.mark.parametrize(
     "address",
-    [
-        "/",
-        "/failures",
-        "/files",
-        "/files?type=application/pdf",
-        "/records",
-        "/records?outcome=done",
-        "/records?outcome=pending",
-        "/records?outcome=dropped&reason=http-status",
-        "/records?reason=not-a-capture",
-        "/records?weight=set-aside",
-        "/records?weight=failed",
-        "/records?step=identify",
-        "/records?outcome=quarantined&step=identify&reason=missing-source&pipeline=pdf-only",
-        "/records?pipeline=library",
-        "/records?outcome=done&pipeline=pdf-only",
-    ],
+    ADDRESSES,
 )
 def test_a_page_of_ten_times_as_much_costs_the_same(
     homes: tuple[TestClient, TestClient], address: str

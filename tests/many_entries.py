@@ -1,0 +1,75 @@
+"""A library of any size, filled by the ledger: for what must not cost more when there is more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.rows import InputRow
+from fonds.ports import Stores
+from home_rows import NOW, Body, entry, file_row, promised, said
+
+KINDS = 6
+MIMES = ("text/html", "application/pdf", "image/png")
+ADDRESSES = (
+    "/",
+    "/failures",
+    "/files",
+    "/files?type=application/pdf",
+    "/records",
+    "/records?outcome=done",
+    "/records?outcome=pending",
+    "/records?outcome=dropped&reason=http-status",
+    "/records?reason=not-a-capture",
+    "/records?weight=set-aside",
+    "/records?weight=failed",
+    "/records?step=identify",
+    "/records?outcome=quarantined&step=identify&reason=missing-source&pipeline=pdf-only",
+    "/records?pipeline=library",
+    "/records?outcome=done&pipeline=pdf-only",
+)
+
+
+def filled(stores: Stores, count: int) -> None:
+    """Entries of every outcome in equal parts, in two pipelines, and a file for each kept one."""
+    bodies = [Body(n, f"http://a.example/{n}", NOW, MIMES[n % 3], b"%d" % n) for n in range(count)]
+    for start in range(0, count, 500):
+        some = bodies[start : start + 500]
+        rows = [row for body in some for row in _ended(body)]
+        for name in ("library", "pdf-only"):
+            entries = [replace(entry(body), pipeline=name) for body in some]
+            stores.ledger.enter([], entries, ["identify"])
+            stores.ledger.write([replace(row, pipeline=name) for row in rows])
+    stores.records.put(
+        [
+            replace(file_row(body), row_created=NOW + timedelta(seconds=body.number))
+            for body in bodies[::KINDS]
+        ]
+    )
+    tally = {str(Reason.NOT_A_CAPTURE): count}
+    facts = ("/a.warc.gz", "warc", "1:1", 0, count, tally, count, True, None, NOW)
+    stores.ledger.enter(
+        [InputRow("input-1", *facts, name) for name in ("library", "pdf-only")], [], ()
+    )
+
+
+def _ended(body: Body) -> list[Any]:
+    at = NOW + timedelta(seconds=body.number)
+    apart, dropped = Verdict.QUARANTINED, Verdict.DROPPED
+    kind = body.number % KINDS
+    if kind == 0:
+        rows = [said(body, "identify", 0)]
+    elif kind == 1:
+        rows = [said(body, "identify", 0, verdict=dropped, reason=Reason.HTTP_STATUS)]
+    elif kind == 2:
+        rows = [said(body, "identify", 0, verdict=apart, reason=Reason.MISSING_SOURCE)]
+    elif kind == 3:
+        rows = [said(body, "identify", 0), promised(body, "persist_file", 0, "identify")]
+    elif kind == 4:
+        late = said(body, "persist_file", 0, "identify", dropped, Reason.DUPLICATE)
+        rows = [said(body, "identify", 0), late]
+    else:
+        return []
+    return [replace(row, settled_at=at if row.settled_at else None) for row in rows]
