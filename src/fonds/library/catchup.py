@@ -37,7 +37,7 @@ from fonds.runtime.quarantine import BATCH_MAX, ended_by_hand, put_back
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Selection:
     """Which files of a kind are to be read, by what is known of them.
 
     Without `again`: those of whom nothing is known and whom no reading refused, who failed for a reason that
@@ -98,7 +98,7 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Sent:
+class CatchUpCount:
     """How many files were looked at, how many sent, and how many are on their way from before.
 
     `lost` are wanted and nobody knows where their bytes are.
@@ -123,13 +123,13 @@ class CatchUp:
     table: Table
     journal: str
     reader: Subscription
-    wanted: Wanted
+    wanted: Selection
     clock: Callable[[], datetime]
     room: Callable[[], bool]
 
-    def run(self, tick: Callable[[Sent, Sequence[EntryRow]], None]) -> Sent:
+    def run(self, tick: Callable[[CatchUpCount, Sequence[EntryRow]], None]) -> CatchUpCount:
         """Send all that is wanted, unless `room` says to stop; `tick` is told of each batch."""
-        sent = Sent()
+        sent = CatchUpCount()
         after = self.clock() if self.wanted.again else None
         freed = self._out_of_quarantine(after, sent, tick)
         files = self.wanted.files(self.records)
@@ -142,8 +142,8 @@ class CatchUp:
     def _out_of_quarantine(
         self,
         after: datetime | None,
-        sent: Sent,
-        tick: Callable[[Sent, Sequence[EntryRow]], None],
+        sent: CatchUpCount,
+        tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
     ) -> set[str]:
         """Messages set apart are taken from there, so that none is left of a file that was read.
 
@@ -165,7 +165,11 @@ class CatchUp:
         return freed
 
     def _send(
-        self, files: Sequence[FileMetaRow], after: datetime | None, freed: set[str], sent: Sent
+        self,
+        files: Sequence[FileMetaRow],
+        after: datetime | None,
+        freed: set[str],
+        sent: CatchUpCount,
     ) -> Sequence[EntryRow]:
         fresh = [file for file in files if file.sha1hex not in freed]
         wanted = self.wanted.of(self.records, [file.sha1hex for file in fresh])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from fonds.model.errors import ConfigurationError, StorageFullError, TransientError
 from fonds.model.rows import DispositionRow
 from fonds.runtime.hand import Hand
-from fonds.runtime.working import Held, RetryPolicy, Worker
+from fonds.runtime.working import Batch, RetryPolicy, Worker
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Loop:
         self._observe = observe
         stage = self.bound.stage
         self._worker = Worker(stage.name, self.bound.step, stage.reads, stage.sink, retry)
-        self._held: Held | None = None
+        self._held: Batch | None = None
 
     def turn(self, wait_s: float) -> int:
         """Work off one batch; returns how many messages there were, 0 when none came in `wait_s`.
@@ -71,7 +71,7 @@ class Loop:
             # They come back by themselves when the process ends, or after the lease.
             logger.warning("%s: could not give back: %s", self.bound.stage.name, error)
 
-    def _take(self, wait_s: float) -> Held | None:
+    def _take(self, wait_s: float) -> Batch | None:
         """A batch; where batches are worth it, a moment is given to those that are on their way."""
         stage = self.bound.stage
         deliveries = self.hand.take(stage.batch_max, wait_s)
@@ -79,4 +79,4 @@ class Loop:
         if deliveries and missing and stage.linger_s:
             time.sleep(stage.linger_s)
             deliveries += self.hand.take(missing, 0.0)
-        return Held(deliveries) if deliveries else None
+        return Batch(deliveries) if deliveries else None

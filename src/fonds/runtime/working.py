@@ -53,7 +53,7 @@ class RetryPolicy:
         return float(min(self.longest_s, self.first_s * 2.0 ** min(attempt, 60)))
 
 
-class Held:
+class Batch:
     """Messages in hand, with the results there are so far.
 
     `waits` counts how often in a row the same message found its store away.
@@ -75,7 +75,7 @@ class Worker:
     sink: bool
     retry: RetryPolicy
 
-    def work(self, held: Held) -> list[Result]:
+    def work(self, held: Batch) -> list[Result]:
         """A result for each message, in order.
 
         Raises StoreUnavailableError while the store the step needs is away (what was worked stays in
@@ -93,7 +93,7 @@ class Worker:
             held.waits = 0
         return [result for result in held.results if result is not None]
 
-    def _items(self, held: Held) -> list[tuple[int, object]]:
+    def _items(self, held: Batch) -> list[tuple[int, object]]:
         """What is still to be worked, decoded; a message that cannot be read has its result at once."""
         items: list[tuple[int, object]] = []
         for position, delivery in enumerate(held.deliveries):
@@ -122,7 +122,7 @@ class Worker:
             raise RuntimeError(f"{self.name}: {len(results)} results for {len(items)} items")
         return results
 
-    def _try_one(self, item: object, held: Held, delivery: Delivery) -> Result:
+    def _try_one(self, item: object, held: Batch, delivery: Delivery) -> Result:
         try:
             result: Result = self.step([item])[0] if self.sink else self.step(item)
         except StoreUnavailableError as error:

@@ -16,7 +16,7 @@ from fonds.model.entry import Entry, of_capture
 from fonds.model.rows import InputRow
 from fonds.sources.indexes import read_index
 from fonds.sources.tasks import read_tasks
-from fonds.sources.walk import Found, walk
+from fonds.sources.walk import FoundPath, walk
 from fonds.sources.warcs import WARCS, read_warc
 from fonds.sources.zips import read_zip
 
@@ -96,7 +96,7 @@ class PathSource:
         )
 
 
-def _input(found: Found, warc_base: str) -> InputRow:
+def _input(found: FoundPath, warc_base: str) -> InputRow:
     """One path as an input: the same as long as path, size and time are, and for an index the base."""
     fingerprint = f"{found.size_bytes}:{found.modified_ns}"
     error, kind = found.error, "missing" if found.missing else "unreadable"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPath:
     """One path; `error` says why it cannot be read, `missing` that it is not there."""
 
     path: Path
@@ -20,7 +20,7 @@ class Found:
     missing: bool = False
 
 
-def walk(paths: Sequence[Path], leave_out: Path) -> Iterator[Found]:
+def walk(paths: Sequence[Path], leave_out: Path) -> Iterator[FoundPath]:
     """Files below `paths`, folders in order of name, links followed, no folder entered twice.
 
     `leave_out` (the home) is not entered.
@@ -32,7 +32,7 @@ def walk(paths: Sequence[Path], leave_out: Path) -> Iterator[Found]:
         yield from _visit(start, leave_out.resolve(), entered)
 
 
-def _visit(path: Path, leave_out: Path, entered: set[tuple[int, int]]) -> Iterator[Found]:
+def _visit(path: Path, leave_out: Path, entered: set[tuple[int, int]]) -> Iterator[FoundPath]:
     waiting = [path]
     while waiting:
         path = waiting.pop()
@@ -47,14 +47,14 @@ def _visit(path: Path, leave_out: Path, entered: set[tuple[int, int]]) -> Iterat
             entered.add(place)
             waiting += sorted((Path(entry) for entry in os.scandir(path)), reverse=True)
         except FileNotFoundError:
-            yield Found(path, error="no such file", missing=True)
+            yield FoundPath(path, error="no such file", missing=True)
         except OSError as error:
-            yield Found(path, error=error.strerror or str(error))
+            yield FoundPath(path, error=error.strerror or str(error))
 
 
-def _file(path: Path, status: os.stat_result) -> Found:
+def _file(path: Path, status: os.stat_result) -> FoundPath:
     if not stat.S_ISREG(status.st_mode):
-        return Found(path, error="not a regular file (a pipe, socket or device)")
+        return FoundPath(path, error="not a regular file (a pipe, socket or device)")
     if not os.access(path, os.R_OK):
-        return Found(path, error="permission denied")
-    return Found(path, status.st_size, status.st_mtime_ns)
+        return FoundPath(path, error="permission denied")
+    return FoundPath(path, status.st_size, status.st_mtime_ns)

@@ -18,7 +18,7 @@ SMALLEST = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Segment:
     """A reason within a band; `href` opens its rows."""
 
     label: str
@@ -34,7 +34,7 @@ class Band:
     count: int
     tone: str
     href: str
-    parts: Sequence[Part] = ()
+    parts: Sequence[Segment] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +164,11 @@ def _labels(band: Band, received: int, top: float, slot: float) -> Markup:
     return Markup("").join(pieces)
 
 
-def _shown_parts(band: Band) -> list[Part]:
+def _shown_parts(band: Band) -> list[Segment]:
     if len(band.parts) <= PARTS_SHOWN + 1:
         return list(band.parts)
     rest = band.parts[PARTS_SHOWN:]
-    other = Part(f"for {len(rest)} other reasons", sum(part.count for part in rest), band.href)
+    other = Segment(f"for {len(rest)} other reasons", sum(part.count for part in rest), band.href)
     return [*band.parts[:PARTS_SHOWN], other]
 
 

@@ -31,7 +31,7 @@ router = APIRouter()
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ArchivedCopy:
     """A place in a WARC that holds the file (or, as `warc/revisit`, only notes it): a row of `cdx`."""
 
     capture_id: str
@@ -77,7 +77,7 @@ class FilePage:
     searched: str | None
     claimed: Sequence[Fact]
     measured: Sequence[Fact]
-    captures: Sequence[Seen]
+    captures: Sequence[ArchivedCopy]
     entries: Sequence[Arrival]
     history: Sequence[DispositionRow]
     text_chars: int | None
@@ -113,7 +113,7 @@ def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
         measured=_measured(
             found, "not yet" if outcome and outcome.outcome == "pending" else "unknown"
         ),
-        captures=[_as(Seen, row) for row in found.captures],
+        captures=[_as(ArchivedCopy, row) for row in found.captures],
         entries=[_as(Arrival, row) for row in found.entries],
         history=found.history,
         text_chars=None if text is None else len(text),
@@ -249,7 +249,7 @@ def file_html(request: Request, stores: OpenStores, sha1hex: str) -> Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class KeyAnswer:
     """What a key stands for: files kept, and records with this URL whether they were kept or not."""
 
     key: str
@@ -258,7 +258,7 @@ class Shown:
     records: Sequence[Record]
 
 
-def shown(stores: Stores, key: str) -> Shown:
+def shown(stores: Stores, key: str) -> KeyAnswer:
     """Look a key up; a URL that was never kept still has its records, which say why."""
     try:
         files = resolve(stores, key)[:SHOWN_MAX]
@@ -269,7 +269,7 @@ def shown(stores: Stores, key: str) -> Shown:
     answer = f"Nothing here is known as “{cut(key, 100)}”"
     if files or records:
         answer = f"What is known as “{cut(key, 100)}”"
-    return Shown(key, answer, files, records)
+    return KeyAnswer(key, answer, files, records)
 
 
 Key = Annotated[str, Query(max_length=KEY_MAX_CHARS, description="SHA-1, URL or story id")]
@@ -287,13 +287,13 @@ def show_html(request: Request, stores: OpenStores, key: Key = "") -> Response:
     return _show(request, found.answer, 200 if found.files or found.records else 404, found)
 
 
-def _show(request: Request, heading: str, status: int, found: Shown | None) -> HTMLResponse:
+def _show(request: Request, heading: str, status: int, found: KeyAnswer | None) -> HTMLResponse:
     return page(request, "show.html", status, heading=heading, found=found, link=link)
 
 
 @router.get("/show.json", include_in_schema=False)
 @router.get("/api/show", summary="What a SHA-1, URL or story id stands for")
-def show_json(stores: OpenStores, key: Key) -> Shown:
+def show_json(stores: OpenStores, key: Key) -> KeyAnswer:
     """The files with this key, and the records with this URL whatever became of them."""
     found = shown(stores, key.strip())
     if not found.files and not found.records:

@@ -19,7 +19,7 @@ from fonds.library.accounting import (
 )
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Records, Stores
-from fonds.web.charts import Band, Part, flow, meter, share, strip
+from fonds.web.charts import Band, Segment, flow, meter, share, strip
 from fonds.web.failures import Failure, failure
 from fonds.web.rendering import OpenStores, how_many, link, page
 
@@ -173,7 +173,7 @@ def bands(all_outcomes: Sequence[Outcome]) -> list[Band]:
             one.count,
             one.tone,
             one.href,
-            tuple(Part(reason.reason, reason.count, reason.href) for reason in one.reasons),
+            tuple(Segment(reason.reason, reason.count, reason.href) for reason in one.reasons),
         )
         for one in all_outcomes
     ]

@@ -17,7 +17,7 @@ from fonds.model.disposition import Reason
 from fonds.model.rows import EntryRow, FileMetaRow
 from fonds.ports import Records
 from fonds.web.marks import TEXT_MAX_CHARS, Mark, mark_behind, read_mark
-from fonds.web.rendering import OpenStores, Shown, how_many, link, page, shown
+from fonds.web.rendering import ListWindow, OpenStores, how_many, link, page, shown
 
 PAGE_SIZE = 50
 ENTRY_MARK = ("settled_at", EntryRow.KEY)
@@ -207,7 +207,9 @@ def _next(rows: Sequence[object], behind: Mark | None) -> str | None:
     return behind.text() if behind and len(rows) == PAGE_SIZE else None
 
 
-def _shown(path: str, params: dict[str, Any], total: int, found: RecordsPage | FilesPage) -> Shown:
+def _shown(
+    path: str, params: dict[str, Any], total: int, found: RecordsPage | FilesPage
+) -> ListWindow:
     return shown(path, params, total, len(found.rows), found.first - 1, found.next)
 
 

@@ -44,7 +44,7 @@ class Pager:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ListWindow:
     """Which rows of a list without page numbers are shown, from 1; `total` counts all of them."""
 
     first: int
@@ -56,11 +56,11 @@ class Shown:
 
 def shown(
     path: str, params: dict[str, Any], total: int, count: int, position: int, following: str | None
-) -> Shown:
+) -> ListWindow:
     """`count` rows behind the first `position`; `following` is where the next page begins."""
     begin = link(path, **params) if position else None
     after = link(path, **params, after=following) if following else None
-    return Shown(position + 1, position + count, total, begin, after)
+    return ListWindow(position + 1, position + count, total, begin, after)
 
 
 def pager(

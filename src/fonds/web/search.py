@@ -134,7 +134,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchHit:
     """One result; `id` is a PDF's SHA-1 or a story's id, `sha1hex` the file its text is of.
 
     `snippet_marks` are (start, end) offsets in `snippet`. None means unknown.
@@ -169,7 +169,7 @@ class SearchPage:
     reachable: int
     page: int
     pages: int
-    results: Sequence[Found]
+    results: Sequence[SearchHit]
     facets: Mapping[str, Sequence[tuple[str, int]]]
     dates: Sequence[tuple[str, int]]
     undated: int
@@ -192,9 +192,9 @@ def search_page(index: Index, form: SearchForm) -> SearchPage:
     )
 
 
-def _found(hit: Hit) -> Found:
+def _found(hit: Hit) -> SearchHit:
     document = hit.document
-    return Found(
+    return SearchHit(
         id=document.id,
         sha1hex=document.sha1hex,
         kind=document.kind,

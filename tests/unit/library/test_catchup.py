@@ -13,7 +13,7 @@ import pytest
 from fonds.formats.envelope import decode, encode
 from fonds.formats.journal import file_cells, row_key
 from fonds.kinds import pdf
-from fonds.library.catchup import CatchUp, Sent, Wanted
+from fonds.library.catchup import CatchUp, CatchUpCount, Selection
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.file import FileMeta, Unextracted
@@ -69,9 +69,9 @@ class DeliveryBuffer:
         ledger.write(ended)
         return file
 
-    def send(self, **how: object) -> tuple[Sent, list[Unextracted]]:
+    def send(self, **how: object) -> tuple[CatchUpCount, list[Unextracted]]:
         """What was said, and the work that lies on the queue afterwards."""
-        wanted = Wanted(pdf.KIND, OURS, **how)  # type: ignore[arg-type]
+        wanted = Selection(pdf.KIND, OURS, **how)  # type: ignore[arg-type]
         rooms = iter(self.rooms)
         sender = CatchUp(
             self.queue, self.bench.records, self.bench.records.ledger, self.bench.table, JOURNAL,
@@ -302,4 +302,4 @@ def test_what_would_be_sent_can_be_counted_before(buffer: DeliveryBuffer) -> Non
     buffer.file(None)
     buffer.file("error-crash")
     buffer.file("success")
-    assert Wanted(pdf.KIND, OURS).count(buffer.bench.records) == {"": 1, "error-crash": 1}
+    assert Selection(pdf.KIND, OURS).count(buffer.bench.records) == {"": 1, "error-crash": 1}

@@ -11,7 +11,7 @@ import pytest
 from fonds.formats.envelope import decode
 from fonds.formats.journal import file_cells, row_key
 from fonds.kinds import story, thumbnail
-from fonds.library.catchup import CatchUp, Sent, Wanted
+from fonds.library.catchup import CatchUp, CatchUpCount, Selection
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Unparsed
@@ -60,8 +60,8 @@ def _ended(entry_id: str, step: str, verdict: str, sha1hex: str) -> DispositionR
     return DispositionRow(entry_id, "library", step, entry_id, *parents, *facts)
 
 
-def send(bench: Bench, queue: SqliteQueue, **how: object) -> tuple[Sent, list[Unparsed]]:
-    wanted = Wanted(story.KIND, OURS, **how)  # type: ignore[arg-type]
+def send(bench: Bench, queue: SqliteQueue, **how: object) -> tuple[CatchUpCount, list[Unparsed]]:
+    wanted = Selection(story.KIND, OURS, **how)  # type: ignore[arg-type]
     cdx_free = CatchUp(
         queue, bench.records, bench.records.ledger, bench.table, JOURNAL, READER, wanted,
         lambda: LATER, lambda: True,
@@ -105,12 +105,12 @@ def test_pages_of_an_older_extractor_are_sent_and_refused_ones_are_not(
 @pytest.mark.usefixtures("inputs")
 def test_asked_for_again_refused_pages_are_read_too(bench: Bench, queue: SqliteQueue) -> None:
     read, refused = page(bench, 1, OURS), page(bench, 2, None, "dropped")
-    assert Wanted(story.KIND, OURS).count(bench.records) == {}
-    assert Wanted(story.KIND, OURS, again=True).count(bench.records) == {"success": 1, "": 1}
+    assert Selection(story.KIND, OURS).count(bench.records) == {}
+    assert Selection(story.KIND, OURS, again=True).count(bench.records) == {"success": 1, "": 1}
     _, work = send(bench, queue, again=True)
     assert {one.file.sha1 for one in work} == {read, refused}
 
 
 def test_a_kind_that_comes_with_another_says_so() -> None:
     with pytest.raises(ConfigurationError, match="thumbnail is made with another kind"):
-        assert Wanted(thumbnail.KIND, OURS).reading
+        assert Selection(thumbnail.KIND, OURS).reading

@@ -13,7 +13,7 @@ from fonds.web.charts import (
     SMALLEST,
     Band,
     Bucket,
-    Part,
+    Segment,
     flow,
     histogram,
     meter,
@@ -29,14 +29,14 @@ BANDS = [
         99,
         "refused",
         "/records?weight=refused",
-        [Part("no-text", 99, "/records?reason=no-text")],
+        [Segment("no-text", 99, "/records?reason=no-text")],
     ),
     Band(
         "Failed",
         1,
         "failed",
         "/records?weight=failed",
-        [Part("timeout", 1, "/records?reason=timeout")],
+        [Segment("timeout", 1, "/records?reason=timeout")],
     ),
     Band("In flight", 0, "flight", "/records?outcome=pending"),
 ]
@@ -88,7 +88,7 @@ def test_the_left_bar_is_as_high_as_all_right_bars_together() -> None:
 
 
 def test_many_reasons_are_summed_up_so_that_none_is_lost() -> None:
-    parts = [Part(f"reason-{n}", 10, f"/r{n}") for n in range(12)]
+    parts = [Segment(f"reason-{n}", 10, f"/r{n}") for n in range(12)]
     drawing = parsed(flow(120, [Band("Failed", 120, "failed", "/all", parts)]))
     words = ["".join(one.itertext()) for one in drawing.iter(f"{SVG}text")]
     assert f"{10 * (12 - PARTS_SHOWN)} for {12 - PARTS_SHOWN} other reasons" in words
@@ -135,7 +135,7 @@ def test_a_meter_of_something_is_never_empty() -> None:
 @given(st.text(), st.integers(0, 10**12), st.integers(0, 10**12))
 def test_hostile_labels_stay_text(label: str, count: int, more: int) -> None:
     label = "".join(c for c in label if c.isprintable()) + "</text><script>alert(1)</script>\"'&"
-    band = Band(label, count, "kept", f"/x?{label}", [Part(label, count, f"/y?{label}")])
+    band = Band(label, count, "kept", f"/x?{label}", [Segment(label, count, f"/y?{label}")])
     drawings = (
         flow(count + more, [band]),
         strip(count + more, [band]),

@@ -14,7 +14,7 @@ from fonds.cli.work import work_off
 from fonds.config import Settings
 from fonds.kinds import KINDS
 from fonds.kinds.kind import DerivativeKind, Reading
-from fonds.library.catchup import CatchUp, Sent, Wanted
+from fonds.library.catchup import CatchUp, CatchUpCount, Selection
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Subscription
 from fonds.model.rows import EntryRow
@@ -137,7 +137,7 @@ def _catch_up(
 
     settings = app.settings(**flags)
     names = extractors(settings)
-    wanted = Wanted(
+    wanted = Selection(
         kind=kind,
         extractor=kind.reading.extractor(names) if kind.reading else "",
         again=reextract,
@@ -155,11 +155,11 @@ def _catch_up(
         return _work(app, settings, stores, lock, wanted)
 
 
-def _work(app: App, settings: Settings, stores: Stores, lock: HomeLock, wanted: Wanted) -> int:
+def _work(app: App, settings: Settings, stores: Stores, lock: HomeLock, wanted: Selection) -> int:
     """Send in one thread, extract in the others; the account is that of the inputs concerned."""
 
     def feed(intake: Intake, entered: Entered) -> None:
-        def note(sent: Sent, captures: Sequence[EntryRow]) -> None:
+        def note(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
             entered.input_ids |= {row.input_id for row in captures}
 
         done = _send(stores, settings, wanted, intake.stopping, note)
@@ -173,10 +173,10 @@ def _work(app: App, settings: Settings, stores: Stores, lock: HomeLock, wanted: 
 def _send(
     stores: Stores,
     settings: Settings,
-    wanted: Wanted,
+    wanted: Selection,
     stopping: Callable[[], bool],
-    tick: Callable[[Sent, Sequence[EntryRow]], None],
-) -> Sent:
+    tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
+) -> CatchUpCount:
     from fonds.wiring.backends import readers_of
     from fonds.wiring.steps import now
 
@@ -201,7 +201,7 @@ def _send(
     return sender.run(tick)
 
 
-def _reader(readers: Sequence[Subscription], pipeline: str, wanted: Wanted) -> Subscription:
+def _reader(readers: Sequence[Subscription], pipeline: str, wanted: Selection) -> Subscription:
     step = wanted.reading.step
     found = next((one for one in readers if stage_of(one)[1] == step), None)
     if found is None:
@@ -212,7 +212,7 @@ def _reader(readers: Sequence[Subscription], pipeline: str, wanted: Wanted) -> S
     return found
 
 
-def _counted(app: App, stores: Stores, wanted: Wanted) -> int:
+def _counted(app: App, stores: Stores, wanted: Selection) -> int:
     """How many files are wanted, by the status they have now."""
     counts = wanted.count(stores.records)
     if app.json:
@@ -225,7 +225,7 @@ def _counted(app: App, stores: Stores, wanted: Wanted) -> int:
     return 0
 
 
-def _told(app: App, wanted: Wanted, done: Sent) -> int:
+def _told(app: App, wanted: Selection, done: CatchUpCount) -> int:
     if app.json:
         echo_json(done)
     else:
@@ -233,7 +233,7 @@ def _told(app: App, wanted: Wanted, done: Sent) -> int:
     return 0
 
 
-def _sentence(wanted: Wanted, done: Sent) -> str:
+def _sentence(wanted: Selection, done: CatchUpCount) -> str:
     words = (
         f"{done.sent:,} files are to be read for {wanted.kind.name}; {done.seen:,} were looked at."
     )
@@ -248,7 +248,7 @@ def _never() -> bool:
     return False
 
 
-def _nothing(sent: Sent, captures: Sequence[EntryRow]) -> None:
+def _nothing(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
     """The tick of those who show nothing."""
 
 

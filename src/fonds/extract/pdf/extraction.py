@@ -21,7 +21,7 @@ import pypdfium2.raw as pdfium
 from fonds.extract.language import choose_language, load_model
 from fonds.extract.pdf.bibliographic import bibliographic, tells_itself
 from fonds.extract.pdf.info import PdfStructure, read_structure
-from fonds.extract.pdf.opening import Opened, drawing_pages, open_pdf, open_repaired
+from fonds.extract.pdf.opening import OpenedPdf, drawing_pages, open_pdf, open_repaired
 from fonds.extract.pdf.outline import read_outline
 from fonds.extract.pdf.pages.text import NO_PAGES, PAGE_SEPARATOR, PagesText, read_pages
 from fonds.extract.pdf.pages.thumbnail import draw_thumbnails
@@ -175,7 +175,7 @@ def _read_again(
 
 
 def _read(
-    document: pypdfium2.PdfDocument, opened: Opened, structure: PdfStructure, limits: PdfLimits
+    document: pypdfium2.PdfDocument, opened: OpenedPdf, structure: PdfStructure, limits: PdfLimits
 ) -> tuple[PdfExtraction, Sequence[int]]:
     """The extraction, and the pages (from 0) on which there was no object."""
     if structure.extra.get("form_field_count") is not None:
@@ -210,7 +210,7 @@ def _read(
     return _result(status, structure, extra, pages, **found), pages.blank
 
 
-def _open(data: bytes, mapped: bytes | None) -> Opened:
+def _open(data: bytes, mapped: bytes | None) -> OpenedPdf:
     """With what its fonts lack, where that opens too."""
     if mapped is not None:
         opened = open_pdf(mapped)
@@ -222,7 +222,7 @@ def _open(data: bytes, mapped: bytes | None) -> Opened:
 
 
 def _page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
-    """Opened once for picture and text: opening is a fifth of all work."""
+    """OpenedPdf once for picture and text: opening is a fifth of all work."""
     try:
         return document[0]
     except pypdfium2.PdfiumError:

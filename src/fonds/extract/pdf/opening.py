@@ -28,7 +28,7 @@ _PAINTING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedPdf:
     """A document with at least one page, or None with the status and the sentence of its refusal.
 
     pdfium reads from `data` until the document is closed, by whoever opened it. `repaired` says that
@@ -42,7 +42,7 @@ class Opened:
     repaired: bool = False
 
 
-def open_pdf(data: bytes) -> Opened:
+def open_pdf(data: bytes) -> OpenedPdf:
     """The PDF in `data`, repaired if need be; no error for any bytes."""
     first = _open(data)
     if first.document is not None:
@@ -52,7 +52,7 @@ def open_pdf(data: bytes) -> Opened:
     return first if second is None else second
 
 
-def open_repaired(data: bytes) -> Opened | None:
+def open_repaired(data: bytes) -> OpenedPdf | None:
     """The PDF in `data` as qpdf writes it anew; None when that cannot be done, or opened."""
     repaired = _repaired(data)
     second = None if repaired is None else _open(repaired)
@@ -88,7 +88,7 @@ def _draws(page: pikepdf.Page) -> bool:
     return False
 
 
-def _open(data: bytes) -> Opened:
+def _open(data: bytes) -> OpenedPdf:
     # The wrapper's own loader asks for the last error when a PDF without pages opens well, and is
     # told the error of some file before it.
     handle = pdfium.FPDF_LoadMemDocument64(data, len(data), None)
@@ -96,15 +96,15 @@ def _open(data: bytes) -> Opened:
         return _refused(pdfium.FPDF_GetLastError())
     document = pypdfium2.PdfDocument(handle)
     if len(document) > 0:
-        return Opened(document, data)
+        return OpenedPdf(document, data)
     document.close()
     message = "the PDF opens and has no pages"
-    return Opened(None, status=PdfStatus.EMPTY_PDF, error_msg=message)
+    return OpenedPdf(None, status=PdfStatus.EMPTY_PDF, error_msg=message)
 
 
-def _refused(error_code: int) -> Opened:
+def _refused(error_code: int) -> OpenedPdf:
     status, message = _REFUSALS.get(error_code, _UNREADABLE)
-    return Opened(None, status=status, error_msg=message)
+    return OpenedPdf(None, status=status, error_msg=message)
 
 
 def _repaired(data: bytes) -> bytes | None:

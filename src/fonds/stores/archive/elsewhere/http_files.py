@@ -12,7 +12,7 @@ from fonds.formats.coding import codings_of, decode_body
 from fonds.model.archive import HttpHead
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError, PermanentError
-from fonds.stores.archive.elsewhere.web import Answer, Web, check_status
+from fonds.stores.archive.elsewhere.web import HttpAnswer, Web, check_status
 
 RANGE_S = 120.0
 WHOLE_S = 600.0
@@ -50,7 +50,7 @@ class HttpFiles:
             return read_whole(answer, bytes_max)
 
 
-def read_whole(answer: Answer, bytes_max: int) -> bytes:
+def read_whole(answer: HttpAnswer, bytes_max: int) -> bytes:
     """The body of an answer, its content codings undone; errors as those of `HttpFiles.whole`."""
     declared = answer.headers.get("content-length", "").strip()
     if _LENGTH.fullmatch(declared) and int(declared) > bytes_max:

@@ -16,7 +16,7 @@ from fonds.model.archive import HttpHead, Payload
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.stores.archive.elsewhere.http_files import WHOLE_S, read_whole
-from fonds.stores.archive.elsewhere.web import Answer, Web, check_status
+from fonds.stores.archive.elsewhere.web import HttpAnswer, Web, check_status
 
 _TIMESTAMP, _URL, _ITEM, _PATH = "{timestamp}", "{url}", "{item}", "{path}"
 _CAPTURE = re.compile(r"([0-9]{14})/(.+)", re.DOTALL)
@@ -120,7 +120,7 @@ def _quoted(url: str) -> str:
         ) from error
 
 
-def _head(answer: Answer) -> HttpHead:
+def _head(answer: HttpAnswer) -> HttpHead:
     """The head of the capture: the archive hands its headers on under names of their own."""
     originals = [
         (name[len(_ORIGINAL) :], value)

@@ -71,7 +71,7 @@ def follow_any(headers: Mapping[str, str], url: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What a server answers; `url` is the address that did so in the end. Header names in any case."""
 
     url: str
@@ -116,7 +116,7 @@ class Web:
         *,
         total_s: float,
         follows: Callable[[Mapping[str, str], str], bool] = follow_any,
-    ) -> Iterator[Answer]:
+    ) -> Iterator[HttpAnswer]:
         """The answer at the end of all redirects, to be read within `total_s`; its status is not judged.
 
         `follows(headers, url)` says whether to go on to `url`; the redirect is the answer if not.
@@ -128,7 +128,7 @@ class Web:
             try:
                 target = _target(url, response)
                 if target is None or not follows(response.headers, target):
-                    yield Answer(url, response.status, response.headers, response, deadline)
+                    yield HttpAnswer(url, response.status, response.headers, response, deadline)
                     return
             finally:
                 response.close()
