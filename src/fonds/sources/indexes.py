@@ -6,6 +6,7 @@ import gzip
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from fonds.model.errors import LimitError
 from fonds.model.rows import InputRow
 
 LINE_MAX_BYTES = 64 * 1024
+WARCS_REMEMBERED = 1_000
 RATIO_MAX = 200
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -26,12 +28,14 @@ def read_index(
 ) -> Iterator[Capture | Mapping[str, int] | int]:
     """One capture a line, also for a line that cannot be understood; positions are line numbers."""
     reader = IndexReader()
+    # Lines of one WARC stand together, or nearly so: the disk is asked once for each.
+    find = lru_cache(WARCS_REMEMBERED)(partial(find_below, folder=path.parent, warc_base=warc_base))
 
     def entry(line: bytes, number: int) -> Capture | None:
         parsed = reader.parse(line.decode("utf-8", "replace"))
         if parsed is None:
             return None
-        return _entry(row, collection, path, number, parsed, warc_base)
+        return _entry(row, collection, path, number, parsed, find)
 
     yield from read_lines(path, row, collection, entry)
 
@@ -113,12 +117,12 @@ def _entry(
     path: Path,
     number: int,
     line: CdxLine | Rejected,
-    warc_base: str,
+    find: Callable[[str], str | None],
 ) -> Capture:
     if isinstance(line, Rejected):
         detail = f"line {number + 1}: {line.detail}"
         return damaged_line(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
-    warc = find_below(line.filename, path.parent, warc_base)
+    warc = find(line.filename)
     if warc is None:
         detail = f"line {number + 1}: {line.filename!r} is not the name of a WARC"
         return damaged_line(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)

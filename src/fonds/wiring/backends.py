@@ -23,6 +23,7 @@ from fonds.pipelines import PIPELINES
 from fonds.ports import Archive, Index, Queue, Stores
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
+from fonds.stores.archive.body_cache import BodyCache
 from fonds.stores.archive.options import ArchiveOptions
 
 
@@ -252,8 +253,7 @@ def open_archive(home: Path, settings: Settings) -> Archive:
         replay_url=settings.replay_url,
         petabox_url=settings.petabox_url,
     )
-    archive: Archive = backend("archive", settings.archive, home, options)
-    return archive
+    return BodyCache(backend("archive", settings.archive, home, options))
 
 
 def _s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
