@@ -60,15 +60,20 @@ def surt(url: str) -> str:
     `www`, default ports, user names, session ids, trailing slashes and fragments are dropped, query
     parameters sorted, escapes normalised. IPv4 addresses are turned round as names are, because other
     tools' indexes have them so. A URL without scheme is taken for HTTP; `dns:`, `urn:` and others
-    without an authority (also `file:///…`) stay as they are. "-" for an empty URL. Never raises.
+    without an authority stay as they are, but for `file:/path`, whose fragment names a member of a ZIP and
+    stays. "-" for an empty URL. Never raises.
     """
     bare = re.sub(r"[\r\n\t]", "", url.strip())
     if not bare:
         return NONE
     scheme_match = _SCHEME.match(bare)
     scheme = scheme_match.group(1).lower() if scheme_match else "http"
-    if scheme in _AS_THEY_ARE or bare[:8].lower() == "file:///":
+    if scheme in _AS_THEY_ARE:
         return bare
+    if bare[:8].lower() == "file:///":
+        named, hash_sign, fragment = bare[7:].partition("#")
+        path, _, query = named.partition("?")
+        return f"file:{_path(path)}{_query(query)}{hash_sign}{fragment}"
     if scheme_match and _is_host_and_port(bare, scheme_match.end()):
         scheme, rest = "http", bare
     else:

@@ -27,6 +27,13 @@ _GZIP_LEVEL = 6
 _SPECIFICATION = "https://iipc.github.io/warc-specifications/specifications/warc-format/"
 _PROFILE = "http://netpreserve.org/{version}/revisit/identical-payload-digest"
 _UNDONE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_PROTOCOLS = {
+    "HTTP/0.9": "http/0.9",
+    "HTTP/2": "h2",
+    "HTTP/2.0": "h2",
+    "HTTP/3": "h3",
+    "HTTP/3.0": "h3",
+}
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
 _NOT_IN_URI = re.compile(r"[\x00-\x20\x7f]")
 
@@ -65,7 +72,8 @@ class RecordWriter:
         """The entry's records; the length in bytes of the first, which holds the body or the revisit.
 
         A body with an HTTP head becomes a `response`, its codings being undone: `Content-Encoding` and
-        the like are renamed to `X-Archive-Orig-*`, `Content-Length` is that of the body.
+        the like are renamed to `X-Archive-Orig-*`, `Content-Length` is that of the body. The metadata
+        has a URI of its own, `urn:metadata:URL`, or readers that index it too would show it for the page.
         """
         start = self._out.tell()
         record_id = StatusAndHeadersParser.make_warc_id()
@@ -74,7 +82,10 @@ class RecordWriter:
             "WARC-Warcinfo-ID": self._warcinfo_id,
         }
         own = {"WARC-Record-ID": record_id, **shared}
-        head = _http_head(entry.http, len(entry.body)) if entry.http else None
+        head = None
+        if entry.http:
+            head, protocol = _http_head(entry.http, len(entry.body))
+            own |= {"WARC-Protocol": protocol} if protocol else {}
         kind = "response" if head else "resource"
         content_type = "application/http; msgtype=response" if head else entry.mime
         if entry.revisit_of is not None:
@@ -85,7 +96,9 @@ class RecordWriter:
         size_bytes = self._out.tell() - start
         if entry.metadata_json is not None:
             about = {**shared, "WARC-Refers-To": record_id}
-            self._write("metadata", entry.url, about, METADATA_TYPE, entry.metadata_json)
+            self._write(
+                "metadata", f"urn:metadata:{entry.url}", about, METADATA_TYPE, entry.metadata_json
+            )
         return size_bytes
 
     def _revisit_fields(self, original: tuple[str, datetime], body: bytes) -> dict[str, str]:
@@ -145,23 +158,27 @@ class _GzipMember:
         self._out.write(self._packer.flush())
 
 
-def _http_head(http: HttpHead, body_bytes: int) -> StatusAndHeaders:
+def _http_head(http: HttpHead, body_bytes: int) -> tuple[StatusAndHeaders, str]:
+    """The head as it is written, and the protocol when that cannot stand in it, else ""."""
     headers: list[tuple[str, str]] = []
     for name, value in http.headers:
         kept = f"X-Archive-Orig-{name}" if name.lower() in _UNDONE else name
         headers.append((_one_line(kept).replace(":", ""), _one_line(value)))
     headers.append(("Content-Length", str(body_bytes)))
-    protocol, statusline = _status_line(http)
+    named, statusline = _status_line(http)
+    # Readers of WARC refuse the head of a response that is not one of HTTP/1.
+    protocol = named if named in ("HTTP/1.0", "HTTP/1.1") else "HTTP/1.1"
     head = StatusAndHeaders(statusline, headers, protocol=protocol)
     # The record writer would turn non-ASCII values into percent-escapes; as UTF-8 they come back equal.
     head.to_ascii_bytes = head.to_bytes
-    return head
+    return head, "" if named == protocol else _PROTOCOLS.get(named, named.lower())
 
 
 def _status_line(http: HttpHead) -> tuple[str, str]:
     """Protocol and the rest of the status line; made up from the code when there is none."""
     protocol, _, rest = _one_line(http.status_line).partition(" ")
-    if not protocol.upper().startswith(("HTTP", "ICY")):
+    protocol = protocol.upper()
+    if not protocol.startswith(("HTTP", "ICY")):
         return "HTTP/1.1", f"{http.status:03d}"
     return protocol, rest.strip()
 

@@ -157,8 +157,28 @@ def test_metadata_lies_beside_its_record_and_names_it() -> None:
     assert metadata.body == b'{"a": 1}'
     assert metadata.warc_headers["Content-Type"] == METADATA_TYPE
     assert metadata.warc_headers["WARC-Refers-To"] == response.warc_headers["WARC-Record-ID"]
-    for name in ("WARC-Date", "WARC-Target-URI", "WARC-Warcinfo-ID"):
+    for name in ("WARC-Date", "WARC-Warcinfo-ID"):
         assert metadata.warc_headers[name] == response.warc_headers[name]
+    assert metadata.warc_headers["WARC-Target-URI"] == "urn:metadata:http://example.org/a"
+
+
+@pytest.mark.parametrize(
+    ("line", "written_line", "protocol"),
+    [
+        ("HTTP/1.0 200 OK", "HTTP/1.0 200 OK", None),
+        ("http/1.1 200 OK", "HTTP/1.1 200 OK", None),
+        ("HTTP/2 200", "HTTP/1.1 200", "h2"),
+        ("HTTP/3 200", "HTTP/1.1 200", "h3"),
+        ("ICY 200 OK", "HTTP/1.1 200 OK", "icy"),
+    ],
+)
+def test_a_head_is_written_as_one_of_http_1_and_the_protocol_beside_it(
+    line: str, written_line: str, protocol: str | None
+) -> None:
+    payload = read(written(entry(http=HttpHead(200, line)))[0], 1)
+    assert payload.http is not None
+    assert payload.http.status_line == written_line
+    assert payload.warc_headers.get("WARC-Protocol") == protocol
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])

@@ -1,0 +1,107 @@
+"""Forty-five captures that are awkward to archive, each for a reason of its own."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime, timedelta
+
+from fixtures.pdfs import text_pdf
+from fonds.model.archive import ArchiveEntry, HttpHead
+
+AT = datetime(2024, 3, 5, 6, 7, 8, 123456, UTC)
+URLS = (
+    "http://example.org/",
+    "https://example.org/a/page.html",
+    "http://www.example.org/WWW/Mixed.Case",
+    "http://example.org:8080/port",
+    "https://example.org:443/default-port",
+    "http://user@example.org/user",
+    "http://example.org/query?b=2&a=1&c",
+    "http://example.org/query?empty=&&=x",
+    "http://example.org/escaped%20blank",
+    "http://example.org/escaped%2Fslash",
+    "http://example.org/100%25",
+    "http://example.org/caf%C3%A9",
+    "http://example.org/café/ö",
+    "http://xn--mnchen-3ya.example/",
+    "http://münchen.example/idn",
+    "http://example.org/a//double///slash",
+    "http://example.org/dot/./and/../dots",
+    "http://example.org/trailing/",
+    "http://example.org/semi;jsessionid=0123456789abcdef0123456789abcdef",
+    "http://example.org/plus+and,comma;semicolon:colon@at!bang*star'quote(paren)",
+    "http://example.org/~tilde_under-dash.dot",
+    "http://example.org/pipe|and[brackets]",
+    "http://192.0.2.7/address",
+    "http://[2001:db8::7]/address6",
+    "http://example.org/" + "long/" * 300,
+    "http://example.org/page?utm_source=x&id=1",
+    "http://example.org/a?u=http://other.example/b?c=d",
+    "http://example.org/http://other.example/",
+)
+LATIN1 = "<html><body>Größe, café</body></html>".encode("latin-1")
+PAGE = "<html><head><title>{0}</title></head><body><p>Page {0}, größer</p></body></html>"
+
+
+def page(number: int) -> bytes:
+    return PAGE.format(number).encode()
+
+
+def answer(status: str, *headers: tuple[str, str]) -> HttpHead:
+    return HttpHead(int(status.split()[1]), status, (("Content-Type", "text/html"), *headers))
+
+
+HEADS = (
+    answer("HTTP/1.1 200 OK", ("Content-Encoding", "gzip"), ("Content-Length", "7")),
+    answer("HTTP/1.1 200 OK", ("Transfer-Encoding", "chunked")),
+    answer("HTTP/1.1 200 OK", ("Content-Encoding", "br"), ("Transfer-Encoding", "gzip, chunked")),
+    answer("HTTP/1.0 200"),
+    answer("HTTP/2 200"),
+    answer("HTTP/1.1 203 Non-Authoritative", ("X-Empty", ""), ("X-Name", "café")),
+    answer("HTTP/1.1 200 OK", *(("Set-Cookie", f"a{n}={n}") for n in range(40))),
+    answer("HTTP/1.1 200 OK", ("Content-Range", "bytes 0-99/200"), ("ETag", '"x"')),
+    HttpHead(200, "HTTP/1.1 200 OK", ()),
+)
+LOOSE = (
+    ("file:///home/somebody/a%20paper.pdf", "application/pdf", text_pdf()),
+    ("http://example.org/loose.html", "text/html", page(900)),
+    ("http://example.org/none", "", page(901)),
+)
+
+
+def entries() -> list[ArchiveEntry]:
+    """The captures, each with a body of its own but for the revisits at the end."""
+    made = [_entry(n, url, page(n)) for n, url in enumerate(URLS)]
+    made += [
+        _entry(100 + n, f"http://heads.example/{n}", page(100 + n), head)
+        for n, head in enumerate(HEADS)
+    ]
+    made.append(_entry(200, "http://example.org/latin1", LATIN1))
+    made.append(_entry(201, "http://example.org/packed.gz", gzip.compress(page(201), mtime=0)))
+    made.append(_entry(202, "http://example.org/large", page(202) * 20_000))
+    made += [
+        ArchiveEntry(f"loose{n}", url, _at(300 + n), mime, body, None, b'{"title": "loose"}')
+        for n, (url, mime, body) in enumerate(LOOSE)
+    ]
+    # The same page an hour later, and at another address.
+    first = made[1]
+    for number, url in ((400, first.url), (401, "http://example.org/another")):
+        made.append(_entry(number, url, first.body, revisit_of=(first.url, first.captured_at)))
+    return made
+
+
+def _at(number: int) -> datetime:
+    return AT + timedelta(seconds=10 * number)
+
+
+def _entry(
+    number: int,
+    url: str,
+    body: bytes,
+    http: HttpHead = HEADS[3],
+    revisit_of: tuple[str, datetime] | None = None,
+) -> ArchiveEntry:
+    told = b'{"rss_entry": {}, "content_metadata": {"title": "Page %d"}}' % number
+    return ArchiveEntry(
+        f"capture{number}", url, _at(number), "text/html", body, http, told, revisit_of
+    )

@@ -1,0 +1,139 @@
+"""Our WARC files in others' hands: indexed and replayed by pywb, read by warcio, FastWARC and jwarc.
+
+The programs are installed into an environment that is thrown away; without a registry the tests are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from hashlib import sha1
+from pathlib import Path
+
+import pytest
+
+from fonds.model.archive import ArchiveEntry
+from fonds.model.capture import to_datetime14
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
+from peers.entries import entries
+
+# pywb looks up URLs with a session id in their path as they are; the key in our index is without it.
+KEYS_DIFFER = {"us": {"http://example.org/semi;jsessionid=0123456789abcdef0123456789abcdef"}}
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+PACKAGES = ("pywb==2.10.0", "warcio==1.8.1", "FastWARC==2.0.1")
+INSTALL_S, RUN_S = 500, 300
+
+
+def run(*command: str | Path, stdin: str = "") -> str:
+    """What a program prints. Fails with what it said when it fails."""
+    done = subprocess.run(
+        [str(word) for word in command], input=stdin, capture_output=True, text=True, timeout=RUN_S
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def installed(*command: str | Path) -> None:
+    """Run an installer; what needs it is left out when it fails, with what it said."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True, timeout=INSTALL_S
+        )
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{command[0]} did not end in {INSTALL_S} s: no registry to be reached?")
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
+        pytest.skip(f"the other programs cannot be installed (no registry?): {said[-1][:300]}")
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of a new environment that holds the readers."""
+    folder = tmp_path_factory.mktemp("peers")
+    run(sys.executable, "-m", "venv", folder)
+    installed(folder / "bin/pip", "install", "--quiet", *PACKAGES)
+    return folder / "bin/python"
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """jwarc, from Maven."""
+    for program in ("mvn", "java", "javac"):
+        if shutil.which(program) is None:
+            pytest.skip(f"there is no {program}: install openjdk-17-jdk-headless and maven")
+    folder = tmp_path_factory.mktemp("jwarc")
+    shutil.copy(HERE / "jwarc.xml", folder / "pom.xml")
+    words = ("mvn", "-q", "-B", "-f", folder / "pom.xml", "dependency:copy-dependencies")
+    installed(*words, f"-DoutputDirectory={folder}")
+    (found,) = folder.glob("jwarc-*.jar")
+    return found
+
+
+@pytest.fixture(scope="module", params=["WARC/1.1", "WARC/1.0"])
+def warc(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished WARC of ours with all entries, its index beside it."""
+    folder = tmp_path_factory.mktemp("archive")
+    archive = FolderArchive(folder, ArchiveOptions(version=request.param))
+    archive.write(entries())
+    archive.finish()
+    (found,) = folder.glob("*.warc.gz")
+    return found
+
+
+@pytest.mark.parametrize("indexed_by", ["pywb", "us"])
+def test_pywb_replays_every_capture(
+    python: Path, warc: Path, tmp_path: Path, indexed_by: str
+) -> None:
+    made = entries()
+    assert len(made) == 45
+    asked = json.dumps([[to_datetime14(one.captured_at), one.url] for one in made])
+    index = [warc.with_name(warc.name.replace(".warc.gz", ".cdxj"))] if indexed_by == "us" else []
+    answers = json.loads(run(python, HERE / "replay_pywb.py", tmp_path, warc, *index, stdin=asked))
+    wrong = {
+        one.url: (status, digest)
+        for one, (status, digest) in zip(made, answers, strict=True)
+        if (status, digest) != (_status(one), sha1(one.body).hexdigest())
+    }
+    assert wrong.keys() == KEYS_DIFFER.get(indexed_by, set()), wrong
+
+
+def _status(one: ArchiveEntry) -> int:
+    return one.http.status if one.http else 200
+
+
+@pytest.mark.parametrize("reader", ["read_warcio.py", "read_fastwarc.py"])
+def test_python_readers_find_every_record_right(python: Path, warc: Path, reader: str) -> None:
+    found = [json.loads(line) for line in run(python, HERE / reader, warc).splitlines()]
+    assert [(one["type"], one["url"], one["sha1"]) for one in found[1:]] == _expected()
+    # warcio checks no digest of a revisit and says None.
+    wrong = [one for one in found if not (one["digest"] or one["type"] == "revisit")]
+    assert wrong == []
+
+
+def test_jwarc_finds_every_record_right(jar: Path, warc: Path) -> None:
+    lines = run("java", "-cp", jar, HERE / "ReadJwarc.java", warc).splitlines()
+    found = [line.split(" ", 3) for line in lines]
+    assert [(kind, url, digest) for kind, digest, _, url in found[1:]] == _expected()
+    assert {right for _, _, right, _ in found} == {"true"}
+
+
+def test_jwarc_calls_the_file_valid(jar: Path, warc: Path) -> None:
+    run("java", "-jar", jar, "validate", warc)
+
+
+def _expected() -> list[tuple[str, str, str]]:
+    """Type, URL and SHA-1 of the payload of every record behind the first."""
+    expected = []
+    for one in entries():
+        kind = "revisit" if one.revisit_of else "response" if one.http else "resource"
+        body = b"" if one.revisit_of else one.body
+        expected.append((kind, one.url, sha1(body).hexdigest()))
+        told = sha1(one.metadata_json or b"").hexdigest()
+        expected.append(("metadata", f"urn:metadata:{one.url}", told))
+    return expected
