@@ -5,7 +5,6 @@ This file alone reads the environment.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import tomllib
@@ -16,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fonds.model.errors import ConfigurationError
+from fonds.model.names import nearest
 
 ENVIRONMENT_PREFIX = "FONDS_"
 SETTINGS_FILE = "fonds.toml"
@@ -193,6 +193,6 @@ def _setting(variable: str, value: str) -> tuple[str, str]:
 def _check_known(name: str, origin: str) -> None:
     if name in SETTING_NAMES:
         return
-    near = difflib.get_close_matches(name, SETTING_NAMES, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else " `fonds doctor` lists all settings."
+    near = nearest(name, SETTING_NAMES)
+    hint = f" Did you mean {near!r}?" if near else " `fonds doctor` lists all settings."
     raise ConfigurationError(f"unknown setting {name!r} in {origin}.{hint}")

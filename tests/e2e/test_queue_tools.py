@@ -49,7 +49,7 @@ def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
     assert fonds(filled, "audit").code == 0
     assert fonds(filled, "queue", "release", "extract_pdf").code == 0
     assert _quarantined(filled) == 0
-    assert fonds(filled, "failures", "retry", "--step", "nothing").code == 0
+    assert fonds(filled, "failures", "retry", "--step", "import_story").code == 0
     assert fonds(filled, "ingest", filled.parent / "nothing").code in (0, 1)
     assert _quarantined(filled) == before
     assert fonds(filled, "audit").code == 0

@@ -14,7 +14,8 @@ SHAPES = frozenset({"Protocol", "Generic", "Exception", "StrEnum", "IntEnum", "E
 OF_LIBRARIES = {
     "BaseModel": "pydantic: a form or the settings",
     "msgspec.Struct": "msgspec: a message between two processes",
-    "click.Group": "click: commands imported when they are asked for",
+    "click.Group": "click: commands imported when they are asked for, and told when they are not there",
+    "click.Choice": "click: names of which the nearest is told",
     "ProgressColumn": "rich: a column of the progress line",
     "io.RawIOBase": "the standard library's only way to be a readable stream",
     "Collector": "prometheus-client: numbers asked for when somebody wants to know",

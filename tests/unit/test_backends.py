@@ -47,7 +47,7 @@ def test_whether_a_store_is_shared_is_not_where_its_url_leads(
 @pytest.mark.parametrize("port", PORTS)
 def test_a_scheme_nobody_knows_is_told_with_those_there_are(port: str, tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigurationError, match=r"no backend for 'gopher'; known are [a-z]"
+        ConfigurationError, match=r"there is no backend .gopher.; there are [a-z]"
     ) as told:
         backends.backend(port, "gopher://key:hidden@host", tmp_path)
     assert "hidden" not in str(told.value)

@@ -156,6 +156,11 @@ def echo_json(value: object) -> None:
     sys.stdout.flush()
 
 
+def say(note: str) -> None:
+    """A note beside the answer, on standard error, where it is not taken for a part of it."""
+    console(stderr=True).print(note, markup=False)
+
+
 def console(*, stderr: bool = False) -> Console:
     """Where people read; colours only on a terminal."""
     from rich.console import Console

@@ -12,6 +12,7 @@ import click
 
 from fonds import __version__
 from fonds.cli.context import App, global_options
+from fonds.cli.names import Commands
 from fonds.model.errors import ConfigurationError, FondsError, StorageFullError
 
 EXIT_QUARANTINED = 1
@@ -41,23 +42,9 @@ COMMANDS: dict[str, str] = {
 }
 
 
-class LazyGroup(click.Group):
-    """Imports a command's module when the command is asked for, so that each starts quickly."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands, in the order people use them."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, or None when there is none of this name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = __import__(COMMANDS[cmd_name], fromlist=[cmd_name])
-        command: click.Command = getattr(module, cmd_name)
-        return command
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, "-V", "--version", message="fonds %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, /, **flags: Any) -> None:

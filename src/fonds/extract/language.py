@@ -11,6 +11,8 @@ from functools import cache
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from fonds.extract.language_codes import ISO_639_1, PREFERRED, UNDETERMINED, two_letters
+
 SAMPLE_CHARS = 1000
 """How much of a text is looked at; more changes the answer in no test page and costs time."""
 
@@ -21,37 +23,7 @@ PROBABLE = 0.2
 LETTERS_MIN = 20
 """Fewer letters tell no language: a word or two may be of any."""
 
-UNDETERMINED = "und"
 _LETTER = re.compile(r"[^\W\d_]")
-
-_ISO_639_1 = frozenset(
-    re.findall(
-        "..",
-        "aaabaeafakamanarasavayazbabebgbhbibmbnbobrbscacechcocrcscucvcydadedvdzeeeleneoeseteufafffifjfofrfyga"
-        "gdglgngugvhahehihohrhthuhyhziaidieigiiikioisitiujajvkakgkikjkkklkmknkokrkskukvkwkylalblglilnloltlulv"
-        "mgmhmimkmlmnmrmsmtmynanbndnengnlnnnonrnvnyocojomorospapiplpsptqurmrnrorurwsascsdsesgsiskslsmsnsosqsr"
-        "ssstsusvswtatetgthtitktltntotrtstttwtyugukuruzvevivowawoxhyiyozazhzu",
-    )
-)
-_PREFERRED_CODES = """
-    iw:he in:id ji:yi jw:jv mo:ro sh:sr eng:en deu:de ger:de fra:fr fre:fr spa:es por:pt ita:it nld:nl
-    dut:nl rus:ru ukr:uk pol:pl tur:tr ara:ar heb:he fas:fa per:fa hin:hi urd:ur ben:bn zho:zh chi:zh
-    jpn:ja kor:ko vie:vi tha:th ind:id ell:el gre:el swe:sv dan:da nor:no fin:fi hun:hu ces:cs cze:cs
-    ron:ro rum:ro bul:bg srp:sr hrv:hr
-"""
-_PREFERRED = dict(pair.split(":") for pair in _PREFERRED_CODES.split())
-"""Codes withdrawn or longer than they need be, and the one to use."""
-
-_COVERED = {
-    "fil": "tl",
-    "cmn": "zh",
-    "yue": "zh",
-    "wuu": "zh",
-    "arz": "ar",
-    "ary": "ar",
-    "uzs": "uz",
-}
-"""Languages without a two-letter code, and the code that covers them."""
 
 _SAME = {"nb": "no", "nn": "no", "bs": "hr", "sr": "hr", "ms": "id"}
 """Languages a model cannot keep apart in a short text: there the declaration is believed."""
@@ -78,7 +50,7 @@ def identify_language(text: str, chars_max: int = SAMPLE_CHARS) -> tuple[str, fl
     if not any(map(str.isalpha, sample)):
         return None
     label, confidence = _identifier().classify(sample)
-    code = _two_letters(label)
+    code = two_letters(label)
     return (code, confidence) if code else None
 
 
@@ -115,7 +87,7 @@ def page_language(text: str, declared: str | None) -> Language:
 
 def _chosen(declared: str | None, guess: tuple[str, float] | None) -> Language:
     tag = language_tag(declared)
-    said = _two_letters(tag.partition("-")[0]) if tag else None
+    said = two_letters(tag.partition("-")[0]) if tag else None
     if guess is not None and _is_believed(guess, said):
         code, confidence = guess
         return Language(code, tag if tag and said == code else code, confidence)
@@ -140,14 +112,9 @@ def language_tag(declared: str | None) -> str | None:
     found = _TAG.fullmatch(first)
     if found is None:
         return None
-    language = _PREFERRED.get(found["language"], found["language"])
-    if len(language) == 2 and language not in _ISO_639_1:
+    language = PREFERRED.get(found["language"], found["language"])
+    if len(language) == 2 and language not in ISO_639_1:
         return None
     script, region = found["script"], found["region"]
     parts = (language, script and script.title(), region and region.upper())
     return "-".join(part for part in parts if part) + found["rest"]
-
-
-def _two_letters(label: str) -> str | None:
-    code = _COVERED.get(label) or _PREFERRED.get(label, label)
-    return code if code in _ISO_639_1 else None

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from fonds.kinds import kinds_with_rows
@@ -246,15 +246,23 @@ def uncaptured(
     return Uncaptured(total, len(found), largest)
 
 
-def broken_inputs(records: Records, count_max: int = INPUTS_SHOWN) -> list[InputRow]:
+def broken_inputs(
+    records: Records, count_max: int = INPUTS_SHOWN, pipeline: str | None = None
+) -> list[InputRow]:
     """Inputs whose reading ended early, in order of their ids, `count_max` of them at most."""
-    return list(islice(records.find(InputRow, {"error": Prefix("")}), count_max))
+    where = {"error": Prefix(""), **_of(pipeline)}
+    return list(records.find(InputRow, where, count_max=count_max))
 
 
-def history(records: Records, about: str) -> list[DispositionRow]:
-    """Every disposition of every message about one thing, oldest first."""
-    rows = records.find(DispositionRow, {"about": about}, order=("promised_at", "step"))
-    return list(rows)
+def broken_inputs_count(records: Records, pipeline: str | None = None) -> int:
+    """How many there are of them."""
+    return records.count(InputRow, (), {"error": Prefix(""), **_of(pipeline)})[()]
+
+
+def history(records: Records, about: str, count_max: int | None = None) -> list[DispositionRow]:
+    """The dispositions of the messages about one thing, oldest first; `count_max` at most, None for all."""
+    order = ("promised_at", "step")
+    return list(records.find(DispositionRow, {"about": about}, order=order, count_max=count_max))
 
 
 def step_counts(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
@@ -264,6 +272,11 @@ def step_counts(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
         if row.count:
             table.setdefault(row.first, {})[row.second] = row.count
     return table
+
+
+def steps_used(records: Records) -> list[str]:
+    """The steps at which anything ever ended, or is on its way, by name."""
+    return sorted({row.first for row in _tallies(records, DispositionRow) if row.first})
 
 
 def pipelines_used(records: Records) -> list[str]:

@@ -20,7 +20,7 @@ from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Stores
 
-CAPTURES_MAX = 1000
+SHOWN_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,11 @@ class Description:
     """What Fonds knows about one file; absent parts are None or empty.
 
     `derivatives` are the rows of what was made of it, by kind. `captures` are the places in WARC files its
-    bytes lie in, oldest first; `entries` how it entered. `text_key` and `thumbnail_key` are set when those
-    blobs exist. `document` is what the index holds of it; of a story it holds one version, whose SHA-1
-    `searched` is: if that is another's, `document` is None.
+    bytes lie in, oldest first; `entries` how it entered, so far as the history here tells. Of captures and
+    history the thousand oldest are here; `captures_total` and `history_total` say how many there are.
+    `text_key` and `thumbnail_key` are set when those blobs exist. `document` is what the index holds of
+    it; of a story it holds one version, whose SHA-1 `searched` is: if that is another's, `document` is
+    None.
     """
 
     sha1hex: str
@@ -41,6 +43,8 @@ class Description:
     captures: Sequence[CdxRow]
     entries: Sequence[EntryRow]
     history: Sequence[DispositionRow]
+    captures_total: int
+    history_total: int
     text_key: str | None
     thumbnail_key: str | None
 
@@ -59,24 +63,38 @@ class Description:
         return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
-def resolve(stores: Stores, key: str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The files a key stands for; `complete` is False when there may be more than the thousand looked at."""
+
+    files: Sequence[str]
+    complete: bool = True
+
+
+def resolve(stores: Stores, key: str) -> Resolved:
     """The files a key stands for: a SHA-1 in hex or base32, a URL, or a story id (64 hex characters).
 
-    Several for a URL or story captured with different bytes, a story's newest version first; [] when the
-    key is unknown.
+    Several for a URL or story captured with different bytes, a story's newest version first; none when
+    the key is unknown.
     """
     raw = sha1_from_text(key)
     if raw is not None:
-        return [raw.hex()]
+        return Resolved([raw.hex()])
     if len(key) == 64 and all(c in "0123456789abcdef" for c in key.lower()):
-        return versions(stores.records, key.lower(), CAPTURES_MAX)
+        return _resolved(versions(stores.records, key.lower(), SHOWN_MAX + 1))
     digest = sha1(surt(key).encode()).hexdigest()  # noqa: S324 (a key, not a seal)
     found = stores.records.find(
-        CdxRow, {"surt_sha1hex": digest}, order=("datetime",), count_max=CAPTURES_MAX
+        CdxRow, {"surt_sha1hex": digest}, order=("datetime",), count_max=SHOWN_MAX + 1
     )
-    captured = [row.sha1hex for row in found]
     # A page kept as a loose file was captured under its path, and goes by the address it states itself.
-    return _distinct([*captured, *versions(stores.records, story_id(key), CAPTURES_MAX)])
+    return _resolved(
+        [row.sha1hex for row in found], versions(stores.records, story_id(key), SHOWN_MAX + 1)
+    )
+
+
+def _resolved(*found: Sequence[str]) -> Resolved:
+    files = _distinct([sha1hex for some in found for sha1hex in some[:SHOWN_MAX]])
+    return Resolved(files, all(len(some) <= SHOWN_MAX for some in found))
 
 
 def _distinct(values: Sequence[str]) -> list[str]:
@@ -88,10 +106,10 @@ def description(stores: Stores, sha1hex: str) -> Description:
     records = stores.records
     text_key, thumbnail_key = text_blob_key(sha1hex), thumbnail_blob_key(sha1hex)
     present = stores.blobs.exists([text_key, thumbnail_key])
-    past = history(records, sha1hex)
-    entered = _distinct([row.entry_id for row in past])[:CAPTURES_MAX]
+    past = history(records, sha1hex, SHOWN_MAX)
+    entered = _distinct([row.entry_id for row in past])
     captures = records.find(
-        CdxRow, {"sha1hex": sha1hex}, order=("datetime", "warc_path"), count_max=CAPTURES_MAX
+        CdxRow, {"sha1hex": sha1hex}, order=("datetime", "warc_path"), count_max=SHOWN_MAX
     )
     derivatives = {
         kind.name: row for kind in kinds_with_rows() for row in records.get(kind.row, [sha1hex])
@@ -107,6 +125,8 @@ def description(stores: Stores, sha1hex: str) -> Description:
         captures=list(captures),
         entries=list(records.find(EntryRow, {"entry_id": entered})) if entered else [],
         history=past,
+        captures_total=records.count(CdxRow, (), {"sha1hex": sha1hex})[()],
+        history_total=records.count(DispositionRow, (), {"about": sha1hex})[()],
         text_key=text_key if text_key in present else None,
         thumbnail_key=thumbnail_key if thumbnail_key in present else None,
     )

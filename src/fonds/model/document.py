@@ -44,7 +44,8 @@ class SearchQuery:
 
     Empty `text` matches everything. Filters of one field are alternatives; of several, all must hold.
     `date_from` and `date_to` are inclusive; `undated` True asks for documents without a date only.
-    `offset` + `count_max` at most 10,000. `sort` is `score`, `newest` or `oldest`.
+    A language or domain of `none` or '' asks for documents without one. `offset` + `count_max` at most
+    10,000. `sort` is `score`, `newest` or `oldest`. `facet_values_max`, 1 to 1,000, for each facet.
     """
 
     text: str = ""
@@ -58,6 +59,7 @@ class SearchQuery:
     sort: str = "score"
     offset: int = 0
     count_max: int = 10
+    facet_values_max: int = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,17 @@ class SearchResults:
     """What a search found.
 
     `facets` maps `kind`, `language`, `canonical_domain` and `collection` to (value, count) pairs, the
-    largest first, at most 20 each. `dates` counts documents by `YYYY-MM` in order; `undated` those
-    without a date. `total` counts all matches.
+    largest first, at most as many as were asked for; '' is the value of documents without one. `beyond`
+    counts for each of them the matches with other values: with the pairs' counts they make `total`.
+    `dates` counts documents by `YYYY-MM` in order; `undated` those without a date. `total` counts all
+    matches. When there are none, `notes` say in sentences which of the languages, domains and collections
+    asked for no document has.
     """
 
     total: int
     hits: Sequence[Hit]
     facets: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
+    beyond: Mapping[str, int] = field(default_factory=dict)
     dates: Sequence[tuple[str, int]] = ()
     undated: int = 0
+    notes: Sequence[str] = ()

@@ -13,6 +13,7 @@ from fonds.formats.message_record import MessageWriter, read_messages
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Delivery, Message, Subscription
+from fonds.model.names import no_such
 from fonds.ports import Ledger, Queue
 from fonds.runtime.binding import stage_of
 from fonds.runtime.quarantine import ended_by_hand
@@ -38,8 +39,8 @@ def readable_address(word: str, subscriptions: Sequence[Subscription]) -> str:
             raise ConfigurationError(
                 f"what waits in {word} comes to {subscription.incoming} by itself; look there"
             )
-    known = ", ".join(f"{one.incoming}, {one.quarantine}" for one in subscriptions)
-    raise ConfigurationError(f"there is no address {word!r}; there are {known}")
+    known = [name for one in subscriptions for name in (one.incoming, one.quarantine)]
+    raise ConfigurationError(no_such("address", word, known))
 
 
 def take(queue: Queue, address: str, count_max: int | None) -> Iterator[list[Delivery]]:

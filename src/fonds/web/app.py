@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -16,7 +16,8 @@ from fonds import __version__
 from fonds.library.accounting import newest_input
 from fonds.model.errors import FondsError, TransientError
 from fonds.ports import Stores
-from fonds.web import downloads, failures, file, overview, records, search
+from fonds.web.pages import downloads, failures, file, overview, records, search
+from fonds.web.parameters import only_known, refusal
 from fonds.web.rendering import OpenStores, cut, page
 from fonds.web.security import SECURITY_HEADERS, Guard
 
@@ -60,6 +61,7 @@ def create_app(stores: Stores, *, title: str = "Fonds", host: str = "127.0.0.1")
         version=__version__,
         docs_url=None,
         redoc_url=None,
+        dependencies=[Depends(only_known)],
         responses={"4XX": {"model": Problem, "description": "What is wrong, in a sentence"}},
     )
     app.state.stores = stores
@@ -112,19 +114,7 @@ def _problem(request: Request, status: int, error: str, headers: dict[str, str])
 
 async def invalid(request: Request, error: Any) -> Response:
     """A parameter that cannot be: 400, naming it, what is wrong and what it was."""
-    first = error.errors()[0]
-    name = str(first["loc"][-1] if len(first["loc"]) < 3 else first["loc"][1])
-    if first["type"] == "extra_forbidden":
-        said = f"There is no parameter “{cut(name, 100)}” here."
-    else:
-        given = cut(str(first.get("input")), 100)
-        said = f"The parameter “{cut(name, 100)}” is “{given}”: {_lowered(first['msg'])}."
-    return _problem(request, 400, said, {})
-
-
-def _lowered(message: str) -> str:
-    message = message.removeprefix("Value error, ")
-    return message[:1].lower() + message[1:]
+    return _problem(request, 400, refusal(error.errors()[0]), {})
 
 
 async def refused(request: Request, error: Any) -> Response:

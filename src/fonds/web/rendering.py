@@ -32,7 +32,10 @@ OpenStores = Annotated[Stores, Depends(_stores)]
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """Which page of how many; `first` and `last` number its rows from 1, `total` counts all of them."""
+    """Which page of how many; `first` and `last` number its rows from 1, `total` counts all of them.
+
+    A page behind the last has no rows: `first` and `last` are 0 then.
+    """
 
     page: int
     pages: int
@@ -70,6 +73,8 @@ def pager(
     pages = max(1, min(pages_max, -(-total // size)))
     before = link(path, **params, page=page - 1 if page > 2 else None) if page > 1 else None
     after = link(path, **params, page=page + 1) if page < pages else None
+    if page > pages:
+        return Pager(page, pages, 0, 0, total, link(path, **params, page=pages), None)
     first = min((page - 1) * size + 1, total)
     return Pager(page, pages, first, min(page * size, total), total, before, after)
 

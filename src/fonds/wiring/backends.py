@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +16,7 @@ from fonds.config import PORTS, Settings, without_secrets
 from fonds.formats.journal import COLUMNS, FAMILIES, check_columns, journal_table
 from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.message import Subscription
+from fonds.model.names import no_such
 from fonds.model.rows import CdxRow
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
@@ -103,8 +103,7 @@ def _named(port: str, url: str) -> Backend:
     scheme, known = url.partition(":")[0], BACKENDS[port]
     if scheme not in known:
         raise ConfigurationError(
-            f"{port} = {without_secrets(url)!r}: no backend for {scheme!r};"
-            f" known are {', '.join(sorted(known))}"
+            f"{port} = {without_secrets(url)!r}: {no_such('backend', scheme, sorted(known))}"
         )
     return known[scheme]
 
@@ -133,11 +132,7 @@ def pipeline_of(settings: Settings) -> Pipeline:
 def named_pipeline(name: str, settings: Settings) -> Pipeline:
     """The flavour of this name. Raises ConfigurationError for an unknown one."""
     if name not in PIPELINES:
-        near = difflib.get_close_matches(name, PIPELINES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ConfigurationError(
-            f"there is no pipeline {name!r}; there are {', '.join(PIPELINES)}{hint}"
-        )
+        raise ConfigurationError(no_such("pipeline", name, PIPELINES))
     return PIPELINES[name](further_thumbnails(settings))
 
 

@@ -132,7 +132,9 @@ def test_failures_of_two_pipelines_are_two_groups_each_with_its_own_command(
     )
 
 
-@pytest.mark.parametrize(("pipeline", "count"), [("library", 3), ("pdf-only", 1), ("none", 0)])
+@pytest.mark.parametrize(
+    ("pipeline", "count"), [("library", 3), ("pdf-only", 1), ("stories-only", 0)]
+)
 def test_records_of_one_pipeline_are_its_own(two: TestClient, pipeline: str, count: int) -> None:
     told = two.get(f"/records.json?pipeline={pipeline}").json()
     assert (told["listed_total"], len(told["rows"])) == (count, count)

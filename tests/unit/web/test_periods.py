@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.web.periods import PERIODS_MAX, periods
+from fonds.web.pages.periods import PERIODS_MAX, periods
 
 MONTHS = st.dates().map(lambda day: f"{day.year:04d}-{day.month:02d}")
 

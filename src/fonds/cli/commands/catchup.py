@@ -10,6 +10,7 @@ import click
 from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option
+from fonds.cli.names import Commands, Name
 from fonds.cli.work import work_off
 from fonds.config import Settings
 from fonds.kinds import KINDS
@@ -24,7 +25,7 @@ from fonds.runtime.homelock import HomeLock
 from fonds.runtime.intake import Entered, Intake, Marks, wait_for_room
 
 
-@click.group("catchup", invoke_without_command=True)
+@click.group("catchup", cls=Commands, invoke_without_command=True)
 @click.option(
     "--list", "listed", is_flag=True, help="Name the kinds of derivatives and how each is made."
 )
@@ -95,7 +96,7 @@ def _options(reading: Reading) -> list[Callable[[Callable[..., Any]], Callable[.
             "--status",
             "statuses",
             multiple=True,
-            type=click.Choice(reading.statuses),
+            type=Name("status", reading.statuses),
             metavar="STATUS",
             help="With --reextract: only with this status; may be given several times.",
         ),

@@ -13,21 +13,25 @@ import click
 import msgspec
 
 from fonds import __version__
-from fonds.cli.context import App, command, console
+from fonds.cli.context import App, command, say
+from fonds.cli.names import Name
 from fonds.library.export import FIELDS, exported
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
+from fonds.model.names import no_such
+from fonds.model.rows import EntryRow
+from fonds.ports import Stores
 
 CHUNK = 500
 Writer = Callable[[Iterator[dict[str, Any]], BinaryIO], int]
 
 
 @command("export")
-@click.option("--format", "form", type=click.Choice(["jsonl", "parquet"]), default="jsonl")
+@click.option("--format", "form", type=Name("format", ["jsonl", "parquet"]), default="jsonl")
 @click.option(
     "--out", metavar="FILE", help="Where to write; standard output for JSON lines if not given."
 )
-@click.option("--kind", type=click.Choice([Kind.PDF.value, Kind.STORY.value]))
+@click.option("--kind", type=Name("kind", [Kind.PDF.value, Kind.STORY.value]), metavar="KIND")
 @click.option("--collection", metavar="NAME")
 @click.option("--no-text", is_flag=True, help="Leave the texts out.")
 def export(
@@ -46,13 +50,12 @@ def export(
     fonds export > library.jsonl
     fonds export --format parquet --out library.parquet --kind pdf
     """
-    from fonds.wiring.steps import now
-
     if form == "parquet" and out is None:
         raise click.UsageError(
             "parquet cannot be written to standard output: name a file with --out"
         )
-    rows = exported(app.stores(), with_text=not no_text)
+    stores = app.stores()
+    rows = exported(stores, with_text=not no_text)
     rows = (
         row
         for row in rows
@@ -60,11 +63,22 @@ def export(
     )
     write = _write_parquet if form == "parquet" else _write_jsonl
     if out is None:
-        write(rows, sys.stdout.buffer)
-        return 0
-    count, digest = _write_file(Path(out), rows, write)
+        count = write(rows, sys.stdout.buffer)
+    else:
+        count, digest = _write_file(Path(out), rows, write)
+        _write_manifest(Path(out), form, count, digest)
+    if not count:
+        say(_nothing(stores, collection))
+    if out is not None and not app.quiet:
+        say(f"{count:,} rows in {out}, and {out}.manifest.json beside it")
+    return 0
+
+
+def _write_manifest(path: Path, form: str, count: int, digest: str) -> None:
+    from fonds.wiring.steps import now
+
     manifest = {
-        "file": Path(out).name,
+        "file": path.name,
         "format": form,
         "rows": count,
         "sha256": digest,
@@ -72,12 +86,18 @@ def export(
         "written_at": now(),
         "fonds": __version__,
     }
-    Path(f"{out}.manifest.json").write_bytes(
+    Path(f"{path}.manifest.json").write_bytes(
         msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
     )
-    if not app.quiet:
-        console(stderr=True).print(f"{count:,} rows in {out}, and {out}.manifest.json beside it")
-    return 0
+
+
+def _nothing(stores: Stores, collection: str | None) -> str:
+    """What is told of an export without rows."""
+    if collection is not None:
+        known = sorted(name for (name,) in stores.records.count(EntryRow, ("collection",)))
+        if collection not in known:
+            return f"0 rows: {no_such('collection', collection, known)}"
+    return "0 rows: no file here is like this"
 
 
 def _write_file(path: Path, rows: Iterator[dict[str, Any]], write: Writer) -> tuple[int, str]:

@@ -12,7 +12,8 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option
+from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option, say
+from fonds.cli.names import Commands, Name
 from fonds.config import without_secrets
 from fonds.formats.wire import CONTRACTS
 from fonds.model.disposition import Reason
@@ -27,7 +28,7 @@ KEEP_MAX = 1000
 TOPICS_WIDTH = 200
 
 
-@click.group("queue")
+@click.group("queue", cls=Commands)
 @click.pass_context
 def queue(ctx: click.Context, /, **flags: Any) -> None:
     """Look at the queue, take messages off it into a file and put them back.
@@ -88,12 +89,22 @@ def peek(app: App, address: str, count: int, **flags: Any) -> int:
     """
     waiting, subscriptions = _open(app, flags)
     place = dumping.readable_address(address, subscriptions)
+    ready = _ready(waiting, place, subscriptions)
     seen = dumping.peek(waiting, place, count)
     for delivery in seen:
         _show(app, delivery)
     if not seen and not app.json:
         console().print(f"Nothing is ready at {place}.")
+    if len(seen) < ready:
+        say(f"{len(seen):,} of about {ready:,} that are ready at {place}")
     return 0
+
+
+def _ready(waiting: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
+    """How many messages may be taken at an address, as the queue counts them."""
+    whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
+    depth = waiting.depth(whose)
+    return depth.quarantined if place == whose.quarantine else depth.ready
 
 
 @command("dump")
@@ -159,8 +170,7 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     place = dumping.readable_address(address, subscriptions)
     whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
     if not yes:
-        depth = stores.queue.depth(whose)
-        count = depth.quarantined if place == whose.quarantine else depth.ready
+        count = _ready(stores.queue, place, subscriptions)
         click.confirm(f"Throw away about {count:,} messages at {place}?", abort=True)
     batches = dumping.purge(stores.queue, stores.ledger, place, whose, now)
     return _told(app, batches, "thrown away")
@@ -169,7 +179,7 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
 @command("release")
 @pipeline_option
 @click.argument("step")
-@click.option("--reason", type=click.Choice([str(reason) for reason in Reason]), metavar="REASON")
+@click.option("--reason", type=Name("reason", map(str, Reason)), metavar="REASON")
 def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
     """Put what a step set apart back to work; workers take it up.
 
@@ -199,7 +209,7 @@ for one in (list_, peek, dump, load, purge, release):
 
 @command("topics")
 @pipeline_option
-@click.argument("action", type=click.Choice(["list", "create"]), default="list")
+@click.argument("action", type=Name("action", ["list", "create"]), default="list")
 def topics(app: App, action: str, **flags: Any) -> int:
     """List the topics, their readers and schemas; `create` makes them all on the queue.
 

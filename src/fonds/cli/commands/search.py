@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any
 
@@ -9,33 +10,41 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from fonds.cli.context import App, command, console, echo_json
-from fonds.model.document import Hit, SearchQuery
+from fonds.cli.context import App, command, console, echo_json, say
+from fonds.cli.names import Name
+from fonds.model.document import Hit, SearchQuery, SearchResults
 from fonds.model.file import Kind
 
+KINDS = [Kind.PDF.value, Kind.STORY.value]
 DAY = click.DateTime(["%Y-%m-%d"])
 
 
 @command("search")
 @click.argument("query", nargs=-1, metavar="QUERY")
-@click.option("--kind", multiple=True, type=click.Choice([Kind.PDF.value, Kind.STORY.value]))
-@click.option("--language", multiple=True, metavar="CODE", help="Two letters, such as en.")
-@click.option("--domain", multiple=True, metavar="DOMAIN")
+@click.option(
+    "--kind", multiple=True, type=Name("kind", KINDS), metavar="KIND", help="pdf or story."
+)
+@click.option(
+    "--language", multiple=True, metavar="CODE", help="Two letters, such as en; none for without."
+)
+@click.option("--domain", multiple=True, metavar="DOMAIN", help="none for without.")
 @click.option("--collection", multiple=True, metavar="NAME")
 @click.option(
-    "--from", "date_from", type=DAY, metavar="YYYY-MM-DD", help="Published on this day or later."
+    "--from", "date_from", type=DAY, metavar="YYYY-MM-DD", help="Dated on this day or later."
 )
 @click.option(
-    "--to", "date_to", type=DAY, metavar="YYYY-MM-DD", help="Published on this day or earlier."
+    "--to", "date_to", type=DAY, metavar="YYYY-MM-DD", help="Dated on this day or earlier."
 )
 @click.option("--undated", is_flag=True, help="Only documents without a date.")
-@click.option("--sort", type=click.Choice(["score", "newest", "oldest"]), default="score")
+@click.option("--sort", type=Name("order", ["score", "newest", "oldest"]), default="score")
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--offset", type=click.IntRange(0, 10_000), default=0)
 def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     """Find documents: words, "a phrase", -without, this OR that, title:word, domain:example.org.
 
-    Exit code 0 also when nothing was found. With --json one object a line.
+    The date of a story is that of its publication, the date of a PDF that of its creation, as they state
+    it. Exit code 0 also when nothing was found; what of the question no document has is told then. With
+    --json one object a line. How many more there are is told on standard error.
 
     \b
     fonds search flood defence --kind story --language en
@@ -50,16 +59,31 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     if app.json:
         for hit in results.hits:
             echo_json(_as_json(hit))
-        return 0
-    screen = console()
-    if not results.hits:
+    else:
+        _print(results, asked)
+    for note in [*results.notes, *_rest(results, asked)]:
+        say(note)
+    return 0
+
+
+def _print(results: SearchResults, asked: SearchQuery) -> None:
+    screen, first = console(), asked.offset + 1
+    if not results.total:
         screen.print("Nothing found.")
-        return 0
-    first = asked.offset + 1
-    screen.print(f"{results.total:,} found, {first} to {asked.offset + len(results.hits)}:")
+    elif results.hits:
+        last = asked.offset + len(results.hits)
+        screen.print(f"{results.total:,} found, {first:,} to {last:,}:")
     for number, hit in enumerate(results.hits, first):
         _print_hit(screen, number, hit)
-    return 0
+
+
+def _rest(results: SearchResults, asked: SearchQuery) -> Iterator[str]:
+    """What is told of results that are not shown."""
+    shown, last = len(results.hits), asked.offset + len(results.hits)
+    if results.total and not shown:
+        yield f"{results.total:,} found, and none of them stands behind the first {asked.offset:,}."
+    elif last < results.total:
+        yield f"{shown:,} of {results.total:,} shown; the next: --offset {last}"
 
 
 def _query(words: tuple[str, ...], filters: dict[str, Any]) -> SearchQuery:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fonds.cli.context import App, command, console, echo_json
+from fonds.cli.context import App, command, console, echo_json, say
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.description import Description, description, read_body, resolve
@@ -19,6 +20,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
 
 TEXT_SHOWN_CHARS = 600
+OTHERS_NAMED = 5
 
 
 @command("show")
@@ -36,15 +38,19 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     fonds show https://example.org/paper.pdf
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b --body > paper.pdf
     """
+    if body + text + thumbnail > 1:
+        raise click.UsageError("--body, --text and --thumbnail: only one can be written at a time")
     stores = app.stores()
+    resolved = resolve(stores, key)
+    if not resolved.complete:
+        say(f"More than {len(resolved.files):,} captures have this key; these are the first.")
     found = [
-        one
-        for one in (description(stores, sha1hex) for sha1hex in resolve(stores, key))
-        if one.known
+        one for one in (description(stores, sha1hex) for sha1hex in resolved.files) if one.known
     ]
     if not found:
         raise ConfigurationError(f"nothing is known of {key!r} in {app.home}")
     if body or text or thumbnail:
+        _say_others(found)
         sys.stdout.buffer.write(_bytes(stores, found[0], body=body, text=text))
         sys.stdout.buffer.flush()
         return 0
@@ -54,6 +60,14 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         else:
             _print(console(), one)
     return 0
+
+
+def _say_others(found: Sequence[Description]) -> None:
+    """Of several files behind one key the first is written, and the others are named."""
+    others = [one.sha1hex for one in found[1:]]
+    if others:
+        among = ", ".join(others[:OTHERS_NAMED]) + (", …" if others[OTHERS_NAMED:] else "")
+        say(f"{len(found):,} files have this key: this is {found[0].sha1hex}; the others: {among}")
 
 
 def _bytes(stores: Stores, one: Description, *, body: bool, text: bool) -> bytes:
@@ -94,7 +108,7 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
             for kind in kinds_with_rows()
         ),
         (
-            "Captures",
+            _heading("Captures", len(one.captures), one.captures_total),
             [(f"{c.datetime} {c.url}", f"{c.warc_path}:{c.warc_offset}") for c in one.captures],
         ),
         (
@@ -105,7 +119,7 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
             ],
         ),
         (
-            "History",
+            _heading("History", len(one.history), one.history_total),
             [
                 (
                     f"{h.settled_at or h.promised_at:%Y-%m-%d %H:%M:%S}",
@@ -121,6 +135,10 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
         ("Derivatives", [(name, key) for name, key in _derivatives(one) if key]),
         ("Text", [("", _beginning(one))] if one.document and one.document.text_content else []),
     ]
+
+
+def _heading(name: str, shown: int, total: int) -> str:
+    return name if shown == total else f"{name} (the first {shown:,} of {total:,})"
 
 
 def _facts(kind: DerivativeKind, one: Description) -> list[tuple[str, object]]:

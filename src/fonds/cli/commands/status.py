@@ -45,28 +45,23 @@ def status(app: App, **flags: Any) -> int:
     """
     settings = app.settings(**flags)
     stores = app.stores(settings)
-    counted, kinds = tally(stores.records), files_by_type(stores.records)
+    chosen: str | None = flags["pipeline"]
+    counted, kinds = tally(stores.records, None, chosen), files_by_type(stores.records)
     depths = {
         one.name: stores.queue.depth(one)
-        for readers in used_pipelines(stores, settings, flags["pipeline"]).values()
+        for readers in used_pipelines(stores, settings, chosen).values()
         for one in readers
     }
     indexed = stores.index.count()
     if app.json:
-        echo_json(
-            {
-                "home": str(app.home),
-                **account(counted),
-                "files": dict(kinds),
-                "indexed": indexed,
-                "newest": newest_input(stores.records),
-                "queues": depths,
-            }
-        )
+        told = {"home": str(app.home), "pipeline": chosen, **account(counted)}
+        told |= {"files": dict(kinds), "indexed": indexed}
+        echo_json({**told, "newest": newest_input(stores.records), "queues": depths})
         return 0
     screen = console()
     screen.print(f"[bold]{escape(str(app.home))}[/bold]")
-    screen.print(f"{counted.received:,} records came in")
+    into = f" into the pipeline {chosen}; what follows the table is of all" if chosen else ""
+    screen.print(f"{counted.received:,} records came in{into}")
     screen.print(summary_table(counted))
     screen.print(f"{indexed:,} documents in the index")
     for mime, count in kinds:

@@ -8,6 +8,7 @@ import click
 
 from fonds.cli.context import App, command, pipeline_option
 from fonds.model.errors import ConfigurationError
+from fonds.model.names import no_such
 
 
 @command("work")
@@ -32,7 +33,7 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
     known = [stage.name for stage in pipeline_of(settings).stages]
     unknown = [step for step in steps if step not in known]
     if unknown:
-        raise ConfigurationError(f"there is no step {unknown[0]!r}; there are {', '.join(known)}")
+        raise ConfigurationError(no_such("step", unknown[0], known))
     return serve(app, settings, stages=steps, threads=threads, shared=True)
 
 

@@ -6,11 +6,12 @@
     flood OR drought         one of them; OR binds less than standing side by side, (…) groups
     flood*                   words that begin so; at least three characters
     title:… text:… url:…     in that field; title:(flood river) for several words
-    domain:… language:… kind:… collection:…   exactly that value
+    domain:… language:… kind:… collection:…   exactly that value; domain:none language:none for without
     *                        everything
 
-Lenient where the meaning is plain: an open quote or parenthesis closes at the end, a dangling OR and
-bare punctuation are passed over. What cannot be understood raises ValueError naming the token.
+Lenient where the meaning is plain: an open parenthesis closes at the end, a dangling OR and bare
+punctuation are passed over. What cannot be understood raises ValueError naming the token: a field there
+is not, a quote that is never closed.
 """
 
 from __future__ import annotations
@@ -20,12 +21,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from fonds.model.document import SearchQuery
-from fonds.model.file import Kind
+from fonds.model.names import nearest
+from fonds.stores.index.asked import exact_value
 from fonds.stores.index.words import is_spaceless, words
 
-RESULTS_MAX = 10_000
-SORTS = ("score", "newest", "oldest")
 QUERY_CHARACTERS_MAX = 4_000
 CLAUSES_MAX = 256
 DEPTH_MAX = 32
@@ -108,24 +107,21 @@ def parse(text: str) -> Node:
     return node
 
 
-def check_page(query: SearchQuery) -> None:
-    """Raises ValueError for an order there is not and a page nobody can turn to."""
-    if query.sort not in SORTS:
-        raise ValueError(f"Results cannot be sorted by “{query.sort}”; use {', '.join(SORTS)}.")
-    if query.offset < 0 or query.count_max < 0:
-        raise ValueError("Results are counted from 0; a negative offset or count has no meaning.")
-    if query.offset + query.count_max > RESULTS_MAX:
-        raise ValueError(
-            f"Only the first {RESULTS_MAX:,} results can be looked at; narrow the search instead."
-        )
-
-
 def wanted_terms(node: Node) -> tuple[Term, ...]:
     """The terms a matching text may contain, for marking them; excluded ones are left out."""
     if isinstance(node, Term):
         return (node,) if node.field in (None, "text_content") else ()
     if isinstance(node, And | Or):
         return tuple(term for child in node.nodes for term in wanted_terms(child))
+    return ()
+
+
+def exact_values(node: Node) -> tuple[Exact, ...]:
+    """The exact values a matching document may have; excluded ones are left out."""
+    if isinstance(node, Exact):
+        return (node,)
+    if isinstance(node, And | Or):
+        return tuple(value for child in node.nodes for value in exact_values(child))
     return ()
 
 
@@ -144,8 +140,8 @@ _TOKEN = re.compile(
       (?P<sign> [-+]+ (?=[^\s)+-]) )
     | (?P<open> \( )
     | (?P<close> \) )
-    | " (?P<phrase> [^"]* ) (?:"|$) (?P<tail> [~^][^\s()"]* )?
-    | (?P<name> [A-Za-z_]+ ) : (?!//) (?P<value> [^\s()"]* )
+    | " (?P<phrase> [^"]* ) (?P<end> "|$) (?P<tail> [~^][^\s()"]* )?
+    | (?P<name> [^\W\d][\w-]* ) : (?!//) (?P<value> [^\s()"]* ) (?P<opens> (?=[("]) )?
     | (?P<word> [^\s()"]+ )
     """,
     re.VERBOSE,
@@ -163,26 +159,31 @@ def _tokens(text: str) -> Iterator[_Token]:
         elif match["open"] or match["close"]:
             yield _Token("open" if match["open"] else "close", "", shown)
         elif match["phrase"] is not None:
+            _refuse_open_quote(match["end"], shown)
             _refuse_modifier(match["tail"] or "", shown)
             yield _Token("phrase", match["phrase"], shown)
         elif match["name"]:
-            yield from _field_tokens(match["name"], match["value"], shown)
+            is_plain = match["opens"] is None and not words(match["value"])
+            yield from _field_tokens(match["name"], match["value"], shown, is_plain)
         else:
             yield _Token(_OPERATORS.get(shown, "word"), shown, shown)
 
 
-def _field_tokens(name: str, value: str, shown: str) -> Iterator[_Token]:
+def _field_tokens(name: str, value: str, shown: str, is_plain: bool) -> Iterator[_Token]:
+    """What stands before a colon; `is_plain` where nothing to look for stands behind it: a word then."""
     field = name.lower()
     if field in TEXT_FIELDS or field in EXACT_FIELDS:
         yield _Token("field", field, shown)
         if value:
             yield _Token("word", value, shown)
-    elif not words(value):
+    elif is_plain:
         yield _Token("word", name, shown)
     else:
+        near = nearest(name, (*TEXT_FIELDS, *EXACT_FIELDS))
+        meant = f"Did you mean {near}? " if near else ""
         raise ValueError(
-            f"“{_shortened(shown)}”: there is no field “{name}”. Use title, text, url, domain, language, "
-            f'kind or collection, or put the words in quotes: "{_shortened(shown)}".'
+            f"“{_shortened(shown)}”: there is no field “{name}”. {meant}Use title, text, url, domain, "
+            f'language, kind or collection, or put the words in quotes: "{_shortened(shown)}".'
         )
 
 
@@ -287,11 +288,10 @@ def _exact(token: _Token, field: str) -> Exact:
     value = token.text.strip()
     if not value or "*" in value:
         raise ValueError(f"“{_shortened(token.shown)}”: give the whole value, without a star.")
-    if field != "collection":
-        value = value.lower()
-    if field == "kind" and value not in list(Kind):
-        raise ValueError(f"“{_shortened(token.shown)}”: the kinds are {', '.join(Kind)}.")
-    return Exact(field, value)
+    try:
+        return Exact(field, exact_value(field, value))
+    except ValueError as error:
+        raise ValueError(f"“{_shortened(token.shown)}”: {error}") from None
 
 
 def _prefix(token: _Token) -> Term:
@@ -310,6 +310,13 @@ def _prefix(token: _Token) -> Term:
             f"{PREFIX_CHARACTERS_MIN} letters or digits before it."
         )
     return Term(parts[0], prefix=True)
+
+
+def _refuse_open_quote(end: str, shown: str) -> None:
+    if not end:
+        raise ValueError(
+            f"“{_shortened(shown)}”: this quote is never closed; close it, or leave it out."
+        )
 
 
 def _refuse_modifier(tail: str, shown: str) -> None:

@@ -13,7 +13,7 @@ from tantivy import Query
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.model.errors import FondsError
 from fonds.stores.index import tantivy_query
-from fonds.stores.index.query import check_page
+from fonds.stores.index.asked import checked
 from fonds.stores.index.tantivy_faults import WRITER_DIED, translated
 from fonds.stores.index.tantivy_results import nothing, results
 from fonds.stores.index.tantivy_schema import (
@@ -23,6 +23,7 @@ from fonds.stores.index.tantivy_schema import (
     to_tantivy,
     without_surrogates,
 )
+from fonds.stores.index.unknown_values import with_notes
 
 WRITER_MEMORY_BYTES = 48_000_000
 
@@ -71,12 +72,15 @@ class TantivyIndex:
 
     def search(self, query: SearchQuery) -> SearchResults:
         """Raises ValueError with a sentence for people."""
-        check_page(query)
+        query = checked(query)
         tree = tantivy_query.parsed(query)
         wanted = tantivy_query.build(query, tree, self._schema)
         with translated(self._folder):
             searcher = self._searcher()
-            return nothing() if searcher is None else results(searcher, wanted, query, tree)
+            if searcher is None:
+                return nothing()
+            found = results(searcher, wanted, query, tree)
+        return with_notes(found, self, query, tree)
 
     def count(self) -> int:
         """How many documents there are."""

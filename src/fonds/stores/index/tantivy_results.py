@@ -13,8 +13,7 @@ from fonds.stores.index.passages import passage
 from fonds.stores.index.query import Node, wanted_terms
 from fonds.stores.index.tantivy_schema import RAW_FIELDS, UNDATED, from_tantivy, month_name
 
-FACET_VALUES_MAX = 20
-# As many as the library allows, so that the twenty largest are counted over every segment.
+# As many as the library allows, so that the largest are counted over every segment.
 VALUES_COUNTED_MAX = 65_000
 MONTHS_MAX = 12_000
 
@@ -23,25 +22,22 @@ _SORTS: dict[str, tuple[str | None, Order]] = {
     "newest": ("publication_day", Order.Desc),
     "oldest": ("undated_last", Order.Asc),
 }
-_COUNTS: dict[str, Any] = {
-    field: {
-        "terms": {
-            "field": field,
-            "size": FACET_VALUES_MAX,
-            "segment_size": VALUES_COUNTED_MAX,
-        }
-    }
-    for field in RAW_FIELDS
-} | {
-    "months": {
-        "terms": {"field": "publication_month", "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
-    }
+_MONTHS: dict[str, Any] = {
+    "terms": {"field": "publication_month", "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
 }
+
+
+def _counts(values_max: int) -> dict[str, Any]:
+    terms = {"size": values_max, "segment_size": VALUES_COUNTED_MAX}
+    return {field: {"terms": {"field": field, **terms}} for field in RAW_FIELDS} | {
+        "months": _MONTHS
+    }
 
 
 def nothing() -> SearchResults:
     """The results of any search while there is no index yet."""
-    return SearchResults(total=0, hits=(), facets=dict.fromkeys(RAW_FIELDS, ()))
+    none = dict.fromkeys(RAW_FIELDS, ())
+    return SearchResults(total=0, hits=(), facets=none, beyond=dict.fromkeys(RAW_FIELDS, 0))
 
 
 def results(
@@ -56,12 +52,15 @@ def results(
         order_by_field=field,
         order=order,
     )
-    counts = searcher.aggregate(wanted, _COUNTS)
+    counts = searcher.aggregate(wanted, _counts(query.facet_values_max))
     months = _buckets(counts, "months")
+    facets = {name: _largest(_buckets(counts, name)) for name in RAW_FIELDS}
+    total: int = found.count  # type: ignore[attr-defined]
     return SearchResults(
-        total=found.count,  # type: ignore[attr-defined]
+        total=total,
         hits=_hits(searcher, found, query, tree),
-        facets={name: _largest(_buckets(counts, name)) for name in RAW_FIELDS},
+        facets=facets,
+        beyond={name: total - sum(n for _, n in pairs) for name, pairs in facets.items()},
         dates=tuple((month_name(n), count) for n, count in sorted(months.items()) if n != UNDATED),
         undated=months.get(UNDATED, 0),
     )

@@ -65,6 +65,7 @@ def to_tantivy(document: IndexDocument, of_schema: tantivy.Schema) -> tantivy.Do
     values: dict[str, object] = {
         "id": document.id,
         "kind": str(document.kind),
+        "language": document.language or "",
         "canonical_domain": document.canonical_domain,
         "collection": document.collection,
         "title_words": fold(document.article_title or ""),
@@ -76,8 +77,6 @@ def to_tantivy(document: IndexDocument, of_schema: tantivy.Schema) -> tantivy.Do
         "fields": _ENCODER.encode(replace(document, text_content="")),
         "text_content": document.text_content.encode("utf-8"),
     }
-    if document.language:
-        values["language"] = document.language
     return tantivy.Document.from_dict(values, of_schema)
 
 

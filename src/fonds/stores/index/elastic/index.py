@@ -22,6 +22,7 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
+from fonds.stores.index.asked import checked
 from fonds.stores.index.elastic.clients import (
     JSON,
     LINES,
@@ -38,7 +39,8 @@ from fonds.stores.index.elastic.mapping import (
 )
 from fonds.stores.index.elastic.query import body
 from fonds.stores.index.passages import passage
-from fonds.stores.index.query import check_page, parse, wanted_terms
+from fonds.stores.index.query import parse, wanted_terms
+from fonds.stores.index.unknown_values import with_notes
 
 REQUEST_MAX_BYTES = 8 * 1024 * 1024
 IDS_A_REQUEST = 500
@@ -125,7 +127,7 @@ class ElasticIndex:
 
     def search(self, query: SearchQuery) -> SearchResults:
         """Raises ValueError with a sentence for people."""
-        check_page(query)
+        query = checked(query)
         tree = parse(query.text.encode("utf-8", "ignore").decode())
         self._prepare()
         answer = self._call("POST", f"/{self._alias}/_search", {}, body(query, tree))
@@ -136,13 +138,15 @@ class ElasticIndex:
             score = float(one["_score"] or 0.0) if query.sort == "score" else 0.0
             hits.append(Hit(from_source(one["_source"]), score, passage(text, terms)))
         counts = answer["aggregations"]
-        return SearchResults(
+        found = SearchResults(
             total=answer["hits"]["total"]["value"],
             hits=tuple(hits),
             facets={name: _buckets(counts[name]) for name in RAW_FIELDS},
+            beyond={name: counts[name]["sum_other_doc_count"] for name in RAW_FIELDS},
             dates=_buckets(counts["months"]),
             undated=counts["undated"]["doc_count"],
         )
+        return with_notes(found, self, query, tree)
 
     def count(self) -> int:
         """Exact: what was put before counts, also when it cannot be found yet."""

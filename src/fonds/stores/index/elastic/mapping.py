@@ -23,6 +23,9 @@ WORD_FIELDS = {
     "url": "url_words",
 }
 RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
+ABSENT_FIELDS = frozenset({"language"})
+"""Of the raw fields those that documents without a value do not have; the others hold '' then."""
+
 MONTH = "publication_month"
 
 _KEYWORD = {"type": "keyword", "ignore_above": KEYWORD_CHARACTERS_MAX}

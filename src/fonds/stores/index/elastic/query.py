@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from fonds.model.document import SearchQuery
-from fonds.stores.index.elastic.mapping import MONTH, RAW_FIELDS, WORD_FIELDS
+from fonds.stores.index.elastic.mapping import ABSENT_FIELDS, MONTH, RAW_FIELDS, WORD_FIELDS
 from fonds.stores.index.query import Exact, Node, Not, Or, Term
 from fonds.stores.index.words import words
 
 TITLE_WEIGHT = 5.0
 # What the weaker of title and text adds to the score of the stronger.
 TIE_BREAKER = 0.2
-FACET_VALUES_MAX = 20
 SHARD_VALUES_MAX = 2_000
 MONTHS_MAX = 12_000
 
@@ -31,7 +30,8 @@ def body(query: SearchQuery, tree: Node) -> Clause:
         name: {
             "terms": {
                 "field": name,
-                "size": FACET_VALUES_MAX,
+                "size": query.facet_values_max,
+                **({"missing": ""} if name in ABSENT_FIELDS else {}),
                 "shard_size": SHARD_VALUES_MAX,
                 "order": [{"_count": "desc"}, {"_key": "asc"}],
             }
@@ -57,7 +57,7 @@ def _node(node: Node) -> Clause:
     if isinstance(node, Term):
         return _term(node)
     if isinstance(node, Exact):
-        return _silent({"term": {node.field: node.value}})
+        return _silent(_one_of(node.field, [node.value]))
     if isinstance(node, Or):
         alternatives = [_node(child) for child in node.nodes]
         return {"bool": {"should": alternatives, "minimum_should_match": 1}}
@@ -95,7 +95,7 @@ def _filters(query: SearchQuery) -> list[Clause]:
         "collection": query.collections,
     }
     filters: list[Clause] = [
-        {"terms": {field: [_clean(str(value)) for value in values]}}
+        _one_of(field, [_clean(str(value)) for value in values])
         for field, values in allowed.items()
         if values
     ]
@@ -106,6 +106,15 @@ def _filters(query: SearchQuery) -> list[Clause]:
     if days:
         filters.append({"range": {"publication_date": days}})
     return filters
+
+
+def _one_of(field: str, values: list[str]) -> Clause:
+    """Documents with one of these values; of a field some documents do not have, '' asks for those."""
+    having: Clause = {"terms": {field: values}}
+    if field not in ABSENT_FIELDS or "" not in values:
+        return having
+    without = {"bool": {"must_not": [{"exists": {"field": field}}]}}
+    return {"bool": {"should": [having, without], "minimum_should_match": 1}}
 
 
 def _day(day: Any) -> str:

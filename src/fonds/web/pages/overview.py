@@ -20,7 +20,7 @@ from fonds.library.accounting import (
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Records, Stores
 from fonds.web.charts import Band, Segment, flow, meter, share, strip
-from fonds.web.failures import Failure, failure
+from fonds.web.pages.failures import Failure, failure
 from fonds.web.rendering import OpenStores, how_many, link, page
 
 ATTENTION_MAX = 5

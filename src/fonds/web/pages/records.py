@@ -8,16 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from starlette.responses import HTMLResponse
 
 from fonds.library.accounting import count_outcomes, files_by_type, outcomes, uncaptured
 from fonds.model.disposition import Reason
+from fonds.model.names import no_such
 from fonds.model.rows import EntryRow, FileMetaRow
 from fonds.ports import Records
 from fonds.web.marks import TEXT_MAX_CHARS, Mark, mark_behind, read_mark
-from fonds.web.rendering import ListWindow, OpenStores, how_many, link, page, shown
+from fonds.web.rendering import ListWindow, OpenStores, how_many, link, page, sentence, shown
+from fonds.wiring.known import check_names
 
 PAGE_SIZE = 50
 ENTRY_MARK = ("settled_at", EntryRow.KEY)
@@ -170,9 +172,12 @@ class FileLine:
 
 @dataclass(frozen=True, slots=True)
 class FilesPage:
-    """One page of files, the newest first; `first` and `next` as in a page of records."""
+    """One page of files, the newest first; `first` and `next` as in a page of records. `notes` name the types
+    there are when none is like the one asked for.
+    """
 
     answer: str
+    notes: Sequence[str]
     total: int
     first: int
     next: str | None
@@ -180,7 +185,14 @@ class FilesPage:
 
 
 def records_page(records: Records, form: RecordsForm) -> RecordsPage:
-    """What the form asks for. The total is the number the overview shows for the same question."""
+    """What the form asks for. The total is the number the overview shows for the same question.
+
+    Raises HTTPException 400 for a pipeline or step there is not.
+    """
+    try:
+        check_names(records, pipeline=form.pipeline, step=form.step)
+    except ValueError as error:
+        raise HTTPException(400, sentence(str(error))) from None
     where = form.where()
     listed = count_outcomes(records, where)
     before = read_mark(form.after, len(EntryRow.KEY))
@@ -244,7 +256,8 @@ def _answer(form: RecordsForm, total: int) -> str:
 def files_page(records: Records, form: FilesForm) -> FilesPage:
     """The files of a type, each with the URL it was first seen at."""
     where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None
-    total = sum(n for name, n in files_by_type(records) if form.type in ("", name))
+    types = files_by_type(records)
+    total = sum(n for name, n in types if form.type in ("", name))
     before = read_mark(form.after, len(FileMetaRow.KEY))
     rows = list(
         records.find(
@@ -264,7 +277,9 @@ def files_page(records: Records, form: FilesForm) -> FilesPage:
     first = (before.position if before else 0) + 1
     behind = _next(rows, mark_behind(before, rows, *FILE_MARK))
     of_type = f" of type {form.type}" if form.type else ""
-    return FilesPage(f"{how_many(total, 'file')}{of_type}", total, first, behind, lines)
+    notes = [] if total or not form.type else [sentence(no_such("type", form.type, dict(types)))]
+    answer = f"{how_many(total, 'file')}{of_type}"
+    return FilesPage(answer, notes, total, first, behind, lines)
 
 
 @router.get("/records", include_in_schema=False)

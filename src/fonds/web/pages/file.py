@@ -12,13 +12,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.kind import Fact
-from fonds.library.accounting import outcomes
-from fonds.library.description import Description, description, resolve
+from fonds.library.accounting import count_outcomes, outcomes
+from fonds.library.description import Description, Resolved, description, resolve
 from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Stores
-from fonds.web.records import Record, record
+from fonds.web.pages.records import Record, record
 from fonds.web.rendering import OpenStores, cut, link, page, size, web_url
 
 TEXT_SHOWN_CHARS = 200_000
@@ -61,6 +61,7 @@ class FilePage:
     """Everything known of one file. `derivatives` are the rows of what was made of it, by kind, `language` is
     that of its text. `outcome` is that of the capture that brought it, None when unknown.
 
+    Of captures and history the thousand oldest are here; `captures_total` and `history_total` count all.
     `text_chars` None: there is no text, or not yet. `text_href`, `thumbnail_href` and `body_href` are
     None where there is nothing to open. `searched` is the SHA-1 of the version of a story that is in the
     index, this one's or another's.
@@ -78,8 +79,10 @@ class FilePage:
     claimed: Sequence[Fact]
     measured: Sequence[Fact]
     captures: Sequence[ArchivedCopy]
+    captures_total: int
     entries: Sequence[Arrival]
     history: Sequence[DispositionRow]
+    history_total: int
     text_chars: int | None
     text_href: str | None
     thumbnail_href: str | None
@@ -114,8 +117,10 @@ def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
             found, "not yet" if outcome and outcome.outcome == "pending" else "unknown"
         ),
         captures=[_as(ArchivedCopy, row) for row in found.captures],
+        captures_total=found.captures_total,
         entries=[_as(Arrival, row) for row in found.entries],
         history=found.history,
+        history_total=found.history_total,
         text_chars=None if text is None else len(text),
         text_href=None if text is None else f"/file/{sha1hex}/text",
         thumbnail_href=f"/file/{sha1hex}/thumbnail" if found.thumbnail_key else None,
@@ -163,18 +168,26 @@ def _claimed(found: Description) -> list[Fact]:
     """What the file and the server say of it."""
     types = sorted({row.mimetype for row in found.captures})
     facts = [Fact("declared type", one, claimed=True) for one in types]
-    return [*facts, *(fact for fact in _facts(found, "") if fact.claimed)][:FACTS_MAX]
+    return _at_most([*facts, *(fact for fact in _facts(found, "") if fact.claimed)])
 
 
 def _measured(found: Description, missing: str) -> list[Fact]:
     """What Fonds found by reading the bytes; `missing` says of absent facts whether they may still come."""
     file = found.file
     length = f"{size(file.size_bytes)} ({file.size_bytes:,} bytes)" if file else None
-    return [
-        Fact("size", length, missing),
-        Fact("type", file.mimetype if file else None, missing),
-        *(fact for fact in _facts(found, missing) if not fact.claimed),
-    ][:FACTS_MAX]
+    return _at_most(
+        [
+            Fact("size", length, missing),
+            Fact("type", file.mimetype if file else None, missing),
+            *(fact for fact in _facts(found, missing) if not fact.claimed),
+        ]
+    )
+
+
+def _at_most(facts: list[Fact]) -> list[Fact]:
+    """So many as a page shows, the last of which says how many more there are."""
+    left = len(facts) - FACTS_MAX
+    return facts if left <= 0 else [*facts[:FACTS_MAX], Fact("not shown", f"{left:,} more")]
 
 
 def _facts(found: Description, missing: str) -> Iterator[Fact]:
@@ -250,26 +263,37 @@ def file_html(request: Request, stores: OpenStores, sha1hex: str) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class KeyAnswer:
-    """What a key stands for: files kept, and records with this URL whether they were kept or not."""
+    """What a key stands for: files kept, and records with this URL whether they were kept or not.
+
+    At most 50 of each are listed, of `files_total` (more than that, unless `files_complete`) and
+    `records_total`.
+    """
 
     key: str
     answer: str
     files: Sequence[str]
+    files_total: int
+    files_complete: bool
     records: Sequence[Record]
+    records_total: int
 
 
 def shown(stores: Stores, key: str) -> KeyAnswer:
     """Look a key up; a URL that was never kept still has its records, which say why."""
     try:
-        files = resolve(stores, key)[:SHOWN_MAX]
+        resolved = resolve(stores, key)
     except ValueError:
-        files = []
-    rows = outcomes(stores.records, {"url": key}, count_max=SHOWN_MAX) if web_url(key) else []
+        resolved = Resolved([])
+    files, of_url = resolved.files[:SHOWN_MAX], {"url": key}
+    rows = outcomes(stores.records, of_url, count_max=SHOWN_MAX) if web_url(key) else []
     records = [record(row) for row in rows]
+    full = len(rows) == SHOWN_MAX
+    records_total = count_outcomes(stores.records, of_url) if full else len(rows)
     answer = f"Nothing here is known as “{cut(key, 100)}”"
     if files or records:
         answer = f"What is known as “{cut(key, 100)}”"
-    return KeyAnswer(key, answer, files, records)
+    complete = resolved.complete
+    return KeyAnswer(key, answer, files, len(resolved.files), complete, records, records_total)
 
 
 Key = Annotated[str, Query(max_length=KEY_MAX_CHARS, description="SHA-1, URL or story id")]

@@ -22,12 +22,13 @@ from fonds.model.document import Hit, SearchQuery
 from fonds.model.file import Kind
 from fonds.ports import Index
 from fonds.web.charts import Bucket, histogram
-from fonds.web.periods import Period, periods
+from fonds.web.pages.periods import Period, periods
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 
 PAGE_SIZE = 10
 RESULTS_MAX = 10_000
 QUERY_MAX_CHARS = 1_000
+FACET_VALUES, FACET_VALUES_MAX = 20, 1_000
 WAYS_OUT_MAX = 6
 FACETS = {
     "kind": "kind",
@@ -70,15 +71,20 @@ class SearchForm(BaseModel):
         "", max_length=QUERY_MAX_CHARS, description='Words, "phrases", -excluded, OR, field:value'
     )
     kind: Kinds = Field([], description="pdf, story or other; repeat for alternatives")
-    language: Values = Field([], description="Two-letter code; repeat for alternatives")
+    language: Values = Field(
+        [], description="Two-letter code, empty for none; repeat for alternatives"
+    )
     domain: Values = Field(
         [], description="Domain, empty for files without one; repeat for alternatives"
     )
     collection: Values = Field([], description="Collection; repeat for alternatives")
-    from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD")
-    to: Day = Field(None, description="Last day, YYYY-MM-DD")
+    from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
+    to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
     undated: bool = Field(False, description="Only documents without a date")
     sort: Literal["score", "newest", "oldest"] = Field("score", description="Order of the results")
+    facets: int = Field(
+        FACET_VALUES, ge=1, le=FACET_VALUES_MAX, description="Values listed of each facet, at most"
+    )
     page: int = Field(
         1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of 10 results, from 1"
     )
@@ -97,6 +103,7 @@ class SearchForm(BaseModel):
             sort=self.sort,
             offset=(self.page - 1) * PAGE_SIZE,
             count_max=PAGE_SIZE,
+            facet_values_max=self.facets,
         )
 
     def params(self) -> dict[str, Any]:
@@ -112,7 +119,7 @@ class SearchForm(BaseModel):
         """Every filter in use; the words and the order are none."""
         found = []
         for name, value in self.params().items():
-            if name in ("q", "sort"):
+            if name in ("q", "sort", "facets"):
                 continue
             for one in value if isinstance(value, list) else [value]:
                 left = (
@@ -161,16 +168,20 @@ class SearchHit:
 class SearchPage:
     """One page of results; `reachable` of all `total` can be paged through.
 
-    `facets` and `dates` (by YYYY-MM) count all matches, `undated` those without a date.
+    `facets` and `dates` (by YYYY-MM) count all matches, `undated` those without a date; `beyond` counts
+    for each facet the matches with values that are not listed. `notes` say what of the question no
+    document has, when nothing was found.
     """
 
     answer: str
+    notes: Sequence[str]
     total: int
     reachable: int
     page: int
     pages: int
     results: Sequence[SearchHit]
     facets: Mapping[str, Sequence[tuple[str, int]]]
+    beyond: Mapping[str, int]
     dates: Sequence[tuple[str, int]]
     undated: int
 
@@ -181,12 +192,14 @@ def search_page(index: Index, form: SearchForm) -> SearchPage:
     reachable = min(results.total, RESULTS_MAX)
     return SearchPage(
         answer=_answer(form, results.total),
+        notes=results.notes,
         total=results.total,
         reachable=reachable,
         page=form.page,
         pages=max(1, -(-reachable // PAGE_SIZE)),
         results=[_found(hit) for hit in results.hits],
         facets=results.facets,
+        beyond=results.beyond,
         dates=results.dates,
         undated=results.undated,
     )
@@ -267,7 +280,7 @@ def search_html(
         found=found,
         facets=_facets(form, found),
         bars=bars,
-        chart=histogram(bars, "Documents by publication date"),
+        chart=histogram(bars, "Documents by date"),
         most=max(bars, key=lambda bar: bar.count, default=None),
         ways_out=_ways_out(stores.index, form) if found.total == 0 else [],
         kind_words=KIND_WORDS,
@@ -292,8 +305,18 @@ class FacetValue:
     chosen: bool
 
 
-def _facets(form: SearchForm, found: SearchPage) -> list[tuple[str, list[FacetValue]]]:
-    """(parameter, values) of every facet that says something."""
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A facet by its parameter; `beyond` counts documents with values not listed, `more_href` lists more."""
+
+    name: str
+    values: Sequence[FacetValue]
+    beyond: int
+    more_href: str | None
+
+
+def _facets(form: SearchForm, found: SearchPage) -> list[Facet]:
+    """Every facet that says something."""
     made = []
     chosen = form.params()
     for field, name in FACETS.items():
@@ -302,7 +325,10 @@ def _facets(form: SearchForm, found: SearchPage) -> list[tuple[str, list[FacetVa
             for value, count in found.facets.get(field, ())
         ]
         if values:
-            made.append((name, values))
+            more = (
+                form.href({"facets": FACET_VALUES_MAX}) if form.facets < FACET_VALUES_MAX else None
+            )
+            made.append(Facet(name, values, found.beyond.get(field, 0), more))
     return made
 
 

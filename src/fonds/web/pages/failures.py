@@ -10,10 +10,11 @@ from datetime import datetime
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
-from fonds.library.accounting import FailureGroup, broken_inputs, failure_groups, tally
-from fonds.model.disposition import Reason, Weight
+from fonds.library.accounting import FailureGroup
+from fonds.library.failed import Asked, Failed, failed
+from fonds.model.disposition import Reason
 from fonds.ports import Records
-from fonds.web.records import Record, record
+from fonds.web.pages.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page
 
 router = APIRouter()
@@ -56,13 +57,16 @@ class BrokenInput:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Everything somebody may want to look at; `total` counts records, not inputs."""
+    """Everything somebody may want to look at; `total` counts records, not inputs. Of `inputs_total` inputs
+    at most 50 are listed.
+    """
 
     answer: str
     total: int
     groups: Sequence[Failure]
     counted: Sequence[CountedFailure]
     inputs: Sequence[BrokenInput]
+    inputs_total: int
 
 
 def failure(group: FailureGroup) -> Failure:
@@ -88,27 +92,22 @@ def failure(group: FailureGroup) -> Failure:
 
 def failures_page(records: Records) -> Failures:
     """All groups, the largest first, and what only the sources know of."""
-    groups = [failure(group) for group in failure_groups(records)]
-    grouped = sum(group.count for group in groups)
+    found = failed(records, Asked())
+    groups, counted = [failure(group) for group in found.groups], _counted(found)
     inputs = [
         BrokenInput(row.input_id, row.path, row.entries, row.error or "", row.updated)
-        for row in broken_inputs(records)
+        for row in found.inputs
     ]
-    counted = _counted(records)
-    total = grouped + sum(one.count for one in counted)
-    return Failures(
-        _answer(total, len(groups) + len(counted), len(inputs)), total, groups, counted, inputs
-    )
+    answer = _answer(found.total, len(groups) + len(counted), found.inputs_total)
+    return Failures(answer, found.total, groups, counted, inputs, found.inputs_total)
 
 
-def _counted(records: Records) -> list[CountedFailure]:
-    found = tally(records)
+def _counted(found: Failed) -> list[CountedFailure]:
     return [
         CountedFailure(
             name, Reason(name).explanation, count, link("/records", outcome="dropped", reason=name)
         )
-        for name, count in found.dropped.items()
-        if Reason(name).weight is Weight.FAILED
+        for name, count in found.counted.items()
     ]
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from fonds.library.description import description, read_body
 from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_from_text, thumbnail_blob_key
-from fonds.web.file import file_text, unknown_file
+from fonds.web.pages.file import file_text, unknown_file
 from fonds.web.rendering import OpenStores
 from fonds.web.security import ARCHIVED_POLICY
 

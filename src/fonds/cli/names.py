@@ -1,0 +1,61 @@
+"""Names on the command line that must be one of those there are: commands, and values of options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+from fonds.model.names import nearest, no_such
+
+
+class Name(click.Choice[str]):
+    """One of `choices`; for any other the nearest is named before all there are."""
+
+    def __init__(self, what: str, choices: Iterable[str]) -> None:
+        super().__init__(choices)
+        self.what = what
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """What is told of a value that is none of them."""
+        return no_such(self.what, str(value), self.choices)
+
+
+class Commands(click.Group):
+    """A group that names the nearest command when there is none of a name.
+
+    `modules` says in which module each command is: it is imported when the command is asked for, so that
+    each starts quickly. Without it the commands are those that were added.
+    """
+
+    def __init__(
+        self, *arguments: Any, modules: Mapping[str, str] | None = None, **more: Any
+    ) -> None:
+        super().__init__(*arguments, **more)
+        self.modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands; those of modules in the order people use them."""
+        return super().list_commands(ctx) if self.modules is None else list(self.modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, or None when there is none of this name."""
+        if self.modules is None:
+            return super().get_command(ctx, cmd_name)
+        if cmd_name not in self.modules:
+            return None
+        command: click.Command = getattr(import_module(self.modules[cmd_name]), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; raises click.UsageError that names the nearest command."""
+        name, names = args[0], self.list_commands(ctx)
+        if not name.startswith("-") and name not in names:
+            near = nearest(name, names)
+            meant = f" Did you mean {near!r}?" if near else ""
+            raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
+        return super().resolve_command(ctx, args)

@@ -1,0 +1,28 @@
+"""Names out of closed lists, as people give them: which was probably meant, and what to say of the rest."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+LIKENESS_MIN = 0.5
+NAMED_MAX = 40
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like this one, in any case of letters; None when none is like it."""
+    folded = {one.casefold(): str(one) for one in known if one}
+    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=LIKENESS_MIN)
+    return folded[found[0]] if found else None
+
+
+def no_such(what: str, name: str, known: Iterable[str]) -> str:
+    """A sentence for people without its full stop: there is no `what` of this name, but these, and which is
+    nearest. Of more than 40 only as many are named, and how many there are.
+    """
+    names = list(dict.fromkeys(str(one) for one in known if one))
+    shown = ", ".join(names[:NAMED_MAX])
+    more = f" and {len(names) - NAMED_MAX:,} more" if len(names) > NAMED_MAX else ""
+    there_are = f"; there are {shown}{more}" if names else "; there is none at all"
+    near = nearest(name, names)
+    return f"there is no {what} {name!r}{there_are}" + (f"; did you mean {near!r}?" if near else "")

@@ -1,0 +1,102 @@
+"""What is asked beside the words, judged once for all backends: order, page, dates and exact values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from fonds.extract.language_codes import ISO_639_1, UNDETERMINED, two_letters
+from fonds.model.document import SearchQuery
+from fonds.model.file import Kind
+from fonds.model.names import no_such
+
+RESULTS_MAX = 10_000
+FACET_VALUES_MAX = 1_000
+SORTS = ("score", "newest", "oldest")
+NONE = "none"
+"""How people ask for documents without a language or a domain; both are kept as ''."""
+
+
+def checked(query: SearchQuery) -> SearchQuery:
+    """The query with its values as they are kept.
+
+    Raises ValueError with a sentence for people: for an order there is not, a page nobody can turn to,
+    dates that exclude each other, and a language that is none.
+    """
+    _check_page(query)
+    _check_dates(query)
+    return replace(
+        query,
+        languages=_exact("language", query.languages),
+        domains=_exact("canonical_domain", query.domains),
+    )
+
+
+def _exact(field: str, values: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(exact_value(field, value) for value in values))
+
+
+def exact_value(field: str, value: str) -> str:
+    """A value of an exact field as it is kept. Raises ValueError for what none can be."""
+    return _VALUES[field](value.strip())
+
+
+def _sentence(told: str) -> str:
+    return told[:1].upper() + told[1:].rstrip("?.") + ("?" if told.endswith("?") else ".")
+
+
+def _kind(value: str) -> str:
+    if value.lower() not in list(Kind):
+        raise ValueError(_sentence(no_such("kind", value, Kind)))
+    return value.lower()
+
+
+def _language(value: str) -> str:
+    code = value.lower()
+    if code in ("", NONE):
+        return ""
+    known = code if code == UNDETERMINED else two_letters(code)
+    if known is None:
+        meant = f" Did you mean {code[:2]!r}?" if code[:2] in ISO_639_1 else ""
+        raise ValueError(
+            f"There is no language code {value!r}: they have two letters, as en;"
+            f" {NONE!r} asks for documents without a language.{meant}"
+        )
+    return known
+
+
+def _domain(value: str) -> str:
+    return "" if value.lower() == NONE else value.lower()
+
+
+_VALUES: Mapping[str, Callable[[str], str]] = {
+    "kind": _kind,
+    "language": _language,
+    "canonical_domain": _domain,
+    "collection": str,
+}
+
+
+def _check_page(query: SearchQuery) -> None:
+    if query.sort not in SORTS:
+        raise ValueError(_sentence(no_such("order", query.sort, SORTS)))
+    if query.offset < 0 or query.count_max < 0:
+        raise ValueError("Results are counted from 0; a negative offset or count has no meaning.")
+    if query.offset + query.count_max > RESULTS_MAX:
+        raise ValueError(
+            f"Only the first {RESULTS_MAX:,} results can be looked at; narrow the search instead."
+        )
+    if not 0 < query.facet_values_max <= FACET_VALUES_MAX:
+        raise ValueError(f"A facet shows 1 to {FACET_VALUES_MAX:,} values.")
+
+
+def _check_dates(query: SearchQuery) -> None:
+    first, last = query.date_from, query.date_to
+    if first and last and first > last:
+        raise ValueError(
+            f"The dates exclude each other: from {first} is later than to {last}; exchange them."
+        )
+    if query.undated and (first or last):
+        raise ValueError(
+            "Documents without a date lie within no dates: leave undated or the dates out."
+        )

@@ -1,0 +1,1 @@
+"""The pages and their JSON: one module a subject, each with its routes."""

@@ -1,0 +1,65 @@
+"""The parameters of a URL: which ones a page takes, and what is told of any other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, get_origin
+
+from fastapi import HTTPException, Request
+from pydantic import BaseModel
+
+from fonds.model.names import nearest
+from fonds.web.rendering import cut
+
+SHOWN_CHARS = 100
+_CHOICES = re.compile(r"'([^']*)'")
+_CLOSED = frozenset({"literal_error", "enum"})
+
+
+def only_known(request: Request) -> None:
+    """Raises HTTPException 400 for a parameter the page does not take, and for one that is given twice and
+    may not be.
+    """
+    dependant = getattr(request.scope.get("route"), "dependant", None)
+    if dependant is None:
+        return
+    known = dict(_known(dependant.query_params))
+    for name in request.query_params:
+        if name not in known:
+            raise HTTPException(400, _no_parameter(name, list(known)))
+        if not known[name] and len(request.query_params.getlist(name)) > 1:
+            raise HTTPException(400, f"The parameter “{name}” is given more than once.")
+
+
+def _known(params: Sequence[Any]) -> Iterator[tuple[str, bool]]:
+    """Each parameter's name in the URL, and whether it may be repeated."""
+    for param in params:
+        kind = param.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            for name, field in kind.model_fields.items():
+                yield field.alias or name, get_origin(field.annotation) is list
+        else:
+            yield param.alias, get_origin(kind) is list
+
+
+def _no_parameter(name: str, known: Sequence[str]) -> str:
+    near = nearest(name, known)
+    meant = f" Did you mean “{near}”?" if near else ""
+    takes = f" It takes {', '.join(known)}." if known else " It takes none."
+    return f"There is no parameter “{cut(name, SHOWN_CHARS)}” here.{meant}{takes}"
+
+
+def refusal(error: dict[str, Any]) -> str:
+    """What is told of a value a parameter cannot have, naming both and, out of a closed list, the nearest."""
+    name = str(error["loc"][-1] if len(error["loc"]) < 3 else error["loc"][1])
+    given = str(error.get("input"))
+    said = error["msg"].removeprefix("Value error, ")
+    said = f"{said[:1].lower()}{said[1:]}"
+    near = None
+    if error["type"] in _CLOSED:
+        near = nearest(given, _CHOICES.findall(str(error.get("ctx", {}).get("expected", ""))))
+    meant = f" Did you mean “{near}”?" if near else ""
+    return (
+        f"The parameter “{cut(name, SHOWN_CHARS)}” is “{cut(given, SHOWN_CHARS)}”: {said}.{meant}"
+    )

@@ -1,0 +1,40 @@
+"""The command line over a filled home, called in this process."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from calls import Call, Told
+from filled_home import Filled, fill, opened
+from fonds.cli.main import cli, run
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("told")
+
+
+@pytest.fixture(scope="session")
+def filled(home: Path) -> Filled:
+    with opened(home) as stores:
+        return fill(stores)
+
+
+@pytest.fixture
+def call(home: Path, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """`call("search", "flood")` is `fonds --home HOME search flood`."""
+
+    def called(*words: str) -> Told:
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            code = run(lambda: cli.main(["--home", str(home), *words], standalone_mode=False))
+        texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+        return Told(code, *texts)
+
+    return called

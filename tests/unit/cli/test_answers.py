@@ -1,0 +1,226 @@
+"""No command says less than is known without saying so; a name there is not is told, with the nearest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from calls import Call
+from filled_home import BROKEN_PDFS, DUPLICATES, TIMEOUTS, Filled
+from fonds.cli.main import cli
+
+# Closed lists: the call is refused with exit code 2, naming the nearest. By command and parameter.
+REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    ("search", "kind"): (("search", "--kind", "stroy"), "did you mean 'story'"),
+    ("search", "sort"): (("search", "--sort", "newst"), "did you mean 'newest'"),
+    ("search", "language"): (("search", "--language", "english"), "Did you mean 'en'"),
+    ("search", "query"): (("search", 'autor:"A B"'), "there is no field “autor”"),
+    ("show", "key"): (("show", "nonsense"), "nothing is known of 'nonsense'"),
+    ("status", "pipeline"): (("status", "--pipeline", "libary"), "did you mean 'library'"),
+    ("audit", "pipeline"): (("audit", "--pipeline", "libary"), "did you mean 'library'"),
+    ("ingest", "pipeline"): (("ingest", "/", "--pipeline", "libary"), "did you mean 'library'"),
+    ("run", "pipeline"): (("run", "libary"), "did you mean 'library'"),
+    ("work", "steps"): (("work", "extract"), "did you mean 'extract_pdf'"),
+    ("work", "pipeline"): (
+        ("work", "identify", "--pipeline", "libary"),
+        "did you mean 'library'",
+    ),
+    ("failures", "action"): (("failures", "rety"), "did you mean 'retry'"),
+    ("failures", "pipeline"): (("failures", "--pipeline", "libary"), "did you mean 'library'"),
+    ("failures", "reason"): (("failures", "--reason", "brokn-pdf"), "did you mean 'broken-pdf'"),
+    ("failures", "step"): (("failures", "--step", "extrct_pdf"), "did you mean 'extract_pdf'"),
+    ("export", "form"): (("export", "--format", "json"), "did you mean 'jsonl'"),
+    ("export", "kind"): (("export", "--kind", "stroy"), "did you mean 'story'"),
+    ("pipelines", "names"): (("pipelines", "libary"), "did you mean 'library'"),
+    ("topics", "action"): (("topics", "crate"), "did you mean 'create'"),
+    ("topics", "pipeline"): (("topics", "--pipeline", "libary"), "did you mean 'library'"),
+    ("queue", "COMMAND"): (("queue", "lst"), "Did you mean 'list'"),
+    ("queue list", "pipeline"): (("queue", "list", "--pipeline", "libary"), "'library'"),
+    ("queue peek", "address"): (("queue", "peek", "parse_stry"), "library.parse_story-in'?"),
+    ("queue peek", "pipeline"): (("queue", "peek", "x", "--pipeline", "libary"), "'library'"),
+    ("queue dump", "address"): (("queue", "dump", "parse_stry", "f"), "library.parse_story-in'?"),
+    ("queue dump", "pipeline"): (("queue", "dump", "x", "f", "--pipeline", "libary"), "'library'"),
+    ("queue purge", "address"): (("queue", "purge", "parse_stry"), "library.parse_story-in'?"),
+    ("queue purge", "pipeline"): (("queue", "purge", "x", "--pipeline", "libary"), "'library'"),
+    ("queue release", "step"): (("queue", "release", "parse_stry"), "library.parse_story-in'?"),
+    ("queue release", "reason"): (
+        ("queue", "release", "parse_story", "--reason", "timeot"),
+        "did you mean 'timeout'",
+    ),
+    ("queue release", "pipeline"): (("queue", "release", "x", "--pipeline", "libary"), "'library'"),
+    ("queue load", "pipeline"): (("queue", "load", __file__, "--pipeline", "libary"), "'library'"),
+    ("catchup", "COMMAND"): (("catchup", "pfd"), "Did you mean 'pdf'"),
+    ("catchup pdf", "statuses"): (
+        ("catchup", "pdf", "--reextract", "--status", "sucess"),
+        "did you mean 'success'",
+    ),
+    ("catchup pdf", "pipeline"): (("catchup", "pdf", "--pipeline", "libary"), "'library'"),
+    ("catchup story", "statuses"): (
+        ("catchup", "story", "--reextract", "--status", "sucess"),
+        "did you mean 'success'",
+    ),
+    ("catchup story", "pipeline"): (("catchup", "story", "--pipeline", "libary"), "'library'"),
+}
+# Open lists: the answer is what it is, and beside it stands that nothing has this value.
+SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    ("search", "domain"): (
+        ("search", "--domain", "dayly.example"),
+        "has the domain “dayly.example”; did you mean “daily.example”?",
+    ),
+    ("search", "collection"): (
+        ("search", "--collection", "report"),
+        "has the collection “report”; did you mean “reports”?",
+    ),
+    ("failures", "key"): (("failures", "--key", "ab" * 20), "Nothing like this has failed."),
+    ("export", "collection"): (("export", "--collection", "defalt"), "did you mean 'default'?"),
+    ("catchup pdf", "made_by"): (
+        ("catchup", "pdf", "--dry-run", "--reextract", "--made-by", "x"),
+        "0 files would be read",
+    ),
+    ("catchup story", "made_by"): (
+        ("catchup", "story", "--dry-run", "--reextract", "--made-by", "x"),
+        "0 files would be read",
+    ),
+}
+# Not names of anything that is here: paths, addresses, and names that are given by whoever calls.
+FREE = {
+    ("ingest", "paths"), ("ingest", "warc_base"), ("ingest", "collection"),
+    ("extract", "paths"), ("extract", "warc_base"), ("serve", "host"), ("export", "out"),
+    ("queue dump", "file"), ("queue load", "file"), ("queue load", "to"),
+}  # fmt: skip
+SHARED = {"home", "set_", "json", "quiet"}
+NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))
+
+
+def _named(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Every command and parameter that takes a word."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        if path:
+            yield " ".join(path), "COMMAND"
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from _named(found, (*path, name))
+    for one in command.params:
+        if path and one.name not in SHARED and not isinstance(one.type, NUMBERS):
+            yield " ".join(path), one.name or ""
+
+
+def test_every_word_a_command_takes_is_tried_here() -> None:
+    assert set(_named(cli)) == REFUSED.keys() | SAID.keys() | FREE
+
+
+@pytest.mark.parametrize("one", REFUSED, ids=" ".join)
+def test_a_name_there_is_not_is_refused_with_the_nearest(call: Call, one: tuple[str, str]) -> None:
+    words, meant = REFUSED[one]
+    told = call(*words)
+    assert told.code == 2
+    assert meant in told.err
+    assert told.out == ""
+
+
+@pytest.mark.parametrize("one", SAID, ids=" ".join)
+def test_a_value_nothing_has_is_told_beside_the_answer(call: Call, one: tuple[str, str]) -> None:
+    words, said = SAID[one]
+    told = call(*words)
+    assert told.code == 0
+    assert said in told.out + told.err
+
+
+def test_unknown_commands_and_settings_name_the_nearest(call: Call) -> None:
+    assert "Did you mean 'search'" in call("serach", "flood").err
+    assert "Did you mean 'pipeline'" in call("status", "--set", "pipline=library").err
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (("search", "--from", "2024-02-01", "--to", "2024-01-01"), "exclude each other"),
+        (("search", "--undated", "--from", "2024-02-01"), "lie within no dates"),
+        (("search", '"flood river'), "never closed"),
+        (("failures", "--limit", "5"), "--limit goes with --list"),
+        (("failures", "retry", "--list"), "give one of the two"),
+        (("show", "ab" * 20, "--body", "--text"), "only one"),
+    ],
+)
+def test_what_could_only_find_nothing_is_refused(
+    call: Call, words: tuple[str, ...], wrong: str
+) -> None:
+    told = call(*words)
+    assert (told.code, told.out) == (2, "")
+    assert wrong in told.err
+
+
+def test_a_language_in_capitals_is_the_same(call: Call) -> None:
+    first = call("search", "--language", "EN", "--json")
+    assert first.out == call("search", "--language", "en", "--json").out
+    assert len(first.out.splitlines()) == 10
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_search_says_how_many_it_does_not_show(call: Call, form: tuple[str, ...]) -> None:
+    found = call("search", "flood", "--limit", "1000", "--json").out.splitlines()
+    assert len(found) > 10
+    told = call("search", "flood", *form)
+    assert f"10 of {len(found)} shown; the next: --offset 10" in told.err
+    whole = call("search", "flood", "--limit", "1000", *form)
+    assert "shown" not in whole.err
+    beyond = call("search", "flood", "--offset", "900", *form)
+    assert f"{len(found)} found, and none of them" in beyond.err
+    assert "Nothing found" not in beyond.out
+
+
+def test_a_list_of_failures_says_how_many_it_does_not_show(call: Call) -> None:
+    told = call("failures", "--list", "--limit", "2")
+    total = sum(one["count"] for one in _lines(call("failures", "--json").out) if "step" in one)
+    assert total >= BROKEN_PDFS + TIMEOUTS
+    assert len(told.out.splitlines()) == 2
+    assert f"2 of {total} failures; --limit {total} shows all" in told.err
+    assert len(_lines(call("failures", "--list", "--json").out)) == total
+    cut = call("failures", "--list", "--json", "--limit", "2")
+    assert f"2 of {total} failures" in cut.err
+
+
+def test_failures_tell_what_sources_counted_and_inputs_that_broke_off(call: Call) -> None:
+    told = call("failures")
+    assert "at the source" in told.out
+    assert "could not be read to the end" in told.out
+    assert "at the source" not in call("failures", "--step", "extract_pdf").out
+
+
+def test_failures_can_be_asked_for_by_key(call: Call) -> None:
+    rows = _lines(call("failures", "--list", "--json", "--reason", "timeout").out)
+    key = rows[0]["entry_id"]
+    assert [
+        one["entry_id"] for one in _lines(call("failures", "--list", "--json", "--key", key).out)
+    ] == [key]
+    assert "[" not in call("failures", "--key", key).out.splitlines()[0]
+    assert call("failures", "--key", key).out.startswith("1 timeout at ")
+
+
+def test_of_several_files_behind_a_url_the_others_are_named(call: Call, filled: Filled) -> None:
+    told = call("show", filled.twice_url, "--body")
+    assert told.code == 0
+    assert "2 files have this key" in told.err
+    assert sum(sha1hex in told.err for sha1hex in filled.stories) == 2
+
+
+def test_status_of_a_pipeline_counts_that_pipeline(call: Call) -> None:
+    whole, other = (
+        json.loads(call("status", "--json", *more).out) for more in ((), ("--pipeline", "pdf-only"))
+    )
+    assert whole["in"] > DUPLICATES
+    assert (other["in"], other["pipeline"]) == (0, "pdf-only")
+
+
+def test_an_export_says_that_it_is_empty(call: Call) -> None:
+    assert call("export", "--kind", "pdf", "--no-text").err == ""
+    assert "0 rows" in call("export", "--kind", "pdf", "--collection", "nonsense").err
+
+
+def _lines(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
