@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from fonds.formats.journal import encode_integer
+from fonds.formats.journal import file_cells
+from fonds.formats.placing import cdx_row, first_cells
+from fonds.kinds.documents import Origin
+from fonds.kinds.pdf import KIND as PDF_KIND
+from fonds.kinds.seals import sealed, sealed_row
+from fonds.kinds.story import KIND as STORY_KIND
 from fonds.library.audit import Audit, audit
 from fonds.model.blob import Blob
+from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.document import IndexDocument
-from fonds.model.file import Kind
+from fonds.model.file import FileMeta, Kind
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
     CdxRow,
     DispositionRow,
+    EntryRow,
     FileMetaRow,
     InputRow,
     PdfMetaRow,
     StoryMetaRow,
 )
 from fonds.ports import Stores
+from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.index.tantivy_index import TantivyIndex
 from fonds.stores.table.sqlite import SqliteTable
@@ -33,10 +42,17 @@ MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 PDF, PAGE, STORY = "1" * 40, "2" * 40, "3" * 64
 
 
+STEPS = {
+    PDF: ("extract_pdf", "persist_pdf_text", "persist_thumbnail"),
+    PAGE: ("parse_story", "import_story"),
+}
+TEXT_BLOB, PICTURE = b"words", b"jpeg"
+
+
 @pytest.fixture
 def stores(place: Workplace, tmp_path: Path) -> Iterator[Stores]:
     table = SqliteTable(tmp_path / "table.sqlite")
-    table.declare("journal", ["file"])
+    table.declare("journal", ["f", "file"])
     yield Stores(
         queue=place.queue,
         table=table,
@@ -44,38 +60,90 @@ def stores(place: Workplace, tmp_path: Path) -> Iterator[Stores]:
         ledger=place.ledger,
         blobs=FolderBlobs(tmp_path / "blobs"),
         index=TantivyIndex(tmp_path / "index"),
-        archive=cast(Any, None),
+        archive=FolderArchive(tmp_path / "archive"),
         journal="journal",
     )
     table.close()
 
 
 @pytest.fixture
-def library(stores: Stores) -> Stores:
-    """A PDF and a page, everything about them in its place."""
-    stores.blobs.put([Blob(text_blob_key(PDF), b"words", "text/plain")])
-    stores.blobs.put([Blob(thumbnail_blob_key(PDF), b"jpeg", "image/jpeg")])
-    stores.blobs.put([Blob(text_blob_key(PAGE), b"words", "text/plain")])
+def library(stores: Stores, tmp_path: Path) -> Stores:
+    """A PDF and a page in somebody's WARCs, everything about them in its place."""
+    stores.blobs.put([Blob(text_blob_key(PDF), TEXT_BLOB, "text/plain")])
+    stores.blobs.put([Blob(thumbnail_blob_key(PDF), PICTURE, "image/jpeg")])
+    stores.blobs.put([Blob(text_blob_key(PAGE), TEXT_BLOB, "text/plain")])
     stores.index.put([document_of(PDF, Kind.PDF), document_of(PAGE, Kind.STORY)])
-    stores.table.put(
-        "journal", [(bytes.fromhex(one), {"file:size": encode_integer(5)}) for one in (PDF, PAGE)]
-    )
-    stores.records.put([*rows_of(PDF), *rows_of(PAGE), pdf_row(), story_row()])
+    for one in (PDF, PAGE):
+        (tmp_path / f"{one}.warc").write_bytes(b"ten bytes.")
+        capture, warc = capture_of(one, tmp_path)
+        cells = file_cells(meta_of(one)) | first_cells(capture, warc)
+        stores.table.put("journal", [(bytes.fromhex(one), cells)])
+        stores.records.put(rows_of(one, tmp_path))
+        book(stores, one, SUMS.name)
+    stores.records.put([sealed(PDF, "thumbnail 180px-jpg", PICTURE)])
+    put_sealed(stores, pdf_row())
+    put_sealed(stores, story_row())
     return stores
 
 
-def document_of(sha1hex: str, kind: Kind) -> IndexDocument:
-    id_ = STORY if kind is Kind.STORY else sha1hex
-    return IndexDocument(
-        id_, sha1hex, kind, "http://e.org/", "e.org", None, None, None, "w", MOMENT
+def put_sealed(stores: Stores, row: Any) -> None:
+    """A row as its sink writes it."""
+    stores.records.put([row, sealed_row(row), sealed(row.sha1hex, "text", TEXT_BLOB)])
+
+
+def book(stores: Stores, sha1hex: str, pipeline: str) -> None:
+    """A file on the books of a pipeline, done at every step."""
+    name = entry_of(sha1hex)
+    (cdx,) = stores.records.find(CdxRow, {"sha1hex": sha1hex})
+    place = f"{cdx.warc_path}:{cdx.warc_offset}"
+    facts = ("capture", "", "http://e.org/", "20240305060708", place, "default", MOMENT)
+    stores.ledger.enter([], [EntryRow(name, pipeline, *facts)], ())
+    stores.ledger.write(
+        [
+            replace(ended(name, one, "done", about=sha1hex), pipeline=pipeline)
+            for one in STEPS[sha1hex]
+        ]
     )
 
 
-def rows_of(sha1hex: str) -> list[Any]:
-    place = (f"/{sha1hex}.warc", 10, 0)
+def unbook(stores: Stores, sha1hex: str, pipeline: str) -> None:
+    """The books of a pipeline as if the file had never come into it."""
+    name = entry_of(sha1hex)
+    stores.records.delete(DispositionRow, [(name, pipeline, one) for one in STEPS[sha1hex]])
+    stores.records.delete(EntryRow, [(name, pipeline)])
+    stores.ledger.recount(mend=True)
+
+
+def entry_of(sha1hex: str) -> str:
+    return f"capture-{sha1hex[:1]}"
+
+
+def meta_of(sha1hex: str) -> FileMeta:
+    return FileMeta(5, "text/html", "", "text/html", sha1hex, "0" * 32, "0" * 64)
+
+
+def capture_of(sha1hex: str, folder: Path) -> tuple[Capture, Place]:
+    warc = Place(PlaceKind.WARC, str(folder / f"{sha1hex}.warc"), 0, 10)
+    name = entry_of(sha1hex)
+    return Capture(name, "", warc, "http://e.org/", MOMENT, "response"), warc
+
+
+def document_of(sha1hex: str, kind: Kind) -> IndexDocument:
+    row = story_row() if kind is Kind.STORY else pdf_row()
+    make = STORY_KIND if kind is Kind.STORY else PDF_KIND
+    assert make.indexed is not None
+    return make.indexed.document(
+        replace(row, sha1hex=sha1hex), TEXT_BLOB, Origin("http://e.org/", "e.org", "default")
+    )
+
+
+def rows_of(sha1hex: str, folder: Path) -> list[Any]:
+    capture, warc = capture_of(sha1hex, folder)
+    meta = meta_of(sha1hex)
+    facts = (meta.sha256, meta.md5, meta.size, meta.mime)
     return [
-        FileMetaRow(sha1hex, "0" * 64, "0" * 32, 5, "text/html", "c", MOMENT),
-        CdxRow("c", sha1hex, "http://e.org/", "s", "0" * 40, "20240305060708", "m", *place, MOMENT),
+        FileMetaRow(sha1hex, *facts, entry_of(sha1hex), MOMENT),
+        cdx_row(capture, meta, warc, MOMENT),
     ]
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any
 
-from fonds.library.audit import audit
+from fonds.library.audit import audit_books
 from fonds.model.disposition import PENDING
 from fonds.model.entry import Entry
 from fonds.model.message import Subscription
@@ -224,7 +224,7 @@ def check(world: World, queue: Any) -> None:
     readers = {p.name: subscriptions(p, plan.prefix) for p in plan.pipelines}
     nothing: Any = None
     stores = Stores(queue, nothing, records, world.ledger, nothing, nothing, nothing, "journal")
-    found = audit(stores, readers)
+    found = audit_books(stores, readers)
     assert found.missing == []
     assert found.balanced
     for name, accounts in found.steps.items():

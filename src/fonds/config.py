@@ -82,6 +82,9 @@ class Settings(BaseModel):
     pdf_stopped_days: float = Field(
         30.0, gt=0, description="Days before a PDF that stopped a reader is tried again"
     )
+    audit_days: int = Field(
+        30, ge=1, description="Days in which `fonds run` reads and hashes everything that is kept"
+    )
     more_thumbnails: str = Field(
         "", description="Thumbnails besides 180px-jpg, as 360px-jpg,360px-webp,180px-png"
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from fonds.model.archive import Archived, ArchiveEntry, Payload
+from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.blob import Blob
 from fonds.model.capture import Place
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
@@ -221,6 +221,9 @@ class Blobs(Protocol):
     def exists(self, keys: Sequence[str]) -> set[str]:
         """Those of `keys` that exist."""
 
+    def sizes(self, keys: Sequence[str]) -> dict[str, int]:
+        """How many bytes those of `keys` have that exist; nothing is read."""
+
     def delete(self, keys: Sequence[str]) -> None:
         """Remove blobs; absent ones are no error."""
 
@@ -272,6 +275,13 @@ class Archive(Protocol):
 
     def finish(self) -> None:
         """Close the open file: complete, with its CDXJ index beside it. Again is harmless."""
+
+    def held(self, path: str, *, mend: bool = False) -> Held | None:
+        """What there is of a WARC, by the `path` of a place in it; None when it is gone. No record is read.
+
+        Of files on other machines that are not ours nothing is known. With `mend`, the CDXJ of a finished
+        file of ours that lies on this machine is first made again from its records, whatever it says.
+        """
 
     def unsent_bytes(self) -> int:
         """How much of our files still lies on this machine alone, and is to be moved on; 0 where they

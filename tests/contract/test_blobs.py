@@ -41,6 +41,14 @@ def test_exists_tells_those_that_exist_even_when_empty(blobs: Blobs, name: str) 
     assert blobs.exists([]) == set()
 
 
+def test_sizes_are_told_of_those_that_exist(blobs: Blobs, name: str) -> None:
+    blobs.put([Blob(f"{name}/a/empty", b"", "text/plain")])
+    blobs.put([Blob(f"{name}/a/five", b"12345", "text/plain")])
+    asked = [f"{name}/a/empty", f"{name}/a/five", f"{name}/none", f"{name}/a"]
+    assert blobs.sizes(asked) == {f"{name}/a/empty": 0, f"{name}/a/five": 5}
+    assert blobs.sizes([]) == {}
+
+
 def test_deleting_removes_what_exists_and_passes_over_the_rest(blobs: Blobs, name: str) -> None:
     blobs.put([Blob(f"{name}/a/1", b"1", "text/plain")])
     blobs.put([Blob(f"{name}/a/2", b"2", "text/plain")])

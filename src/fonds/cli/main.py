@@ -28,7 +28,7 @@ COMMANDS: dict[str, str] = {
     "search": "fonds.cli.commands.search",
     "show": "fonds.cli.commands.show",
     "status": "fonds.cli.commands.status",
-    "audit": "fonds.cli.commands.status",
+    "audit": "fonds.cli.commands.audit",
     "failures": "fonds.cli.commands.failures",
     "timetable": "fonds.cli.commands.timetable",
     "doctor": "fonds.cli.commands.doctor",

@@ -90,9 +90,10 @@ def enter_only(
     feed: Callable[[Intake, Entered], None],
 ) -> int:
     """Enter what `feed` brings for workers elsewhere to work off; returns the exit code."""
-    from fonds.wiring.backends import close_stores
+    from fonds.wiring.backends import close_stores, refuse_emptied
     from fonds.wiring.pipelines import make_intake
 
+    refuse_emptied(stores)
     stopped, entered = threading.Event(), Entered()
     intake = make_intake(stores, settings, stopped.is_set)
     with _stopped_by_signals(stopped.set) as interrupted:

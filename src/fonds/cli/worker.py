@@ -99,7 +99,7 @@ def serve(
             patient=True,
             observe=partial(_observe, metrics),
         )
-        with _watched(settings, metrics, working), _recurring(app, stores, stages):
+        with _watched(settings, metrics, working), _recurring(app, settings, stores, stages):
             ended = _run(working)
         if ended:
             readers.close()
@@ -115,12 +115,14 @@ def serve(
 
 
 def _recurring(
-    app: App, stores: Stores, stages: Collection[str] | None
+    app: App, settings: Settings, stores: Stores, stages: Collection[str] | None
 ) -> AbstractContextManager[object]:
     """Does what recurs meanwhile, in processes that run a whole pipeline."""
     from fonds.wiring.timetable import make_runner
 
-    return make_runner(stores, app.home / SPOOL) if stages is None else nullcontext()
+    if stages is not None:
+        return nullcontext()
+    return make_runner(stores, app.home / SPOOL, settings.audit_days)
 
 
 def _run(threads: WorkerThreads) -> bool:

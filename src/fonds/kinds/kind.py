@@ -49,7 +49,7 @@ class Reading:
     `step` reads them, messages of `payload` are what it takes; `work` makes one of a capture, its file and
     the moment before which nothing known counts (None: what is known counts). `extractor` picks the
     name of what would read them now. Rows have one of `statuses`; those with one of `again` are worth
-    another try by the same extractor.
+    another try by the same extractor, and a reading that is done leaves one of `kept`.
     """
 
     step: str
@@ -58,6 +58,7 @@ class Reading:
     extractor: Callable[[Extractors], str]
     statuses: tuple[str, ...] = ("success",)
     again: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset({"success"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,5 +181,6 @@ KIND = DerivativeKind(
         extractor=lambda names: names.pdf,
         statuses=tuple(str(one) for one in PdfStatus),
         again=frozenset(str(one) for one in PdfStatus if one.status_class in AGAIN),
+        kept=INDEXED,
     ),
 )

@@ -73,3 +73,28 @@ class Archived:
 
     capture_id: str
     place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedRecord:
+    """What a CDXJ line of one of our WARCs says of a record; `sha1hex` is the body's, "" for none told."""
+
+    offset: int
+    size_bytes: int | None
+    url: str
+    datetime14: str
+    sha1hex: str
+    is_revisit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What there is of a WARC file, by a look at the file and its index alone.
+
+    `size_bytes` None: it lies where nobody looked. `records` are the lines of the CDXJ beside one of ours,
+    None without one; `is_open` says that it is still written to or was left open, and has none yet.
+    """
+
+    size_bytes: int | None
+    records: Sequence[IndexedRecord] | None = None
+    is_open: bool = False

@@ -262,8 +262,26 @@ def _s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
     return opened
 
 
+def refuse_emptied(stores: Stores) -> None:
+    """Raises ConfigurationError where the records are empty beside other stores that are full.
+
+    Whoever worked on would cut from our WARCs what the records do not know, and take in anew what is there.
+    """
+    from fonds.library.audit import emptied
+
+    if told := emptied(stores, stores.index.count()):
+        raise ConfigurationError(
+            f"{told}. Put the records back from a copy, or take the inputs in with another --home;"
+            " nothing was changed"
+        )
+
+
 def recover(stores: Stores) -> None:
-    """Mend what a killed process left behind: bodies in our WARCs that nobody refers to are cut off."""
+    """Mend what a killed process left behind: bodies in our WARCs that nobody refers to are cut off.
+
+    Raises ConfigurationError as `refuse_emptied` does.
+    """
+    refuse_emptied(stores)
 
     def settled_end(name: str) -> int | None:
         rows = stores.records.find(

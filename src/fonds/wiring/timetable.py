@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
 import time
 from datetime import timedelta
+from math import ceil
 from pathlib import Path
 
+from fonds.library.accounting import files_by_type
+from fonds.library.checks.bodies import DeepAudit
 from fonds.library.sweeping import sweep_files, sweep_stopped
 from fonds.ports import Stores
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.steps import now
 
 SWEEP = RecurringTask("sweep", daily_at="03:00", jitter_s=3600)
+AUDIT = RecurringTask("deep-audit", daily_at="04:00", jitter_s=3600)
 LEFT_FOR = timedelta(days=1)
 
 
-def make_runner(stores: Stores, spool: Path) -> Runner:
-    """What does the tasks of a home, not yet started; `spool` is its folder of passing files."""
+logger = logging.getLogger("fonds.timetable")
+
+
+def make_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
+    """What does the tasks of a home, not yet started; `spool` is its folder of passing files. Everything is
+    read and hashed once in `audit_days`."""
 
     def sweep() -> str:
         rows = sweep_stopped(stores.records, now())
         files = sweep_files(spool, now() - LEFT_FOR)
         return f"{rows} expired rows and {files} old files removed"
 
-    actions = {SWEEP: sweep}
+    def audit() -> str:
+        total = sum(count for _, count in files_by_type(stores.records))
+        share = DeepAudit(stores, now, lambda: False)
+        state = share.run(max(1, ceil(total / audit_days)), lambda _: None)
+        told = f"{state.checked} of {total} files read and hashed, {state.found} faults"
+        if state.found:
+            logger.warning("%s: `fonds audit` names them", told)
+        return told
+
+    actions = {SWEEP: sweep, AUDIT: audit}
     who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
     timetable = Timetable(stores.records, actions, who, now, time.monotonic)
     return Runner(timetable, {task.name: action for task, action in actions.items()})

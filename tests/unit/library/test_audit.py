@@ -6,7 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from audit_bench import MOMENT, PAGE, PDF, STORY, audited, document_of, ended, story_row
+from audit_bench import (
+    MOMENT,
+    PAGE,
+    PDF,
+    STEPS,
+    STORY,
+    audited,
+    document_of,
+    ended,
+    entry_of,
+    meta_of,
+    put_sealed,
+    story_row,
+    unbook,
+)
+from fonds.formats.journal import file_cells
 from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.message import Subscription
@@ -40,7 +55,9 @@ def test_a_document_lost_from_the_index_is_named(
 def test_a_story_that_is_in_the_index_as_another_version_is_named(
     place: Workplace, library: Stores
 ) -> None:
-    library.records.put([replace(story_row(), sha1hex=PDF, captured="20230305060708")])
+    put_sealed(library, replace(story_row(), sha1hex=PDF, captured="20230305060708"))
+    for step in STEPS[PAGE]:
+        library.ledger.write([ended(entry_of(PDF), step, "done", about=PDF)])
     assert audited(place, library).missing == []
     library.index.put([replace(document_of(PAGE, Kind.STORY), sha1hex=PDF)])
     told = f"story {STORY} is in the index as {PDF}, not {PAGE}"
@@ -55,7 +72,10 @@ def test_a_lost_row_of_the_table_is_named(place: Workplace, library: Stores) -> 
 
 def test_a_lost_row_of_the_records_is_named(place: Workplace, library: Stores) -> None:
     library.records.delete(FileMetaRow, [PDF])
-    assert audited(place, library).missing == [f"file {PDF} has no row in file_meta"]
+    told = f"file {PDF} has no row in file_meta"
+    assert audited(place, library).missing == [f"{told}, and is in the table"]
+    library.table.delete("journal", [bytes.fromhex(PDF)])
+    assert audited(place, library).missing == [told]
 
 
 ARCHIVE_BODY = Subscription(f"{SUMS.name}.archive_body", "t.sums.unarchived")
@@ -68,6 +88,10 @@ def unarchived(place: Workplace, library: Stores) -> Stores:
     place.queue.declare([ARCHIVE_BODY])
     places = [(row.warc_path, row.warc_offset) for row in library.records.find(CdxRow)]
     library.records.delete(CdxRow, places)
+    for one in (PDF, PAGE):
+        key = bytes.fromhex(one)
+        library.table.delete("journal", [key])
+        library.table.put("journal", [(key, file_cells(meta_of(one)))])
     return library
 
 
@@ -80,7 +104,7 @@ def test_a_file_whose_archiving_is_quarantined_is_accounted_for(
     place: Workplace, unarchived: Stores
 ) -> None:
     for one in (PDF, PAGE):
-        entry = EntryRow(one[:3], SUMS.name, "capture", "i", "u", None, "p", "c", MOMENT)
+        entry = EntryRow(one[:3], SUMS.name, "capture", "", "u", None, "p", "c", MOMENT)
         unarchived.ledger.enter([], [entry], ())
         unarchived.ledger.write([ended(one[:3], "archive_body", "quarantined", "timeout", one)])
     found = audited(place, unarchived)
@@ -95,15 +119,16 @@ def test_where_nothing_is_archived_no_file_has_to_lie_in_a_warc(
 
 
 def test_beside_a_pipeline_that_archives_the_files_of_another_need_no_warc(
-    place: Workplace, unarchived: Stores
+    place: Workplace, library: Stores, unarchived: Stores
 ) -> None:
-    entry = EntryRow("p", "metadata-only", "capture", "i", "u", None, "p", "c", MOMENT)
-    seen = replace(ended("p", "persist_file", "done", about=PDF), pipeline="metadata-only")
+    entry = EntryRow(entry_of(PDF), "metadata-only", "capture", "i", "u", None, "p", "c", MOMENT)
+    unbook(unarchived, PDF, SUMS.name)
     unarchived.ledger.enter([], [entry], ())
-    unarchived.ledger.write([seen])
+    seen = [ended(entry_of(PDF), step, "done", about=PDF) for step in STEPS[PDF]]
+    unarchived.ledger.write([replace(one, pipeline="metadata-only") for one in seen])
     assert audited(place, unarchived).missing == [f"file {PAGE} lies in no WARC"]
-    mine = replace(entry, pipeline=SUMS.name)
+    mine = replace(entry, pipeline=SUMS.name, input_id="")
     unarchived.ledger.enter([], [mine], ())
-    unarchived.ledger.write([replace(seen, pipeline=SUMS.name)])
+    unarchived.ledger.write(seen)
     found = audited(place, unarchived)
     assert sorted(found.missing) == [f"file {one} lies in no WARC" for one in (PDF, PAGE)]

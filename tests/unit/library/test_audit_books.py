@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from audit_bench import audited, ended, finished_input, input_of, worked_off
-from fonds.library.audit import MISSING_MAX, as_json, audit
+from fonds.library.audit import FAULTS_MAX, as_json, audit
 from fonds.model.disposition import Reason, deferred, quarantined, retried
 from fonds.model.rows import (
     EntryRow,
@@ -33,6 +33,7 @@ def test_what_waits_and_what_ended_adds_up(place: Workplace, stores: Stores) -> 
     assert found.balanced, found.missing
     assert as_json(found) == {
         "balanced": True,
+        "faults": [],
         "missing": [],
         "missing_count": 0,
         "steps": {
@@ -80,6 +81,7 @@ def test_a_message_that_vanished_between_two_steps_is_named(
 
 def test_a_message_that_vanished_from_quarantine_is_told(place: Workplace, stores: Stores) -> None:
     place.enter(1)
+    place.ledger.enter([finished_input(1)], [], ())
     place.loop(lambda item: Result(quarantined(Reason.TIMEOUT))).turn(0.0)
     assert audited(place, stores).balanced
     place.taken("sums.double-quar")
@@ -151,6 +153,7 @@ def test_an_input_that_is_still_read_may_be_behind(place: Workplace, stores: Sto
 
 def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: Stores) -> None:
     (one,) = worked_off(place, 1)
+    place.ledger.enter([finished_input(1)], [], ())
     place.records.change(EntryRow, [(one, SUMS.name)], {"outcome": "done"})
     found = audited(place, stores)
     assert found.missing_count == 3
@@ -176,12 +179,12 @@ def test_pipelines_are_balanced_each_by_itself(place: Workplace, stores: Stores)
 
 
 def test_of_many_faults_all_are_counted_and_some_named(place: Workplace, stores: Stores) -> None:
-    count = MISSING_MAX + 20
+    count = FAULTS_MAX + 20
     stores.ledger.enter(
         [input_of(f"i{n}", f"/{n}", 1, finished=True) for n in range(count)], [], ()
     )
     found = audited(place, stores)
-    assert (found.missing_count, len(found.missing)) == (count, MISSING_MAX)
+    assert (found.missing_count, len(found.missing)) == (count, FAULTS_MAX)
 
 
 def test_more_dispositions_than_one_page_are_all_read(place: Workplace, stores: Stores) -> None:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fonds.library import kept
-from fonds.library.kept import DoneAtSinks
+from fonds.library.checks import sinks
+from fonds.library.checks.sinks import DoneAtSinks
 from fonds.model.rows import DispositionRow, PdfMetaRow, StoryMetaRow
 from step_bench import Bench
 
@@ -24,7 +24,8 @@ def done(step: str, about: str, verdict: str = "done") -> DispositionRow:
 
 def found(bench: Bench, *rows: DispositionRow) -> list[str]:
     check = DoneAtSinks(bench.records, BEGAN)
-    return [fault for row in rows for fault in check.note(row)] + list(check.rest())
+    faults = [fault for row in rows for fault in check.note(row)] + list(check.rest())
+    return [fault.told for fault in faults]
 
 
 def pdf_row(pictured: bool) -> PdfMetaRow:
@@ -71,6 +72,6 @@ def test_what_promises_no_row_or_ended_later_is_left_alone(
 
 
 def test_many_are_asked_for_together(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "CHUNK", 2)
+    monkeypatch.setattr(sinks, "CHUNK", 2)
     rows = [done("import_story", f"{n:040x}") for n in range(5)]
     assert len(found(bench, *rows)) == 5

@@ -110,4 +110,4 @@ def test_what_stopped_a_reader_is_remembered_before_its_row_says_so(
 def test_a_picture_is_there_before_the_row_says_so(bench: Bench, stores: dict[str, Any]) -> None:
     step = PersistThumbnail(stores["blobs"], stores["records"])
     step([Thumbnail("a" * 40, "180px-jpg", b"picture")])
-    assert calls() == ["blobs.put", "records.change"]
+    assert calls() == ["blobs.put", "records.put", "records.change"]

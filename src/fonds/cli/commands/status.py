@@ -1,4 +1,4 @@
-"""`fonds status` and `fonds audit`: what there is, and the proof that nothing was lost."""
+"""`fonds status`: what there is, and what waits."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.summary import summary_table
 from fonds.config import Settings
-from fonds.library import audit as auditing
 from fonds.library.accounting import account, files_by_type, newest_input, pipelines_used, tally
 from fonds.model.message import Depth, Subscription
 from fonds.ports import Stores
@@ -76,38 +74,3 @@ def _print_waiting(screen: Console, depths: Mapping[str, Depth]) -> None:
             screen.print(
                 f"{name}: {depth.ready} ready, {depth.in_hand} in hand, {depth.delayed} delayed"
             )
-
-
-@command("audit")
-@pipeline_option
-def audit(app: App, **flags: Any) -> int:
-    """Prove from the stores that everything that came in is accounted for.
-
-    Exit code 0 when everything adds up, 1 when something is missing.
-
-    \b
-    fonds audit
-    fonds audit --json | jq .missing
-    """
-    settings = app.settings(**flags)
-    stores = app.stores(settings)
-    found = auditing.audit(stores, used_pipelines(stores, settings, flags["pipeline"]))
-    if app.json:
-        echo_json(auditing.as_json(found))
-        return 0 if found.balanced else 1
-    screen = console()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("step")
-    for name in ("in", "done", "dropped", "quarantined", "pending", "missing"):
-        table.add_column(name, justify="right")
-    for pipeline, steps in found.steps.items():
-        for name, one in steps.items():
-            cells = [*one.as_json().values(), one.missing]
-            shown = f"{pipeline}.{name}" if len(found.steps) > 1 else name
-            table.add_row(shown, *(f"{cell:,}" for cell in cells))
-    screen.print(table)
-    for fault in found.missing:
-        screen.print(f"[red]missing[/red] {escape(fault)}")
-    verdict = "Everything adds up." if found.balanced else f"{found.missing_count:,} faults."
-    screen.print(f"[bold]{verdict}[/bold]")
-    return 0 if found.balanced else 1

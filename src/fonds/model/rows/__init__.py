@@ -5,6 +5,7 @@ without NUL and lone surrogates; all times aware UTC.
 """
 
 from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
+from fonds.model.rows.checking import DeepAuditRow, FaultRow, SealRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
 from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
@@ -13,12 +14,15 @@ from fonds.model.rows.timetable import TimetableRow
 
 __all__ = [
     "CdxRow",
+    "DeepAuditRow",
     "DispositionRow",
     "EntryRow",
+    "FaultRow",
     "FileMetaRow",
     "InputRow",
     "PdfMetaRow",
     "Row",
+    "SealRow",
     "StoppedRow",
     "StoryMetaRow",
     "TallyRow",

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fonds.model.archive import Archived, ArchiveEntry, Payload
+from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place
 from fonds.ports import Archive
 
@@ -67,6 +67,10 @@ class BodyCache:
     def unsent_bytes(self) -> int:
         """As the port says."""
         return self._archive.unsent_bytes()
+
+    def held(self, path: str, *, mend: bool = False) -> Held | None:
+        """As the port says."""
+        return self._archive.held(path, mend=mend)
 
     def close(self) -> None:
         """Close the archive below, where it can be closed."""

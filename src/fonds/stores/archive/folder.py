@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fonds.model.archive import Archived, ArchiveEntry, Payload
+from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.stores.archive.looking import look_here
 from fonds.stores.archive.options import ArchiveOptions
 from fonds.stores.archive.volume import Volume, left_open, recover_file
 
@@ -115,6 +116,14 @@ class FolderArchive:
         with self._lock, _translated(self._folder):
             for path in left_open(self._folder):
                 recover_file(path, known(path.name))
+
+    def held(self, path: str, *, mend: bool = False) -> Held | None:
+        """As the port says; a bare name is a file of this folder."""
+        ours = "/" not in path
+        if "://" in path or not (ours or path.startswith("/")) or "\x00" in path:
+            return Held(None)
+        with _translated(self._folder):
+            return look_here(self._folder / path, ours=ours, mend=mend)
 
     def unsent_bytes(self) -> int:
         """None: files stay where they are written."""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from fonds.formats.warc import read_record
-from fonds.model.archive import Archived, ArchiveEntry, Payload
+from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place
 from fonds.model.disposition import Reason
 from fonds.model.errors import FondsError, PermanentError, StoreUnavailableError, TransientError
 from fonds.stores.archive.elsewhere.by_scheme import RANGE_SLACK_BYTES
 from fonds.stores.archive.elsewhere.ranges import open_ranges
 from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.looking import indexed
 from fonds.stores.archive.moving import Bucket, Mover, key_of
 from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.volume import written_here
+from fonds.stores.archive.volume import index_of, written_here
 from fonds.stores.s3.bucket import S3Bucket
 
 AHEAD_BYTES = 128 * 1024
 """Fetched beyond a record: its reader looks so far ahead, and then need not ask a second time."""
+
+INDEX_BYTES_MAX = 256 * 1024**2
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +82,21 @@ class S3Archive:
                 self._options.waiting_folder,
                 error,
             )
+
+    def held(self, path: str, *, mend: bool = False) -> Held | None:
+        """As the port says; what was moved is asked for in the bucket, and its index fetched from there."""
+        here = self._here.held(path, mend=mend)
+        if here is not None or "/" in path:
+            return here
+        size_bytes = self._bucket.size_of(key_of(path))
+        if size_bytes is None:
+            return None
+        index = key_of(index_of(Path(path)).name)
+        length = self._bucket.size_of(index)
+        if length is None or length > INDEX_BYTES_MAX:
+            return Held(size_bytes)
+        data = self._bucket.fetch(index, 0, length)[0] if length else b""
+        return Held(size_bytes, indexed(data.decode("utf-8", "replace").splitlines()))
 
     def unsent_bytes(self) -> int:
         """What is finished and lies here."""

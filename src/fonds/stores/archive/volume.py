@@ -218,6 +218,13 @@ def recover_file(path: Path, known_end: int | None) -> None:
     sync_folder(path.parent)
 
 
+def index_again(path: Path) -> None:
+    """Make the index of a finished file again from its records; what is damaged in it is left out. Raises
+    OSError."""
+    write_index(path, list(_scan(path)))
+    sync_folder(path.parent)
+
+
 def _cut_to(path: Path, known_end: int) -> None:
     with path.open("r+b") as stream:
         following = next(read_heads(stream, known_end), None)

@@ -80,9 +80,13 @@ class S3Blobs:
 
     def exists(self, keys: Sequence[str]) -> set[str]:
         """Those of `keys` that exist, one request for each key, some side by side."""
+        return set(self.sizes(keys))
+
+    def sizes(self, keys: Sequence[str]) -> dict[str, int]:
+        """One request for each key, some side by side."""
         names = {key: self._name(key) for key in keys}
-        found = self._threads.map(self._is_there, names.values())
-        return {key for key, there in zip(names, found, strict=True) if there}
+        found = self._threads.map(self._size_of, names.values())
+        return {key: size for key, size in zip(names, found, strict=True) if size is not None}
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove blobs, a thousand a request."""
@@ -99,9 +103,9 @@ class S3Blobs:
             lambda: _unless_absent(lambda: obstore.get(self._store, name).bytes().to_bytes())
         )
 
-    def _is_there(self, name: str) -> bool:
+    def _size_of(self, name: str) -> int | None:
         head = self._until_answered(lambda: _unless_absent(lambda: obstore.head(self._store, name)))
-        return head is not None
+        return None if head is None else head["size"]
 
     def _remove(self, names: list[str]) -> None:
         self._until_answered(lambda: obstore.delete(self._store, names))

@@ -1,0 +1,136 @@
+"""`fonds audit`: the proof from the stores that nothing was lost, and what to do where something was."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.commands.status import used_pipelines
+from fonds.cli.context import App, command, console, echo_json, pipeline_option
+from fonds.library import audit as auditing
+from fonds.library.accounting import files_by_type
+from fonds.library.checks.bodies import DeepAudit
+from fonds.model.rows import DeepAuditRow
+from fonds.ports import Stores
+
+SAID_EVERY_S = 10.0
+EXIT_INTERRUPTED = 130
+
+
+@command("audit")
+@pipeline_option
+@click.option(
+    "--deep", is_flag=True, help="Read and hash every body, blob and document before that."
+)
+@click.option(
+    "--share",
+    type=click.IntRange(1),
+    metavar="FILES",
+    help="With --deep: go on with so many files only; the next run goes on behind them.",
+)
+def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
+    """Prove from the stores that everything that came in is accounted for, and that what was kept is there.
+
+    Every fault comes with what to do about it; most of it is `fonds repair`. Rows, sizes and indexes are
+    compared each time; --deep reads everything too, goes on where it was interrupted, and what it finds
+    is shown until it is mended. `fonds run` does a share of it every day.
+    Exit code 0 when everything adds up, 1 when something is missing.
+
+    \b
+    fonds audit
+    fonds audit --deep
+    fonds audit --json | jq .faults
+    """
+    if share and not deep:
+        raise click.UsageError("--share goes with --deep")
+    settings = app.settings(**flags)
+    stores = app.stores(settings)
+    round_ = None
+    if deep:
+        with _interrupted() as stopped:
+            round_ = deepened(app, stores, share, stopped)
+        if stopped.is_set():
+            _say_round(console(stderr=True), round_)
+            return EXIT_INTERRUPTED
+    found = auditing.audit(stores, used_pipelines(stores, settings, flags["pipeline"]))
+    if app.json:
+        told = auditing.as_json(found)
+        echo_json(told | ({"deep": round_} if round_ else {}))
+        return 0 if found.balanced else 1
+    screen = console()
+    if round_ is not None:
+        _say_round(screen, round_)
+    print_audit(screen, found)
+    return 0 if found.balanced else 1
+
+
+def print_audit(screen: Console, found: auditing.Audit) -> None:
+    """The steps as a table, the faults with their remedies, the verdict."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("step")
+    for name in ("in", "done", "dropped", "quarantined", "pending", "missing"):
+        table.add_column(name, justify="right")
+    for pipeline, steps in found.steps.items():
+        for name, one in steps.items():
+            cells = [*one.as_json().values(), one.missing]
+            shown = f"{pipeline}.{name}" if len(found.steps) > 1 else name
+            table.add_row(shown, *(f"{cell:,}" for cell in cells))
+    screen.print(table)
+    before = ""
+    for fault in found.faults:
+        screen.print(f"[red]fault[/red] {escape(fault.told)}")
+        if fault.remedy != before:
+            screen.print(f"      [dim]{escape(fault.remedy)}[/dim]")
+        before = fault.remedy
+    if found.missing_count > len(found.faults):
+        screen.print(f"… and {found.missing_count - len(found.faults):,} more")
+    verdict = "Everything adds up." if found.balanced else f"{found.missing_count:,} faults."
+    screen.print(f"[bold]{verdict}[/bold]")
+
+
+def deepened(app: App, stores: Stores, share: int | None, stopped: threading.Event) -> DeepAuditRow:
+    """A share of the deep audit, with a line of progress every ten seconds wherever it runs."""
+    from fonds.wiring.steps import now
+
+    total = sum(count for _, count in files_by_type(stores.records))
+    said_s = time.monotonic()
+
+    def tick(state: DeepAuditRow) -> None:
+        nonlocal said_s
+        if app.quiet or app.json or time.monotonic() - said_s < SAID_EVERY_S:
+            return
+        said_s = time.monotonic()
+        sys.stderr.write(f"{state.checked:,} of {total:,} files read, {state.found:,} faults\n")
+
+    return DeepAudit(stores, now, stopped.is_set).run(share, tick)
+
+
+def _say_round(screen: Console, state: DeepAuditRow) -> None:
+    goes_on = "" if state.finished else "; the next `fonds audit --deep` goes on behind them"
+    screen.print(f"{state.checked:,} files were read and hashed, {state.found:,} faults{goes_on}.")
+
+
+@contextmanager
+def _interrupted() -> Iterator[threading.Event]:
+    """SIGINT and SIGTERM stop the round behind the files in hand."""
+    stopped = threading.Event()
+
+    def stop(number: int, frame: object) -> None:
+        stopped.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,83 @@
+"""Seals: what was made of a file, by size and SHA-256 as it was when it was written, row and blobs alike.
+
+A sink writes them in one transaction with its row; the audit holds what is there against them.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from fonds.kinds.documents import cleaned
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.rows import SealRow
+from fonds.model.rows.row import DerivativeRow
+
+TEXT = "text"
+THUMBNAIL = "thumbnail "
+
+
+def thumbnail_part(form: str) -> str:
+    """The part a thumbnail of this form is: `thumbnail 180px-jpg`."""
+    return THUMBNAIL + form
+
+
+def blob_of(seal: SealRow) -> str | None:
+    """The key of the blob a seal is about; None for the seal of a row."""
+    if seal.part == TEXT:
+        return text_blob_key(seal.sha1hex)
+    if seal.part.startswith(THUMBNAIL):
+        return thumbnail_blob_key(seal.sha1hex, seal.part.removeprefix(THUMBNAIL))
+    return None
+
+
+def sealed(sha1hex: str, part: str, data: bytes) -> SealRow:
+    """The seal of a part that is these bytes."""
+    return SealRow(sha1hex, part, len(data), sha256(data).hexdigest())
+
+
+def is_sealed(kind: type[DerivativeRow]) -> bool:
+    """Whether rows of this table are sealed by who writes them."""
+    return hasattr(kind, "UNSEALED")
+
+
+def sealed_row(row: DerivativeRow) -> SealRow:
+    """The seal of a row, the same for what is to be written and for what any database gives back."""
+    left = set(getattr(row, "UNSEALED", ()))
+    names = [one.name for one in fields(row) if one.name not in left]  # type: ignore[arg-type]
+    values = {name: _column(getattr(row, name)) for name in names}
+    data = msgspec.json.encode(values, order="deterministic")
+    return sealed(row.sha1hex, row.TABLE, data)
+
+
+def _column(value: Any) -> Any:
+    if isinstance(value, float):
+        # A column of reals has four bytes on some databases and eight on others.
+        return struct.pack(">f", value).hex()
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    return _json(value)
+
+
+def _json(value: Any) -> Any:
+    """As it comes back out of a JSON column: clean texts, no NaN, whole numbers without a point."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int | float):
+        if not math.isfinite(value):
+            return None
+        return str(int(value)) if value == int(value) else repr(value)
+    if isinstance(value, Mapping):
+        return {cleaned(str(name)): _json(one) for name, one in value.items()}
+    if isinstance(value, Sequence):
+        return [_json(one) for one in value]
+    return str(value)

@@ -1,0 +1,173 @@
+"""The deep audit: every body, blob and document read and hashed; a share at a time, going on where it was.
+
+It goes through the files by SHA-1. What it finds stays in `faults` until the file is looked at again and is
+whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import md5, sha256
+
+from fonds.kinds import kinds_with_rows
+from fonds.kinds.seals import TEXT, blob_of, sealed
+from fonds.library.checks.chunks import chunks, worked_on
+from fonds.library.checks.derivatives import seals_of, text_differs
+from fonds.library.checks.fault import Check, Fault
+from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
+from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
+from fonds.model.rows import CdxRow, DeepAuditRow, FaultRow, FileMetaRow, SealRow
+from fonds.ports import Prefix, Records, Stores
+
+NAME = "files"
+TOGETHER = 50
+_PARTS = [f"{number:02x}" for number in range(256)]
+_TOLD_CHARS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class DeepAudit:
+    """Reads what there is of file after file. `clock` gives aware UTC, `stopping` says when to leave off."""
+
+    stores: Stores
+    clock: Callable[[], datetime]
+    stopping: Callable[[], bool]
+
+    def run(self, count_max: int | None, tick: Callable[[DeepAuditRow], None]) -> DeepAuditRow:
+        """Go on with the round, or begin one, for `count_max` files (None: to its end); how far it is.
+
+        `tick` is told after every fifty files. Killed at any moment, the next run goes on behind those that
+        were told. Raises StoreUnavailableError when a store does not answer.
+        """
+        state = self._state()
+        left = count_max
+        for some in chunks(self._files(state.last_key), TOGETHER):
+            if self.stopping() or left == 0:
+                return state
+            taken = some if left is None else some[:left]
+            left = None if left is None else left - len(taken)
+            state = self._share(state, taken)
+            tick(state)
+        state = replace(state, finished=True, updated=self.clock())
+        self.stores.records.put([state])
+        return state
+
+    def look_again(self, sha1hexes: Sequence[str]) -> int:
+        """Look at these files now, whatever the round is at; how many faults they have."""
+        found = 0
+        for start in range(0, len(sha1hexes), TOGETHER):
+            keys = sha1hexes[start : start + TOGETHER]
+            rows = self.stores.records.get(FileMetaRow, keys)
+            faults = [fault for row in rows for fault in self._faults(row)]
+            self._remember(keys, faults)
+            found += len(faults)
+        return found
+
+    def _state(self) -> DeepAuditRow:
+        now = self.clock()
+        row = next(iter(self.stores.records.get(DeepAuditRow, [NAME])), None)
+        if row is None or row.finished:
+            return DeepAuditRow(NAME, "", 0, 0, now, now, finished=False)
+        return row
+
+    def _files(self, last_key: str) -> Iterator[FileMetaRow]:
+        """The files behind a key: a part of them has the first two digits, and is passed over to the key."""
+        for part in _PARTS:
+            if part >= last_key[:2]:
+                for row in self.stores.records.find(FileMetaRow, {"sha1hex": Prefix(part)}):
+                    if row.sha1hex > last_key:
+                        yield row
+
+    def _share(self, state: DeepAuditRow, rows: Sequence[FileMetaRow]) -> DeepAuditRow:
+        faults = [fault for row in rows for fault in self._faults(row)]
+        self._remember([row.sha1hex for row in rows], faults)
+        state = replace(
+            state,
+            last_key=rows[-1].sha1hex,
+            checked=state.checked + len(rows),
+            found=state.found + len(faults),
+            updated=self.clock(),
+        )
+        self.stores.records.put([state])
+        return state
+
+    def _remember(self, keys: Sequence[str], faults: Sequence[Fault]) -> None:
+        """What was found takes the place of what was found before."""
+        records, now = self.stores.records, self.clock()
+        fresh = {
+            (one.subject, one.told[:_TOLD_CHARS]): FaultRow(
+                one.subject, one.told[:_TOLD_CHARS], str(one.check), now
+            )
+            for one in faults
+        }
+        records.put(list(fresh.values()))
+        before = [
+            (row.subject, row.told) for row in records.find(FaultRow, {"subject": list(keys)})
+        ]
+        records.delete(FaultRow, [key for key in before if key not in fresh])
+
+    def _faults(self, row: FileMetaRow) -> list[Fault]:
+        found = [*self._bodies(row), *self._made(row)]
+        if found and worked_on(self.stores.records, [row.sha1hex]):
+            # What is being made again may be half of one and half of the other.
+            return []
+        return found
+
+    def _bodies(self, row: FileMetaRow) -> Iterator[Fault]:
+        """The bytes at every place of the file."""
+        where = {"sha1hex": row.sha1hex}
+        for cdx in self.stores.records.find(CdxRow, where):
+            if cdx.mimetype == REVISIT_MIME:
+                continue
+            place = Place(PlaceKind.WARC, cdx.warc_path, cdx.warc_offset, cdx.warc_csize)
+            try:
+                body = self.stores.archive.read(place, row.sha1hex).body
+            except PermanentError as error:
+                told = f"file {row.sha1hex} cannot be read at {place}: {error.detail}"
+                yield Fault(Check.BODY, row.sha1hex, told)
+                continue
+            except StoreUnavailableError:
+                raise
+            except TransientError:
+                # Somebody else's server; the next round asks again.
+                continue
+            if wrong := _unlike(row, body):
+                told = f"file {row.sha1hex}: file_meta says another {wrong} than its bytes have"
+                yield Fault(Check.FILE, row.sha1hex, told)
+
+    def _made(self, row: FileMetaRow) -> Iterator[Fault]:
+        """What was made of the file, against its seals."""
+        seals = seals_of(self.stores.records, [row.sha1hex])[row.sha1hex]
+        for seal in seals.values():
+            key = blob_of(seal)
+            blob = self.stores.blobs.get(key) if key else None
+            # What is missing is named by the audit that is not deep.
+            if key and blob is not None and sealed(row.sha1hex, seal.part, blob) != seal:
+                told = f"blob {key} does not hold what was written there"
+                yield Fault(Check.BLOB, row.sha1hex, told)
+        if TEXT in seals:
+            yield from self._documents(row.sha1hex, seals[TEXT])
+
+    def _documents(self, sha1hex: str, seal: SealRow) -> Iterator[Fault]:
+        for kind in kinds_with_rows():
+            for made in self.stores.records.get(kind.row, [sha1hex]):
+                if text_differs(self.stores, made, kind, seal):
+                    told = f"{kind.title} {sha1hex} is in the index with another text than was kept"
+                    yield Fault(Check.DOCUMENT, sha1hex, told)
+
+
+def _unlike(row: FileMetaRow, body: bytes) -> str:
+    wrong = ["size"] if len(body) != row.size_bytes else []
+    wrong += ["md5"] if md5(body).hexdigest() != row.md5hex else []  # noqa: S324 (as it is kept)
+    wrong += ["sha256"] if sha256(body).hexdigest() != row.sha256hex else []
+    return ", ".join(wrong)
+
+
+def remembered(records: Records) -> Iterator[Fault]:
+    """What the deep audit found and did not find mended since."""
+    known = set(map(str, Check))
+    for row in records.find(FaultRow):
+        if row.check in known:
+            yield Fault(Check(row.check), row.subject, row.told)

@@ -1,0 +1,154 @@
+"""What was made of files: rows, blobs and documents, each as it was when it was written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from fonds.kinds import KINDS
+from fonds.kinds.documents import Origin, text_bytes
+from fonds.kinds.kind import DerivativeKind, Indexed
+from fonds.kinds.seals import blob_of, is_sealed, sealed, sealed_row
+from fonds.library.checks.chunks import chunks, worked_on
+from fonds.library.checks.fault import Check, Fault
+from fonds.model.document import IndexDocument
+from fonds.model.errors import ConfigurationError
+from fonds.model.rows import SealRow
+from fonds.model.rows.row import DerivativeRow
+from fonds.ports import Records, Stores
+
+Rows = Sequence[DerivativeRow]
+
+
+def derivatives(stores: Stores, began: datetime) -> Iterator[Fault]:
+    """The faults of all kinds. What somebody is working on just now is left alone."""
+    seen = set()
+    for kind in KINDS:
+        rows = (row for row in stores.records.find(kind.row) if row.updated <= began)
+        first = kind.row.TABLE not in seen
+        seen.add(kind.row.TABLE)
+        for some in chunks(rows):
+            found = [*_blobs(stores, kind, some)]
+            if first:
+                found += _sealed(stores, kind, some)
+            busy = worked_on(stores.records, {fault.subject for fault in found})
+            yield from (fault for fault in found if fault.subject not in busy)
+            yield from _indexed(stores, kind, some, began)
+
+
+def _blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
+    """The blobs the rows promise are there."""
+    keys = {key: row.sha1hex for row in rows for key in kind.blobs(row)}
+    there = stores.blobs.exists(sorted(keys)) if keys else set()
+    for key in sorted(keys.keys() - there):
+        yield Fault(Check.BLOB, keys[key], f"blob {key} is missing")
+
+
+def _sealed(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
+    """Rows are what was sealed, blobs have the length that was."""
+    if not is_sealed(kind.row):
+        return
+    parts = seals_of(stores.records, [row.sha1hex for row in rows])
+    for row in rows:
+        yield from _row_sealed(row, parts[row.sha1hex].get(row.TABLE))
+    seals = [seal for of_file in parts.values() for seal in of_file.values()]
+    keys = {key: seal for seal in seals if (key := blob_of(seal)) is not None}
+    promised = {
+        key: row.sha1hex
+        for one in KINDS
+        if one.row is kind.row
+        for row in rows
+        for key in one.blobs(row)
+    }
+    for key in sorted(promised.keys() - keys.keys()):
+        yield Fault(Check.ROW, promised[key], f"blob {key} has no seal")
+    sizes = stores.blobs.sizes(sorted(keys)) if keys else {}
+    for key, seal in sorted(keys.items()):
+        size_bytes = sizes.get(key)
+        if size_bytes is None and key not in promised:
+            yield Fault(Check.BLOB, seal.sha1hex, f"blob {key} is missing")
+        elif size_bytes is not None and size_bytes != seal.size_bytes:
+            told = f"blob {key} has {size_bytes} bytes and was written with {seal.size_bytes}"
+            yield Fault(Check.BLOB, seal.sha1hex, told)
+
+
+def _row_sealed(row: DerivativeRow, seal: SealRow | None) -> Iterator[Fault]:
+    name = f"the row {row.sha1hex} of {row.TABLE}"
+    if seal is None:
+        yield Fault(Check.ROW, row.sha1hex, f"{name} has no seal")
+    elif seal != sealed_row(row):
+        yield Fault(Check.ROW, row.sha1hex, f"{name} is not as it was written")
+
+
+def seals_of(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, SealRow]]:
+    """The seals of these files, by file and part."""
+    parts: dict[str, dict[str, SealRow]] = defaultdict(dict)
+    for seal in records.find(SealRow, {"sha1hex": list(sha1hexes)}) if sha1hexes else ():
+        parts[seal.sha1hex][seal.part] = seal
+    return parts
+
+
+def _indexed(stores: Stores, kind: DerivativeKind, rows: Rows, began: datetime) -> Iterator[Fault]:
+    """Each document that should be is in the index, made of the file it is to be made of."""
+    if kind.indexed is None:
+        return
+    ids = sorted({kind.indexed.id_of(row) for row in rows})
+    # The index first: a row that came in between is younger than `began`.
+    try:
+        there = stores.index.get(ids)
+    except ConfigurationError as error:
+        yield Fault(Check.DOCUMENT, "", f"{len(ids)} documents cannot be read: {error}")
+        return
+    wanted = kind.indexed.current(stores.records, ids)
+    found = []
+    for id_, row in sorted(wanted.items()):
+        if row.updated > began:
+            continue
+        if told := _differs(kind, kind.indexed, row, there.get(id_)):
+            found.append((row.sha1hex, Fault(Check.DOCUMENT, id_, told)))
+    for id_ in sorted(there.keys() - wanted.keys()):
+        told = f"{kind.title} {id_} is in the index and is not to be there"
+        found.append((there[id_].sha1hex, Fault(Check.DOCUMENT, id_, told)))
+    busy = worked_on(stores.records, {sha1hex for sha1hex, _ in found})
+    yield from (fault for sha1hex, fault in found if sha1hex not in busy)
+
+
+def _differs(
+    kind: DerivativeKind, one: Indexed, row: Any, document: IndexDocument | None
+) -> str | None:
+    """What is wrong with a document, but for its text: that is compared by the deep audit."""
+    id_ = one.id_of(row)
+    if document is None:
+        return f"{kind.title} {id_} is not in the index"
+    if document.sha1hex != row.sha1hex:
+        return f"{kind.title} {id_} is in the index as {document.sha1hex}, not {row.sha1hex}"
+    origin = Origin(document.url, document.canonical_domain, document.collection)
+    text = text_bytes(document.text_content)
+    made = one.document(row, text, origin)
+    names = [
+        name
+        for name in IndexDocument.__slots__
+        if name not in _TOLD_ELSEWHERE and getattr(made, name) != getattr(document, name)
+    ]
+    if names:
+        return (
+            f"{kind.title} {id_} is in the index with another {', '.join(names)} than its row has"
+        )
+    return None
+
+
+_TOLD_ELSEWHERE = frozenset({"text_content", "indexed_date", "has_thumbnail"})
+
+
+def text_differs(stores: Stores, row: DerivativeRow, kind: DerivativeKind, seal: SealRow) -> bool:
+    """Whether the index has another text of a file than was sealed; False where it has another version."""
+    if kind.indexed is None:
+        return False
+    id_ = kind.indexed.id_of(row)
+    document = stores.index.get([id_]).get(id_)
+    if document is None or document.sha1hex != row.sha1hex:
+        return False
+    text = text_bytes(document.text_content)
+    return sealed(row.sha1hex, seal.part, text) != seal

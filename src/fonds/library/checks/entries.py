@@ -1,0 +1,157 @@
+"""Whether what the ledger says of each entry fits together: how messages ended, and what came of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from fonds.kinds import kinds_with_rows
+from fonds.library.checks.chunks import chunks, under_way
+from fonds.library.checks.fault import Check, Fault
+from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
+from fonds.model.entry import CAPTURE
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
+from fonds.ports import Records
+
+_OPEN = frozenset({PENDING, *map(str, COMES_BACK)})
+_SAID_WHY = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
+_REASONS = frozenset(map(str, Reason))
+
+
+def entries(records: Records, pipelines: Sequence[str], began: datetime) -> Iterator[Fault]:
+    """The faults of all entries of these pipelines, a page at a time."""
+    for page in chunks(records.find(EntryRow, {"pipeline": list(pipelines)})):
+        by_entry: dict[tuple[str, str], list[DispositionRow]] = defaultdict(list)
+        ids = sorted({entry.entry_id for entry in page})
+        for row in records.find(DispositionRow, {"entry_id": ids}):
+            by_entry[row.entry_id, row.pipeline].append(row)
+        bare: list[DispositionRow] = []
+        ended = [entry for entry in page if entry.open_count == 0 and entry.entered_at <= began]
+        for entry in ended:
+            rows = by_entry[entry.entry_id, entry.pipeline]
+            yield from contradictions(rows)
+            if entry.kind == CAPTURE:
+                bare += childless(rows)
+        yield from _fruitless(records, bare)
+        yield from _own_duplicates(records, by_entry)
+        yield from _misplaced(records, [entry for entry in page if entry.kind == CAPTURE])
+
+
+def contradictions(rows: Sequence[DispositionRow]) -> Iterator[Fault]:
+    """What the dispositions of one entry say against each other."""
+    there = {(row.message_id, row.step) for row in rows}
+    for row in rows:
+        name = f"message {row.message_id} at {row.pipeline}.{row.step}"
+        wanted = (row.verdict in _OPEN, row.verdict in _SAID_WHY or row.verdict in _OPEN)
+        if row.is_open is not wanted[0] or not _says_why(row):
+            told = (
+                f"{name} is {row.verdict} with the reason {row.reason}: that does not go together"
+            )
+            yield Fault(Check.WAY, row.entry_id, told, row.pipeline, row.step)
+        if row.parent_id is not None and (row.parent_id, row.parent_step) not in there:
+            told = f"{name} came of {row.parent_id} at {row.parent_step}, which is not on the books"
+            yield Fault(Check.WAY, row.entry_id, told, row.pipeline, row.parent_step or "")
+
+
+def _says_why(row: DispositionRow) -> bool:
+    if row.verdict in _SAID_WHY:
+        return row.reason in _REASONS
+    return row.verdict in _OPEN or (row.verdict == Verdict.DONE and row.reason is None)
+
+
+def childless(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
+    """What is done and nothing was made of, as far as the ledger says."""
+    parents = {(row.parent_id, row.parent_step) for row in rows}
+    for row in rows:
+        if row.verdict == Verdict.DONE and (row.message_id, row.step) not in parents:
+            yield row
+
+
+def _fruitless(records: Records, rows: Sequence[DispositionRow]) -> Iterator[Fault]:
+    """Of those, what has nothing to show: no file, no derivative, no place."""
+    about = sorted({row.about for row in rows if row.about})
+    known = {row.sha1hex for row in records.get(FileMetaRow, about)}
+    for kind in kinds_with_rows() if about else ():
+        known |= {row.sha1hex for row in records.get(kind.row, about)}
+    left = [row for row in rows if row.about not in known]
+    if not left:
+        return
+    ids = sorted({row.entry_id for row in left})
+    placed = {row.capture_id for row in records.find(CdxRow, {"capture_id": ids})}
+    for row in left:
+        if row.entry_id not in placed:
+            told = (
+                f"message {row.message_id} is done at {row.pipeline}.{row.step}"
+                " and nothing came of it"
+            )
+            yield Fault(Check.WAY, row.entry_id, told, row.pipeline, row.step)
+
+
+def _own_duplicates(
+    records: Records, by_entry: Mapping[tuple[str, str], Sequence[DispositionRow]]
+) -> Iterator[Fault]:
+    """What was dropped as a duplicate of a file it brought itself."""
+    repeats = [
+        row
+        for rows in by_entry.values()
+        for row in rows
+        if row.verdict == Verdict.DROPPED and row.reason == Reason.DUPLICATE and row.about
+    ]
+    about = sorted({row.about for row in repeats if row.about})
+    owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, about)}
+    for row in repeats:
+        if owners.get(row.about or "") == row.entry_id:
+            told = f"entry {row.entry_id} was dropped as a duplicate and owns the file {row.about}"
+            yield Fault(Check.WAY, row.entry_id, told, row.pipeline, row.step)
+
+
+def _misplaced(records: Records, page: Sequence[EntryRow]) -> Iterator[Fault]:
+    """Entries whose place is not where their input and their own id say."""
+    ids = sorted({entry.input_id for entry in page if entry.input_id})
+    found = records.find(InputRow, {"input_id": ids}) if ids else iter(())
+    inputs = {row.input_id: row for row in found}
+    for entry in page:
+        row = inputs.get(entry.input_id)
+        if row is not None and not _lies_in(entry, row):
+            told = (
+                f"entry {entry.entry_id} ({entry.pipeline}) is said to lie at {entry.place};"
+                f" it came out of {row.path}"
+            )
+            yield Fault(Check.ENTRY, entry.entry_id, told, entry.pipeline)
+
+
+def _lies_in(entry: EntryRow, row: InputRow) -> bool:
+    place = entry.place or ""
+    if row.kind == "file":
+        return place == row.path
+    if row.kind == "zip":
+        # A WARC in it that had to be unpacked lies in the home's inbox.
+        return place.startswith(row.path) or "/inbox/" in place
+    if row.kind == "warc" and entry.entry_id.startswith(f"{row.input_id}-"):
+        offset = entry.entry_id.removeprefix(f"{row.input_id}-").removesuffix("-damage")
+        try:
+            return place == f"{row.path}:{int(offset, 16)}"
+        except ValueError:
+            return True
+    return True
+
+
+def unfounded(records: Records, owners: Mapping[str, str]) -> Iterator[Fault]:
+    """Captures that rows refer to and that, as the ledger has it, never came so far. `owners` are captures,
+    each with what refers to it."""
+    ids = sorted(owners)
+    rows = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": ids})} if ids else {}
+    for key in ids:
+        if key not in rows:
+            told = f"entry {key} is not on the books, and {owners[key]} refers to it"
+            yield Fault(Check.ENTRY, key, told)
+    captures = [key for key, row in rows.items() if row.kind == CAPTURE]
+    if not captures:
+        return
+    where = {"entry_id": captures, "verdict": str(Verdict.DONE)}
+    done = {row.entry_id for row in records.find(DispositionRow, where)}
+    suspects = [key for key in captures if key not in done]
+    for key in sorted(set(suspects) - under_way(records, suspects)):
+        told = f"entry {key} is done nowhere, and {owners[key]} refers to it"
+        yield Fault(Check.WAY, key, told, rows[key].pipeline)

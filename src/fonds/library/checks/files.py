@@ -1,0 +1,172 @@
+"""Files: the row of each in the records against its cells in the table, and what refers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from fonds.formats.journal import (
+    FILE_CDX,
+    FILE_META,
+    FILE_MIME,
+    FILE_SIZE,
+    Location,
+    decode_integer,
+    read_file,
+    read_location,
+    split_key,
+)
+from fonds.kinds import kinds_with_rows
+from fonds.library.checks.chunks import chunks, under_way
+from fonds.library.checks.entries import unfounded
+from fonds.library.checks.fault import Check, Fault
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
+from fonds.ports import Records, Stores
+
+SCAN_ROWS = 500
+FACTS = {"sha256": "sha256hex", "md5": "md5hex", "size": "size_bytes", "mime": "mimetype"}
+Cells = dict[str, bytes]
+
+
+def files(stores: Stores, began: datetime, archiving: Sequence[str] | None) -> Iterator[Fault]:
+    """`archiving` names the pipelines whose files should all lie in a WARC by now; None: nothing is said
+    of that."""
+    yield from _described(stores)
+    rows = (row for row in stores.records.find(FileMetaRow) if row.row_created <= began)
+    for some in chunks(rows):
+        yield from _as_in_the_table(stores, some)
+        owners = {row.capture_id: f"the file {row.sha1hex}" for row in some}
+        yield from unfounded(stores.records, owners)
+        if archiving:
+            yield from _in_no_warc(stores.records, [row.sha1hex for row in some], archiving)
+    yield from table_rows(stores)
+
+
+def _described(stores: Stores) -> Iterator[Fault]:
+    """Every derivative belongs to a file that has a row."""
+    for kind in kinds_with_rows():
+        for some in chunks(stores.records.find(kind.row)):
+            keys = [row.sha1hex for row in some]
+            known = {row.sha1hex for row in stores.records.get(FileMetaRow, keys)}
+            absent = [key for key in keys if key not in known]
+            raw = [bytes.fromhex(key) for key in absent]
+            # What the table knows is told with it.
+            there = stores.table.get(stores.journal, raw, [FILE_SIZE]) if raw else {}
+            for key in absent:
+                if bytes.fromhex(key) not in there:
+                    yield Fault(Check.FILE, key, f"file {key} has no row in file_meta")
+
+
+def _as_in_the_table(stores: Stores, rows: Sequence[FileMetaRow]) -> Iterator[Fault]:
+    """`file_meta` and the table's `file:` cells say the same of each file."""
+    keys = {row.sha1hex: bytes.fromhex(row.sha1hex) for row in rows}
+    columns = [FILE_SIZE, FILE_MIME, FILE_META]
+    there = stores.table.get(stores.journal, list(keys.values()), columns)
+    absent = [row for row in rows if keys[row.sha1hex] not in there]
+    busy = under_way(stores.records, {row.capture_id for row in absent})
+    for row in absent:
+        if row.capture_id not in busy:
+            told = f"file {row.sha1hex} has no row in the table {stores.journal}"
+            yield Fault(Check.CELLS, row.sha1hex, told)
+    for row in rows:
+        cells = there.get(keys[row.sha1hex])
+        if cells is not None and (how := unlike(row, cells)):
+            yield Fault(Check.FILE, row.sha1hex, f"file {row.sha1hex}: {how}")
+
+
+def unlike(row: FileMetaRow, cells: Cells) -> str | None:
+    """How the cells of a file say something else than its row; None when they do not."""
+    try:
+        meta = read_file(cells)
+        size_bytes = decode_integer(cells[FILE_SIZE])
+        mime = cells[FILE_MIME].decode()
+    except (ValueError, KeyError) as error:
+        return f"its cells in the table cannot be read: {error}"
+    if meta is None:
+        return "its cells in the table lack file:meta"
+    wrong = [name for name, column in FACTS.items() if getattr(meta, name) != getattr(row, column)]
+    wrong += ["sha1"] if meta.sha1 != row.sha1hex else []
+    wrong += ["file:size"] if size_bytes != meta.size else []
+    wrong += ["file:mime"] if mime != meta.mime else []
+    return f"file_meta and the table differ in {', '.join(wrong)}" if wrong else None
+
+
+def _in_no_warc(
+    records: Records, sha1hexes: Sequence[str], archiving: Sequence[str]
+) -> Iterator[Fault]:
+    placed = {row.sha1hex for row in records.find(CdxRow, {"sha1hex": list(sha1hexes)})}
+    for key in sha1hexes:
+        if key not in placed and _to_archive(records, key, archiving):
+            yield Fault(Check.PLACE, key, f"file {key} lies in no WARC")
+
+
+def _to_archive(records: Records, sha1hex: str, archiving: Sequence[str]) -> bool:
+    """Whether the file should lie in a WARC: it came into a pipeline that archives, as far as the books say,
+    and no message about it is quarantined or was purged, which would account for its absence."""
+    if _noted(records, sha1hex, verdict=str(Verdict.QUARANTINED)):
+        return False
+    if _noted(records, sha1hex, reason=str(Reason.PURGED)):
+        return False
+    return _noted(records, sha1hex, pipeline=list(archiving)) or not _noted(records, sha1hex)
+
+
+def _noted(records: Records, sha1hex: str, **where: object) -> bool:
+    """Whether there is such a disposition of a message about the file."""
+    rows = records.find(DispositionRow, {"about": sha1hex, **where}, count_max=1)
+    return next(rows, None) is not None
+
+
+def table_rows(stores: Stores) -> Iterator[Fault]:
+    """Every row of the table belongs to a file of the records, every place in it to a row of `cdx`."""
+    after = None
+    while page := stores.table.scan(
+        stores.journal, after=after, count_max=SCAN_ROWS, columns=[FILE_SIZE, FILE_CDX]
+    ):
+        after = page[-1][0]
+        yield from _known(stores.records, page)
+
+
+def _known(records: Records, page: Sequence[tuple[bytes, Cells]]) -> Iterator[Fault]:
+    named = [(split_key(key), cells) for key, cells in page]
+    sha1hexes = sorted({sha1hex for (sha1hex, _), _ in named})
+    owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
+    for sha1hex in sha1hexes:
+        if sha1hex not in owners:
+            yield Fault(
+                Check.FILE, sha1hex, f"file {sha1hex} has no row in file_meta, and is in the table"
+            )
+    places: dict[tuple[str, int], tuple[str, str]] = {}
+    for (sha1hex, capture_id), cells in named:
+        try:
+            location = read_location(cells)
+        except ValueError as error:
+            yield Fault(Check.CELLS, sha1hex, f"file {sha1hex}: {error}")
+            continue
+        if location is not None:
+            owner = capture_id or owners.get(sha1hex, "")
+            places[location.warc, location.offset] = (sha1hex, owner)
+    yield from _placed(records, places)
+
+
+def _placed(records: Records, places: dict[tuple[str, int], tuple[str, str]]) -> Iterator[Fault]:
+    there = {
+        (row.warc_path, row.warc_offset): row.sha1hex for row in records.get(CdxRow, [*places])
+    }
+    missing = {place: found for place, found in places.items() if there.get(place) != found[0]}
+    busy = under_way(records, {capture_id for _, capture_id in missing.values()})
+    for (warc, offset), (sha1hex, capture_id) in sorted(missing.items()):
+        if capture_id not in busy:
+            told = f"file {sha1hex} lies at {warc}:{offset} as the table has it, and cdx does not say so"
+            yield Fault(Check.PLACE, sha1hex, told)
+
+
+def same_place(row: CdxRow, location: Location) -> bool:
+    """Whether a cell says the place a row of `cdx` says."""
+    return (row.warc_path, row.warc_offset, row.warc_csize, row.url, row.datetime) == (
+        location.warc,
+        location.offset,
+        location.size_bytes,
+        location.url,
+        location.datetime14,
+    )

@@ -1,0 +1,224 @@
+"""Places: each row of `cdx` against the table, the WARC it names, and the CDXJ beside one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fonds.formats.journal import (
+    F_C,
+    FILE_CDX,
+    alternate_key,
+    read_first_seen,
+    read_location,
+    row_key,
+)
+from fonds.library.checks.chunks import chunks, under_way
+from fonds.library.checks.entries import unfounded
+from fonds.library.checks.fault import Check, Fault
+from fonds.library.checks.files import same_place
+from fonds.model.archive import IndexedRecord
+from fonds.model.capture import REVISIT_MIME
+from fonds.model.disposition import Verdict
+from fonds.model.entry import CAPTURE
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
+from fonds.ports import Records, Stores
+
+ARCHIVE_BODY = "archive_body"
+NAMED_MAX = 3
+
+
+def is_ours(path: str) -> bool:
+    """Whether a WARC is one of ours, known by its bare name."""
+    return "/" not in path
+
+
+@dataclass(slots=True)
+class _Warc:
+    """What the rows say of one WARC; `offsets` are kept of ours alone, which hold some thousand records."""
+
+    path: str
+    end: int = 0
+    count: int = 0
+    offsets: set[int] = field(default_factory=set)
+
+    def note(self, row: CdxRow) -> None:
+        """Take a row in."""
+        self.count += 1
+        self.end = max(self.end, row.warc_offset + (row.warc_csize or 1))
+        if is_ours(self.path):
+            self.offsets.add(row.warc_offset)
+
+
+def places(stores: Stores) -> Iterator[Fault]:
+    """The faults of all places, WARC by WARC; each file is looked at once, none is read."""
+    warc: _Warc | None = None
+    for some in chunks(stores.records.find(CdxRow)):
+        yield from _in_the_table(stores, some)
+        referring = {row.capture_id: f"{row.warc_path}:{row.warc_offset}" for row in some}
+        yield from unfounded(stores.records, referring)
+        yield from _archived(stores.records, some)
+        yield from _said_elsewhere(stores.records, some)
+        for row in some:
+            if warc is None or warc.path != row.warc_path:
+                yield from _held(stores, warc) if warc else ()
+                warc = _Warc(row.warc_path)
+            warc.note(row)
+    yield from _held(stores, warc) if warc else ()
+
+
+def _in_the_table(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Fault]:
+    """`file:cdx` says the place of each, in the row of its file or of a later capture; `f:c` of the first."""
+    shas = sorted({row.sha1hex for row in rows})
+    owners = {row.sha1hex: row.capture_id for row in stores.records.get(FileMetaRow, shas)}
+    noted = [row for row in rows if row.mimetype != REVISIT_MIME or is_ours(row.warc_path)]
+    keys = {
+        (row.warc_path, row.warc_offset): cell_key(row, owners)
+        for row in noted
+        if row.sha1hex in owners
+    }
+    there = stores.table.get(stores.journal, sorted(set(keys.values())), [FILE_CDX, F_C])
+    wrong = [
+        (row, told)
+        for row in noted
+        if (key := keys.get((row.warc_path, row.warc_offset))) is not None
+        # That a file has no row at all in the table is told of the file.
+        if key in there or owners[row.sha1hex] != row.capture_id
+        if (told := _unlike(row, there.get(key, {}), first=owners[row.sha1hex] == row.capture_id))
+    ]
+    ids = {row.capture_id for row, _ in wrong}
+    # What was written twice has two rows and one cell.
+    several = _several(stores.records, ids)
+    busy = under_way(stores.records, ids)
+    for row, told in wrong:
+        if row.capture_id not in busy and not _is_another(
+            row, there.get(keys[_at(row)], {}), several
+        ):
+            place = f"{row.warc_path}:{row.warc_offset}"
+            yield Fault(Check.CELLS, row.sha1hex, f"file {row.sha1hex} at {place}: {told}")
+
+
+def cell_key(row: CdxRow, owners: Mapping[str, str]) -> bytes:
+    """Where the table says the place of a capture."""
+    if owners.get(row.sha1hex) == row.capture_id:
+        return row_key(row.sha1hex)
+    return alternate_key(row.sha1hex, row.capture_id)
+
+
+def _at(row: CdxRow) -> tuple[str, int]:
+    return row.warc_path, row.warc_offset
+
+
+def _unlike(row: CdxRow, cells: Mapping[str, bytes], *, first: bool) -> str | None:
+    try:
+        location, seen = read_location(cells), read_first_seen(cells)
+    except ValueError as error:
+        return str(error)
+    if location is None:
+        return "the table does not say its place (file:cdx)"
+    if not same_place(row, location):
+        return f"the table says {location.warc}:{location.offset} of {location.url}"
+    if first and (seen is None or (seen.url, seen.offset) != (row.url, row.warc_offset)):
+        return "the table does not say so in f:c"
+    return None
+
+
+def _several(records: Records, capture_ids: set[str]) -> dict[str, list[CdxRow]]:
+    rows: dict[str, list[CdxRow]] = {}
+    for row in records.find(CdxRow, {"capture_id": sorted(capture_ids)}) if capture_ids else ():
+        rows.setdefault(row.capture_id, []).append(row)
+    return rows
+
+
+def _is_another(
+    row: CdxRow, cells: Mapping[str, bytes], several: Mapping[str, Sequence[CdxRow]]
+) -> bool:
+    """Whether the cell says the place of another record of the same capture."""
+    try:
+        location = read_location(cells)
+    except ValueError:
+        return False
+    others = (one for one in several.get(row.capture_id, ()) if _at(one) != _at(row))
+    return location is not None and any(same_place(one, location) for one in others)
+
+
+def _archived(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]:
+    """What lies in a WARC of ours was written there by a message that is done."""
+    ids = sorted({row.capture_id for row in rows if is_ours(row.warc_path)})
+    if not ids:
+        return
+    where = {"entry_id": ids, "step": ARCHIVE_BODY}
+    said = [*records.find(DispositionRow, where)]
+    accounted = {one.entry_id for one in said if one.is_open or one.verdict != Verdict.DROPPED}
+    suspects = [one for one in ids if one not in accounted]
+    for key in sorted(set(suspects) - under_way(records, suspects)):
+        told = f"entry {key} lies in a WARC of ours, and {ARCHIVE_BODY} is not done with it"
+        pipeline = next((one.pipeline for one in said if one.entry_id == key), "")
+        yield Fault(Check.ENDING, key, told, pipeline, ARCHIVE_BODY)
+
+
+def _said_elsewhere(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]:
+    """A capture out of a WARC that is not ours entered with that place."""
+    places: dict[str, set[str]] = {}
+    for row in rows:
+        if not is_ours(row.warc_path):
+            places.setdefault(row.capture_id, set()).add(f"{row.warc_path}:{row.warc_offset}")
+    entered = records.find(EntryRow, {"entry_id": sorted(places)}) if places else ()
+    wrong = [
+        one for one in entered if one.kind == CAPTURE and one.place not in places[one.entry_id]
+    ]
+    several = _several(records, {one.entry_id for one in wrong})
+    for one in wrong:
+        others = {f"{row.warc_path}:{row.warc_offset}" for row in several[one.entry_id]}
+        if one.place not in others:
+            told = f"entry {one.entry_id} ({one.pipeline}) is said to lie at {one.place};"
+            told += f" cdx has it at {', '.join(sorted(others))}"
+            yield Fault(Check.ENTRY, one.entry_id, told, one.pipeline)
+
+
+def _held(stores: Stores, warc: _Warc) -> Iterator[Fault]:
+    """The file is there, as long as its last record, and what its index says are its records."""
+    held = stores.archive.held(warc.path)
+    if held is None:
+        told = f"{warc.path} is gone, with {warc.count} records that are referred to"
+        yield Fault(Check.BODY, warc.path, told)
+        return
+    if held.size_bytes is not None and held.size_bytes < warc.end:
+        told = f"{warc.path} ends at byte {held.size_bytes}; its records reach to {warc.end}"
+        yield Fault(Check.BODY, warc.path, told)
+    if not is_ours(warc.path) or held.is_open:
+        return
+    if held.records is None:
+        yield Fault(Check.CDXJ, warc.path, f"{warc.path} has no CDXJ index beside it")
+        return
+    known = {one.offset for one in held.records}
+    if lost := sorted(warc.offsets - known):
+        among = ", ".join(map(str, lost[:NAMED_MAX]))
+        told = f"the CDXJ of {warc.path} lacks {len(lost)} of its records (at {among})"
+        yield Fault(Check.CDXJ, warc.path, told)
+    rest = [one for one in held.records if one.offset not in warc.offsets]
+    for one in unnoted(stores.records, warc.path, rest):
+        told = (
+            f"{one.url} of {one.datetime14} lies at {warc.path}:{one.offset} and has no row in cdx"
+        )
+        yield Fault(Check.PLACE, one.sha1hex or warc.path, told)
+
+
+def unnoted(records: Records, path: str, rest: Sequence[IndexedRecord]) -> Iterator[IndexedRecord]:
+    """Records of a WARC of ours that `cdx` does not know: neither they nor another copy of them."""
+    for some in chunks(iter(rest)):
+        there = {
+            row.warc_offset for row in records.get(CdxRow, [(path, one.offset) for one in some])
+        }
+        shas = sorted({one.sha1hex for one in some if one.sha1hex})
+        copies = (
+            {
+                (row.sha1hex, row.url, row.datetime)
+                for row in records.find(CdxRow, {"sha1hex": shas})
+            }
+            if shas
+            else set()
+        )
+        for one in some:
+            if one.offset not in there and (one.sha1hex, one.url, one.datetime14) not in copies:
+                yield one

@@ -1,0 +1,76 @@
+"""What every archive says of its files without reading a record, and how it makes an index again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fixtures.archives import entry, files, index_of
+from fonds.model.archive import IndexedRecord
+from fonds.ports import Archive
+
+
+def test_a_finished_file_is_told_with_its_length_and_its_records(
+    archive: Archive, tmp_path: Path
+) -> None:
+    archived = archive.write([entry(1), entry(2)])
+    archive.finish()
+    held = archive.held(archived[0].place.path)
+    assert held is not None
+    assert not held.is_open
+    assert held.size_bytes == files(tmp_path, ".warc.gz")[0].stat().st_size
+    assert held.records is not None
+    assert [(one.url, one.offset, one.size_bytes, one.is_revisit) for one in held.records] == [
+        (f"http://example.org/{n}", place.offset, place.size_bytes, False)
+        for n, place in ((1, archived[0].place), (2, archived[1].place))
+    ]
+    assert all(len(one.sha1hex) == 40 for one in held.records)
+
+
+def test_an_open_file_has_no_index_yet(archive: Archive) -> None:
+    (one,) = archive.write([entry()])
+    held = archive.held(one.place.path)
+    assert held is not None
+    assert (held.is_open, held.records) == (True, None)
+
+
+def test_what_is_gone_is_nothing(archive: Archive, tmp_path: Path) -> None:
+    assert archive.held("fonds-20260101000000-00000-here-00000000.warc.gz") is None
+    assert archive.held(str(tmp_path / "none.warc.gz")) is None
+    assert archive.held(str(tmp_path)) is None
+
+
+def test_of_others_files_the_length_is_known_here_and_nothing_elsewhere(
+    archive: Archive, tmp_path: Path
+) -> None:
+    (tmp_path / "theirs.warc").write_bytes(b"ten bytes.")
+    held = archive.held(str(tmp_path / "theirs.warc"))
+    assert held is not None
+    assert (held.size_bytes, held.records) == (10, None)
+    for path in ("https://example.org/a.warc.gz", "s3://bucket/a.warc.gz", "relative/a.warc.gz"):
+        away = archive.held(path)
+        assert away is not None
+        assert away.size_bytes is None
+
+
+def test_an_index_is_made_again_from_the_records(archive: Archive, tmp_path: Path) -> None:
+    archived = archive.write([entry(n) for n in range(3)])
+    archive.finish()
+    name = archived[0].place.path
+    (index,) = files(tmp_path, ".cdxj")
+    before = index.read_bytes()
+    for wrecked in (b"", before[: len(before) // 2], b"\xff junk\n"):
+        index.write_bytes(wrecked)
+        held = archive.held(name)
+        assert held is not None
+        assert held.records is not None
+        assert len(held.records) < 3
+        mended = archive.held(name, mend=True)
+        assert mended is not None
+        assert mended.records is not None
+        assert [type(one) for one in mended.records] == [IndexedRecord] * 3
+        assert len(index_of(index)) == 3
+    index.unlink()
+    gone = archive.held(name)
+    assert gone is not None
+    assert gone.records is None
+    assert archive.held(name, mend=True) == mended

@@ -1,0 +1,265 @@
+"""A home with its crawl, and the ways of damaging it past all ports."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fonds.config import load_settings
+from fonds.formats.journal import F_C, FILE_CDX
+from fonds.ports import Stores
+from fonds.wiring.backends import close_stores, open_stores
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A home, and the crawl it was made of beside it."""
+
+    root: Path
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def crawl(self) -> Path:
+        return self.root / "crawl"
+
+    def sql(self, statement: str, *values: object, store: str = "records") -> list[Any]:
+        """Past all ports, as a person with a database tool would."""
+        connection = sqlite3.connect(self.home / f"{store}.sqlite")
+        try:
+            with connection:
+                return connection.execute(statement, values).fetchall()
+        finally:
+            connection.close()
+
+    def one(self, statement: str, *values: object) -> Any:
+        """The first value of the first row there is; a test without one tests nothing."""
+        (row, *_) = self.sql(statement, *values)
+        return row[0]
+
+    @contextmanager
+    def stores(self) -> Iterator[Stores]:
+        stores = open_stores(self.home, load_settings(self.home, {}))
+        try:
+            yield stores
+        finally:
+            close_stores(stores)
+
+    def recount(self) -> None:
+        """Whoever alters the books makes the counts agree."""
+        with self.stores() as stores:
+            stores.ledger.recount(mend=True)
+
+    @property
+    def pdf(self) -> str:
+        """A PDF with text and picture."""
+        return str(
+            self.one("select sha1hex from pdf_meta where has_page0_thumbnail and word_count > 0")
+        )
+
+    @property
+    def story(self) -> str:
+        """A page that is the only version of its story, and owned by a capture in a WARC that is not ours."""
+        return str(
+            self.one(
+                "select s.sha1hex from story_meta s join cdx c using (sha1hex)"
+                " where c.warc_path like '/%' and (select count(*) from story_meta t"
+                " where t.story_id = s.story_id) = 1 order by s.sha1hex"
+            )
+        )
+
+    @property
+    def warc(self) -> Path:
+        """The largest WARC of ours."""
+        found = (self.home / "archive").glob("*.warc.gz")
+        return max(found, key=lambda path: path.stat().st_size)
+
+    @property
+    def source(self) -> Path:
+        """The WARC of the crawl that most rows refer to."""
+        found = self.one(
+            "select warc_path from cdx where warc_path like '/%' group by 1 order by count(*) desc"
+        )
+        return Path(found)
+
+    def blob(self, key: str) -> Path:
+        return self.home / "blobs" / key
+
+
+Act = Callable[[World], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What is done, what the audit must say, whether only the deep one can; `lost`: nothing brings it back,
+    and what the audit still says after repair."""
+
+    name: str
+    act: Act
+    told: str
+    deep: bool = False
+    lost: str = ""
+
+
+def gone(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def halved(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def flipped(path: Path, at: float = 0.5) -> None:
+    data = bytearray(path.read_bytes())
+    data[int(len(data) * at)] ^= 0x10
+    path.write_bytes(bytes(data))
+
+
+def zeroed(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def record_flipped(world: World) -> None:
+    """In the middle of a record of ours that holds a body."""
+    path = world.warc
+    (offset, size), *_ = world.sql(
+        "select warc_offset, warc_csize from cdx where warc_path = ? and mimetype != 'warc/revisit'",
+        path.name,
+    )
+    data = bytearray(path.read_bytes())
+    data[offset + size // 2] ^= 0x10
+    path.write_bytes(bytes(data))
+
+
+def without_line(world: World) -> None:
+    index = world.warc.with_name(world.warc.name.replace(".warc.gz", ".cdxj"))
+    index.write_text("".join(index.read_text().splitlines(keepends=True)[1:]))
+
+
+def cdxj(world: World) -> Path:
+    return world.warc.with_name(world.warc.name.replace(".warc.gz", ".cdxj"))
+
+
+def sql(statement: str, *values: Callable[[World], object]) -> Act:
+    return lambda world: (world.sql(statement, *(one(world) for one in values)), None)[1]
+
+
+def books(*statements: str) -> Act:
+    """The dispositions altered, and the counts made to agree."""
+
+    def act(world: World) -> None:
+        for statement in statements:
+            changed = world.sql(f"{statement} returning 1")
+            assert changed, statement
+        world.recount()
+
+    return act
+
+
+def identified() -> str:
+    """The entry of a page that owns its file."""
+    return "(select capture_id from file_meta join story_meta using (sha1hex) order by sha1hex limit 1)"
+
+
+def said(verdict: str, reason: str, step: str, *more: str) -> Act:
+    """Another verdict for a page at one step, with the counts made to agree."""
+    return books(
+        f"update dispositions set verdict = '{verdict}', reason = '{reason}'"
+        f" where step = '{step}' and entry_id = {identified()}",
+        *more,
+    )
+
+
+def cell(change: Callable[[dict[str, Any]], object], column: str) -> Act:
+    def act(world: World) -> None:
+        with world.stores() as stores:
+            key = bytes.fromhex(world.story)
+            cells = stores.table.get(stores.journal, [key])[key]
+            found = change(json.loads(cells[column]))
+            stores.table.put(stores.journal, [(key, {column: json.dumps(found).encode()})])
+
+    return act
+
+
+def without_cdx_cell(world: World) -> None:
+    put_row(world, lambda cells: {k: v for k, v in cells.items() if k != FILE_CDX})
+
+
+def junk_in_f_c(world: World) -> None:
+    put_row(world, lambda cells: {**cells, F_C: b"\xff junk"})
+
+
+def put_row(world: World, change: Callable[[dict[str, bytes]], dict[str, bytes]]) -> None:
+    with world.stores() as stores:
+        key = bytes.fromhex(world.story)
+        cells = stores.table.get(stores.journal, [key])[key]
+        stores.table.delete(stores.journal, [key])
+        stores.table.put(stores.journal, [(key, change(cells))])
+
+
+def table_row(world: World) -> None:
+    with world.stores() as stores:
+        stores.table.delete(stores.journal, [bytes.fromhex(world.story)])
+
+
+def document(change: Callable[[Any], Any] | None, of_pdf: bool = False) -> Act:
+    def act(world: World) -> None:
+        key = (
+            world.pdf
+            if of_pdf
+            else world.one("select story_id from story_meta where sha1hex = ?", world.story)
+        )
+        with world.stores() as stores:
+            found = stores.index.get([key])[key]
+            stores.index.delete([key])
+            if change is not None:
+                stores.index.put([change(found)])
+
+    return act
+
+
+def stray(world: World) -> None:
+    with world.stores() as stores:
+        found = stores.index.get([world.pdf])[world.pdf]
+        stores.index.put([replace(found, id="f" * 40, sha1hex="f" * 40)])
+
+
+def index_store(world: World) -> None:
+    for path in (world.home / "index").glob("*.store"):
+        data = bytearray(path.read_bytes())
+        for at in range(16, len(data) // 2, 97):
+            data[at] ^= 0xFF
+        path.write_bytes(bytes(data))
+
+
+def overwritten(world: World) -> None:
+    path = world.home / "records.sqlite"
+    with path.open("r+b") as stream:
+        stream.seek(4096)
+        stream.write(b"\xa5" * 65536)
+
+
+def without_database(name: str) -> Act:
+    def act(world: World) -> None:
+        for path in world.home.glob(f"{name}.sqlite*"):
+            path.unlink()
+
+    return act
+
+
+def taken_from_quarantine(world: World) -> None:
+    rows = world.sql(
+        "delete from waiting where (seq, address) in (select seq, address from waiting join addresses"
+        " using (address) where name like '%-quar' limit 1) returning seq",
+        store="queue",
+    )
+    assert rows

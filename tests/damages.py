@@ -1,0 +1,308 @@
+"""Damages done to a balanced home, one at a time: each must be named by the audit, most can be mended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from damaged_world import (
+    Damage,
+    books,
+    cdxj,
+    cell,
+    document,
+    flipped,
+    gone,
+    halved,
+    identified,
+    index_store,
+    junk_in_f_c,
+    overwritten,
+    record_flipped,
+    said,
+    sql,
+    stray,
+    table_row,
+    taken_from_quarantine,
+    without_cdx_cell,
+    without_database,
+    without_line,
+    zeroed,
+)
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
+
+_SUCCESS = "(select sha1hex from pdf_meta where status = 'success' and word_count > 0 limit 1)"
+_OURS = "warc_path not like '/%' and mimetype != 'warc/revisit'"
+
+DAMAGES = (
+    # The archive.
+    Damage("archive-gone", lambda w: gone(w.home / "archive"), "is gone, with"),
+    Damage("warc-truncated", lambda w: halved(w.warc), "ends at byte"),
+    Damage("warc-flipped", record_flipped, "cannot be read at", deep=True),
+    Damage("warc-zeroed", lambda w: zeroed(w.warc), "cannot be read at", deep=True),
+    Damage("cdxj-gone", lambda w: gone(cdxj(w)), "has no CDXJ"),
+    Damage("cdxj-line-gone", without_line, "lacks 1 of its records"),
+    Damage("cdxj-emptied", lambda w: cdxj(w).write_bytes(b"") and None, "of its records"),
+    Damage("source-gone", lambda w: gone(w.source), "is gone, with", lost="is gone, with"),
+    Damage(
+        "source-zeroed",
+        lambda w: zeroed(w.source),
+        "cannot be read at",
+        deep=True,
+        lost="cannot be read at",
+    ),
+    Damage("source-truncated", lambda w: halved(w.source), "ends at byte", lost="ends at byte"),
+    # Rows of the records.
+    Damage(
+        "pdf-row-gone",
+        sql("delete from pdf_meta where sha1hex = ?", lambda w: w.pdf),
+        "pdf_meta does not",
+    ),
+    Damage(
+        "story-row-gone",
+        sql("delete from story_meta where sha1hex = ?", lambda w: w.story),
+        "story_meta does not",
+    ),
+    Damage(
+        "file-row-gone",
+        sql("delete from file_meta where sha1hex = ?", lambda w: w.story),
+        "no row in file_meta",
+    ),
+    Damage(
+        "cdx-row-of-ours-gone",
+        sql(f"delete from cdx where rowid = (select min(rowid) from cdx where {_OURS})"),
+        "has no row in cdx",
+    ),
+    Damage(
+        "cdx-row-gone",
+        sql("delete from cdx where sha1hex = ?", lambda w: w.story),
+        "cdx does not say so",
+    ),
+    Damage(
+        "entry-gone",
+        sql(f"delete from entries where entry_id = {identified()}"),
+        "is not on the books",
+    ),
+    Damage(
+        "input-gone",
+        sql("delete from inputs where path = ?", lambda w: str(w.source)),
+        "is not on the books and has",
+    ),
+    Damage(
+        "disposition-gone",
+        books(f"delete from dispositions where step = 'identify' and entry_id = {identified()}"),
+        "which is not on the books",
+    ),
+    Damage(
+        "sink-disposition-gone",
+        books(
+            f"delete from dispositions where step = 'import_story' and entry_id = {identified()}"
+        ),
+        "import_story is not done with it",
+    ),
+    Damage(
+        "cdx-offset-of-ours",
+        sql(
+            "update cdx set warc_offset = warc_offset + 7"
+            f" where rowid = (select min(rowid) from cdx where {_OURS})"
+        ),
+        "the table says",
+    ),
+    Damage(
+        "cdx-offset",
+        sql("update cdx set warc_offset = warc_offset + 7 where sha1hex = ?", lambda w: w.story),
+        "the table says",
+    ),
+    Damage(
+        "place",
+        sql(f"update entries set place = '/elsewhere.warc.gz:0' where entry_id = {identified()}"),
+        "is said to lie at",
+    ),
+    Damage(
+        "sha256",
+        sql(
+            "update file_meta set sha256hex = ? where sha1hex = ?",
+            lambda w: "0" * 64,
+            lambda w: w.story,
+        ),
+        "differ in sha256",
+    ),
+    Damage(
+        "size",
+        sql("update file_meta set size_bytes = 1 + size_bytes where sha1hex = ?", lambda w: w.pdf),
+        "differ in size",
+    ),
+    Damage(
+        "story-title",
+        sql("update story_meta set article_title = 'Another' where sha1hex = ?", lambda w: w.story),
+        "not as it was written",
+    ),
+    Damage(
+        "pdf-title",
+        sql(
+            """update pdf_meta set metadata = '{"title": "Another"}' where sha1hex = ?""",
+            lambda w: w.pdf,
+        ),
+        "not as it was written",
+    ),
+    Damage(
+        "status",
+        sql(f"update pdf_meta set status = 'partial' where sha1hex = {_SUCCESS}"),
+        "not as it was written",
+    ),
+    Damage(
+        "status-failed",
+        sql(f"update pdf_meta set status = 'parse-error' where sha1hex = {_SUCCESS}"),
+        "its status is parse-error",
+    ),
+    Damage(
+        "word-count",
+        sql("update pdf_meta set word_count = word_count + 1 where sha1hex = ?", lambda w: w.pdf),
+        "another word_count",
+    ),
+    Damage(
+        "picture-denied",
+        sql("update pdf_meta set has_page0_thumbnail = 0 where sha1hex = ?", lambda w: w.pdf),
+        "pdf_meta does not say so",
+    ),
+    Damage(
+        "seal-altered",
+        sql(
+            "update seals set sha256hex = ? where sha1hex = ? and part = 'pdf_meta'",
+            lambda w: "0" * 64,
+            lambda w: w.pdf,
+        ),
+        "not as it was written",
+    ),
+    Damage(
+        "seal-gone",
+        sql("delete from seals where sha1hex = ? and part = 'text'", lambda w: w.pdf),
+        "has no seal",
+    ),
+    # The books.
+    Damage(
+        "done-to-dropped",
+        sql(
+            "update dispositions set verdict = 'dropped', reason = 'no-text'"
+            f" where step = 'identify' and entry_id = {identified()}"
+        ),
+        "stands there and",
+    ),
+    Damage(
+        "identify-dropped-rest-gone",
+        said(
+            "dropped",
+            "unsupported-type",
+            "identify",
+            f"delete from dispositions where step != 'identify' and entry_id = {identified()}",
+        ),
+        "is done nowhere",
+    ),
+    Damage("owner-a-duplicate", said("dropped", "duplicate", "persist_file"), "owns the file"),
+    Damage(
+        "kept-to-dropped",
+        said("dropped", "not-wanted", "import_story"),
+        "import_story is not done with it",
+    ),
+    Damage(
+        "read-to-dropped",
+        said("dropped", "no-text", "parse_story"),
+        "parse_story ended as dropped",
+    ),
+    Damage(
+        "archived-to-dropped",
+        books(
+            "update dispositions set verdict = 'dropped', reason = 'not-wanted'"
+            " where step = 'archive_body' and message_id ="
+            " (select message_id from dispositions where step = 'archive_body' limit 1)"
+        ),
+        "archive_body is not done with it",
+    ),
+    Damage(
+        "quarantined-to-done",
+        books(
+            "update dispositions set verdict = 'done', reason = null"
+            " where verdict = 'quarantined' and step = 'extract_pdf'"
+        ),
+        "extract_pdf is done with",
+    ),
+    Damage(
+        "quarantined-to-done-at-first",
+        books(
+            "update dispositions set verdict = 'done', reason = null"
+            " where verdict = 'quarantined' and step = 'identify'"
+        ),
+        "nothing came of it",
+    ),
+    Damage(
+        "reason-gone",
+        books("update dispositions set reason = null where verdict = 'quarantined'"),
+        "does not go together",
+    ),
+    Damage(
+        "tally",
+        sql("update tallies set count = count + 1 where counted = 'entries' and first = 'done'"),
+        "were counted",
+    ),
+    Damage(
+        "outcome",
+        sql(f"update entries set outcome = 'dropped' where entry_id = {identified()}"),
+        "its dispositions say done",
+    ),
+    Damage(
+        "records-gone",
+        without_database("records"),
+        "the records know no file",
+        lost="the records know no file",
+    ),
+    Damage("records-overwritten", overwritten, "records.sqlite", lost="records.sqlite"),
+    # The table.
+    Damage("table-row-gone", table_row, "has no row in the table"),
+    Damage("table-gone", without_database("table"), "has no row in the table"),
+    Damage("cdx-cell-gone", without_cdx_cell, "does not say its place"),
+    Damage("f-c-junk", junk_in_f_c, "f:c"),
+    Damage("meta-cell", cell(lambda meta: {**meta, "size": 1}, "file:meta"), "differ in size"),
+    # Blobs.
+    Damage("text-gone", lambda w: gone(w.blob(text_blob_key(w.pdf))), "is missing"),
+    Damage(
+        "text-flipped",
+        lambda w: flipped(w.blob(text_blob_key(w.story))),
+        "does not hold what",
+        deep=True,
+    ),
+    Damage(
+        "text-emptied",
+        lambda w: w.blob(text_blob_key(w.pdf)).write_bytes(b"") and None,
+        "has 0 bytes",
+    ),
+    Damage("picture-gone", lambda w: gone(w.blob(thumbnail_blob_key(w.pdf))), "is missing"),
+    Damage(
+        "picture-junk",
+        lambda w: w.blob(thumbnail_blob_key(w.pdf)).write_bytes(b"junk") and None,
+        "has 4 bytes",
+    ),
+    Damage("blobs-gone", lambda w: gone(w.home / "blobs"), "is missing"),
+    # The index.
+    Damage("pdf-document-gone", document(None, of_pdf=True), "is not in the index"),
+    Damage("story-document-gone", document(None), "is not in the index"),
+    Damage(
+        "document-title",
+        document(lambda one: replace(one, article_title="Another")),
+        "another article_title",
+    ),
+    Damage(
+        "document-text",
+        document(lambda one: replace(one, text_content="other words")),
+        "with another text",
+        deep=True,
+    ),
+    Damage("stray-document", stray, "the records know"),
+    Damage("index-gone", lambda w: gone(w.home / "index"), "is not in the index"),
+    Damage("index-store-flipped", index_store, "index"),
+    # The queue.
+    Damage(
+        "quarantined-gone",
+        taken_from_quarantine,
+        "not in quarantine",
+    ),
+    Damage("queue-gone", without_database("queue"), "not in quarantine"),
+)
