@@ -37,10 +37,11 @@ from fonds.extract.page import parse_page
 from fonds.extract.pdf import PdfLimits, extract_pdf
 from fonds.formats.warc import read_heads
 from fonds.isolation import ChildLimits, ChildPool
+from fonds.isolation.handover import handed
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import PermanentError
 from fonds.model.file import Kind
-from fonds.ports import Archive
+from fonds.ports import Archive, OpenBody
 from fonds.wiring.backends import open_archive
 from fonds.wiring.pipelines import path_source
 from sample import write_sample
@@ -155,11 +156,9 @@ def _bodies(captures: Sequence[Capture], archive: Archive) -> Iterator[tuple[Cap
 def _is_read(pool: ChildPool, body: bytes, folder: Path) -> bool:
     """Whether Fonds gets text out of a PDF: a broken one would compare who gives up sooner."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder) as file:
-        file.write(body)
-        file.flush()
+    with handed(body, folder) as opened:
         try:
-            found = pool(extract_pdf, file.name, 0, len(body), PdfLimits())
+            found = pool(extract_pdf, opened, PdfLimits())
         except (PermanentError, RuntimeError):
             return False
     return found.status.reason is None and bool(found.text)
@@ -171,13 +170,10 @@ def measure_pdfs(pdfs: Sequence[bytes], folder: Path) -> list[Measured]:
     paths = [folder / f"{number}.pdf" for number in range(len(pdfs))]
     for path, body in zip(paths, pdfs, strict=True):
         path.write_bytes(body)
-    sizes = [(str(path), 0, path.stat().st_size, PdfLimits()) for path in paths]
-    extract_pdf(*sizes[0])
-    wall_s, cpu_s = _timed(lambda: [extract_pdf(*one) for one in sizes], resource.RUSAGE_SELF)
-    here = Measured(
-        "fonds", len(pdfs), wall_s, cpu_s, "fonds.extract.pdf.extract_pdf(F, 0, SIZE, …)"
-    )
-    lines = [here, _pooled(sizes)]
+    _read(extract_pdf, paths[:1])
+    wall_s, cpu_s = _timed(lambda: _read(extract_pdf, paths), resource.RUSAGE_SELF)
+    here = Measured("fonds", len(pdfs), wall_s, cpu_s, "fonds.extract.pdf.extract_pdf(F, …)")
+    lines = [here, _pooled(paths)]
     missing = [name for name in POPPLER if shutil.which(name) is None]
     if missing:
         print(f"Not beside poppler: {', '.join(missing)} missing; install poppler-utils.")
@@ -187,20 +183,25 @@ def measure_pdfs(pdfs: Sequence[bytes], folder: Path) -> list[Measured]:
     return [Measured("poppler-utils", len(pdfs), wall_s, cpu_s, how, peer=True), *lines]
 
 
-def _pooled(sizes: Sequence[tuple[str, int, int, PdfLimits]]) -> Measured:
+def _read(extract: Callable[[OpenBody, PdfLimits], object], paths: Sequence[Path]) -> None:
+    for path in paths:
+        with path.open("rb") as file:
+            extract(OpenBody(file.fileno(), path.stat().st_size), PdfLimits())
+
+
+def _pooled(paths: Sequence[Path]) -> Measured:
     """All files through one isolated child, once it has been started; it is not replaced meanwhile."""
-    with ChildPool(1, ChildLimits(tasks_max=10 * len(sizes))) as pool:
+    with ChildPool(1, ChildLimits(tasks_max=10 * len(paths))) as pool:
 
         def call() -> None:
-            for one in sizes:
-                pool(extract_pdf, *one)
+            _read(lambda body, limits: pool(extract_pdf, body, limits), paths)
 
         call()
         before_s = _descendants_cpu_s(os.getpid())
         wall_s, own_s = _timed(call, resource.RUSAGE_SELF, repeats=1)
         cpu_s = own_s + _descendants_cpu_s(os.getpid()) - before_s
-    how = "ChildPool(1)(extract_pdf, F, 0, SIZE, …)"
-    return Measured("fonds, isolated", len(sizes), wall_s, cpu_s, how)
+    how = "ChildPool(1)(extract_pdf, F, …)"
+    return Measured("fonds, isolated", len(paths), wall_s, cpu_s, how)
 
 
 def _descendants_cpu_s(pid: int) -> float:

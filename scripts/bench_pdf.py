@@ -32,6 +32,7 @@ from warcio.warcwriter import WARCWriter
 
 from fonds.extract.pdf import PdfLimits, extract_pdf
 from fonds.isolation import ChildLimits, ChildPool
+from fonds.ports import OpenBody
 from sample import write_sample
 
 ROOT = Path(__file__).parents[1]
@@ -108,7 +109,9 @@ def extract(folder: Path, processes: int) -> None:
     with ChildPool(processes, ChildLimits()) as pool, ThreadPoolExecutor(processes) as threads:
 
         def one(path: Path) -> None:
-            pool(extract_pdf, str(path), 0, path.stat().st_size, PdfLimits())
+            with path.open("rb") as file:
+                body = OpenBody(file.fileno(), path.stat().st_size)
+                pool(extract_pdf, body, PdfLimits())
 
         list(threads.map(one, files))
 

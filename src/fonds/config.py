@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -50,6 +50,10 @@ class Settings(BaseModel):
         "library", description="Pipeline that captures go into; `fonds pipelines`"
     )
     collection: str = Field("default", description="Collection that new documents belong to")
+    isolation: Literal["possible", "required"] = Field(
+        "possible",
+        description="Confine readers as far as this machine can, or refuse to start where it lacks a layer",
+    )
     children: int = Field(0, ge=0, description="Isolated readers at once; 0 means one a core")
     workers: int = Field(
         0, ge=0, description="Processes `ingest`, `catchup` and retries may use; 0 means one a core"

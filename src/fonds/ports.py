@@ -299,14 +299,25 @@ class Source(Protocol):
         emitted; and positions (int) from which reading can go on later."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenBody:
+    """A body in a file open for reading, as an isolated process is handed it: no path, no way to write.
+
+    `descriptor` is this process's number for it; where it was handed to, that process's own.
+    """
+
+    descriptor: int
+    size_bytes: int
+
+
 class Isolate(Protocol):
     """Runs a pure function in a disposable child process with limits."""
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
         """The function's value. Raises ChildError with `timeout`, `out-of-memory` or `crashed-reader`.
 
-        The function is importable by name; arguments and value are plain data. What the function
-        raises is raised here.
+        The function is importable by name; arguments and value are plain data, but that up to four of
+        the arguments may each be an OpenBody. What the function raises is raised here.
         """
 
 

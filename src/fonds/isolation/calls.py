@@ -6,9 +6,10 @@ Nothing is pickled: what comes out of a child is plain data of the declared type
 from __future__ import annotations
 
 import inspect
+import os
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from types import GenericAlias
@@ -20,6 +21,7 @@ from fonds.isolation.limits import ChildLimits
 from fonds.model import errors
 from fonds.model.disposition import Reason
 from fonds.model.errors import FaultError, FondsError, PermanentError
+from fonds.ports import OpenBody
 
 _FAULT_MAX_CHARS = 8_000
 _ERRORS: dict[str, type[FondsError]] = {
@@ -115,14 +117,36 @@ def encode_call(
     return msgspec.msgpack.encode(call)
 
 
-def decode_arguments(function: Callable[..., Any], raw: msgspec.Raw) -> tuple[Any, ...]:
-    """The arguments as the function declares them. Raises msgspec.MsgspecError when they are not."""
+def descriptors_of(arguments: Iterable[object]) -> tuple[int, ...]:
+    """The open files that go along with these arguments, in their order."""
+    return tuple(one.descriptor for one in arguments if isinstance(one, OpenBody))
+
+
+def check_open(descriptors: Iterable[int]) -> None:
+    """Raises OSError for one that is not open here: no child is to blame for that."""
+    for one in descriptors:
+        os.fstat(one)
+
+
+def decode_arguments(
+    function: Callable[..., Any], raw: msgspec.Raw, descriptors: Sequence[int]
+) -> tuple[Any, ...]:
+    """The arguments as the function declares them, `descriptors` those of open files that came along.
+
+    Raises msgspec.MsgspecError when they are not of these types, ValueError for a file that did not come.
+    """
     count = len(msgspec.msgpack.decode(raw, type=list[msgspec.Raw]))
     if count == 0:
         return ()
     kind = GenericAlias(tuple, declared(function).parameters[:count])
     arguments: tuple[Any, ...] = msgspec.msgpack.decode(raw, type=kind)
-    return arguments
+    if len(descriptors_of(arguments)) != len(descriptors):
+        raise ValueError(f"{len(descriptors)} open files came along")
+    numbers = iter(descriptors)
+    return tuple(
+        replace(one, descriptor=next(numbers)) if isinstance(one, OpenBody) else one
+        for one in arguments
+    )
 
 
 def reply_of_error(error: BaseException) -> Reply:

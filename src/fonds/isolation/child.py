@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -19,24 +20,28 @@ from fonds.isolation.calls import (
     decode_arguments,
     reply_of_error,
 )
-from fonds.isolation.confinement import confine, limit_call
-from fonds.isolation.frames import receive_frame, send_frame
+from fonds.isolation.confinement import Layers, Prepared, confine, limit_call
+from fonds.isolation.frames import receive_descriptors, receive_frame, send_frame
 
-READY = b"r"
 STARTED = b"s"
 
 
-def serve(work: socket.socket, memory_bytes: int) -> None:
-    """Answer calls from `work` until it is closed. `memory_bytes` is the most any call may ask for."""
-    confine(memory_bytes)
-    work.sendall(READY)
+def serve(work: socket.socket, held: Layers) -> None:
+    """Say what confines this process, then answer calls from `work` until it is closed."""
+    send_frame(work, msgspec.msgpack.encode(held))
     while True:
         try:
+            descriptors = receive_descriptors(work)
             call = msgspec.msgpack.decode(receive_frame(work), type=Call)
         except EOFError:
             return
         work.sendall(STARTED)
-        send_frame(work, _answer(call))
+        try:
+            answer = _answer(call, descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        send_frame(work, answer)
 
 
 def import_quietly(module: str) -> None:
@@ -55,8 +60,8 @@ def _nothing() -> None:
     """What a module without a `warm_up` does."""
 
 
-def _answer(call: Call) -> bytes:
-    reply = _run(call)
+def _answer(call: Call, descriptors: Sequence[int]) -> bytes:
+    reply = _run(call, descriptors)
     answer = msgspec.msgpack.encode(reply)
     if len(answer) > call.output_max_bytes:
         text = f"{len(answer)} bytes, {call.output_max_bytes} are allowed"
@@ -64,11 +69,11 @@ def _answer(call: Call) -> bytes:
     return answer
 
 
-def _run(call: Call) -> Reply:
+def _run(call: Call, descriptors: Sequence[int]) -> Reply:
     try:
         limit_call(call.cpu_max_s, time.process_time(), call.memory_bytes)
         function = _function(call.module, call.qualname)
-        value = function(*decode_arguments(function, call.arguments))
+        value = function(*decode_arguments(function, call.arguments, descriptors))
         return Reply(Outcome.VALUE, value=msgspec.Raw(msgspec.msgpack.encode(value)))
     except BaseException as error:  # noqa: BLE001
         # Even SystemExit out of a parser is an answer about its input, not an order to this process.
@@ -83,16 +88,31 @@ def _function(module: str, qualname: str) -> Callable[..., Any]:
     return function
 
 
-def become_child(work: socket.socket, memory_bytes: int, parent_pid: int) -> None:
-    """The life of a freshly forked process from here to its end; never returns."""
+def become_child(
+    work: socket.socket, memory_bytes: int, parent_pid: int, prepared: Prepared
+) -> None:
+    """The life of a freshly forked process from here to its end; never returns.
+
+    `memory_bytes` is the most any call may ask for.
+    """
     exit_code = 1
     try:
         os.setsid()
-        os.closerange(3, work.fileno())
-        os.closerange(work.fileno() + 1, 1024)
+        _close_all_but(work.fileno(), prepared.ruleset)
+        held = confine(prepared, memory_bytes)
         # A parent that died before the kernel was asked to tell us would never be noticed.
         if os.getppid() == parent_pid:
-            serve(work, memory_bytes)
+            serve(work, held)
         exit_code = 0
     finally:
         os._exit(exit_code)
+
+
+def _close_all_but(*kept: int | None) -> None:
+    """Nothing of the fork server's stays open, but for what is kept, and for standard input and output."""
+    first = 3
+    for descriptor in sorted(one for one in kept if one is not None):
+        os.closerange(first, descriptor)
+        first = descriptor + 1
+    # No descriptor was opened beyond it.
+    os.closerange(first, resource.getrlimit(resource.RLIMIT_NOFILE)[0])

@@ -1,8 +1,9 @@
 """The process that loads the parsers, runs none, and forks children for its one parent.
 
-For each child it holds a leash, a socket to the parent: anything on it, and its end, mean that the
+For each child it holds a sentinel, a socket to the parent: anything on it, and its end, mean that the
 child and all it started are to be killed; when the child has ended, its exit status and peak memory
-are written there. When the parent is gone, however it went, so is everything here.
+are written there. When the parent is gone, however it went, so is everything here. Nobody but an
+administrator can look into this process, and its children inherit nothing of it but what it has loaded.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from fonds.isolation.child import become_child, import_quietly
+from fonds.isolation.confinement import Prepared, hide, prepare
 
 ENDED = struct.Struct("!iq")
 """Wait status of a child, and the most memory it had resident, in KiB."""
@@ -27,7 +29,7 @@ ORDER_SIZE = struct.Struct("!I")
 
 
 class Order(msgspec.Struct, array_like=True):
-    """Fork a child; load these modules first. Two descriptors come along: its work socket, its leash."""
+    """Fork a child; load these modules first. Two descriptors come along: its work socket, its sentinel."""
 
     modules: list[str]
     memory_bytes: int
@@ -40,7 +42,8 @@ class ForkServer:
     control: socket.socket
     wakeup: socket.socket
     selector: selectors.BaseSelector
-    leashes: dict[int, socket.socket] = field(default_factory=dict)
+    sentinels: dict[int, socket.socket] = field(default_factory=dict)
+    prepared: Prepared | None = None
 
     def take_order(self) -> bool:
         """Carry out the parent's next order; False when the parent is gone."""
@@ -49,13 +52,20 @@ class ForkServer:
             return False
         body = self.control.recv(ORDER_SIZE.unpack(head)[0], socket.MSG_WAITALL)
         order = msgspec.msgpack.decode(body, type=Order)
-        work, leash = (socket.socket(fileno=one) for one in descriptors)
+        work, sentinel = (socket.socket(fileno=one) for one in descriptors)
         for module in order.modules:
             import_quietly(module)
-        self._fork(work, leash, order.memory_bytes)
+        self.prepared = prepare(self.prepared)
+        self._fork(work, sentinel, order.memory_bytes, self.prepared)
         return True
 
-    def _fork(self, work: socket.socket, leash: socket.socket, memory_bytes: int) -> None:
+    def _fork(
+        self,
+        work: socket.socket,
+        sentinel: socket.socket,
+        memory_bytes: int,
+        prepared: Prepared,
+    ) -> None:
         # Objects made so far are never collected: their pages stay shared with the children.
         gc.freeze()
         parent_pid = os.getpid()
@@ -63,36 +73,36 @@ class ForkServer:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            become_child(work, memory_bytes, parent_pid)
+            become_child(work, memory_bytes, parent_pid, prepared)
         work.close()
-        self.leashes[pid] = leash
-        self.selector.register(leash, selectors.EVENT_READ, pid)
+        self.sentinels[pid] = sentinel
+        self.selector.register(sentinel, selectors.EVENT_READ, pid)
 
     def pull(self, pid: int) -> None:
         """Kill a child and its process group; its end is noticed later."""
-        self.selector.unregister(self.leashes[pid])
+        self.selector.unregister(self.sentinels[pid])
         _kill(pid)
 
     def reap(self) -> None:
         """Tell the parent of every child that has ended."""
         _drain(self.wakeup)
-        while self.leashes:
+        while self.sentinels:
             # The process group is killed before its leader's id is given back to the kernel.
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
                 return
             _kill(ended.si_pid)
             _, status, usage = os.wait4(ended.si_pid, 0)
-            leash = self.leashes.pop(ended.si_pid, None)
-            if leash is not None:
-                self._tell(leash, ENDED.pack(status, usage.ru_maxrss))
+            sentinel = self.sentinels.pop(ended.si_pid, None)
+            if sentinel is not None:
+                self._tell(sentinel, ENDED.pack(status, usage.ru_maxrss))
 
-    def _tell(self, leash: socket.socket, message: bytes) -> None:
+    def _tell(self, sentinel: socket.socket, message: bytes) -> None:
         with suppress(KeyError):
-            self.selector.unregister(leash)
+            self.selector.unregister(sentinel)
         with suppress(OSError):
-            leash.sendall(message)
-        leash.close()
+            sentinel.sendall(message)
+        sentinel.close()
 
     def run(self) -> None:
         """Serve until the parent is gone."""
@@ -105,12 +115,12 @@ class ForkServer:
                     self.reap()
                 elif key.data == "parent":
                     return
-                elif key.data in self.leashes:
+                elif key.data in self.sentinels:
                     self.pull(key.data)
 
 
 def main(control_fd: int, parent_pid: int) -> None:
-    """The whole life of the fork_server; to be called in a process of its own, with one thread."""
+    """The whole life of the fork server; to be called in a process of its own, with one thread."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A terminal or a service manager signals everybody; the parent decides for its children.
         signal.signal(number, signal.SIG_IGN)
@@ -124,12 +134,13 @@ def main(control_fd: int, parent_pid: int) -> None:
     selector.register(control, selectors.EVENT_READ, "control")
     selector.register(wakeup, selectors.EVENT_READ, "wakeup")
     _watch_parent(selector, parent_pid)
+    hide()
     _silence()
     fork_server = ForkServer(control, wakeup, selector)
     try:
         fork_server.run()
     finally:
-        for pid in fork_server.leashes:
+        for pid in fork_server.sentinels:
             _kill(pid)
         _wait_for_all()
         os._exit(0)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from collections.abc import Sequence
 
 _LENGTH = struct.Struct("!Q")
+_MARK = b"d"
+DESCRIPTORS_MAX = 4
 
 
 class FrameTooLargeError(Exception):
@@ -21,6 +24,26 @@ def send_frame(stream: socket.socket, payload: bytes, ends_at: float | None = No
     stream.settimeout(_left(ends_at))
     stream.sendall(_LENGTH.pack(len(payload)))
     stream.sendall(payload)
+
+
+def send_descriptors(
+    stream: socket.socket, descriptors: Sequence[int], ends_at: float | None = None
+) -> None:
+    """Hand over open files, or none, ahead of a frame. Raises as `send_frame` does."""
+    stream.settimeout(_left(ends_at))
+    socket.send_fds(stream, [_MARK], list(descriptors))
+
+
+def receive_descriptors(stream: socket.socket) -> list[int]:
+    """What `send_descriptors` handed over, as numbers of this process. Raises EOFError."""
+    stream.settimeout(None)
+    try:
+        mark, descriptors, _, _ = socket.recv_fds(stream, len(_MARK), DESCRIPTORS_MAX)
+    except ConnectionError as error:
+        raise EOFError("the other side is gone") from error
+    if not mark:
+        raise EOFError("the other side is gone")
+    return list(descriptors)
 
 
 def receive_frame(

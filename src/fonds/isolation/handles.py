@@ -1,4 +1,4 @@
-"""What the parent holds: the fork_server process, and the children it forked."""
+"""What the parent holds: the fork server's process, and the children it forked."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import msgspec
 
 from fonds.isolation.calls import Reply
-from fonds.isolation.child import READY, STARTED
+from fonds.isolation.child import STARTED
+from fonds.isolation.confinement import Layer, Layers, hide
 from fonds.isolation.fork_server import ENDED, ORDER_SIZE, Order
-from fonds.isolation.frames import receive_exactly, receive_frame, send_frame
+from fonds.isolation.frames import (
+    FrameTooLargeError,
+    receive_exactly,
+    receive_frame,
+    send_descriptors,
+    send_frame,
+)
 from fonds.isolation.limits import ChildLimits
 from fonds.model.errors import TransientError
 
@@ -27,6 +34,7 @@ _READY_WITHIN_S = 120.0
 _ENDED_WITHIN_S = 10.0
 _HANGS_UP_FOR_S = 1.0
 _COMPLAINS_WITHIN_S = 1.0
+_LAYERS_MAX_BYTES = 8_192
 # Nothing of ours reaches the parsers; numerical libraries must not start threads before a fork.
 _ENVIRONMENT = {
     "PATH": os.defpath,
@@ -78,34 +86,37 @@ class ChildEndedError(Exception):
 
 
 class Child:
-    """One child process, used by one thread at a time. `modules` are loaded in it from the beginning."""
+    """One child process, used by one thread at a time. `modules` are loaded in it from the beginning.
+
+    `layers` is what it says, before it meets any input, of its confinement.
+    """
 
     def __init__(
-        self, work: socket.socket, leash: socket.socket, modules: Iterable[str] = ()
+        self, work: socket.socket, sentinel: socket.socket, modules: Iterable[str] = ()
     ) -> None:
         self._work = work
-        self._leash = leash
+        self._sentinel = sentinel
         self.modules = frozenset(modules)
         self.calls = 0
+        self.layers: Layers = {}
 
     def wait_ready(self) -> None:
         """Return when it can take calls. Raises ChildEndedError when it never will."""
         try:
-            if receive_exactly(self._work, 1, time.monotonic() + _READY_WITHIN_S) == READY:
-                return
-        except (EOFError, TimeoutError):
-            pass
-        raise ChildEndedError(self.kill(), started=False)
+            told = receive_frame(self._work, _LAYERS_MAX_BYTES, time.monotonic() + _READY_WITHIN_S)
+            self.layers = msgspec.msgpack.decode(told, type=dict[Layer, str])
+        except (EOFError, TimeoutError, FrameTooLargeError, msgspec.MsgspecError) as error:
+            raise ChildEndedError(self.kill(), started=False) from error
 
     def is_idle(self) -> bool:
         """Whether it waits for a call; it says nothing then, and is not gone."""
         poll = select.poll()
-        for stream in (self._work, self._leash):
+        for stream in (self._work, self._sentinel):
             poll.register(stream, select.POLLIN)
         return not poll.poll(0)
 
-    def ask(self, call: bytes, limits: ChildLimits) -> Reply:
-        """The child's reply to an encoded call.
+    def ask(self, call: bytes, limits: ChildLimits, descriptors: Sequence[int] = ()) -> Reply:
+        """The child's reply to an encoded call, with the open files that go along with it.
 
         Raises ChildEndedError, also after `limits.wall_s`, FrameTooLargeError, and
         msgspec.MsgspecError for a reply that is none; the child is of no use after any of them.
@@ -114,6 +125,7 @@ class Child:
         self.calls += 1
         started = False
         try:
+            send_descriptors(self._work, descriptors, ends_at)
             send_frame(self._work, call, ends_at)
             started = receive_exactly(self._work, 1, ends_at) == STARTED
             answer = receive_frame(self._work, limits.output_max_bytes, ends_at)
@@ -129,15 +141,15 @@ class Child:
         """End the process and all it started, and say how it had ended; again is harmless."""
         self._work.close()
         with suppress(OSError):
-            self._leash.sendall(b"k")
+            self._sentinel.sendall(b"k")
         ending = self._ending(_ENDED_WITHIN_S) or Ending(None)
-        self._leash.close()
+        self._sentinel.close()
         return ending
 
     def _ending(self, wait_s: float) -> Ending | None:
-        """What the fork_server says of the end, None when it says nothing within `wait_s`."""
+        """What the fork server says of the end, None when it says nothing within `wait_s`."""
         try:
-            message = receive_exactly(self._leash, ENDED.size, time.monotonic() + wait_s)
+            message = receive_exactly(self._sentinel, ENDED.size, time.monotonic() + wait_s)
         except TimeoutError:
             return None
         except (EOFError, OSError):
@@ -148,20 +160,27 @@ class Child:
     def dismiss(self) -> None:
         """Let go of it: an idle child ends by itself, and nobody waits for it."""
         self._work.close()
-        self._leash.close()
+        self._sentinel.close()
 
 
-class NurseryHandle:
-    """The fork_server process, started at once; safe to use from several threads."""
+class ForkServerHandle:
+    """The fork server's process, started at once; safe to use from several threads.
+
+    From then on nobody but an administrator can look into this process either.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._control, far = socket.socketpair()
-        arguments = (str(far.fileno()), str(os.getpid()), *sys.path)
+        self._seen = hide()
+        # Not the working folder: what lies there is nobody's library.
+        paths = (os.path.abspath(one) for one in sys.path if one)  # noqa: PTH100
+        arguments = (str(far.fileno()), str(os.getpid()), *paths)
         try:
             self._process = subprocess.Popen(
                 (sys.executable, "-I", "-c", _BOOT, *arguments),
                 env=_ENVIRONMENT,
+                cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -179,31 +198,33 @@ class NurseryHandle:
     def fork(self, modules: Iterable[str], memory_bytes: int) -> Child:
         """A fresh child with these modules loaded, ready for calls.
 
-        Raises TransientError with what the fork_server said when it cannot make one.
+        Raises TransientError with what the fork server said when it cannot make one.
         """
         work, far_work = socket.socketpair()
-        leash, far_leash = socket.socketpair()
+        sentinel, far_sentinel = socket.socketpair()
         order = msgspec.msgpack.encode(Order(sorted(modules), memory_bytes))
-        child = Child(work, leash, modules)
+        child = Child(work, sentinel, modules)
         try:
             with self._lock:
                 head = ORDER_SIZE.pack(len(order))
-                socket.send_fds(self._control, [head], [far_work.fileno(), far_leash.fileno()])
+                socket.send_fds(self._control, [head], [far_work.fileno(), far_sentinel.fileno()])
                 self._control.sendall(order)
         except OSError as error:
             child.dismiss()
             raise TransientError(self._complaint()) from error
         finally:
             far_work.close()
-            far_leash.close()
+            far_sentinel.close()
         try:
             child.wait_ready()
         except ChildEndedError as error:
             raise TransientError(self._complaint()) from error
+        unseen = child.layers.get(Layer.MEMORY, "") or self._seen
+        child.layers = {**child.layers, Layer.MEMORY: unseen}
         return child
 
     def close(self) -> None:
-        """End the fork_server and every child; again is harmless."""
+        """End the fork server and every child; again is harmless."""
         self._control.close()
         try:
             self._process.wait(_ENDED_WITHIN_S)

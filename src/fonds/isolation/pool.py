@@ -13,12 +13,15 @@ import msgspec
 from fonds.isolation.calls import (
     Outcome,
     Reply,
+    check_open,
     declared,
+    descriptors_of,
     encode_call,
     error_of_reply,
 )
+from fonds.isolation.confinement import Layers
 from fonds.isolation.frames import FrameTooLargeError
-from fonds.isolation.handles import Child, ChildEndedError, NurseryHandle
+from fonds.isolation.handles import Child, ChildEndedError, ForkServerHandle
 from fonds.isolation.limits import ChildLimits
 from fonds.isolation.verdicts import (
     out_of_memory,
@@ -26,7 +29,7 @@ from fonds.isolation.verdicts import (
     unintelligible,
     verdict,
 )
-from fonds.model.errors import TransientError
+from fonds.model.errors import ConfigurationError, TransientError
 
 ValueT = TypeVar("ValueT")
 _TRIES_MAX = 3
@@ -38,11 +41,17 @@ class ChildPool:
     Processes are started when they are first needed. A child is replaced after `limits.tasks_max`
     calls, when it died, and when it had to be killed. A call is only blamed for a child's death or
     want of memory when that child had met no call before: else it is tried again in a fresh one.
-    `limits` are those of a plain call, and `memory_bytes` is the most any may have.
+    `limits` are those of a plain call, and `memory_bytes` is the most any may have. With `required` no
+    child is asked anything that is not confined in every way.
     """
 
     def __init__(
-        self, size: int, limits: ChildLimits | None = None, modules: Iterable[str] = ()
+        self,
+        size: int,
+        limits: ChildLimits | None = None,
+        modules: Iterable[str] = (),
+        *,
+        required: bool = False,
     ) -> None:
         if size < 1:
             raise ValueError(f"a pool of {size} children can do nothing")
@@ -51,8 +60,9 @@ class ChildPool:
         self._lock = threading.Lock()
         self._idle: list[Child] = []
         self._modules = set(modules)
-        self._nursery: NurseryHandle | None = None
+        self._fork_server: ForkServerHandle | None = None
         self._closed = False
+        self._required = required
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
         """The function's value, within the pool's limits. Waits while all children are busy.
@@ -60,7 +70,8 @@ class ChildPool:
         Function and types are as `fonds.ports.Isolate` says; types are read from its annotations.
         Raises ChildError, what the function raised of the model's errors, FaultError with the child's
         traceback for any other exception, RuntimeError when the pool is closed, TransientError when no
-        child can be started, and TypeError for a function that cannot be called in a child.
+        child can be started, ConfigurationError when none is confined as is required, OSError for an
+        OpenBody that is not open, and TypeError for a function that cannot be called in a child.
         """
         return self.call(self.limits, function, args)
 
@@ -76,7 +87,8 @@ class ChildPool:
         self, limits: ChildLimits, function: Callable[..., ValueT], args: tuple[object, ...]
     ) -> ValueT:
         """As calling the pool, within `limits`."""
-        call = encode_call(function, args, limits)
+        call = _Encoded(encode_call(function, args, limits), descriptors_of(args))
+        check_open(call.descriptors)
         with self._lock:
             self._modules.add(function.__module__)
         with self._slots:
@@ -91,12 +103,22 @@ class ChildPool:
             raise understood[1]
         return understood[0]
 
+    def layers(self) -> Layers:
+        """What a child of this pool says of its confinement; one is started for it if need be.
+
+        Raises TransientError and ConfigurationError as a call does.
+        """
+        with self._slots:
+            child = self._start()
+            child.dismiss()
+        return child.layers
+
     def close(self) -> None:
         """End all processes; calls still running raise RuntimeError. Again is harmless."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-            fork_server, self._nursery = self._nursery, None
+            fork_server, self._fork_server = self._fork_server, None
         for child in idle:
             child.dismiss()
         if fork_server is not None:
@@ -113,7 +135,7 @@ class ChildPool:
     ) -> None:
         self.close()
 
-    def _reply(self, call: bytes, limits: ChildLimits, module: str) -> tuple[Child, Reply]:
+    def _reply(self, call: _Encoded, limits: ChildLimits, module: str) -> tuple[Child, Reply]:
         """A reply, and the child that gave it, which is still ours."""
         child = self._take(module)
         for _ in range(_TRIES_MAX):
@@ -134,9 +156,9 @@ class ChildPool:
         child.dismiss()
         raise TransientError("isolated readers end before they begin, again and again")
 
-    def _ask(self, child: Child, call: bytes, limits: ChildLimits) -> Reply:
+    def _ask(self, child: Child, call: _Encoded, limits: ChildLimits) -> Reply:
         try:
-            return child.ask(call, limits)
+            return child.ask(call.frame, limits, call.descriptors)
         except FrameTooLargeError as error:
             child.kill()
             raise too_large(str(error)) from error
@@ -148,7 +170,7 @@ class ChildPool:
             raise
 
     def _take(self, module: str) -> Child:
-        """A child in which the module is loaded: loading it once in the fork_server serves all after."""
+        """A child in which the module is loaded: loading it once in the fork server serves all after."""
         while True:
             with self._lock:
                 child = self._idle.pop() if self._idle else None
@@ -163,27 +185,39 @@ class ChildPool:
 
     def _start(self) -> Child:
         for attempt in range(_TRIES_MAX):
-            fork_server = self._living_nursery()
+            fork_server = self._living_fork_server()
             with self._lock:
                 modules = tuple(self._modules)
             try:
-                return fork_server.fork(modules, self.limits.memory_bytes)
+                child = fork_server.fork(modules, self.limits.memory_bytes)
             except TransientError:
                 self._raise_if_closed()
                 if attempt == _TRIES_MAX - 1:
                     raise
+            else:
+                return self._confined(child)
         raise AssertionError("the last attempt returns or raises")
 
-    def _living_nursery(self) -> NurseryHandle:
+    def _confined(self, child: Child) -> Child:
+        missing = [f"{layer}: {why}" for layer, why in child.layers.items() if why]
+        if self._required and missing:
+            child.dismiss()
+            raise ConfigurationError(
+                'readers cannot be confined as isolation = "required" demands: '
+                f'{"; ".join(missing)}. `fonds doctor` tells more; isolation = "possible" does without.'
+            )
+        return child
+
+    def _living_fork_server(self) -> ForkServerHandle:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the pool of child processes is closed")
-            if self._nursery is not None and not self._nursery.is_alive:
-                self._nursery.close()
-                self._nursery = None
-            if self._nursery is None:
-                self._nursery = NurseryHandle()
-            return self._nursery
+            if self._fork_server is not None and not self._fork_server.is_alive:
+                self._fork_server.close()
+                self._fork_server = None
+            if self._fork_server is None:
+                self._fork_server = ForkServerHandle()
+            return self._fork_server
 
     def _give_back(self, child: Child, limits: ChildLimits, reply: Reply) -> None:
         worn = child.calls >= limits.tasks_max or reply.outcome is Outcome.OUT_OF_MEMORY
@@ -196,6 +230,14 @@ class ChildPool:
     def _raise_if_closed(self) -> None:
         if self._closed:
             raise RuntimeError("the pool of child processes was closed during a call")
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A call as it is sent, and the open files that go along."""
+
+    frame: bytes
+    descriptors: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fonds.config import Settings
 from fonds.isolation import ChildLimits, ChildPool
-from fonds.isolation.handover import ByFile, sweep
+from fonds.isolation.handover import ByFile
 from fonds.kinds.kind import Extractors
 from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.ports import Isolate
@@ -48,14 +48,20 @@ class Readers:
 
 
 def open_readers(spool: Path, settings: Settings) -> Readers:
-    """Start the isolated processes; bodies are handed over in files below `spool`."""
+    """What starts isolated processes; bodies are handed over in files below `spool`.
+
+    Raises ConfigurationError when they are required to be confined in every way and cannot be.
+    """
     from fonds.extract.page import EXTRACTOR, parse_page
     from fonds.extract.pdf import extract_pdf
 
-    sweep(spool)
+    spool.mkdir(parents=True, exist_ok=True)
     pdf = ChildLimits(wall_s=settings.pdf_timeout_s, memory_bytes=settings.child_memory_bytes)
     page = replace(pdf, wall_s=settings.page_timeout_s)
-    pool = ChildPool(settings.children or cores(), pdf)
+    required = settings.isolation == "required"
+    pool = ChildPool(settings.children or cores(), pdf, required=required)
+    if required:
+        _refuse_less(pool)
     whole = pdf_limits(settings)
     bare = replace(whole, pages_max=0, thumbnails=())
     brief = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf_timeout_s))
@@ -67,6 +73,14 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
         pdf_extractor=pdf_extractor(settings),
         page_extractor=EXTRACTOR,
     )
+
+
+def _refuse_less(pool: ChildPool) -> None:
+    try:
+        pool.layers()
+    except BaseException:
+        pool.close()
+        raise
 
 
 def _limited(pool: ChildPool, limits: ChildLimits, size_bytes: int) -> Isolate:

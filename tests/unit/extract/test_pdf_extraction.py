@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -30,9 +31,11 @@ from fixtures.pdfs import (
     xmp_pdf,
 )
 from fonds.extract.pdf import PdfLimits, extract_pdf, extract_pdf_bytes, extractor
+from fonds.isolation.handover import handed
 from fonds.model.disposition import Reason
-from fonds.model.errors import PermanentError
+from fonds.model.errors import TransientError
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
+from fonds.ports import OpenBody
 
 LIMITS = PdfLimits()
 
@@ -192,28 +195,29 @@ def test_xmp_is_kept() -> None:
     assert extract(xmp_pdf(b"<x:xmpmeta/>")).meta_xml == "<x:xmpmeta/>"
 
 
-def test_a_file_is_read_from_its_place(tmp_path: Path) -> None:
-    path = tmp_path / "container"
+def test_a_body_is_read_from_an_open_file(tmp_path: Path) -> None:
     data = text_pdf(("here",))
-    path.write_bytes(b"before" + data + b"after")
-    assert extract_pdf(str(path), 6, len(data), LIMITS).text == "here"
+    with handed(data, tmp_path) as body:
+        assert list(tmp_path.iterdir()) == []
+        assert extract_pdf(body, LIMITS).text == "here"
+        # Asked again, as after a crash: the file is read from its beginning.
+        assert extract_pdf(body, LIMITS).text == "here"
 
 
-def test_a_size_above_the_limit_is_refused_without_reading(tmp_path: Path) -> None:
-    found = extract_pdf(str(tmp_path / "nowhere"), 0, 2**40, LIMITS)
-    assert found.status is PdfStatus.TOO_LARGE
+def test_an_open_body_cannot_be_written_through(tmp_path: Path) -> None:
+    with handed(b"bytes", tmp_path) as body, pytest.raises(OSError, match="descriptor"):
+        os.write(body.descriptor, b"others")
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PermanentError, match="nowhere") as caught:
-        extract_pdf(str(tmp_path / "nowhere"), 0, 1, LIMITS)
-    assert caught.value.reason is Reason.MISSING_SOURCE
+def test_a_size_above_the_limit_is_refused_without_reading() -> None:
+    assert extract_pdf(OpenBody(-1, 2**40), LIMITS).status is PdfStatus.TOO_LARGE
 
 
-def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PermanentError) as caught:
-        extract_pdf(str(tmp_path), 0, 1, LIMITS)
-    assert caught.value.reason is Reason.UNREADABLE_SOURCE
+def test_a_body_that_cannot_be_read_or_is_cut_is_tried_again(tmp_path: Path) -> None:
+    with pytest.raises(TransientError, match="cannot be read"):
+        extract_pdf(OpenBody(-1, 1), LIMITS)
+    with handed(b"%PDF", tmp_path) as body, pytest.raises(TransientError, match="4 of"):
+        extract_pdf(replace(body, size_bytes=5), LIMITS)
 
 
 def test_the_extractor_names_itself_and_its_libraries() -> None:

@@ -19,7 +19,7 @@ import pytest
 from fixtures import tasks
 from fonds.isolation import ChildLimits, ChildPool
 from fonds.model.errors import ChildError, FaultError, TransientError
-from fonds.ports import Isolate
+from fonds.ports import Isolate, OpenBody
 
 LIMITS = ChildLimits(wall_s=20, memory_bytes=2**29, output_max_bytes=2**22)
 
@@ -33,18 +33,17 @@ def fresh_pool() -> Iterator[ChildPool]:
 
 
 @pytest.fixture
-def begun(tmp_path: Path) -> Begun:
+def begun() -> Begun:
     """Starts a call that never ends, and goes on once the function has begun in its child."""
 
     @contextmanager
     def start(isolate: Isolate) -> Iterator[Future[None]]:
-        fifo = tmp_path / "begun"
-        os.mkfifo(fifo)
-        with ThreadPoolExecutor(1) as threads:
-            running = threads.submit(isolate, tasks.open_and_sleep, str(fifo), 60.0)
-            # Opening it waits for the child to open it too.
-            os.close(os.open(fifo, os.O_RDONLY))
+        reading, writing = os.pipe()
+        with ThreadPoolExecutor(1) as threads, os.fdopen(reading, "rb") as told:
+            running = threads.submit(isolate, tasks.tell_and_sleep, OpenBody(writing, 0), 60.0)
+            assert told.read(5) == b"begun"
             yield running
+        os.close(writing)
 
     return start
 
@@ -96,16 +95,16 @@ def test_a_child_that_dies_while_idle_is_replaced(fresh_pool: ChildPool) -> None
 
 
 def test_the_pool_outlives_the_process_that_forks_its_children(fresh_pool: ChildPool) -> None:
-    fork_server, child = fresh_pool(tasks.nursery_id), fresh_pool(tasks.process_id)
+    fork_server, child = fresh_pool(tasks.fork_server_id), fresh_pool(tasks.process_id)
     os.kill(fork_server, signal.SIGKILL)
     assert ends_within(child, 5)
-    assert fresh_pool(tasks.nursery_id) != fork_server
+    assert fresh_pool(tasks.fork_server_id) != fork_server
 
 
-def test_a_call_lost_with_the_nursery_may_be_tried_again(
+def test_a_call_lost_with_the_fork_server_may_be_tried_again(
     fresh_pool: ChildPool, begun: Begun
 ) -> None:
-    fork_server = fresh_pool(tasks.nursery_id)
+    fork_server = fresh_pool(tasks.fork_server_id)
     fresh = fresh_pool.limited(replace(LIMITS, tasks_max=1))
     fresh(tasks.process_id)
     with begun(fresh) as running:
@@ -163,7 +162,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fixtures import tasks
 from fonds.isolation import ChildPool
 pool = ChildPool(2)
-print(pool(tasks.nursery_id), pool(tasks.process_id), flush=True)
+print(pool(tasks.fork_server_id), pool(tasks.process_id), flush=True)
 with ThreadPoolExecutor(2) as threads:
     busy = [threads.submit(pool, tasks.sleep, 60.0) for _ in range(2)]
 """
@@ -185,7 +184,7 @@ def test_nothing_outlives_a_killed_parent(number: int) -> None:
 
 def test_a_closed_pool_ends_its_processes_and_takes_no_calls() -> None:
     with ChildPool(1, LIMITS) as pool:
-        ids = [pool(tasks.nursery_id), pool(tasks.process_id)]
+        ids = [pool(tasks.fork_server_id), pool(tasks.process_id)]
     assert all(ends_within(one, 5) for one in ids)
     with pytest.raises(RuntimeError, match="closed"):
         pool(tasks.add, 1, 2)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
@@ -16,28 +18,33 @@ from fonds.cli.context import App, command, console, echo_json
 from fonds.config import Settings, without_secrets
 from fonds.model.errors import FondsError
 
+if TYPE_CHECKING:
+    from fonds.isolation.confinement import Layer
+
 FREE_MIN_BYTES = 1024**3
 LIBRARIES = ("pypdfium2", "pikepdf", "trafilatura", "py3langid", "tantivy", "SQLAlchemy", "warcio")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at."""
+    """One thing looked at; a `warning` is fine, and could be better."""
 
     name: str
     fine: bool
     detail: str
+    warning: bool = False
 
 
 @command("doctor")
 def doctor(app: App) -> int:
     """Look whether everything is fit to work, and list the settings in force.
 
-    Exit code 1 when something is not.
+    Exit code 1 when something is not. What is `weaker` works, and this machine could do it better.
 
     \b
     fonds doctor
     fonds doctor --json
+    fonds doctor --set isolation=required
     """
     settings = app.settings()
     findings = list(_look(app, settings))
@@ -61,7 +68,7 @@ def _look(app: App, settings: Settings) -> Iterator[Finding]:
         return
     yield Finding("home", os.access(app.home, os.W_OK), str(app.home))
     yield _stores(app, settings)
-    yield _readers(app, settings)
+    yield from _readers(app, settings)
 
 
 def _pdf_extractor(settings: Settings) -> Finding:
@@ -92,30 +99,49 @@ def _stores(app: App, settings: Settings) -> Finding:
         return Finding("stores", False, str(error))
 
 
-def _readers(app: App, settings: Settings) -> Finding:
-    """Starts an isolated reader and lets it read a page."""
-    from fonds.isolation.confinement import confined_by
+def _readers(app: App, settings: Settings) -> Iterator[Finding]:
+    """Starts an isolated reader, asks what confines it, and lets it read a page."""
     from fonds.wiring.readers import open_readers
     from fonds.wiring.steps import now
 
     page = b"<html><title>Fit</title><body><p>" + b"The reader is fit to work today. " * 20
-    readers = open_readers(app.home / "tmp", settings)
-    try:
-        found = readers.parse(page, "http://doctor.example/", None, now(), True)
-        held = readers.pool(confined_by)
-        told = f"answered {found.status}; kept from the network by: {held}"
-        return Finding("readers", found.status.reason is None and held != "nothing", told)
-    except FondsError as error:
-        return Finding("readers", False, str(error))
-    finally:
-        readers.close()
+    with TemporaryDirectory() as spool:
+        try:
+            # What is required and not there is said layer by layer.
+            readers = open_readers(
+                Path(spool), settings.model_copy(update={"isolation": "possible"})
+            )
+            try:
+                found = readers.parse(page, "http://doctor.example/", None, now(), True)
+                yield Finding("readers", found.status.reason is None, f"answered {found.status}")
+                for layer, why_not in readers.pool.layers().items():
+                    yield _layer(layer, why_not, settings)
+            finally:
+                readers.close()
+        except FondsError as error:
+            yield Finding("readers", False, str(error))
+
+
+def _layer(layer: Layer, why_not: str, settings: Settings) -> Finding:
+    """Whether one layer of a reader's confinement holds, and what follows."""
+    from fonds.isolation.confinement import HELD, NOT_HELD
+
+    name = f"readers confined by {layer}"
+    if not why_not:
+        return Finding(name, True, f"held: {HELD[layer]}")
+    told = f"not held: {NOT_HELD[layer]}. Why: {why_not}"
+    if settings.isolation == "required":
+        return Finding(name, False, f"{told}. Required by the setting isolation.")
+    return Finding(name, True, told, warning=True)
 
 
 def _print(findings: list[Finding], values: dict[str, object]) -> None:
     screen = console()
     for finding in findings:
-        mark = "[green]fine[/green]" if finding.fine else "[red]not fine[/red]"
-        screen.print(f"{mark:24} {finding.name}: {escape(finding.detail)}")
+        colour, word = ("green", "fine") if finding.fine else ("red", "not fine")
+        if finding.warning:
+            colour, word = "yellow", "weaker"
+        screen.print(f"[{colour}]{word:8}[/{colour}] {finding.name}: {escape(finding.detail)}")
     table = Table(
         box=None, show_header=False, pad_edge=False, title="\nSettings", title_justify="left"
     )

@@ -29,9 +29,9 @@ from fonds.extract.pdf.pages.words import count_words
 from fonds.extract.pdf.strings import clean_text, date_to_iso
 from fonds.extract.pdf.trailer import looks_like_pdf, without_junk
 from fonds.extract.pdf.xmp import XmpFields, read_xmp
-from fonds.model.disposition import Reason
-from fonds.model.errors import PermanentError
+from fonds.model.errors import TransientError
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
+from fonds.ports import OpenBody
 
 logger = logging.getLogger(__name__)
 
@@ -104,24 +104,16 @@ def warm_up() -> None:
     load_model()
 
 
-def extract_pdf(path: str, offset_bytes: int, size_bytes: int, limits: PdfLimits) -> PdfExtraction:
-    """`extract_pdf_bytes` of the `size_bytes` at `offset_bytes` of a file.
-
-    Raises PermanentError (`missing-source`, `unreadable-source`) when they cannot be read.
-    """
-    if size_bytes > limits.size_max_bytes:
-        return _too_large(size_bytes, limits)
+def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
+    """`extract_pdf_bytes` of a body in an open file. Raises TransientError when that cannot be read."""
+    if body.size_bytes > limits.size_max_bytes:
+        return _too_large(body.size_bytes, limits)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            data = os.pread(descriptor, size_bytes, offset_bytes)
-        finally:
-            os.close(descriptor)
-    except FileNotFoundError as error:
-        raise PermanentError(Reason.MISSING_SOURCE, f"{path} is not there any more") from error
+        data = os.pread(body.descriptor, body.size_bytes, 0)
     except OSError as error:
-        message = f"{path} cannot be read: {error.strerror}"
-        raise PermanentError(Reason.UNREADABLE_SOURCE, message) from error
+        raise TransientError(f"the PDF cannot be read here: {error.strerror}") from error
+    if len(data) != body.size_bytes:
+        raise TransientError(f"{len(data)} of the PDF's {body.size_bytes} bytes came here")
     return extract_pdf_bytes(data, limits)
 
 

@@ -1,0 +1,76 @@
+"""A confined reader learns of a file what an unconfined one does: nothing it needs is refused to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fixtures import pdfs
+from fonds.extract.page import PageExtraction, parse_page
+from fonds.extract.pdf import PdfLimits, extract_pdf
+from fonds.isolation import ChildLimits, ChildPool
+from fonds.isolation.handover import handed
+
+MOMENT = datetime(2024, 3, 5, tzinfo=UTC)
+FORMS = ("180px-jpg", "360px-webp", "180px-png")
+FILES: dict[str, Callable[[], bytes]] = {
+    "text": pdfs.text_pdf,
+    "broken": pdfs.broken_xref_pdf,
+    "cipher": lambda: pdfs.encrypted_pdf(owner="secret", user="", revision=6),
+    "old cipher": lambda: pdfs.encrypted_pdf(owner="secret", user="", revision=3),
+    "form": pdfs.form_pdf,
+    "picture": pdfs.image_pdf,
+    "scan": lambda: pdfs.scanned_pdf(["image", "recognised"]),
+    "outline": pdfs.outlined_pdf,
+    "tags": pdfs.tagged_pdf,
+    "javascript": lambda: pdfs.javascript_pdf("open"),
+    "no pages": pdfs.no_pages_pdf,
+}
+WORDS = {
+    "utf-8": "Žluťoučký kůň příliš úpěl",
+    "windows-1251": "Съешь ещё этих мягких булок",
+    "koi8-r": "Съешь ещё этих мягких булок",
+    "shift_jis": "いろはにほへとちりぬるを",
+    "euc-jp": "いろはにほへとちりぬるを",
+    "gb18030": "天地玄黄宇宙洪荒日月盈昃",
+    "big5": "天地玄黃宇宙洪荒日月盈昃",
+    "euc-kr": "키스의 고유조건은 입술끼리",
+    "windows-1255": "דג סקרן שט לו בים זך",
+    "iso-8859-7": "Ξεσκεπάζω την ψυχοφθόρα σας",
+    "windows-1252": "Voix ambiguë d'un cœur qui",
+    "utf-16-le": "Zwölf Boxkämpfer jagen Viktor",
+}
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ChildPool]:
+    with ChildPool(1, ChildLimits(tasks_max=3)) as one:
+        yield one
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pdf_is_read_the_same_in_a_child(pool: ChildPool, tmp_path: Path, name: str) -> None:
+    limits = PdfLimits(thumbnails=FORMS)
+    with handed(FILES[name](), tmp_path) as body:
+        assert pool(extract_pdf, body, limits) == extract_pdf(body, limits)
+
+
+def _rounded(page: PageExtraction) -> PageExtraction:
+    """Sums of floats depend on how many threads share them: one in a child."""
+    sure = round(page.metadata.language_confidence or 0.0, 3)
+    return replace(page, metadata=replace(page.metadata, language_confidence=sure))
+
+
+@pytest.mark.parametrize("charset", WORDS)
+def test_a_page_is_read_the_same_in_a_child(pool: ChildPool, charset: str) -> None:
+    text = (
+        f"<title>{WORDS[charset]}</title><article><p>{(WORDS[charset] + '. ') * 60}</p></article>"
+    )
+    page = (text.encode(charset), "https://news.example.co.uk/2024/03/05/a", charset, MOMENT, True)
+    found = pool(parse_page, *page)
+    assert _rounded(found) == _rounded(parse_page(*page))
+    assert WORDS[charset] in (found.content.text_content or "")
