@@ -8,6 +8,7 @@ ONLY ?=
 PORTS ?=
 SERVERS_FOLDER ?= $(CURDIR)/.servers
 EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase
+SECONDS ?= 600
 FONDS_HOME ?= fonds-data
 export FONDS_HOME
 
@@ -71,12 +72,16 @@ bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one ru
 bench-pages: $(VENV)/.dev ## pages beside other extractors, which are installed for the run only
 	$(BIN)/python scripts/bench_pages.py
 
+fuzz: $(BIN)/python ## throw bytes at every parser, SECONDS=600 each; ONLY="cdx codings"
+	$(BIN)/python scripts/fuzzing.py --seconds $(SECONDS) $(ONLY)
+
 lock: ## renew the locked dependencies (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in -o requirements/run.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in requirements/dev.in $(foreach one,$(EXTRAS),--extra $(one)) -o requirements/dev.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in $(foreach one,$(EXTRAS),--extra $(one)) -o requirements/workers.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/fuzz.in -o requirements/fuzz.txt
 
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format corpus bench bench-pages lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format corpus bench bench-pages fuzz lock clean

@@ -7,6 +7,9 @@ What is not what its header says is common in archives, since many crawlers undo
 the header. The rules: bytes that do not begin like the coding are kept as they are; a coded body
 that ends too early keeps what could be decoded, as a browser would show it; one that is corrupt in
 the middle is refused (BAD_ENCODING), since nobody can tell what is missing.
+
+What comes of a body does not depend on the pieces it came in: every coding is fed in steps of its own.
+Time is linear in the input and the output; both are bounded, as are codings and gzip members.
 """
 
 from __future__ import annotations
@@ -30,9 +33,12 @@ Pieces = Iterator[bytes]
 RATIO_MAX = 200
 RATIO_ALLOWANCE_BYTES = 1024 * 1024
 CODINGS_MAX = 8
+MEMBERS_MAX = 100_000
+"""How many gzip members one body may have: those of bgzip are 64 KiB long."""
 
 _OUTPUT_BYTES = 256 * 1024
-_STEP_BYTES = 1024
+_STEP_BYTES = {"gzip": 1024, "deflate": 1024, "br": 4096, "zstd": 16 * 1024}
+"""How much is unpacked at once: short, so that what comes before damage is not lost with it."""
 _WINDOW_BYTES_MAX = 8 * 1024 * 1024
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
 _LINE_BYTES_MAX = 4096
@@ -115,7 +121,7 @@ class _Feed:
     def line(self) -> bytes:
         """The next bytes to a line end, at most 4 KiB; without line end only there or at the end."""
         while (end := self._buffer.find(b"\n", self._at)) < 0 and self._ready() < _LINE_BYTES_MAX:
-            if not (piece := next(self._pieces, b"")):
+            if not (piece := self._next()):
                 break
             self._buffer, self._at = self._buffer[self._at :] + piece, 0
         stop = len(self._buffer) if end < 0 else end + 1
@@ -124,8 +130,12 @@ class _Feed:
     def some(self, size_max: int) -> bytes:
         """Between 1 and `size_max` bytes; b"" at the end."""
         if not self._ready():
-            self._buffer, self._at = next(self._pieces, b""), 0
+            self._buffer, self._at = self._next(), 0
         return self._pass(min(size_max, self._ready()))
+
+    def _next(self) -> bytes:
+        """The next piece that is not empty; b"" at the end."""
+        return next(filter(None, self._pieces), b"")
 
     def _ready(self) -> int:
         return len(self._buffer) - self._at
@@ -162,6 +172,25 @@ def _unchunk(pieces: Pieces, layer: int) -> Pieces:
             yield data
 
 
+def _steps(pieces: Pieces, step_bytes: int) -> Pieces:
+    """The same bytes in pieces of one length, the last one shorter, whatever pieces they come in."""
+    kept: list[bytes] = []
+    kept_bytes = 0
+    for piece in filter(None, pieces):
+        if kept_bytes + len(piece) < step_bytes:
+            kept.append(piece)
+            kept_bytes += len(piece)
+            continue
+        at = step_bytes - kept_bytes
+        yield b"".join([*kept, piece[:at]])
+        last = at + (len(piece) - at) // step_bytes * step_bytes
+        for start in range(at, last, step_bytes):
+            yield piece[start : start + step_bytes]
+        kept, kept_bytes = [piece[last:]], len(piece) - last
+    if kept_bytes:
+        yield b"".join(kept)
+
+
 class _Counted:
     """Pieces, how many bytes of them were taken, and their first 64 bytes."""
 
@@ -183,7 +212,7 @@ class _Counted:
 
 def _unpack(pieces: Pieces, name: str, layer: int) -> Pieces:
     """Undo one compression, at most 200:1 beyond the first MiB."""
-    counted = _Counted(pieces)
+    counted = _Counted(_steps(pieces, _STEP_BYTES[name]))
     made_bytes = 0
     try:
         for piece in _UNPACKERS[name](counted):
@@ -231,19 +260,31 @@ def _undeflate(pieces: Pieces) -> Pieces:
 
 
 def _inflate(pieces: Pieces, wbits: int) -> Pieces:
-    inflate = zlib.decompressobj(wbits)
+    """Undo zlib's coding; with `wbits` 31 every member, which may begin and end anywhere in the pieces."""
+    inflate: zlib._Decompress | None = zlib.decompressobj(wbits)
+    members = 1
+    between = b""
     for piece in pieces:
-        data = piece
+        data = between + piece
+        between = b""
         while data:
-            if inflate.eof:
-                if wbits != 31 or not data.startswith(_MAGICS["gzip"]):
+            if inflate is None:
+                magic = _MAGICS["gzip"]
+                if len(data) < len(magic):
+                    between = data
+                    break
+                if wbits != 31 or not data.startswith(magic):
                     return
+                members += 1
+                if members > MEMBERS_MAX:
+                    raise LimitError(Reason.BOMB, f"the body has over {MEMBERS_MAX} gzip members")
                 inflate = zlib.decompressobj(wbits)
-            # Short steps, so that what comes before damage is not lost with it.
-            yield inflate.decompress(data[:_STEP_BYTES], _OUTPUT_BYTES)
-            rest = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
-            data = rest + data[_STEP_BYTES:]
-    if not inflate.eof:
+            yield inflate.decompress(data, _OUTPUT_BYTES)
+            if inflate.eof:
+                data, inflate = inflate.unused_data, None
+            else:
+                data = inflate.unconsumed_tail
+    if inflate is not None:
         yield inflate.flush()
         raise _CutError
 

@@ -96,7 +96,7 @@ def story_from_json(data: bytes) -> Story:
     """
     try:
         whole = msgspec.json.decode(data)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DamagedInputError(Reason.DAMAGED_RECORD, f"metadata is not JSON: {error}") from error
     except RecursionError as error:
         raise DamagedInputError(Reason.DAMAGED_RECORD, "metadata is nested too deeply") from error

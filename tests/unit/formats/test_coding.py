@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures import warcs
-from fonds.formats.coding import codings_of, decode_body
+from fonds.formats.coding import CODINGS_MAX, MEMBERS_MAX, codings_of, decode_body
 from fonds.model.archive import HttpHead
+from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 
 CODINGS = ["chunked", "gzip", "deflate", "br", "zstd"]
@@ -32,6 +33,91 @@ def test_every_stack_of_codings_comes_back(body: bytes, codings: list[str], piec
     for name in reversed(codings):
         coded = warcs.coded(coded, name)
     assert decode(coded, codings, piece) == body
+
+
+BODIES = {
+    "a page": warcs.PAGE,
+    "nothing": b"",
+    "one byte": b"x",
+    "much of the same": b"0123456789" * 3_000,
+}
+STACKS = [
+    [],
+    *([name] for name in CODINGS),
+    ["chunked", "gzip"],
+    ["gzip", "br"],
+    ["zstd", "deflate"],
+]
+
+
+def coded_stack(body: bytes, codings: list[str]) -> bytes:
+    for name in reversed(codings):
+        body = warcs.coded(body, name)
+    return body
+
+
+def outcome(pieces: list[bytes], codings: list[str]) -> object:
+    try:
+        return decode_body(lambda: iter(pieces), codings, body_max_bytes=10_000_000)
+    except PermanentError as fault:
+        return fault.reason
+
+
+def cut_everywhere(coded: bytes) -> Iterator[list[bytes]]:
+    """The bytes in two pieces, cut at every offset, and in pieces of every size."""
+    for at in range(len(coded) + 1):
+        yield [coded[:at], coded[at:]]
+    for size in range(1, min(len(coded), 70) + 1):
+        yield [coded[at : at + size] for at in range(0, len(coded), size)]
+
+
+@pytest.mark.parametrize("codings", STACKS, ids="+".join)
+@pytest.mark.parametrize("name", BODIES)
+def test_a_body_is_the_same_however_its_coded_bytes_are_cut(name: str, codings: list[str]) -> None:
+    coded = coded_stack(BODIES[name], codings)
+    for pieces in cut_everywhere(coded if len(coded) < 1_500 else coded[:1_500]):
+        rest = coded[1_500:] if len(coded) >= 1_500 else b""
+        assert outcome([*pieces, rest], codings) == BODIES[name]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param(lambda coded: coded[: len(coded) // 2], id="its end missing"),
+        pytest.param(lambda coded: warcs.flipped(coded, len(coded) // 2), id="one byte wrong"),
+        pytest.param(lambda coded: warcs.flipped(coded, 3), id="its beginning wrong"),
+        pytest.param(lambda coded: coded + b"\x1f\x8b and more", id="something behind it"),
+        pytest.param(lambda coded: coded + coded, id="twice"),
+    ],
+)
+@pytest.mark.parametrize("codings", STACKS[1:], ids="+".join)
+def test_damage_ends_alike_however_it_is_cut(damaged, codings: list[str]) -> None:
+    coded = damaged(coded_stack(warcs.PAGE, codings))
+    expected = outcome([coded], codings)
+    for pieces in cut_everywhere(coded):
+        assert outcome(pieces, codings) == expected
+
+
+@given(st.lists(st.binary(max_size=90), max_size=12), st.data())
+def test_no_member_is_lost_wherever_pieces_end(bodies: list[bytes], data: st.DataObject) -> None:
+    coded = b"".join(warcs.coded(body, "gzip") for body in bodies)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(coded)), max_size=20)))
+    pieces = [coded[a:b] for a, b in zip([0, *cuts], [*cuts, len(coded)], strict=True)]
+    assert outcome(pieces, ["gzip"]) == b"".join(bodies)
+
+
+def test_a_first_member_that_ends_with_the_piece_hides_no_second() -> None:
+    first, second = warcs.coded(b"first", "gzip"), warcs.coded(b"second", "gzip")
+    for held in (1, 2):
+        pieces = [first + second[:held], second[held:]]
+        assert outcome(pieces, ["gzip"]) == b"firstsecond"
+
+
+def test_members_and_codings_are_limited() -> None:
+    member = warcs.coded(b"", "gzip")
+    assert outcome([member * MEMBERS_MAX], ["gzip"]) == b""
+    assert outcome([member * (MEMBERS_MAX + 1)], ["gzip"]) is Reason.BOMB
+    assert outcome([b"x"], ["gzip"] * (CODINGS_MAX + 1)) is Reason.BOMB
 
 
 @given(st.binary(max_size=500), st.lists(st.sampled_from(CODINGS), max_size=4))

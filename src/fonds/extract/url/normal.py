@@ -24,6 +24,7 @@ _TWICE = re.compile(r"(?:https?:[/\\]*)+(?=https?:[/\\]+[^/\\])", re.IGNORECASE)
 _WEB = re.compile(r"https?:([^?#]*)", re.IGNORECASE)
 _HASH_ROUTE = re.compile(r"[!/].*[^\W_]", re.S)
 _NEVER_IN_HOST = re.compile(r"[\x00-\x20\x7f/?#@:\\%<>^|\"`{}\[\]]|\s")
+_PORT = re.compile(r"0*(?!(?:80|443)?$)[1-9][0-9]{0,4}")
 _AMP = re.compile(r"^(?:amp;)+")
 _SESSION_IN_PATH = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")
@@ -141,8 +142,7 @@ def _host_and_port(authority: str) -> tuple[str, str]:
         # A host no resolver would take still names one page.
         with contextlib.suppress(UnicodeError):
             host = _NEVER_IN_HOST.sub("", host.encode("idna").decode("ascii").lower()).strip(".")
-    port = port.lstrip("0")
-    return host, f":{port}" if port and port not in ("80", "443") and len(port) <= 5 else ""
+    return host, f":{port.lstrip('0')}" if _PORT.fullmatch(port) else ""
 
 
 def _unquote(text: str) -> str:

@@ -218,6 +218,7 @@ class RecordStream:
         while True:
             found = RECORD_AT_LINE_START.search(self._buffer, start)
             if found:
+                self._give_junk_away(found.start())
                 self._advance(found.start() - self._at)
                 return True
             self._advance(max(0, len(self._buffer) - self._at - LINE_BYTES_MAX))
@@ -228,6 +229,14 @@ class RecordStream:
             except MemberError:
                 return False
             start = 1
+
+    def _give_junk_away(self, stop: int) -> None:
+        """What comes before `stop` in members that were joined on counts as a thing of theirs: a scan that
+        begins with such a member meets it first."""
+        for segment in self._segments[1:]:
+            start = segment.start - self._position + self._at
+            if _NOT_BLANK.search(self._buffer, max(start, 0), stop):
+                segment.things = max(segment.things, 1)
 
     def _enter(self, member: Member | None) -> None:
         self._segments = [] if member is None else [_Segment(self._position, member)]

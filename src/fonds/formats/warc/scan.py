@@ -76,14 +76,26 @@ def read_heads(stream: BinaryIO, start_offset: int = 0) -> Iterator[RecordHead |
     passed over, not kept. Content never raises; what `stream` raises does.
     """
     records = RecordStream(stream, split_offset(start_offset)[0])
+    # What begins in the middle of a member may be found there only by whoever read what is before it.
+    is_found = split_offset(start_offset)[1] == 0
     while records.begin():
         thing = scan_record(records)
-        if thing.offset >= start_offset or not _same_member(thing.offset, start_offset):
+        before = thing.offset < start_offset and _same_member(thing.offset, start_offset)
+        if not (is_found or before or thing.offset == start_offset):
+            yield _lost(start_offset)
+        is_found = is_found or not before
+        if not before:
             yield thing
+    if not is_found:
+        yield _lost(start_offset)
     if records.file_bytes > FILE_BYTES_MAX:
         yield Damage(
             FILE_BYTES_MAX, "what lies beyond 1 TiB of a file is not read", Reason.TOO_LARGE
         )
+
+
+def _lost(offset: int) -> Damage:
+    return Damage(offset, "no record begins here that can be found again", Reason.DAMAGED_RECORD)
 
 
 def _same_member(offset: int, other: int) -> bool:

@@ -258,6 +258,21 @@ def test_a_shortener_is_known_by_its_host() -> None:
     assert not is_shortened_url("https://example.com/?u=bit.ly/3abc")
 
 
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("http://[2001:db8:8:]\x1b:90/a", "http://2001db88/a"),
+        ("http://[2001:db8::1]:8:80/a", "http://[2001:db8::1]/a"),
+        ("http://a:00080/", "http://a/"),
+        ("http://a:0/", "http://a/"),
+        ("http://a:08081/", "http://a:8081/"),
+    ],
+)
+def test_what_fuzzing_found_is_normal_at_once(url: str, normal: str) -> None:
+    assert normalize_url(url) == normal
+    assert normalize_url(normal) == normal
+
+
 @given(ADDRESSES)
 def test_normalising_never_raises_and_again_changes_nothing(url: str) -> None:
     normal = normalize_url(url)

@@ -1,0 +1,96 @@
+"""Fuzzes each target of `tests/fuzz/targets/` in turn, in an environment of its own.
+
+python scripts/fuzzing.py --seconds 600                 # all of them
+python scripts/fuzzing.py --seconds 60 cdx codings      # two of them
+
+What it needs goes to `.fuzz/` and stays there: the environment, and what was found for each target. Ends
+with 1 when a promise was broken, after all targets had their time; `.fuzz/TARGET/crash-…` is the input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".fuzz"
+PYTHON = FOLDER / "venv/bin/python"
+TARGETS = sorted(path.stem for path in (ROOT / "tests/fuzz/targets").glob("*.py"))
+LOCKS = ("requirements/run.txt", "requirements/fuzz.txt")
+INPUT_BYTES_MAX = 8_192
+ONE_INPUT_S = 30
+MEMORY_MB = 3_000
+
+
+def set_up() -> None:
+    """The environment: what Fonds needs, Fonds itself, and the fuzzer, each as it is locked."""
+    if PYTHON.exists():
+        return
+    print(f"Setting up {PYTHON.parents[1]} (once, a minute or so)", flush=True)
+    subprocess.run([sys.executable, "-m", "venv", PYTHON.parents[1]], check=True)
+    pip: list[Path | str] = [
+        PYTHON,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+    ]
+    for lock in LOCKS:
+        subprocess.run([*pip, "--require-hashes", "-r", ROOT / lock], check=True)
+    subprocess.run([*pip, "--no-build-isolation", "--editable", ROOT], check=True)
+
+
+def fuzz(target: str, seconds: int) -> bool:
+    """Whether the target held for so long; says how much was tried."""
+    folder = FOLDER / target
+    (folder / "found").mkdir(parents=True, exist_ok=True)
+    seeds = folder / "seeds"
+    subprocess.run([PYTHON, ROOT / "tests/fuzz/seeds.py", target, seeds], check=True)
+    options = {
+        "max_total_time": seconds,
+        "max_len": INPUT_BYTES_MAX,
+        "timeout": ONE_INPUT_S,
+        "rss_limit_mb": MEMORY_MB,
+        "artifact_prefix": f"{folder}/",
+    }
+    words = [f"-{name}={value}" for name, value in options.items()]
+    began = time.monotonic()
+    with (folder / "log").open("wb") as log:
+        done = subprocess.run(
+            [PYTHON, ROOT / "tests/fuzz/run.py", target, folder / "found", seeds, *words],
+            stdout=log,
+            stderr=log,
+            check=False,
+        )
+    said = (folder / "log").read_text("utf-8", "replace")
+    runs = re.findall(r"^(?:Done |#)(\d+)", said, re.MULTILINE)
+    took = f"{int(runs[-1]) if runs else 0:,} inputs in {time.monotonic() - began:.0f} s"
+    print(f"{target}: {took}, {'held' if not done.returncode else 'BROKEN'}", flush=True)
+    if done.returncode:
+        print("\n".join(said.splitlines()[-12:])[:4_000], flush=True)
+    return not done.returncode
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    words.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
+    words.add_argument("--seconds", type=int, default=600, help="for each target")
+    chosen = words.parse_args()
+    unknown = [name for name in chosen.targets if name not in TARGETS]
+    if unknown:
+        words.error(f"there is no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
+    set_up()
+    os.nice(10)
+    held = [fuzz(target, chosen.seconds) for target in chosen.targets or TARGETS]
+    return 0 if all(held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

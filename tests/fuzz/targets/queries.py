@@ -1,0 +1,56 @@
+"""Queries of people: a tree that every index can translate, or a sentence that says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from fonds.model.document import SearchQuery
+from fonds.stores.index import tantivy_query
+from fonds.stores.index.elastic import query as elastic_query
+from fonds.stores.index.query import DEPTH_MAX, And, Node, Not, Or, parse, wanted_terms
+from fonds.stores.index.tantivy_schema import schema, without_surrogates
+from fuzz.promises import as_text, holds
+
+SCHEMA = schema()
+SENTENCE_CHARACTERS_MAX = 500
+
+
+def check(data: bytes) -> None:
+    """Parse, and translate for both kinds of index."""
+    text = without_surrogates(as_text(data))
+    try:
+        tree = parse(text)
+    except ValueError as error:
+        told = str(error)
+        holds(0 < len(told) <= SENTENCE_CHARACTERS_MAX, "an error is a sentence", told)
+        return
+    holds(_depth(tree) <= 3 * DEPTH_MAX + 3, "a tree is as deep as it may be", tree)
+    wanted_terms(tree)
+    query = SearchQuery(text=text)
+    tantivy_query.build(query, tree, SCHEMA)
+    msgspec.json.encode(elastic_query.body(query, tree))
+
+
+def _depth(node: Node) -> int:
+    if isinstance(node, Not):
+        return 1 + _depth(node.node)
+    if isinstance(node, And | Or):
+        return 1 + max(map(_depth, node.nodes), default=0)
+    return 1
+
+
+def seeds() -> Iterator[bytes]:
+    """One of everything the syntax has."""
+    texts = (
+        'flood "big river" -cup NOT cap +dam flood*',
+        "flood OR (drought AND title:(dry land)) text:x url:example",
+        "domain:example.org language:en kind:pdf collection:news",
+        '"open quote and (open parenthesis',
+        "OR AND NOT ) ( - + *:* * ~2 a^3 “quoted” «quoted»",
+        "洪水 OR 河川 title:洪水* Überschwemmung naïve",
+        "--a ---b kind:other nofield:x http://example.org/a?b=c a:b:c",
+        "(" * 40 + "a",
+    )
+    yield from (text.encode() for text in texts)
