@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.archives import entry
 from fonds.config import PORTS, Settings
 from fonds.model.errors import ConfigurationError
-from fonds.stores.archive.folder import FolderArchive
 from fonds.wiring import backends
 from fonds.wiring.backends import BACKENDS, Backend, all_shared, open_archive
 
@@ -57,6 +57,7 @@ def test_a_scheme_nobody_knows_is_told_with_those_there_are(port: str, tmp_path:
 def test_the_archive_lies_where_the_settings_say(where: str, tmp_path: Path) -> None:
     place = f"{tmp_path}{where}" if where.startswith("/") else where
     archive = open_archive(tmp_path / "home", Settings(archive=f"file:{place}"))
-    assert isinstance(archive, FolderArchive)
-    assert archive._folder == tmp_path / "home" / place
-    assert not archive._folder.exists()
+    folder = tmp_path / "home" / place
+    assert not folder.exists()
+    (one,) = archive.write([entry()])
+    assert (folder / one.place.path).is_file()
