@@ -9,7 +9,7 @@ from typing import Any
 from annotated_types import Ge, Gt, Le
 from pydantic.fields import FieldInfo
 
-from fonds.config import ENVIRONMENT_PREFIX, SETTINGS_FILE, Settings
+from fonds.config import ENVIRONMENT_PREFIX, SETTINGS, SETTINGS_FILE
 from fonds.model.disposition import Reason, Weight
 from fonds.model.pdf import PdfStatus, StatusClass
 
@@ -24,6 +24,7 @@ SETTINGS_TOP = f"""\
 
 Each setting has a default. A line `name = value` in `{SETTINGS_FILE}` in the home goes over the default,
 a variable `{ENVIRONMENT_PREFIX}NAME` over the file, `--set NAME=VALUE` or a command's own flag over all.
+Those of a group, as `pdf.timeout_s`, may stand in the file as a table (`[pdf]`, then `timeout_s = 30`).
 An unknown name is an error that names the nearest known one. `fonds doctor` lists what is in force.
 
 The home itself is not a setting: it is `--home DIR`, else `{ENVIRONMENT_PREFIX}HOME`, else `./fonds-data`.
@@ -44,7 +45,7 @@ CLASSES = {
     StatusClass.OK: "Something was kept. Never read again with the same extractor.",
     StatusClass.CONTENT: "The file is to blame. Never read again with the same extractor.",
     StatusClass.LIMIT: "A limit ended it; what could be had before is kept. Tried again by"
-    " `fonds catchup pdf` once `pdf_stopped_days` are over, and by another extractor at once.",
+    " `fonds catchup pdf` once `pdf.stopped_days` are over, and by another extractor at once.",
     StatusClass.TRANSIENT: "The bytes could not be had. Tried again by every `fonds catchup pdf`.",
     StatusClass.INTERNAL: "A fault in Fonds. Tried again by every `fonds catchup pdf`.",
 }
@@ -74,14 +75,14 @@ def pages() -> dict[str, str]:
 
 def settings_page() -> str:
     """Every setting with its variable, default, limits and description."""
-    lines = [_setting(name, field) for name, field in Settings.model_fields.items()]
+    lines = [_setting(name, field) for name, field in SETTINGS.items()]
     return SETTINGS_TOP + "".join(f"{line}\n" for line in lines)
 
 
-def _setting(field_name: str, field: FieldInfo) -> str:
-    name = field.alias or field_name
+def _setting(name: str, field: FieldInfo) -> str:
+    variable = f"{ENVIRONMENT_PREFIX}{name.replace('.', '_').upper()}"
     allowed = ", ".join(_limits(field))
-    cells = (f"`{name}`", f"`{ENVIRONMENT_PREFIX}{name.upper()}`", _default(field.default), allowed)
+    cells = (f"`{name}`", f"`{variable}`", _default(field.default), allowed)
     return f"| {' | '.join(cells)} | {field.description} |"
 
 

@@ -25,7 +25,7 @@ is told in [brokers.md](brokers.md). This page is written by `scripts/wire_page.
 """
 HEADERS = """
 `{prefix}` is `{group}-{env}`, two settings; a topic has the same name in every pipeline. `SIZE-TYPE` is the
-form of the thumbnail, `180px-jpg` and those of `more_thumbnails`. Brokers other than Kafka keep no log.
+form of the thumbnail, `180px-jpg` and those of `pdf.more_thumbnails`. Brokers other than Kafka keep no log.
 
 ## Headers
 Versions, ids and attempts are headers, never fields. None is needed of others.
@@ -51,11 +51,11 @@ place by the first of these that is all there:
 
 | fields | place |
 |---|---|
-| `url`, `warc_path`, `warc_offset` | a record of a WARC: one that is on the books, else below `warc_base`, \
-else below `task_folder`; else, with `datetime`, as the next line |
-| `url`, `datetime` | a capture that the web archive `replay_url` replays |
-| `item`, `path` | a file of a petabox item, at `petabox_url` |
-| `path` | a file of this machine below `task_folder`; refused where that is not set |
+| `url`, `warc_path`, `warc_offset` | a record of a WARC: one that is on the books, else below `warc.base`, \
+else below `elsewhere.task_folder`; else, with `datetime`, as the next line |
+| `url`, `datetime` | a capture that the web archive `elsewhere.replay_url` replays |
+| `item`, `path` | a file of a petabox item, at `elsewhere.petabox_url` |
+| `path` | a file of this machine below `elsewhere.task_folder`; refused where that is not set |
 
 The SHA-1 may stand in `sha1hex`, in `file_meta` or in the message's key; where it stands, the bytes must have
 it. Without it, it is what was read.
@@ -64,7 +64,7 @@ it. Without it, it is what was read.
 |---|---|
 | not JSON, no object, no place, fields of another type, two different SHA-1s | quarantined, `bad-message` |
 | other bytes than the SHA-1 says | quarantined, `damaged-record` |
-| a path outside the folders above, or an address that is private (`private_addresses`) \
+| a path outside the folders above, or an address that is private (`elsewhere.private_addresses`) \
 | quarantined, `unreadable-source` |
 | the file or record is not there | quarantined, `missing-source` |
 | no PDF | dropped, `unsupported-type` |

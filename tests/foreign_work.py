@@ -96,8 +96,8 @@ def asked(folder: Path) -> Iterator[Asked]:
     with answering() as server:
         server.answers["/item-1/papers/a%20b.pdf"] = Given(body=pdfs["elsewhere"])
         one.settings = {
-            "task_folder": str(allowed),
-            "petabox_url": f"{server.url}/{{item}}/{{path}}",
+            "elsewhere_task_folder": str(allowed),
+            "elsewhere_petabox_url": f"{server.url}/{{item}}/{{path}}",
             "private_addresses": True,
             "replay_url": "",
         }

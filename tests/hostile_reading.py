@@ -108,7 +108,7 @@ def read_all(readers: Readers, files: Iterable[tuple[str, bytes]], folder: Path)
 
 def longest_s(settings: Settings) -> float:
     """How long one file may take by its limits: the whole reading, then the brief one of what is left."""
-    return settings.pdf_timeout_s + min(SALVAGE_S, settings.pdf_timeout_s)
+    return settings.pdf.timeout_s + min(SALVAGE_S, settings.pdf.timeout_s)
 
 
 def _capture(name: str, path: Path) -> Capture:

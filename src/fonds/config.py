@@ -8,14 +8,25 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from fonds.model.errors import ConfigurationError
 from fonds.model.names import nearest
+from fonds.setting_groups import (
+    AuditSettings,
+    ElsewhereSettings,
+    PageSettings,
+    PdfSettings,
+    SettingsGroup,
+    WarcSettings,
+    WebSettings,
+    WorkSettings,
+)
 
 ENVIRONMENT_PREFIX = "FONDS_"
 SETTINGS_FILE = "fonds.toml"
@@ -27,10 +38,8 @@ DEFAULT_HOME = Path("fonds-data")
 NOT_SETTINGS = frozenset({"FONDS_HOME"})
 
 
-class Settings(BaseModel):
+class Settings(SettingsGroup):
     """Every setting with its default; `docs/settings.md` is made from this class."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     queue: str = Field("sqlite:queue.sqlite", repr=False, description="URL of the queue")
     table: str = Field("sqlite:table.sqlite", repr=False, description="URL of the wide-row table")
@@ -54,86 +63,39 @@ class Settings(BaseModel):
         "possible",
         description="Confine readers as far as this machine can, or refuse to start where it lacks a layer",
     )
-    children: int = Field(0, ge=0, description="Isolated readers at once; 0 means one a core")
-    workers: int = Field(
-        0, ge=0, description="Processes `ingest`, `catchup` and retries may use; 0 means one a core"
-    )
-    worker_backlog: int = Field(
-        500, ge=1, description="Waiting messages for which one more of these processes starts"
-    )
-    retries_max: int = Field(10, ge=0, description="Retries before a message is quarantined")
-    retry_first_s: float = Field(
-        5.0, gt=0, description="Delay of the first retry, doubled each time"
-    )
-    retry_longest_s: float = Field(3600.0, gt=0, description="Longest delay between retries")
-    queue_high: int = Field(
-        20_000, ge=1, description="Messages waiting at a step at which sources pause"
-    )
-    queue_low: int = Field(
-        10_000, ge=0, description="Messages waiting at a step at which sources go on"
-    )
-    pdf_max_bytes: int = Field(256 * 1024**2, ge=1, description="Largest PDF read")
-    page_max_bytes: int = Field(10_000_000, ge=1, description="Largest page body read")
-    pdf_timeout_s: float = Field(60.0, gt=0, description="Longest time for one PDF")
-    page_timeout_s: float = Field(20.0, gt=0, description="Longest time for one page")
-    child_memory_bytes: int = Field(
-        2 * 1024**3,
-        ge=2**28,
-        description="Memory of one reader at most; that of a PDF has 640 MiB and eight times its size",
-    )
-    pdf_pages_max: int = Field(2_000, ge=1, description="Pages of a PDF whose text is read")
-    pdf_pixels_max: int = Field(50_000_000, ge=10_000, description="Pixels rendered at most")
-    pdf_stopped_days: float = Field(
-        30.0, gt=0, description="Days before a PDF that stopped a reader is tried again"
-    )
-    audit_days: int = Field(
-        30, ge=1, description="Days in which `fonds run` reads and hashes everything that is kept"
-    )
-    more_thumbnails: str = Field(
-        "", description="Thumbnails besides 180px-jpg, as 360px-jpg,360px-webp,180px-png"
-    )
-    archive_prefix: str = Field("fonds", description="Beginning of our WARC files' names")
-    archive_version: str = Field(
-        "1.1", pattern=r"^1\.[01]$", description="WARC version written, 1.1 or 1.0"
-    )
-    archive_stories_max: int = Field(5_000, ge=1, description="Bodies in one WARC file")
-    archive_max_bytes: int = Field(1024**3, ge=1, description="Size at which a WARC is closed")
-    archive_waiting_max_bytes: int = Field(
-        20 * 1024**3, ge=0, description="Finished WARCs that may wait here for S3, in bytes"
-    )
-    copy_bodies: bool = Field(
-        False, description="Copy bodies out of other people's WARCs into ours", alias="copy"
-    )
-    warc_base: str = Field("", description="Folder or URL where the WARCs of a CDX are")
-    task_folder: str = Field(
-        "", description="Folder whose files other programs' tasks may name; empty means none"
-    )
-    s3_url: str = Field(
-        "",
-        repr=False,
-        description="Server and keys of places in S3; empty means AWS by its environment",
-    )
-    replay_url: str = Field(
-        "https://web.archive.org/web/{timestamp}id_/{url}",
-        pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{timestamp\}[^{}?#]*\{url\}$",
-        description="Web archive that replays captures, unrewritten; empty means none",
-    )
-    petabox_url: str = Field(
-        "https://archive.org/serve/{item}/{path}",
-        pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{item\}[^{}?#]*/\{path\}$",
-        description="Where the files of petabox items are; empty means nowhere",
-    )
-    private_addresses: bool = Field(
-        False, description="Allow fetching from private and loopback addresses"
-    )
-    host: str = Field("127.0.0.1", description="Address the web page and the metrics listen on")
-    port: int = Field(8765, ge=0, le=65535, description="Port the web page listens on")
-    metrics_port: int = Field(
-        0, ge=0, le=65535, description="Port of a worker's /metrics and /healthz; 0 means none"
-    )
+    work: WorkSettings = Field(default_factory=WorkSettings)
+    pdf: PdfSettings = Field(default_factory=PdfSettings)
+    page: PageSettings = Field(default_factory=PageSettings)
+    warc: WarcSettings = Field(default_factory=WarcSettings)
+    elsewhere: ElsewhereSettings = Field(default_factory=ElsewhereSettings)
+    audit: AuditSettings = Field(default_factory=AuditSettings)
+    web: WebSettings = Field(default_factory=WebSettings)
+
+    def named(self) -> dict[str, Any]:
+        """Every setting's value by its name, those of a group as `group.name`."""
+        return dict(_flat(self.model_dump()))
+
+    def changed(self, **values: object) -> Settings:
+        """The same with some values changed; `group_name` for those of a group."""
+        told = {JOINED_NAMES[name]: value for name, value in values.items()}
+        return Settings.model_validate(_grouped({**self.named(), **told}))
 
 
-SETTING_NAMES = tuple(field.alias or name for name, field in Settings.model_fields.items())
+def _all_fields() -> dict[str, FieldInfo]:
+    found: dict[str, FieldInfo] = {}
+    for name, one in Settings.model_fields.items():
+        if isinstance(one.annotation, type) and issubclass(one.annotation, SettingsGroup):
+            members = one.annotation.model_fields.items()
+            found |= {f"{name}.{member}": field for member, field in members}
+        else:
+            found[name] = one
+    return found
+
+
+SETTINGS = _all_fields()
+"""Every setting by its name, those of a group as `group.name`."""
+JOINED_NAMES = {name.replace(".", "_"): name for name in SETTINGS}
+"""Their names where a point cannot stand: behind `FONDS_`, and in Python."""
 
 
 def home_folder(flag: str | None) -> Path:
@@ -151,11 +113,9 @@ def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Setting
     ]
     values: dict[str, Any] = {}
     for origin, layer in layers:
-        for name, value in layer.items():
-            _check_known(name, origin)
-            values[name] = value
+        values |= {_known(name, origin): value for name, value in layer.items()}
     try:
-        return Settings.model_validate(values)
+        return Settings.model_validate(_grouped(values))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
@@ -163,13 +123,34 @@ def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Setting
         raise ConfigurationError(f"setting {name!r}: {first['msg']} (it is {value})") from None
 
 
+def _grouped(values: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        group, point, member = name.partition(".")
+        if point:
+            found.setdefault(group, {})[member] = value
+        else:
+            found[name] = value
+    return found
+
+
 def _from_file(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        found = tomllib.loads(path.read_text("utf-8"))
+        return dict(_flat(found))
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
+
+
+def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What stands in the table of a group goes by `group.name`."""
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{member}", one) for member, one in value.items())
+        else:
+            yield name, value
 
 
 def without_secrets(text: str) -> str:
@@ -197,9 +178,12 @@ def _setting(variable: str, value: str) -> tuple[str, str]:
         raise ConfigurationError(f"{variable}={value} cannot be read: {error}") from error
 
 
-def _check_known(name: str, origin: str) -> None:
-    if name in SETTING_NAMES:
-        return
-    near = nearest(name, SETTING_NAMES)
+def _known(name: str, origin: str) -> str:
+    """The setting's name, whichever way it is written. Raises ConfigurationError for an unknown one."""
+    if name in SETTINGS:
+        return name
+    if name in JOINED_NAMES:
+        return JOINED_NAMES[name]
+    near = nearest(name, [*SETTINGS, *JOINED_NAMES])
     hint = f" Did you mean {near!r}?" if near else " `fonds doctor` lists all settings."
     raise ConfigurationError(f"unknown setting {name!r} in {origin}.{hint}")

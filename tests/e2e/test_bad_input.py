@@ -54,9 +54,9 @@ def test_an_unknown_setting_names_the_nearest(tmp_path: Path) -> None:
     ran = fonds(tmp_path / "home", "--set", "pdf_max_byte=3", "ingest", tmp_path)
     assert ran.code == 2
     assert "'pdf_max_bytes'" in ran.err
-    ran = fonds(tmp_path / "home", "ingest", tmp_path, FONDS_CHILDERN="2")
+    ran = fonds(tmp_path / "home", "ingest", tmp_path, FONDS_WORK_CHILDERN="2")
     assert ran.code == 2
-    assert "'children'" in ran.err
+    assert "'work_children'" in ran.err
 
 
 def test_an_unreadable_file_is_one_failure_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from fonds.wiring.backends import close_stores, open_stores
 from fonds.wiring.readers import pdf_extractor
 
 pytestmark = pytest.mark.slow
-FEWER_PAGES = ("--set", "pdf_pages_max=2")
+FEWER_PAGES = ("--set", "pdf.pages_max=2")
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_another_extractor_reads_everything_anew_and_once(home: Path) -> None:
     ran = fonds(home, *FEWER_PAGES, "catchup", "pdf")
     assert (ran.code, "9 files are to be read for pdf" in ran.out) == (1, True)
     assert statuses(home) == {"success": 6, "text-truncated": 1, "encrypted": 1, "parse-error": 1}
-    name = pdf_extractor(Settings.model_validate({"pdf_pages_max": 2}))
+    name = pdf_extractor(Settings().changed(pdf_pages_max=2))
     assert {row.extractor for row in rows(home)} == {name}
     assert wanted(home, *FEWER_PAGES) == {}
     assert fonds(home, "audit").code == 0
@@ -80,7 +80,7 @@ def test_another_extractor_reads_everything_anew_and_once(home: Path) -> None:
 
 
 def test_a_success_outlives_later_failures_and_what_stopped_them_is_remembered(home: Path) -> None:
-    hurry = ("--set", "pdf_timeout_s=0.001")
+    hurry = ("--set", "pdf.timeout_s=0.001")
     assert fonds(home, *hurry, "catchup", "pdf").code == 1
     assert statuses(home)["success"] == 7
     stopped = rows(home, StoppedRow)
@@ -122,7 +122,7 @@ def test_again_goes_by_status_extractor_and_age(
         (("pdf", "--reextract", "--status", "nonsense"), "nonsense"),
         (("nonsense",), "No such command"),
         ((), "fonds catchup --list"),
-        (("pdf", "--set", "more_thumbnails=360"), "is no form of thumbnail"),
+        (("pdf", "--set", "pdf.more_thumbnails=360"), "is no form of thumbnail"),
     ],
 )
 def test_bad_words_are_told(home: Path, words: tuple[str, ...], told: str) -> None:
@@ -132,7 +132,7 @@ def test_bad_words_are_told(home: Path, words: tuple[str, ...], told: str) -> No
 
 
 def test_further_thumbnails_are_made_for_what_is_here(home: Path) -> None:
-    more = ("--set", "more_thumbnails=360px-webp,180px-png")
+    more = ("--set", "pdf.more_thumbnails=360px-webp,180px-png")
     assert fonds(home, *more, "catchup", "pdf").code == 1
     pictures = [path.name.split(".", 1)[1] for path in (home / "blobs/thumbnail").rglob("*.*px.*")]
     assert {form: pictures.count(form) for form in pictures} == dict.fromkeys(

@@ -43,7 +43,15 @@ def expected(crawl: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 def ingest(home: Path, crawl: Path, workers: int) -> subprocess.Popen[bytes]:
     """All is entered before the work begins, so that there is enough of it for several."""
     fonds(home, "ingest", "--enter-only", crawl)
-    command = [sys.executable, "-m", "fonds", "--home", str(home), "--set", "worker_backlog=20"]
+    command = [
+        sys.executable,
+        "-m",
+        "fonds",
+        "--home",
+        str(home),
+        "--set",
+        "work.worker_backlog=20",
+    ]
     command += ["ingest", "--json", f"--workers={workers}", str(crawl)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from fonds.config import SETTING_NAMES
+from fonds.config import SETTINGS
 from fonds.model.disposition import Reason
 from fonds.model.pdf import PdfStatus, StatusClass
 from house.tree import ROOT
@@ -32,11 +32,11 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
     assert (ROOT / name).read_text("utf-8") == PAGES[name]
 
 
-@pytest.mark.parametrize("name", SETTING_NAMES)
+@pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_is_documented(name: str) -> None:
     page = (ROOT / "docs" / "settings.md").read_text("utf-8")
     assert f"| `{name}` |" in page
-    assert f"`FONDS_{name.upper()}`" in page
+    assert f"`FONDS_{name.replace('.', '_').upper()}`" in page
 
 
 @pytest.mark.parametrize("reason", list(Reason))

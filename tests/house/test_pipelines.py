@@ -137,7 +137,7 @@ def test_wiring_has_a_step_for_every_stage(name: str) -> None:
     nothing: object = None
     stores = Stores(*[nothing] * 7, journal="journal")  # type: ignore[arg-type]
     readers = Readers(**dict.fromkeys(Readers.__dataclass_fields__))  # type: ignore[arg-type]
-    settings = Settings(pipeline=name, more_thumbnails="360px-jpg")
+    settings = Settings(pipeline=name).changed(pdf_more_thumbnails="360px-jpg")
     steps = pipeline_steps(stores, readers, settings)
     assert [one.stage.name for one in bind(pipeline_of(settings), steps, "x")] == list(steps)
 

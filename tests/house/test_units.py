@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fonds.cli.main import COMMANDS
-from fonds.config import ENVIRONMENT_PREFIX, FILE_SUFFIX, NOT_SETTINGS, SETTING_NAMES
+from fonds.config import ENVIRONMENT_PREFIX, FILE_SUFFIX, JOINED_NAMES, NOT_SETTINGS
 from house.tree import ROOT
 
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
@@ -37,7 +37,7 @@ def test_a_unit_names_settings_there_are(unit: Path) -> None:
         name.removeprefix(ENVIRONMENT_PREFIX).removesuffix(FILE_SUFFIX).lower()
         for name in named - NOT_SETTINGS
     }
-    assert settings <= set(SETTING_NAMES)
+    assert settings <= set(JOINED_NAMES)
 
 
 @each_unit

@@ -66,7 +66,7 @@ def test_the_role_installs_a_worker_host_and_a_second_run_changes_nothing(
     settings = tmp_path / "etc" / "fonds.env"
     assert settings.stat().st_mode & 0o777 == 0o640
     assert "FONDS_COLLECTION=deployed" in settings.read_text()
-    assert "FONDS_METRICS_PORT=9101" in (tmp_path / "etc" / "extract_pdf.env").read_text()
+    assert "FONDS_WEB_METRICS_PORT=9101" in (tmp_path / "etc" / "extract_pdf.env").read_text()
     unit = (tmp_path / "units" / "fonds@.service").read_text()
     assert f"ExecStart={tmp_path}/prefix/venv/bin/fonds work %i" in unit
 

@@ -69,7 +69,7 @@ def test_catching_up_and_further_thumbnails_work_on_a_broker(
 ) -> None:
     home = tmp_path / "home"
     write_crawl(tmp_path / "crawl")
-    more = {"FONDS_MORE_THUMBNAILS": "360px-webp"}
+    more = {"FONDS_PDF_MORE_THUMBNAILS": "360px-webp"}
     assert fonds(home, "ingest", tmp_path / "crawl", **environment).code == 1
     ran = fonds(home, "catchup", "pdf", "--dry-run", "--json", **environment)
     assert ran.last["wanted"] == 0

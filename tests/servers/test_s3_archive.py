@@ -119,7 +119,7 @@ def test_an_ingest_killed_at_random_leaves_what_a_calm_one_does(tmp_path: Path) 
     expected = state(calm)
     url = below(url_of("TEST_S3_URL"))
     bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
-    settings = bare | {"FONDS_ARCHIVE": url, "FONDS_ARCHIVE_STORIES_MAX": "3"}
+    settings = bare | {"FONDS_ARCHIVE": url, "FONDS_WARC_STORIES_MAX": "3"}
     chance = random.Random(SEED)
     command = [sys.executable, "-m", "fonds", "--home", str(home), "ingest", str(crawl)]
     for _ in range(KILLS):

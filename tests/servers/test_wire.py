@@ -98,7 +98,7 @@ def test_bare_clients_ask_for_pdfs_and_read_what_was_in_them(
 ) -> None:
     home, env = tmp_path / "home", f"w{os.urandom(5).hex()}"
     with asked(tmp_path / "crawl") as one:
-        settings = Settings(**one.settings, queue=url_of(variable), env=env)
+        settings = Settings().changed(**one.settings, queue=url_of(variable), env=env)
         topics = [f"fonds-{env}.{name}" for name in ("pdf-text", "pdf-thumbnail-180px-jpg")]
         leftovers = open_queue(home, settings)
         try:

@@ -30,27 +30,29 @@ def test_an_s3_url_without_its_library_is_told_at_once(
 ) -> None:
     monkeypatch.setitem(sys.modules, OBJECTS, None)
     with pytest.raises(ConfigurationError, match="pip install") as told:
-        backends.open_archive(tmp_path, Settings(s3_url="s3://key:hidden@host:9000"))
+        backends.open_archive(
+            tmp_path, Settings().changed(elsewhere_s3_url="s3://key:hidden@host:9000")
+        )
     assert "hidden" not in str(told.value)
 
 
 @pytest.mark.parametrize("url", ["s3://key:hidden@", "ftp://key:hidden@host", "key:hidden"])
 def test_an_s3_url_that_cannot_be_understood_stops_at_once(url: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="s3_url"):
-        backends.open_archive(tmp_path, Settings(s3_url=url))
-    assert "hidden" not in repr(Settings(s3_url=url))
+        backends.open_archive(tmp_path, Settings().changed(elsewhere_s3_url=url))
+    assert "hidden" not in repr(Settings().changed(elsewhere_s3_url=url))
 
 
 @pytest.mark.parametrize(
     "setting",
     [
-        {"replay_url": "https://web.example/web/"},
-        {"replay_url": "https://web.example/{url}/{timestamp}"},
-        {"replay_url": "ftp://web.example/{timestamp}/{url}"},
-        {"replay_url": "https://web.example/{timestamp}?u={url}"},
-        {"replay_url": "https://{timestamp}.example/{url}"},
-        {"petabox_url": "https://petabox.example/{path}"},
-        {"petabox_url": "https://petabox.example/{item}{path}"},
+        {"elsewhere.replay_url": "https://web.example/web/"},
+        {"elsewhere.replay_url": "https://web.example/{url}/{timestamp}"},
+        {"elsewhere.replay_url": "ftp://web.example/{timestamp}/{url}"},
+        {"elsewhere.replay_url": "https://web.example/{timestamp}?u={url}"},
+        {"elsewhere.replay_url": "https://{timestamp}.example/{url}"},
+        {"elsewhere.petabox_url": "https://petabox.example/{path}"},
+        {"elsewhere.petabox_url": "https://petabox.example/{item}{path}"},
     ],
 )
 def test_a_template_that_could_not_be_filled_in_is_refused(
@@ -61,11 +63,11 @@ def test_a_template_that_could_not_be_filled_in_is_refused(
 
 
 def test_a_template_may_be_empty_or_of_another_archive(tmp_path: Path) -> None:
-    load_settings(tmp_path, {"replay_url": "", "petabox_url": ""})
+    load_settings(tmp_path, {"elsewhere.replay_url": "", "elsewhere.petabox_url": ""})
     load_settings(
         tmp_path,
         {
-            "replay_url": "http://127.0.0.1:8080/all/{timestamp}id_/{url}",
-            "petabox_url": "https://archive.org/download/{item}/{path}",
+            "elsewhere.replay_url": "http://127.0.0.1:8080/all/{timestamp}id_/{url}",
+            "elsewhere.petabox_url": "https://archive.org/download/{item}/{path}",
         },
     )

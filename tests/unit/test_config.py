@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.config import SETTING_NAMES, Settings, home_folder, load_settings
+from fonds.config import JOINED_NAMES, SETTINGS, Settings, home_folder, load_settings
 from fonds.model.errors import ConfigurationError
 
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
     """No FONDS_ variable of the machine the tests run on."""
-    for name in ("HOME", *(name.upper() for name in SETTING_NAMES)):
+    for name in ("HOME", *(name.upper() for name in JOINED_NAMES)):
         monkeypatch.delenv(f"FONDS_{name}", raising=False)
 
 
@@ -32,31 +32,37 @@ def test_a_home_that_is_not_there_has_defaults(tmp_path: Path) -> None:
 
 
 def test_the_file_goes_over_the_default(tmp_path: Path) -> None:
-    _file(tmp_path, 'port = 1\nhost = "0.0.0.0"\ncopy = true\n')
+    _file(tmp_path, '[web]\nport = 1\nhost = "0.0.0.0"\n[warc]\ncopy_bodies = true\n')
     settings = load_settings(tmp_path)
-    assert (settings.port, settings.host, settings.copy_bodies) == (1, "0.0.0.0", True)
+    assert (settings.web.port, settings.web.host, settings.warc.copy_bodies) == (1, "0.0.0.0", True)
 
 
 def test_the_environment_goes_over_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _file(tmp_path, 'port = 1\ngroup = "file"\n')
-    monkeypatch.setenv("FONDS_PORT", "2")
+    _file(tmp_path, 'group = "file"\n[web]\nport = 1\n')
+    monkeypatch.setenv("FONDS_WEB_PORT", "2")
     settings = load_settings(tmp_path)
-    assert (settings.port, settings.group) == (2, "file")
+    assert (settings.web.port, settings.group) == (2, "file")
 
 
 def test_the_command_line_goes_over_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _file(tmp_path, "port = 1\nchildren = 1\npdf_timeout_s = 1\n")
-    monkeypatch.setenv("FONDS_PORT", "2")
-    monkeypatch.setenv("FONDS_CHILDREN", "2")
-    settings = load_settings(tmp_path, {"port": "3"})
-    assert (settings.port, settings.children, settings.pdf_timeout_s) == (3, 2, 1.0)
+    _file(tmp_path, "web.port = 1\nwork.children = 1\npdf_timeout_s = 1\n")
+    monkeypatch.setenv("FONDS_WEB_PORT", "2")
+    monkeypatch.setenv("FONDS_WORK_CHILDREN", "2")
+    settings = load_settings(tmp_path, {"web.port": "3"})
+    assert (settings.web.port, settings.work.children, settings.pdf.timeout_s) == (3, 2, 1.0)
 
 
 def test_flags_are_texts_or_values(tmp_path: Path) -> None:
-    settings = load_settings(tmp_path, {"copy": "yes", "port": 4, "retry_first_s": "0.5"})
-    assert (settings.copy_bodies, settings.port, settings.retry_first_s) == (True, 4, 0.5)
+    settings = load_settings(
+        tmp_path, {"warc_copy_bodies": "yes", "web.port": 4, "work.retry_first_s": "0.5"}
+    )
+    assert (settings.warc.copy_bodies, settings.web.port, settings.work.retry_first_s) == (
+        True,
+        4,
+        0.5,
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,16 +74,17 @@ def test_an_unknown_name_tells_where_it_stands_and_the_nearest(
 ) -> None:
     flags = {}
     if layer == "file":
-        _file(tmp_path, "pdf_timout_s = 3\n")
+        _file(tmp_path, "[pdf]\ntimout_s = 3\n")
     elif layer == "environment":
         monkeypatch.setenv("FONDS_PDF_TIMOUT_S", "3")
     else:
-        flags["pdf_timout_s"] = "3"
+        flags["pdf.timout_s"] = "3"
     with pytest.raises(ConfigurationError) as told:
         load_settings(tmp_path, flags)
-    assert "unknown setting 'pdf_timout_s' in" in str(told.value)
+    point = "_" if layer == "environment" else "."
+    assert f"unknown setting 'pdf{point}timout_s' in" in str(told.value)
     assert origin in str(told.value)
-    assert str(told.value).endswith("Did you mean 'pdf_timeout_s'?")
+    assert str(told.value).endswith(f"Did you mean 'pdf{point}timeout_s'?")
 
 
 def test_a_name_like_no_other_tells_where_all_are_listed(tmp_path: Path) -> None:
@@ -85,23 +92,33 @@ def test_a_name_like_no_other_tells_where_all_are_listed(tmp_path: Path) -> None
         load_settings(tmp_path, {"qqqqqqqqqqqq": "1"})
 
 
-def test_a_setting_is_known_by_its_public_name_only(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="unknown setting 'copy_bodies'"):
-        load_settings(tmp_path, {"copy_bodies": "true"})
+def test_a_group_is_no_setting_and_a_setting_no_group(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="unknown setting 'pdf'"):
+        load_settings(tmp_path, {"pdf": "3"})
+    _file(tmp_path, "[group]\nname = 1\n")
+    with pytest.raises(ConfigurationError, match=r"unknown setting 'group\.name'"):
+        load_settings(tmp_path)
+
+
+def test_some_can_be_changed_and_all_are_named() -> None:
+    changed = Settings().changed(pdf_timeout_s=3, group="other")
+    assert (changed.pdf.timeout_s, changed.pdf.pages_max, changed.group) == (3, 2_000, "other")
+    assert changed.named().keys() == SETTINGS.keys()
+    assert changed.named()["pdf.timeout_s"] == 3
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("port", "many"),
-        ("port", "70000"),
-        ("children", "-1"),
-        ("pdf_timeout_s", "0"),
-        ("retry_first_s", "nan"),
-        ("archive_version", "2.0"),
-        ("copy", "perhaps"),
-        ("page_max_bytes", "1.5"),
-        ("port", ""),
+        ("web.port", "many"),
+        ("web.port", "70000"),
+        ("work.children", "-1"),
+        ("pdf.timeout_s", "0"),
+        ("work.retry_first_s", "nan"),
+        ("warc.version", "2.0"),
+        ("warc.copy_bodies", "perhaps"),
+        ("page.max_bytes", "1.5"),
+        ("web.port", ""),
     ],
 )
 def test_a_value_of_the_wrong_type_or_size_is_told_with_the_value(
@@ -134,7 +151,7 @@ def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
 
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        Settings().port = 1  # type: ignore[misc]
+        Settings().group = "x"  # type: ignore[misc]
 
 
 def test_the_home_is_the_flag_then_the_variable_then_here(
@@ -157,7 +174,7 @@ def test_the_home_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert load_settings(tmp_path) == Settings()
 
 
-@given(st.dictionaries(st.sampled_from(SETTING_NAMES), st.text(max_size=12), max_size=4))
+@given(st.dictionaries(st.sampled_from(sorted(SETTINGS)), st.text(max_size=12), max_size=4))
 def test_whatever_is_given_ends_in_settings_or_a_sentence(flags: dict[str, str]) -> None:
     try:
         told: object = load_settings(Path("/nowhere"), flags)

@@ -50,7 +50,7 @@ def bare(home: Path, settings: Settings) -> Bare:
 
 def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> None:
     with asked(tmp_path / "crawl") as one:
-        settings, home = Settings(**one.settings), tmp_path / "home"
+        settings, home = Settings().changed(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
         with working(home, settings) as stores:
@@ -68,7 +68,7 @@ def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> 
 
 def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:
     with asked(tmp_path / "crawl") as one:
-        settings, home = Settings(**one.settings), tmp_path / "home"
+        settings, home = Settings().changed(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
         with working(home, settings) as stores:
@@ -86,7 +86,7 @@ def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:
 
 def test_one_pipeline_may_be_meant_and_what_it_is_given_is_on_its_books(tmp_path: Path) -> None:
     with asked(tmp_path / "crawl") as one:
-        settings, home = Settings(**one.settings), tmp_path / "home"
+        settings, home = Settings().changed(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
         with working(home, settings) as stores:

@@ -49,7 +49,7 @@ def test_settings_do_not_show_urls() -> None:
     "act",
     [
         lambda: backend("records", URL.replace("postgresql", "oracle"), Path()),
-        lambda: load_settings(Path(), {"queue_high": URL}),
+        lambda: load_settings(Path(), {"work.queue_high": URL}),
     ],
 )
 def test_errors_do_not_show_them(act: object) -> None:

@@ -44,13 +44,13 @@ class WorkerProcesses:
     _looked_at_s: float = 0.0
 
     def look(self, threads: WorkerThreads) -> None:
-        """Start one more for each `worker_backlog` messages that wait; cheap to call often."""
+        """Start one more for each `work.worker_backlog` messages that wait; cheap to call often."""
         self._miss()
         now_s = time.monotonic()
         if self.started >= self.count_max or now_s - self._looked_at_s < LOOK_EVERY_S:
             return
         self._looked_at_s = now_s
-        wanted = threads.ready(self.stages) // self.settings.worker_backlog
+        wanted = threads.ready(self.stages) // self.settings.work.worker_backlog
         while self.started < min(wanted, self.count_max):
             self._start()
 
@@ -79,7 +79,7 @@ class WorkerProcesses:
         self._running.append(process)
         order = {
             "home": str(self.home),
-            "settings": self.settings.model_dump(mode="json", by_alias=True),
+            "settings": self.settings.model_dump(mode="json"),
             "stages": list(self.stages),
             "lock": lock,
         }

@@ -132,8 +132,8 @@ def _further(app: App, settings: Settings, lock: HomeLock) -> WorkerProcesses:
     from fonds.wiring.backends import stages_side_by_side
     from fonds.wiring.readers import cores
 
-    count = settings.workers or cores()
-    each = settings.model_copy(update={"children": max(1, (settings.children or cores()) // count)})
+    count = settings.work.workers or cores()
+    each = settings.changed(work_children=max(1, (settings.work.children or cores()) // count))
     return WorkerProcesses(app.home, each, stages_side_by_side(settings), lock, count - 1)
 
 

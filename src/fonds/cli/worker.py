@@ -122,7 +122,7 @@ def _recurring(
 
     if stages is not None:
         return nullcontext()
-    return make_runner(stores, app.home / SPOOL, settings.audit_days)
+    return make_runner(stores, app.home / SPOOL, settings.audit.days)
 
 
 def _run(threads: WorkerThreads) -> bool:
@@ -147,10 +147,10 @@ def _run(threads: WorkerThreads) -> bool:
 @contextmanager
 def _watched(settings: Settings, metrics: Metrics, threads: WorkerThreads) -> Iterator[None]:
     """With `/metrics` and `/healthz` when a port is set for them."""
-    if not settings.metrics_port:
+    if not settings.web.metrics_port:
         yield
         return
-    server = MetricsServer(settings.host, settings.metrics_port, metrics, threads.troubles)
+    server = MetricsServer(settings.web.host, settings.web.metrics_port, metrics, threads.troubles)
     try:
         yield
     finally:

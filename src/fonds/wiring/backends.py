@@ -138,7 +138,7 @@ def named_pipeline(name: str, settings: Settings) -> Pipeline:
 
 def further_thumbnails(settings: Settings) -> tuple[str, ...]:
     """The forms of thumbnails asked for beside the usual one."""
-    return tuple(word.strip() for word in settings.more_thumbnails.split(",") if word.strip())
+    return tuple(word.strip() for word in settings.pdf.more_thumbnails.split(",") if word.strip())
 
 
 def readers_of(settings: Settings, pipeline: str = "") -> list[Subscription]:
@@ -236,28 +236,28 @@ def _nothing() -> None:
 def open_archive(home: Path, settings: Settings) -> Archive:
     """The archive of a home; nothing is written before the first body is."""
     options = ArchiveOptions(
-        prefix=settings.archive_prefix,
-        version=f"WARC/{settings.archive_version}",
-        stories_max=settings.archive_stories_max,
-        file_max_bytes=settings.archive_max_bytes,
-        body_max_bytes=max(settings.pdf_max_bytes, settings.page_max_bytes),
+        prefix=settings.warc.prefix,
+        version=f"WARC/{settings.warc.version}",
+        stories_max=settings.warc.stories_max,
+        file_max_bytes=settings.warc.max_bytes,
+        body_max_bytes=max(settings.pdf.max_bytes, settings.page.max_bytes),
         waiting_folder=home / "archive",
-        waiting_max_bytes=settings.archive_waiting_max_bytes,
-        private_addresses=settings.private_addresses,
+        waiting_max_bytes=settings.warc.waiting_max_bytes,
+        private_addresses=settings.elsewhere.private_addresses,
         remotes={"s3": _s3_objects(home, settings)},
-        replay_url=settings.replay_url,
-        petabox_url=settings.petabox_url,
+        replay_url=settings.elsewhere.replay_url,
+        petabox_url=settings.elsewhere.petabox_url,
     )
     return BodyCache(backend("archive", settings.archive, home, options))
 
 
 def _s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
-    """What opens the objects of S3: once, and only when a place needs them if nobody set `s3_url`.
+    """What opens the objects of S3: once, and only when a place needs them if nobody set `elsewhere.s3_url`.
 
-    Raises ConfigurationError for an `s3_url` that cannot be used.
+    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
     """
-    opened = cache(lambda: backend("s3_url", settings.s3_url or "s3:", home))
-    if settings.s3_url:
+    opened = cache(lambda: backend("s3_url", settings.elsewhere.s3_url or "s3:", home))
+    if settings.elsewhere.s3_url:
         opened()
     return opened
 

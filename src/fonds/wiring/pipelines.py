@@ -43,7 +43,9 @@ def make_threads(
 
     `threads` None is what each stage says. Raises ConfigurationError for a stage it does not have.
     """
-    retry = RetryPolicy(settings.retries_max, settings.retry_first_s, settings.retry_longest_s)
+    retry = RetryPolicy(
+        settings.work.retries_max, settings.work.retry_first_s, settings.work.retry_longest_s
+    )
     pipeline = pipeline_of(settings)
     known = [stage.name for stage in pipeline.stages]
     missing = sorted(set(stages or ()) - set(known))
@@ -61,13 +63,13 @@ def make_threads(
         hand = Hand(bound, stores.queue, stores.ledger, handover, now)
         return Loop(hand, retry, observe)
 
-    each = settings.children or cores()
+    each = settings.work.children or cores()
     return WorkerThreads(stores.queue, handover, here, make_loop, each, threads, patient=patient)
 
 
 def make_intake(stores: Stores, settings: Settings, stopping: Callable[[], bool]) -> Intake:
     """What enters what sources find into the pipeline."""
-    marks = Marks(settings.queue_high, settings.queue_low)
+    marks = Marks(settings.work.queue_high, settings.work.queue_low)
     pipeline = pipeline_of(settings)
     topic = topic_name(pipeline, pipeline.entry, topic_prefix(settings))
     stages = tuple(stage.name for stage in pipeline.stages if stage.reads == pipeline.entry)
@@ -77,4 +79,4 @@ def make_intake(stores: Stores, settings: Settings, stopping: Callable[[], bool]
 
 def path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSource:
     """The source for what a person names on the command line."""
-    return PathSource(paths, home, settings.collection, settings.warc_base)
+    return PathSource(paths, home, settings.collection, settings.warc.base)

@@ -56,15 +56,15 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
     from fonds.extract.pdf import extract_pdf
 
     spool.mkdir(parents=True, exist_ok=True)
-    pdf = ChildLimits(wall_s=settings.pdf_timeout_s, memory_bytes=settings.child_memory_bytes)
-    page = replace(pdf, wall_s=settings.page_timeout_s)
+    pdf = ChildLimits(wall_s=settings.pdf.timeout_s, memory_bytes=settings.work.child_memory_bytes)
+    page = replace(pdf, wall_s=settings.page.timeout_s)
     required = settings.isolation == "required"
-    pool = ChildPool(settings.children or cores(), pdf, required=required)
+    pool = ChildPool(settings.work.children or cores(), pdf, required=required)
     if required:
         _refuse_less(pool)
     whole = pdf_limits(settings)
     bare = replace(whole, pages_max=0, thumbnails=())
-    brief = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf_timeout_s))
+    brief = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf.timeout_s))
     return Readers(
         pool,
         extract=ByFile(partial(_limited, pool, pdf), extract_pdf, (whole,), spool),
@@ -111,10 +111,10 @@ def pdf_limits(settings: Settings) -> PdfLimits:
     for form in forms:
         thumbnail_box(form)
     return PdfLimits(
-        pages_max=settings.pdf_pages_max,
-        pixels_max=settings.pdf_pixels_max,
-        size_max_bytes=settings.pdf_max_bytes,
-        text_max_s=TEXT_SHARE * settings.pdf_timeout_s,
+        pages_max=settings.pdf.pages_max,
+        pixels_max=settings.pdf.pixels_max,
+        size_max_bytes=settings.pdf.max_bytes,
+        text_max_s=TEXT_SHARE * settings.pdf.timeout_s,
         thumbnails=tuple(dict.fromkeys(forms)),
     )
 

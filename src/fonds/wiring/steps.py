@@ -29,7 +29,7 @@ def identify(archive: Archive, settings: Settings) -> Step[Any]:
     from fonds.extract.file_meta import describe
     from fonds.steps.intake.identify import Identify
 
-    return Identify(archive, describe, settings.pdf_max_bytes, settings.page_max_bytes)
+    return Identify(archive, describe, settings.pdf.max_bytes, settings.page.max_bytes)
 
 
 def extract_pdf(
@@ -51,8 +51,10 @@ def take_in(stores: Stores, settings: Settings) -> Callable[[Task | Unextracted]
     from fonds.steps.intake.persist_file import PersistFile
     from fonds.steps.intake.take_in import TakeIn
 
-    places = TaskPlaces(settings.warc_base, settings.task_folder)
-    persist = PersistFile(stores.table, stores.records, stores.journal, settings.copy_bodies, now)
+    places = TaskPlaces(settings.warc.base, settings.elsewhere.task_folder)
+    persist = PersistFile(
+        stores.table, stores.records, stores.journal, settings.warc.copy_bodies, now
+    )
     return TakeIn(stores.records, places, identify(stores.archive, settings), persist, now)
 
 
@@ -69,7 +71,9 @@ def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[
     """A page read."""
     from fonds.steps.story.parse_story import ParseStory
 
-    return ParseStory(archive, readers.parse, readers.page_extractor, settings.copy_bodies, now)
+    return ParseStory(
+        archive, readers.parse, readers.page_extractor, settings.warc.copy_bodies, now
+    )
 
 
 def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
@@ -90,13 +94,13 @@ def _identify(stores: Stores, readers: Readers, settings: Settings) -> Made:
 def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.persist_file import PersistFile
 
-    return PersistFile(stores.table, stores.records, stores.journal, settings.copy_bodies, now)
+    return PersistFile(stores.table, stores.records, stores.journal, settings.warc.copy_bodies, now)
 
 
 def _archive_unparsed(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.archive_unparsed import ArchiveUnparsed
 
-    return ArchiveUnparsed(settings.copy_bodies)
+    return ArchiveUnparsed(settings.warc.copy_bodies)
 
 
 def _archive_body(stores: Stores, readers: Readers, settings: Settings) -> Made:
@@ -115,7 +119,7 @@ def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:
 def _persist_pdf_text(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.pdf.persist_pdf_text import PersistPdfText
 
-    days = settings.pdf_stopped_days
+    days = settings.pdf.stopped_days
     return PersistPdfText(stores.records, stores.blobs, stores.index, now, days)
 
 

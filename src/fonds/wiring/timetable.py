@@ -28,7 +28,7 @@ logger = logging.getLogger("fonds.timetable")
 
 def make_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
     """What does the tasks of a home, not yet started; `spool` is its folder of passing files. Everything is
-    read and hashed once in `audit_days`."""
+    read and hashed once in `audit.days`."""
 
     def sweep() -> str:
         rows = sweep_stopped(stores.records, now())

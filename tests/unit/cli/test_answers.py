@@ -88,7 +88,7 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
 # Not names of anything that is here: paths, addresses, and names that are given by whoever calls.
 FREE = {
     ("ingest", "paths"), ("ingest", "warc_base"), ("ingest", "collection"),
-    ("extract", "paths"), ("extract", "warc_base"), ("serve", "host"), ("export", "out"),
+    ("extract", "paths"), ("extract", "warc_base"), ("serve", "web_host"), ("export", "out"),
     ("queue dump", "file"), ("queue load", "file"), ("queue load", "to"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}

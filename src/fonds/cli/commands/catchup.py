@@ -182,7 +182,7 @@ def _send(
     from fonds.wiring.steps import now
 
     reader = _reader(readers_of(settings), settings.pipeline, wanted)
-    marks = Marks(settings.queue_high, settings.queue_low)
+    marks = Marks(settings.work.queue_high, settings.work.queue_low)
 
     def room() -> bool:
         wait_for_room(stores.queue, reader, marks, stopping)

@@ -50,7 +50,7 @@ def doctor(app: App) -> int:
     findings = list(_look(app, settings))
     values = {
         name: without_secrets(value) if isinstance(value, str) else value
-        for name, value in settings.model_dump(by_alias=True).items()
+        for name, value in settings.named().items()
     }
     if app.json:
         echo_json({"findings": findings, "settings": values, "home": str(app.home)})
@@ -108,9 +108,7 @@ def _readers(app: App, settings: Settings) -> Iterator[Finding]:
     with TemporaryDirectory() as spool:
         try:
             # What is required and not there is said layer by layer.
-            readers = open_readers(
-                Path(spool), settings.model_copy(update={"isolation": "possible"})
-            )
+            readers = open_readers(Path(spool), settings.changed(isolation="possible"))
             try:
                 found = readers.parse(page, "http://doctor.example/", None, now(), True)
                 yield Finding("readers", found.status.reason is None, f"answered {found.status}")

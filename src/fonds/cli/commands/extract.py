@@ -54,7 +54,7 @@ def extract(app: App, paths: tuple[str, ...], warc_base: str | None) -> int:
         readers = open_readers(home / "tmp", settings)
         try:
             steps = reading_steps(open_archive(home, settings), readers, settings)
-            for line in _in_order(source, steps, settings.children or cores()):
+            for line in _in_order(source, steps, settings.work.children or cores()):
                 failed = failed or line["status"] == Verdict.QUARANTINED
                 echo_json(line)
         finally:

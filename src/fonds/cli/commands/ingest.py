@@ -17,9 +17,16 @@ from fonds.runtime.homelock import HomeLock
 @click.option("--warc-base", metavar="DIR|URL", help="Where the WARCs named by a CDX are.")
 @click.option("--collection", metavar="NAME", help="Collection the documents belong to.")
 @pipeline_option
-@click.option("--copy", is_flag=True, default=None, help="Copy bodies out of WARCs into ours.")
+@click.option(
+    "--copy",
+    "warc_copy_bodies",
+    is_flag=True,
+    default=None,
+    help="Copy bodies out of WARCs into ours.",
+)
 @click.option(
     "--workers",
+    "work_workers",
     type=click.IntRange(1, 1000),
     metavar="N",
     help="Processes to use at most where much is waiting [one a core].",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 from rich.markup import escape
@@ -11,9 +12,13 @@ from fonds.cli.context import App, command, console
 
 
 @command("serve")
-@click.option("--host", help="Address to listen on; other machines see it only if you say so here.")
-@click.option("--port", type=click.IntRange(0, 65535))
-def serve(app: App, host: str | None, port: int | None) -> int:
+@click.option(
+    "--host",
+    "web_host",
+    help="Address to listen on; other machines see it only if you say so here.",
+)
+@click.option("--port", "web_port", type=click.IntRange(0, 65535))
+def serve(app: App, **flags: Any) -> int:
     """Show the library as web pages, with a JSON API beside them.
 
     \b
@@ -24,10 +29,10 @@ def serve(app: App, host: str | None, port: int | None) -> int:
 
     # The command line and the pages do not see each other: these are loaded by their name.
     create_app = import_module("fonds.web.app").create_app
-    settings = app.settings(host=host, port=port)
-    pages = create_app(app.stores(settings), host=settings.host)
+    settings = app.settings(**flags)
+    pages = create_app(app.stores(settings), host=settings.web.host)
     console(stderr=True).print(
-        f"Serving {escape(str(app.home))} at http://{settings.host}:{settings.port}/"
+        f"Serving {escape(str(app.home))} at http://{settings.web.host}:{settings.web.port}/"
     )
-    uvicorn.run(pages, host=settings.host, port=settings.port, log_level="warning")
+    uvicorn.run(pages, host=settings.web.host, port=settings.web.port, log_level="warning")
     return 0

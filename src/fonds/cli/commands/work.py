@@ -10,12 +10,20 @@ from fonds.cli.context import App, command, pipeline_option
 from fonds.model.errors import ConfigurationError
 from fonds.model.names import no_such
 
+metrics_option = click.option(
+    "--metrics-port",
+    "web_metrics_port",
+    type=int,
+    metavar="PORT",
+    help="Tell /metrics and /healthz there.",
+)
+
 
 @command("work")
 @click.argument("steps", nargs=-1, required=True, metavar="STEP…")
 @pipeline_option
 @click.option("--threads", type=click.IntRange(1, 1000), help="Threads for each step.")
-@click.option("--metrics-port", type=int, metavar="PORT", help="Tell /metrics and /healthz there.")
+@metrics_option
 def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) -> int:
     """Work off one step (or several) in this process, until it is told to stop.
 
@@ -39,7 +47,7 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
 
 @command("run")
 @click.argument("pipeline", required=False, metavar="[PIPELINE]")
-@click.option("--metrics-port", type=int, metavar="PORT", help="Tell /metrics and /healthz there.")
+@metrics_option
 def run(app: App, pipeline: str | None, **flags: Any) -> int:
     """Work off every step of a pipeline in this process, until it is told to stop.
 

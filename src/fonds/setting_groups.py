@@ -1,0 +1,123 @@
+"""The settings that belong together: a table of `fonds.toml` each."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class SettingsGroup(BaseModel):
+    """What all groups have in common."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class WorkSettings(SettingsGroup):
+    """How much is done at once, and how often something is tried."""
+
+    children: int = Field(0, ge=0, description="Isolated readers at once; 0 means one a core")
+    workers: int = Field(
+        0, ge=0, description="Processes `ingest`, `catchup` and retries may use; 0 means one a core"
+    )
+    worker_backlog: int = Field(
+        500, ge=1, description="Waiting messages for which one more of these processes starts"
+    )
+    retries_max: int = Field(10, ge=0, description="Retries before a message is quarantined")
+    retry_first_s: float = Field(
+        5.0, gt=0, description="Delay of the first retry, doubled each time"
+    )
+    retry_longest_s: float = Field(3600.0, gt=0, description="Longest delay between retries")
+    queue_high: int = Field(
+        20_000, ge=1, description="Messages waiting at a step at which sources pause"
+    )
+    queue_low: int = Field(
+        10_000, ge=0, description="Messages waiting at a step at which sources go on"
+    )
+    child_memory_bytes: int = Field(
+        2 * 1024**3,
+        ge=2**28,
+        description="Memory of one reader at most; that of a PDF has 640 MiB and eight times its size",
+    )
+
+
+class PdfSettings(SettingsGroup):
+    """PDFs, and what is made of them."""
+
+    max_bytes: int = Field(256 * 1024**2, ge=1, description="Largest PDF read")
+    timeout_s: float = Field(60.0, gt=0, description="Longest time for one PDF")
+    pages_max: int = Field(2_000, ge=1, description="Pages of a PDF whose text is read")
+    pixels_max: int = Field(50_000_000, ge=10_000, description="Pixels rendered at most")
+    stopped_days: float = Field(
+        30.0, gt=0, description="Days before a PDF that stopped a reader is tried again"
+    )
+    more_thumbnails: str = Field(
+        "", description="Thumbnails besides 180px-jpg, as 360px-jpg,360px-webp,180px-png"
+    )
+
+
+class PageSettings(SettingsGroup):
+    """Pages."""
+
+    max_bytes: int = Field(10_000_000, ge=1, description="Largest page body read")
+    timeout_s: float = Field(20.0, gt=0, description="Longest time for one page")
+
+
+class WarcSettings(SettingsGroup):
+    """WARC files, ours and those an index names."""
+
+    prefix: str = Field("fonds", description="Beginning of our WARC files' names")
+    version: str = Field(
+        "1.1", pattern=r"^1\.[01]$", description="WARC version written, 1.1 or 1.0"
+    )
+    stories_max: int = Field(5_000, ge=1, description="Bodies in one WARC file")
+    max_bytes: int = Field(1024**3, ge=1, description="Size at which a WARC is closed")
+    waiting_max_bytes: int = Field(
+        20 * 1024**3, ge=0, description="Finished WARCs that may wait here for S3, in bytes"
+    )
+    copy_bodies: bool = Field(
+        False, description="Copy bodies out of other people's WARCs into ours"
+    )
+    base: str = Field("", description="Folder or URL where the WARCs of a CDX are")
+
+
+class ElsewhereSettings(SettingsGroup):
+    """What lies on other machines, and how it may be reached."""
+
+    task_folder: str = Field(
+        "", description="Folder whose files other programs' tasks may name; empty means none"
+    )
+    s3_url: str = Field(
+        "",
+        repr=False,
+        description="Server and keys of places in S3; empty means AWS by its environment",
+    )
+    replay_url: str = Field(
+        "https://web.archive.org/web/{timestamp}id_/{url}",
+        pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{timestamp\}[^{}?#]*\{url\}$",
+        description="Web archive that replays captures, unrewritten; empty means none",
+    )
+    petabox_url: str = Field(
+        "https://archive.org/serve/{item}/{path}",
+        pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{item\}[^{}?#]*/\{path\}$",
+        description="Where the files of petabox items are; empty means nowhere",
+    )
+    private_addresses: bool = Field(
+        False, description="Allow fetching from private and loopback addresses"
+    )
+
+
+class AuditSettings(SettingsGroup):
+    """The audit that recurs."""
+
+    days: int = Field(
+        30, ge=1, description="Days in which `fonds run` reads and hashes everything that is kept"
+    )
+
+
+class WebSettings(SettingsGroup):
+    """The pages, and what workers tell of themselves."""
+
+    host: str = Field("127.0.0.1", description="Address the web page and the metrics listen on")
+    port: int = Field(8765, ge=0, le=65535, description="Port the web page listens on")
+    metrics_port: int = Field(
+        0, ge=0, le=65535, description="Port of a worker's /metrics and /healthz; 0 means none"
+    )
