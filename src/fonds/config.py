@@ -6,23 +6,23 @@ This file alone reads the environment.
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from fonds.model.errors import ConfigurationError
 from fonds.model.names import nearest
+from fonds.model.secrets import check_secrets, holds_secret, without_secrets
 from fonds.setting_groups import (
+    STRICT,
     AuditSettings,
     ElsewhereSettings,
     PageSettings,
     PdfSettings,
-    SettingsGroup,
     WarcSettings,
     WebSettings,
     WorkSettings,
@@ -32,14 +32,15 @@ ENVIRONMENT_PREFIX = "FONDS_"
 SETTINGS_FILE = "fonds.toml"
 FILE_SUFFIX = "_FILE"
 PORTS = ("queue", "table", "records", "blobs", "index", "archive")
-SECRET = re.compile(r"(?<=://)[^/@\s]+(?=@)|(?<=password=)[^&\s]+|(?<=secret=)[^&\s]+")
-HIDDEN = "***"
 DEFAULT_HOME = Path("fonds-data")
+COMMAND_LINE = "the command line"
 NOT_SETTINGS = frozenset({"FONDS_HOME"})
 
 
-class Settings(SettingsGroup):
+class Settings(BaseModel):
     """Every setting with its default; `docs/settings.md` is made from this class."""
+
+    model_config = STRICT
 
     queue: str = Field("sqlite:queue.sqlite", repr=False, description="URL of the queue")
     table: str = Field("sqlite:table.sqlite", repr=False, description="URL of the wide-row table")
@@ -84,7 +85,7 @@ class Settings(SettingsGroup):
 def _all_fields() -> dict[str, FieldInfo]:
     found: dict[str, FieldInfo] = {}
     for name, one in Settings.model_fields.items():
-        if isinstance(one.annotation, type) and issubclass(one.annotation, SettingsGroup):
+        if isinstance(one.annotation, type) and issubclass(one.annotation, BaseModel):
             members = one.annotation.model_fields.items()
             found |= {f"{name}.{member}": field for member, field in members}
         else:
@@ -109,18 +110,20 @@ def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Setting
     layers: list[tuple[str, Mapping[str, Any]]] = [
         (str(home / SETTINGS_FILE), _from_file(home / SETTINGS_FILE)),
         ("the environment", _from_environment()),
-        ("the command line", flags or {}),
+        (COMMAND_LINE, flags or {}),
     ]
     values: dict[str, Any] = {}
     for origin, layer in layers:
-        values |= {_known(name, origin): value for name, value in layer.items()}
+        known = {_known(name, origin): value for name, value in layer.items()}
+        _check_secrets(known, origin, may_hold=origin != COMMAND_LINE)
+        values |= known
     try:
         return Settings.model_validate(_grouped(values))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        value = without_secrets(repr(values.get(name)))
-        raise ConfigurationError(f"setting {name!r}: {first['msg']} (it is {value})") from None
+        value = without_secrets(str(values.get(name)))
+        raise ConfigurationError(f"setting {name!r}: {first['msg']} (it is {value!r})") from None
 
 
 def _grouped(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,9 +156,25 @@ def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def without_secrets(text: str) -> str:
-    """The text with users and passwords in URLs hidden; what may be shown or logged."""
-    return SECRET.sub(HIDDEN, text)
+def _check_secrets(values: Mapping[str, Any], origin: str, *, may_hold: bool) -> None:
+    """Raises ConfigurationError for a URL whose password has no clear end, or that may not be said there."""
+    for name, value in values.items():
+        if not isinstance(value, str):
+            continue
+        try:
+            check_secrets(value)
+        except ValueError as error:
+            raise ConfigurationError(f"setting {name!r} in {origin}: {error}") from None
+        if name == "warc.base" and value.startswith("s3://") and holds_secret(value):
+            raise ConfigurationError(
+                "setting 'warc.base': the keys of S3 are told by elsewhere.s3_url alone"
+            )
+        if not may_hold and holds_secret(value):
+            raise ConfigurationError(
+                f"setting {name!r}: a user, password or key on the command line can be read by everyone"
+                f" on this machine; write it into {SETTINGS_FILE} in the home, or into a file that"
+                f" {ENVIRONMENT_PREFIX}{name.replace('.', '_').upper()}{FILE_SUFFIX} names"
+            )
 
 
 def _from_environment() -> Mapping[str, str]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-
-class SettingsGroup(BaseModel):
-    """What all groups have in common."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+STRICT = ConfigDict(frozen=True, extra="forbid")
+"""No group changes once it was made, or has a setting nobody knows."""
 
 
-class WorkSettings(SettingsGroup):
+class WorkSettings(BaseModel):
     """How much is done at once, and how often something is tried."""
+
+    model_config = STRICT
 
     children: int = Field(0, ge=0, description="Isolated readers at once; 0 means one a core")
     workers: int = Field(
@@ -39,8 +38,10 @@ class WorkSettings(SettingsGroup):
     )
 
 
-class PdfSettings(SettingsGroup):
+class PdfSettings(BaseModel):
     """PDFs, and what is made of them."""
+
+    model_config = STRICT
 
     max_bytes: int = Field(256 * 1024**2, ge=1, description="Largest PDF read")
     timeout_s: float = Field(60.0, gt=0, description="Longest time for one PDF")
@@ -54,15 +55,19 @@ class PdfSettings(SettingsGroup):
     )
 
 
-class PageSettings(SettingsGroup):
+class PageSettings(BaseModel):
     """Pages."""
+
+    model_config = STRICT
 
     max_bytes: int = Field(10_000_000, ge=1, description="Largest page body read")
     timeout_s: float = Field(20.0, gt=0, description="Longest time for one page")
 
 
-class WarcSettings(SettingsGroup):
+class WarcSettings(BaseModel):
     """WARC files, ours and those an index names."""
+
+    model_config = STRICT
 
     prefix: str = Field("fonds", description="Beginning of our WARC files' names")
     version: str = Field(
@@ -76,11 +81,13 @@ class WarcSettings(SettingsGroup):
     copy_bodies: bool = Field(
         False, description="Copy bodies out of other people's WARCs into ours"
     )
-    base: str = Field("", description="Folder or URL where the WARCs of a CDX are")
+    base: str = Field("", repr=False, description="Folder or URL where the WARCs of a CDX are")
 
 
-class ElsewhereSettings(SettingsGroup):
+class ElsewhereSettings(BaseModel):
     """What lies on other machines, and how it may be reached."""
+
+    model_config = STRICT
 
     task_folder: str = Field(
         "", description="Folder whose files other programs' tasks may name; empty means none"
@@ -92,11 +99,13 @@ class ElsewhereSettings(SettingsGroup):
     )
     replay_url: str = Field(
         "https://web.archive.org/web/{timestamp}id_/{url}",
+        repr=False,
         pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{timestamp\}[^{}?#]*\{url\}$",
         description="Web archive that replays captures, unrewritten; empty means none",
     )
     petabox_url: str = Field(
         "https://archive.org/serve/{item}/{path}",
+        repr=False,
         pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{item\}[^{}?#]*/\{path\}$",
         description="Where the files of petabox items are; empty means nowhere",
     )
@@ -105,16 +114,20 @@ class ElsewhereSettings(SettingsGroup):
     )
 
 
-class AuditSettings(SettingsGroup):
+class AuditSettings(BaseModel):
     """The audit that recurs."""
+
+    model_config = STRICT
 
     days: int = Field(
         30, ge=1, description="Days in which `fonds run` reads and hashes everything that is kept"
     )
 
 
-class WebSettings(SettingsGroup):
+class WebSettings(BaseModel):
     """The pages, and what workers tell of themselves."""
+
+    model_config = STRICT
 
     host: str = Field("127.0.0.1", description="Address the web page and the metrics listen on")
     port: int = Field(8765, ge=0, le=65535, description="Port the web page listens on")

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from fonds.cli.worker import log_as_json
-from fonds.config import Settings, load_settings, without_secrets
+from fonds.config import Settings, load_settings
 from fonds.model.errors import ConfigurationError
+from fonds.model.secrets import without_secrets
 from fonds.wiring.backends import backend
 
 URL = "postgresql://fonds:s3cret@database:5432/fonds"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fonds.model.errors import ConfigurationError
+from fonds.model.secrets import without_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,7 +102,7 @@ def _pairs(words: tuple[str, ...]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise click.UsageError(f"--set {word!r}: write it as NAME=VALUE")
+            raise click.UsageError(f"--set {without_secrets(word)!r}: write it as NAME=VALUE")
         pairs[name.strip()] = value
     return pairs
 

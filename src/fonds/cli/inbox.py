@@ -12,6 +12,8 @@ from typing import BinaryIO
 
 import click
 
+from fonds.model.secrets import without_secrets
+
 URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 CHUNK_BYTES = 1024 * 1024
 LIST_MAX_BYTES = 256 * 1024 * 1024
@@ -30,9 +32,10 @@ def _expand(name: str, home: Path) -> Iterator[Path]:
     if name == "-":
         yield keep_stream(sys.stdin.buffer, home / "inbox")
     elif URL.match(name):
+        shown = without_secrets(name)
         raise click.UsageError(
-            f"{name} is a URL, and ingest reads files. Fetch it first, for example:\n"
-            f"  curl -sSLO {name}"
+            f"{shown} is a URL, and ingest reads files. Fetch it first, for example:\n"
+            f"  curl -sSLO {shown}"
         )
     elif name.startswith("@") and not Path(name).exists():
         yield from _listed(Path(name[1:]))

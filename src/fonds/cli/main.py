@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 import click
@@ -14,6 +16,7 @@ from fonds import __version__
 from fonds.cli.context import App, global_options
 from fonds.cli.names import Commands
 from fonds.model.errors import ConfigurationError, FondsError, StorageFullError
+from fonds.model.secrets import without_secrets
 
 EXIT_QUARANTINED = 1
 EXIT_FAILED = 1
@@ -66,7 +69,26 @@ def main() -> None:
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr
     )
+    sys.excepthook = _show_fault
+    threading.excepthook = _show_thread_fault
     sys.exit(run(lambda: cli.main(standalone_mode=False)))
+
+
+def _show_fault(
+    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
+) -> None:
+    """A fault of ours as Python shows it, without users and passwords."""
+    from traceback import format_exception
+
+    sys.stderr.write(without_secrets("".join(format_exception(kind, error, trace))))
+
+
+def _show_thread_fault(told: threading.ExceptHookArgs) -> None:
+    _show_fault(told.exc_type, told.exc_value, told.exc_traceback)
+
+
+def _tell(error: Exception) -> None:
+    click.echo(f"fonds: {without_secrets(str(error))}", err=True)
 
 
 def run(command: Callable[[], object]) -> int:
@@ -82,13 +104,13 @@ def run(command: Callable[[], object]) -> int:
         error.show()
         return EXIT_USAGE
     except StorageFullError as error:
-        click.echo(f"fonds: {error}", err=True)
+        _tell(error)
         return EXIT_FAILED
     except ConfigurationError as error:
-        click.echo(f"fonds: {error}", err=True)
+        _tell(error)
         return EXIT_USAGE
     except FondsError as error:
-        click.echo(f"fonds: {error}", err=True)
+        _tell(error)
         return EXIT_FAILED
     except BrokenPipeError:
         # The reader of our output left (`fonds search … | head`): nothing more to say to it.

@@ -14,9 +14,10 @@ from pythonjsonlogger.json import JsonFormatter
 
 from fonds.cli.context import App
 from fonds.cli.work import SPOOL
-from fonds.config import Settings, without_secrets
+from fonds.config import Settings
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow
+from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
 from fonds.runtime.homelock import HomeLock
 from fonds.runtime.metrics import Metrics, MetricsServer
@@ -41,8 +42,14 @@ def log_as_json() -> None:
 
 
 def _hide_secrets(record: logging.LogRecord) -> bool:
-    """Take users and passwords out of URLs; nothing is kept back for it."""
+    """Hide users and passwords in all that is logged, tracebacks included; nothing is kept back for it."""
     record.msg, record.args = without_secrets(record.getMessage()), ()
+    for name, value in vars(record).items():
+        if isinstance(value, str) and name != "msg":
+            setattr(record, name, without_secrets(value))
+    if record.exc_info:
+        # Formatted here, it is not formatted again.
+        record.exc_text = without_secrets(logging.Formatter().formatException(record.exc_info))
     return True
 
 

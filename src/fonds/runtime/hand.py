@@ -19,6 +19,7 @@ from fonds.model.disposition import COMES_BACK, Verdict
 from fonds.model.entry import Entry
 from fonds.model.message import PIPELINE, Delivery, Message
 from fonds.model.rows import DispositionRow
+from fonds.model.secrets import without_secrets
 from fonds.model.step import Result
 from fonds.ports import Ledger, Queue
 from fonds.runtime.binding import Bound
@@ -88,7 +89,9 @@ class Hand:
             return pack(self.bound, delivery, result)
         except Exception:
             logger.exception("%s cannot hand on %s", self.bound.stage.name, delivery.message.id)
-            return pack(self.bound, delivery, Result(bug(delivery, traceback.format_exc())))
+            return pack(
+                self.bound, delivery, Result(bug(delivery, without_secrets(traceback.format_exc())))
+            )
 
     def _hand_on(self, packed: Sequence[Packed]) -> list[tuple[Delivery, str, Message]]:
         """Put on the queue what has to be there; the rest is for stages of this process."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from fonds.model.errors import ConfigurationError, StorageFullError, TransientError
 from fonds.model.message import Depth
+from fonds.model.secrets import without_secrets
 from fonds.ports import Queue
 from fonds.runtime.binding import Bound
 from fonds.runtime.handover import Handover
@@ -169,7 +170,7 @@ class WorkerThreads:
             except (TransientError, StorageFullError) as error:
                 if isinstance(error, StorageFullError) and not self.patient:
                     raise
-                step, self._troubles[name] = loop.bound.stage.name, str(error)
+                step, self._troubles[name] = loop.bound.stage.name, without_secrets(str(error))
                 logger.warning(
                     "%s: %s; again in %.0f s", step, error, pause_s, extra={"step": step}
                 )

@@ -29,6 +29,7 @@ from fonds.model.errors import (
     TransientError,
 )
 from fonds.model.message import Delivery
+from fonds.model.secrets import without_secrets
 from fonds.model.step import Result, Topic
 
 logger = logging.getLogger(__name__)
@@ -130,9 +131,13 @@ class Worker:
             if held.waits < WAITS_MAX:
                 held.waits += 1
                 raise
-            return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error), 0.0))
+            return Result(
+                self._again(delivery, Reason.STORE_UNAVAILABLE, without_secrets(str(error)), 0.0)
+            )
         except TransientError as error:
-            return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, str(error), 0.0))
+            return Result(
+                self._again(delivery, Reason.STORE_UNAVAILABLE, without_secrets(str(error)), 0.0)
+            )
         except PermanentError as error:
             return Result(_verdict(error))
         except ConfigurationError:
@@ -146,7 +151,7 @@ class Worker:
                 error,
                 extra={"step": self.name, "message_id": message_id},
             )
-            return Result(bug(delivery, traceback.format_exc()))
+            return Result(bug(delivery, without_secrets(traceback.format_exc())))
         return self._judged(result, delivery)
 
     def _judged(self, result: Result, delivery: Delivery) -> Result:

@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from fonds import __version__
 from fonds.library.accounting import newest_input
 from fonds.model.errors import FondsError, TransientError
+from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
 from fonds.web.pages import downloads, failures, file, overview, records, search
 from fonds.web.parameters import only_known, refusal
@@ -128,8 +129,9 @@ async def refused(request: Request, error: Any) -> Response:
 async def troubled(request: Request, error: Any) -> Response:
     """A store that does not answer may do so later; anything else needs a person."""
     if isinstance(error, TransientError):
-        return _problem(request, 503, str(error), {"Retry-After": str(RETRY_AFTER_S)})
-    return _problem(request, 500, str(error), {})
+        headers = {"Retry-After": str(RETRY_AFTER_S)}
+        return _problem(request, 503, without_secrets(str(error)), headers)
+    return _problem(request, 500, without_secrets(str(error)), {})
 
 
 async def broken(request: Request, error: Exception) -> Response:

@@ -12,12 +12,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from fonds.config import PORTS, Settings, without_secrets
+from fonds.config import PORTS, Settings
 from fonds.formats.journal import COLUMNS, FAMILIES, check_columns, journal_table
 from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.message import Subscription
 from fonds.model.names import no_such
 from fonds.model.rows import CdxRow
+from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
 from fonds.ports import Archive, Index, Queue, Stores
@@ -235,6 +236,7 @@ def _nothing() -> None:
 
 def open_archive(home: Path, settings: Settings) -> Archive:
     """The archive of a home; nothing is written before the first body is."""
+    elsewhere = settings.elsewhere
     options = ArchiveOptions(
         prefix=settings.warc.prefix,
         version=f"WARC/{settings.warc.version}",
@@ -243,10 +245,11 @@ def open_archive(home: Path, settings: Settings) -> Archive:
         body_max_bytes=max(settings.pdf.max_bytes, settings.page.max_bytes),
         waiting_folder=home / "archive",
         waiting_max_bytes=settings.warc.waiting_max_bytes,
-        private_addresses=settings.elsewhere.private_addresses,
+        private_addresses=elsewhere.private_addresses,
         remotes={"s3": _s3_objects(home, settings)},
-        replay_url=settings.elsewhere.replay_url,
-        petabox_url=settings.elsewhere.petabox_url,
+        replay_url=without_user(elsewhere.replay_url),
+        petabox_url=without_user(elsewhere.petabox_url),
+        credentials=credentials((settings.warc.base, elsewhere.replay_url, elsewhere.petabox_url)),
     )
     return BodyCache(backend("archive", settings.archive, home, options))
 

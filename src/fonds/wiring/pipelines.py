@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fonds.config import Settings
 from fonds.model.errors import ConfigurationError
+from fonds.model.secrets import without_user
 from fonds.ports import Stores
 from fonds.runtime.binding import Bound, Steps, bind, topic_name
 from fonds.runtime.hand import Hand
@@ -79,4 +80,4 @@ def make_intake(stores: Stores, settings: Settings, stopping: Callable[[], bool]
 
 def path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSource:
     """The source for what a person names on the command line."""
-    return PathSource(paths, home, settings.collection, settings.warc.base)
+    return PathSource(paths, home, settings.collection, without_user(settings.warc.base))

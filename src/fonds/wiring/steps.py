@@ -10,6 +10,7 @@ from fonds.config import Settings
 from fonds.model.disposition import Disposition
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Unextracted
+from fonds.model.secrets import without_user
 from fonds.model.step import Result
 from fonds.model.task import Task
 from fonds.ports import Archive, Sink, Step, Stores
@@ -51,10 +52,9 @@ def take_in(stores: Stores, settings: Settings) -> Callable[[Task | Unextracted]
     from fonds.steps.intake.persist_file import PersistFile
     from fonds.steps.intake.take_in import TakeIn
 
-    places = TaskPlaces(settings.warc.base, settings.elsewhere.task_folder)
-    persist = PersistFile(
-        stores.table, stores.records, stores.journal, settings.warc.copy_bodies, now
-    )
+    places = TaskPlaces(without_user(settings.warc.base), settings.elsewhere.task_folder)
+    copy_bodies = settings.warc.copy_bodies
+    persist = PersistFile(stores.table, stores.records, stores.journal, copy_bodies, now)
     return TakeIn(stores.records, places, identify(stores.archive, settings), persist, now)
 
 

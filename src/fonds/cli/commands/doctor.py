@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,8 +16,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json
-from fonds.config import Settings, without_secrets
+from fonds.config import SETTINGS_FILE, Settings
 from fonds.model.errors import FondsError
+from fonds.model.secrets import holds_secret, without_secrets
 
 if TYPE_CHECKING:
     from fonds.isolation.confinement import Layer
@@ -67,6 +69,7 @@ def _look(app: App, settings: Settings) -> Iterator[Finding]:
         yield Finding("home", True, f"{app.home} is not there yet; `fonds ingest` makes it")
         return
     yield Finding("home", os.access(app.home, os.W_OK), str(app.home))
+    yield from _settings_file(app.home / SETTINGS_FILE)
     yield _stores(app, settings)
     yield from _readers(app, settings)
 
@@ -84,6 +87,17 @@ def _room(home: Path) -> Finding:
     place = next(path for path in (home, *home.parents) if path.exists())
     free = shutil.disk_usage(place).free
     return Finding("disk", free >= FREE_MIN_BYTES, f"{free / 1024**3:.1f} GiB free at {place}")
+
+
+def _settings_file(path: Path) -> Iterator[Finding]:
+    """Whether passwords in it are its owner's alone to read."""
+    if not path.exists() or not holds_secret(path.read_text("utf-8")):
+        return
+    mode = stat.S_IMODE(path.stat().st_mode)
+    told = "holds a user or password; its owner alone may read it"
+    if mode & 0o077:
+        told = f"holds a user or password, and others may read it: chmod 600 {path}"
+    yield Finding("settings file", not mode & 0o077, told)
 
 
 def _stores(app: App, settings: Settings) -> Finding:

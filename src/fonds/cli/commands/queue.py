@@ -14,10 +14,10 @@ from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option, say
 from fonds.cli.names import Commands, Name
-from fonds.config import without_secrets
 from fonds.formats.wire import CONTRACTS
 from fonds.model.disposition import Reason
 from fonds.model.message import Delivery, Message, Subscription
+from fonds.model.secrets import without_secrets
 from fonds.model.step import Topic
 from fonds.ports import Queue
 from fonds.runtime import dump as dumping

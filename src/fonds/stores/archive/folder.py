@@ -58,7 +58,8 @@ class FolderArchive:
         from fonds.stores.archive.places import PlaceReader
 
         options = self._options
-        web = Web((lambda _: True) if options.private_addresses else is_public)
+        allowed = (lambda _: True) if options.private_addresses else is_public
+        web = Web(allowed, credentials=options.credentials)
         away = elsewhere(web, options.remotes, options.replay_url, options.petabox_url)
         limit = options.body_max_bytes
         return PlaceReader(self._folder, away, self._moved, body_max_bytes=limit)

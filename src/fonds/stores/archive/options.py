@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fonds.model.secrets import Credentials
+
 if TYPE_CHECKING:
     from fonds.stores.archive.elsewhere.by_scheme import OpenRemote
 
@@ -25,9 +27,9 @@ class ArchiveOptions:
     `version` is `WARC/1.1` or `WARC/1.0`. Bodies over `body_max_bytes` are not read. What is behind
     http(s) URLs is read from public addresses only, unless `private_addresses`; `remotes` open what reads
     the URLs of other schemes. `replay_url` and `petabox_url` are templates, as `Replays` and `item_url`
-    say; empty: such places are refused. Where files are moved away when they are finished, they are
-    written to `waiting_folder`, and no more is written while `waiting_max_bytes` lie there. `now` gives
-    the time for file names.
+    say; empty: such places are refused. `credentials` are those of settings, for their http(s) origins.
+    Where files are moved away when they are finished, they are written to `waiting_folder`, and no more
+    is written while `waiting_max_bytes` lie there. `now` gives the time for file names.
     """
 
     prefix: str = "fonds"
@@ -41,4 +43,5 @@ class ArchiveOptions:
     remotes: Mapping[str, OpenRemote] = field(default_factory=dict)
     replay_url: str = ""
     petabox_url: str = ""
+    credentials: Credentials = field(default_factory=Credentials)
     now: Callable[[], datetime] = utc_now

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +22,7 @@ from fonds.model.errors import (
     StoreUnavailableError,
     TransientError,
 )
+from fonds.model.secrets import without_secrets
 from fonds.stores.archive.elsewhere.by_scheme import Elsewhere
 from fonds.stores.archive.open_readers import OpenReaders
 from fonds.stores.archive.zips import ZipReader
@@ -32,8 +32,6 @@ _UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENXIO, e
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 ReadMoved = Callable[[Place, int], Payload]
 """The payload of a record in a file of ours that lies elsewhere, and of at most so many bytes."""
-
-_USER = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 class PlaceReader:
@@ -151,7 +149,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def _shown(place: Place) -> str:
-    return _USER.sub("", str(place))
+    return without_secrets(str(place))
 
 
 def _check_regular(mode: int) -> None:

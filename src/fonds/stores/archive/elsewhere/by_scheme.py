@@ -10,6 +10,7 @@ from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError, PermanentError
+from fonds.model.secrets import without_secrets
 from fonds.stores.archive.elsewhere.http_files import HttpFiles
 from fonds.stores.archive.elsewhere.ranges import Remote, open_ranges
 from fonds.stores.archive.elsewhere.replays import Replays, item_url
@@ -69,7 +70,7 @@ class Elsewhere:
             return self.remotes[_scheme(url)]()
         except KeyError:
             raise PermanentError(
-                Reason.UNREADABLE_SOURCE, f"nothing reads URLs like {url[:200]!r}"
+                Reason.UNREADABLE_SOURCE, f"nothing reads URLs like {without_secrets(url)[:200]!r}"
             ) from None
         except ConfigurationError as error:
             # One place that needs a library is no reason to stop what all others need.

@@ -15,6 +15,7 @@ from fonds.formats.surt import surt
 from fonds.model.archive import HttpHead, Payload
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
+from fonds.model.secrets import without_secrets
 from fonds.stores.archive.elsewhere.http_files import WHOLE_S, read_whole
 from fonds.stores.archive.elsewhere.web import HttpAnswer, Web, check_status
 
@@ -69,7 +70,7 @@ class Replays:
         if found is None or surt(found[1]) != surt(url):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                f"the archive redirects to {target[:200]!r}, which is no replay of this URL",
+                f"the archive redirects to {without_secrets(target)[:200]!r}, which is no replay of this URL",
             )
 
     def _read_back(self, target: str) -> tuple[str, str] | None:

@@ -22,12 +22,14 @@ from urllib3.exceptions import HTTPError
 from fonds.address import Address, split_address
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
+from fonds.model.secrets import Credentials, without_secrets
 
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+(?:%[a-z0-9._-]+)?\]")
 _BLANKS = "".join(map(chr, range(0x21)))
 _BREAKS = str.maketrans("", "", "\t\r\n")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+NO_CREDENTIALS = Credentials()
 _REDIRECTS_MAX = 5
 _PIECE_BYTES = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -101,12 +103,15 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """The web as places may use it. `is_allowed` judges each IP address a connection would go to."""
+    """The web as places may use it. `is_allowed` judges each IP address a connection would go to;
+    `credentials` are told to their own origins alone, wherever a redirect leads.
+    """
 
     is_allowed: Callable[[str], bool] = is_public
     resolve: Callable[[str, int], Sequence[str]] = resolve
     connect_s: float = 10.0
     read_s: float = 30.0
+    credentials: Credentials = NO_CREDENTIALS
 
     @contextmanager
     def get(
@@ -156,6 +161,8 @@ class Web:
             "User-Agent": "Fonds",
             **more,
         }
+        if known := self.credentials.authorization(parts.scheme, host, port):
+            headers["Authorization"] = known
         try:
             return pool.urlopen(
                 "GET", target, headers=headers, redirect=False, retries=False, preload_content=False
@@ -188,7 +195,8 @@ def _split(url: str) -> Address:
         and (not parts.port or 0 < int(parts.port[:6]) <= 65535)
     )
     if not is_usable:
-        raise PermanentError(Reason.UNREADABLE_SOURCE, f"not a usable http(s) URL: {url[:200]!r}")
+        shown = without_secrets(url)[:200]
+        raise PermanentError(Reason.UNREADABLE_SOURCE, f"not a usable http(s) URL: {shown!r}")
     return parts
 
 
@@ -201,5 +209,6 @@ def _target(url: str, response: urllib3.BaseHTTPResponse) -> str | None:
         return urljoin(url, location)
     except ValueError as error:
         raise PermanentError(
-            Reason.UNREADABLE_SOURCE, f"the server redirects to no URL: {location[:200]!r}"
+            Reason.UNREADABLE_SOURCE,
+            f"the server redirects to no URL: {without_secrets(location)[:200]!r}",
         ) from error
