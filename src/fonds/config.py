@@ -64,6 +64,9 @@ class Settings(BaseModel):
         "possible",
         description="Confine readers as far as this machine can, or refuse to start where it lacks a layer",
     )
+    follow_links: bool = Field(
+        False, description="Follow links that lead out of the folders that are named; each is noted"
+    )
     work: WorkSettings = Field(default_factory=WorkSettings)
     pdf: PdfSettings = Field(default_factory=PdfSettings)
     page: PageSettings = Field(default_factory=PageSettings)

@@ -61,6 +61,12 @@ class Reason(StrEnum):
         "a request, metadata or warcinfo record: it describes a capture and holds none",
     )
 
+    FOLLOWED = (
+        "followed",
+        Weight.SET_ASIDE,
+        "a link that leads out of the folder that was named; it was followed, as --follow asks",
+    )
+
     # Refused: the input is whole, but not something Fonds keeps.
     HTTP_STATUS = (
         "http-status",
@@ -75,6 +81,11 @@ class Reason(StrEnum):
         "not-wanted",
         Weight.REFUSED,
         "nothing of it is wanted by the pipeline it came into",
+    )
+    NOT_FOLLOWED = (
+        "not-followed",
+        Weight.REFUSED,
+        "a link that leads out of the folder that was named; --follow follows it",
     )
     PURGED = "purged", Weight.REFUSED, "a person took its message off the queue"
     IS_FEED = "is-feed", Weight.REFUSED, "a feed or sitemap served as a page"

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 from fonds.formats.cdx import CdxLine, IndexReader, Rejected
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Reason
-from fonds.model.errors import LimitError
+from fonds.model.errors import LimitError, PermanentError
 from fonds.model.rows import InputRow
+from fonds.sources.walk import leads_out
 
 LINE_MAX_BYTES = 64 * 1024
 WARCS_REMEMBERED = 1_000
@@ -24,18 +25,24 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_index(
-    path: Path, row: InputRow, collection: str, warc_base: str
+    path: Path, row: InputRow, collection: str, warc_base: str, follow: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
     """One capture a line, also for a line that cannot be understood; positions are line numbers."""
     reader = IndexReader()
     # Lines of one WARC stand together, or nearly so: the disk is asked once for each.
-    find = lru_cache(WARCS_REMEMBERED)(partial(find_below, folder=path.parent, warc_base=warc_base))
+    find = lru_cache(WARCS_REMEMBERED)(
+        partial(find_below, folder=path.parent, warc_base=warc_base, follow=follow)
+    )
 
     def entry(line: bytes, number: int) -> Capture | None:
         parsed = reader.parse(line.decode("utf-8", "replace"))
         if parsed is None:
             return None
-        return _entry(row, collection, path, number, parsed, find)
+        try:
+            return _entry(row, collection, path, number, parsed, find)
+        except PermanentError as error:
+            detail = f"line {number + 1}: {error.detail}"
+            return damaged_line(row, collection, path, number, error.reason, detail)
 
     yield from read_lines(path, row, collection, entry)
 
@@ -85,10 +92,11 @@ def _open(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
 
 
-def find_below(filename: str, folder: Path, warc_base: str) -> str | None:
+def find_below(filename: str, folder: Path, warc_base: str, follow: bool = False) -> str | None:
     """Where a file that is named in another is, or should be: below the base only, whatever it says.
 
-    None when its name holds no name.
+    None when its name holds no name. Raises PermanentError (NOT_FOLLOWED) for a link that leads out of
+    the base, unless `follow`.
     """
     name = PurePosixPath(filename)
     parts = [part for part in name.parts if part not in ("/", "..", ".")]
@@ -100,7 +108,19 @@ def find_below(filename: str, folder: Path, warc_base: str) -> str | None:
     beside = [base.joinpath(*parts), base / parts[-1], base / "archive" / parts[-1]]
     beside += [base.parent / "archive" / parts[-1]] if not warc_base else []
     # One that is not there yet may be put there later: the reader says so, and a retry finds it.
-    return str(next((path for path in beside if is_file(path)), beside[0]))
+    found = next((path for path in beside if is_file(path)), beside[0])
+    root = base if found.is_relative_to(base) else base.parent
+    if not follow and _is_led_out(found, root):
+        raise PermanentError(Reason.NOT_FOLLOWED, f"{found} is a link that leads out of {root}")
+    return str(found)
+
+
+def _is_led_out(path: Path, root: Path) -> bool:
+    try:
+        return leads_out(path, root)
+    except OSError:
+        # What cannot be looked at cannot be read either: its reader says why.
+        return False
 
 
 def is_file(path: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
@@ -27,6 +27,7 @@ INDEXES = (Container.CDX, Container.CDX_GZ, Container.CDXJ, Container.CDXJ_GZ)
 @dataclass(frozen=True, slots=True)
 class PathSource:
     """What a person names on the command line. `warc_base` is where the WARCs of a CDX lie ('' beside it).
+    Links that lead out of what was named are followed with `follow` alone, and noted either way.
 
     `inbox` takes WARCs that had to be unpacked; they are kept there.
     """
@@ -35,6 +36,7 @@ class PathSource:
     home: Path
     collection: str
     warc_base: str
+    follow: bool = False
 
     @property
     def inbox(self) -> Path:
@@ -43,8 +45,8 @@ class PathSource:
 
     def inputs(self) -> Iterator[InputRow]:
         """One input for each file found; what cannot be read is one too, so that it is accounted for."""
-        for found in walk(self.paths, self.home):
-            yield _input(found, self.warc_base)
+        for found in walk(self.paths, self.home, follow=self.follow):
+            yield _input(found, self.warc_base, self.follow)
 
     def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         """What lies in one input, from `row.position` on."""
@@ -56,13 +58,15 @@ class PathSource:
         try:
             if row.error is not None:
                 yield self._unreadable(row, row.error)
+            elif row.kind == "link":
+                yield self._link(row, path)
             elif row.kind == "warc":
                 with path.open("rb") as stream:
                     yield from read_warc(stream, row, self.collection, path)
             elif row.kind == "index":
-                yield from read_index(path, row, self.collection, self.warc_base)
+                yield from read_index(path, row, self.collection, self.warc_base, self.follow)
             elif row.kind == "tasks":
-                yield from read_tasks(path, row, self.collection, self.warc_base)
+                yield from read_tasks(path, row, self.collection, self.warc_base, self.follow)
             elif row.kind == "zip":
                 yield from read_zip(path, row, self.collection, self.inbox)
             else:
@@ -81,6 +85,14 @@ class PathSource:
             collection=self.collection,
         )
 
+    def _link(self, row: InputRow, path: Path) -> Capture:
+        """A link that leads out of what was named, as an entry that says where to."""
+        return replace(
+            self._unreadable(row, f"it leads to {path.resolve()}"),
+            id=f"{row.input_id}-link",
+            damage_reason=Reason.FOLLOWED if self.follow else Reason.NOT_FOLLOWED,
+        )
+
     def _unreadable(self, row: InputRow, detail: str) -> Capture:
         missing = row.kind == "missing"
         return Capture(
@@ -96,16 +108,20 @@ class PathSource:
         )
 
 
-def _input(found: FoundPath, warc_base: str) -> InputRow:
+def _input(found: FoundPath, warc_base: str, follow: bool) -> InputRow:
     """One path as an input: the same as long as path, size and time are, and for an index the base."""
     fingerprint = f"{found.size_bytes}:{found.modified_ns}"
     error, kind = found.error, "missing" if found.missing else "unreadable"
     path = os.fsencode(found.path)
-    if error is None:
+    if found.leads_out:
+        kind, fingerprint = "link", f"link:{follow}"
+    elif error is None:
         error, kind = _look(found.path)
     if kind in ("index", "tasks") and warc_base:
         # Told where the WARCs are, what was not found before is looked for again.
         fingerprint += f":{warc_base}"
+    if kind in ("index", "tasks") and follow:
+        fingerprint += ":follow"
     digest = sha1(path + b"\x00" + fingerprint.encode())  # noqa: S324 (a key, not a seal)
     return InputRow(
         input_id=digest.hexdigest()[:16],

@@ -21,7 +21,7 @@ from fonds.sources.indexes import damaged_line, find_below, is_file, read_lines
 
 
 def read_tasks(
-    path: Path, row: InputRow, collection: str, base: str
+    path: Path, row: InputRow, collection: str, base: str, follow: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
     """One capture a line, also for a line that cannot be understood; positions are line numbers.
 
@@ -29,20 +29,29 @@ def read_tasks(
     """
 
     def entry(line: bytes, number: int) -> Capture | None:
-        return _capture(line, row, collection, path, number, base) if line.strip() else None
+        return _capture(line, row, collection, path, number, base, follow) if line.strip() else None
 
     yield from read_lines(path, row, collection, entry)
 
 
 def _capture(
-    line: bytes, row: InputRow, collection: str, path: Path, number: int, base: str
+    line: bytes,
+    row: InputRow,
+    collection: str,
+    path: Path,
+    number: int,
+    base: str,
+    follow: bool,
 ) -> Capture:
     try:
         task = read_task(line)
-        place = _place(task, path.parent, base)
+        place = _place(task, path.parent, base, follow)
     except ValueError as error:
         detail = f"line {number + 1}: {error}"
         return damaged_line(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
+    except PermanentError as error:
+        detail = f"line {number + 1}: {error.detail}"
+        return damaged_line(row, collection, path, number, error.reason, detail)
     return Capture(
         id=f"{row.input_id}-{number:012x}",
         input_id=row.input_id,
@@ -62,18 +71,18 @@ def _url(task: Task, place: Place) -> str:
     return task.address
 
 
-def _place(task: Task, folder: Path, base: str) -> Place:
+def _place(task: Task, folder: Path, base: str, follow: bool) -> Place:
     """Where the bytes are, with local names below `base`, or else `folder`. Raises ValueError."""
     if task.kind is PlaceKind.WARC:
-        found = _below(task.path, folder, base)
+        found = _below(task.path, folder, base, follow)
         return Place(PlaceKind.WARC, found, task.offset, task.size_bytes)
     if task.kind is PlaceKind.FILE:
-        return Place(PlaceKind.FILE, _below(task.path, folder, base))
+        return Place(PlaceKind.FILE, _below(task.path, folder, base, follow))
     return Place(task.kind, task.place)
 
 
-def _below(name: str, folder: Path, base: str) -> str:
-    found = find_below(name, folder, base)
+def _below(name: str, folder: Path, base: str, follow: bool) -> str:
+    found = find_below(name, folder, base, follow)
     if found is None:
         raise ValueError(f"{name!r} names no file")
     return found
@@ -90,6 +99,7 @@ class TaskPlaces:
 
     warc_base: str
     folder: str
+    follow: bool = False
 
     def __call__(self, task: Task) -> tuple[Place, str]:
         """The place, and the URL its capture goes by.
@@ -105,7 +115,7 @@ class TaskPlaces:
         if task.kind is not PlaceKind.WARC:
             return Place(task.kind, task.place)
         if self.warc_base:
-            found = find_below(task.path, Path(), self.warc_base)
+            found = find_below(task.path, Path(), self.warc_base, self.follow)
             if found is None:
                 raise PermanentError(Reason.UNREADABLE_SOURCE, f"{task.path!r} names no file")
             return Place(PlaceKind.WARC, found, task.offset, task.size_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -11,33 +12,51 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class FoundPath:
-    """One path; `error` says why it cannot be read, `missing` that it is not there."""
+    """One path; `error` says why it cannot be read, `missing` that it is not there, `leads_out` that it is a
+    link that leads out of what was named.
+    """
 
     path: Path
     size_bytes: int = 0
     modified_ns: int = 0
     error: str | None = None
     missing: bool = False
+    leads_out: bool = False
 
 
-def walk(paths: Sequence[Path], leave_out: Path) -> Iterator[FoundPath]:
-    """Files below `paths`, folders in order of name, links followed, no folder entered twice.
+def walk(paths: Sequence[Path], leave_out: Path, *, follow: bool = False) -> Iterator[FoundPath]:
+    """Files below `paths`, folders in order of name, no folder entered twice.
 
-    `leave_out` (the home) is not entered.
+    What is named may be a link. Below it links are followed to what lies below it too; one that leads out
+    is found as such, and what is behind it with `follow` alone. `leave_out` (the home) is not entered.
     """
     entered: set[tuple[int, int]] = set()
     for path in paths:
         # Without following links: `..` is gone, and what a person called it stays.
         start = Path(os.path.abspath(path))  # noqa: PTH100
-        yield from _visit(start, leave_out.resolve(), entered)
+        yield from _visit(start, leave_out.resolve(), entered, follow)
 
 
-def _visit(path: Path, leave_out: Path, entered: set[tuple[int, int]]) -> Iterator[FoundPath]:
-    waiting = [path]
+def leads_out(path: Path, root: Path) -> bool:
+    """Whether a path is led out of the folder `root` by a link. Raises OSError."""
+    try:
+        return not path.resolve().is_relative_to(root.resolve())
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, "the links lead round for ever") from error
+
+
+def _visit(
+    start: Path, leave_out: Path, entered: set[tuple[int, int]], follow: bool
+) -> Iterator[FoundPath]:
+    waiting = [start]
     while waiting:
         path = waiting.pop()
         try:
             status = path.stat()
+            if path != start and path.is_symlink() and leads_out(path, start):
+                yield FoundPath(path, leads_out=True)
+                if not follow:
+                    continue
             if not stat.S_ISDIR(status.st_mode):
                 yield _file(path, status)
                 continue

@@ -80,4 +80,5 @@ def make_intake(stores: Stores, settings: Settings, stopping: Callable[[], bool]
 
 def path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSource:
     """The source for what a person names on the command line."""
-    return PathSource(paths, home, settings.collection, without_user(settings.warc.base))
+    base = without_user(settings.warc.base)
+    return PathSource(paths, home, settings.collection, base, settings.follow_links)

@@ -52,7 +52,8 @@ def take_in(stores: Stores, settings: Settings) -> Callable[[Task | Unextracted]
     from fonds.steps.intake.persist_file import PersistFile
     from fonds.steps.intake.take_in import TakeIn
 
-    places = TaskPlaces(without_user(settings.warc.base), settings.elsewhere.task_folder)
+    base, folder = without_user(settings.warc.base), settings.elsewhere.task_folder
+    places = TaskPlaces(base, folder, settings.follow_links)
     copy_bodies = settings.warc.copy_bodies
     persist = PersistFile(stores.table, stores.records, stores.journal, copy_bodies, now)
     return TakeIn(stores.records, places, identify(stores.archive, settings), persist, now)

@@ -127,3 +127,50 @@ def test_relative_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     (found,) = walk([Path("file")], tmp_path / "home")
     assert found.path == tmp_path / "file"
+
+
+def _outside(tmp_path: Path) -> Path:
+    """A folder `named` with two links out of it, one to a folder and one to a file, and one within."""
+    named, outside = tmp_path / "named", tmp_path / "outside"
+    named.mkdir()
+    (outside / "deep").mkdir(parents=True)
+    (outside / "deep" / "secret").write_bytes(b"not named")
+    (named / "a").write_bytes(b"named")
+    (named / "etc").symlink_to(outside)
+    (named / "one").symlink_to(outside / "deep" / "secret")
+    (named / "same").symlink_to(named / "a")
+    return named
+
+
+def test_a_link_that_leads_out_of_what_was_named_is_found_and_not_followed(tmp_path: Path) -> None:
+    named = _outside(tmp_path)
+    found = {one.path.name: one.leads_out for one in walk([named], tmp_path / "home")}
+    assert found == {"a": False, "etc": True, "one": True, "same": False}
+
+
+def test_with_follow_it_is_found_and_so_is_what_is_behind_it(tmp_path: Path) -> None:
+    named = _outside(tmp_path)
+    found = [
+        (str(one.path.relative_to(named)), one.leads_out)
+        for one in walk([named], tmp_path / "home", follow=True)
+    ]
+    assert found == [
+        ("a", False), ("etc", True), ("etc/deep/secret", False), ("one", True), ("one", False),
+        ("same", False),
+    ]  # fmt: skip
+
+
+def test_what_is_named_may_be_a_link_itself(tmp_path: Path) -> None:
+    _outside(tmp_path)
+    way = tmp_path / "way"
+    way.symlink_to(tmp_path / "outside")
+    assert [one.leads_out for one in walk([way], tmp_path / "home")] == [False]
+
+
+def test_a_way_out_over_several_links_is_one_too(tmp_path: Path) -> None:
+    named = _outside(tmp_path)
+    (named / "sub").mkdir()
+    (named / "sub" / "again").symlink_to("../etc/deep")
+    (named / "sub" / "up").symlink_to("../../outside")
+    found = {one.path.name for one in walk([named / "sub"], tmp_path / "home") if one.leads_out}
+    assert found == {"again", "up"}

@@ -151,3 +151,42 @@ def test_a_root_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(ConfigurationError, match="cannot be used"):
         FolderBlobs(tmp_path / "file")
+
+
+def test_a_link_is_no_blob_wherever_it_leads(root: Path, blobs: FolderBlobs) -> None:
+    secret = root.parent / "secret"
+    secret.write_bytes(b"not yours")
+    blobs.put([Blob("thumbnail/aa/bb/x.jpg", b"mine", "image/jpeg")])
+    (root / "thumbnail/aa/bb/x.jpg").unlink()
+    (root / "thumbnail/aa/bb/x.jpg").symlink_to(secret)
+    (root / "thumbnail/aa/bb/y.jpg").symlink_to(root / "thumbnail/aa/bb/y.jpg")
+    os.mkfifo(root / "thumbnail/aa/bb/z.jpg")
+    for name in "xyz":
+        assert blobs.get(f"thumbnail/aa/bb/{name}.jpg") is None
+        assert blobs.exists([f"thumbnail/aa/bb/{name}.jpg"]) == set()
+    blobs.put([Blob("thumbnail/aa/bb/x.jpg", b"again", "image/jpeg")])
+    assert blobs.get("thumbnail/aa/bb/x.jpg") == b"again"
+    assert secret.read_bytes() == b"not yours"
+
+
+def test_no_folder_that_is_a_link_is_entered(
+    root: Path, blobs: FolderBlobs, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "x.txt").write_bytes(b"not yours")
+    (root / "text").symlink_to(elsewhere)
+    assert blobs.get("text/x.txt") is None
+    assert blobs.exists(["text/x.txt"]) == set()
+    blobs.delete(["text/x.txt"])
+    with pytest.raises(ConfigurationError):
+        blobs.put([Blob("text/new.txt", b"mine", "text/plain")])
+    assert [path.name for path in elsewhere.iterdir()] == ["x.txt"]
+
+
+def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    root.parent.mkdir()
+    root.symlink_to(tmp_path / "disk")
+    FolderBlobs(root).put([Blob("a/b.txt", b"data", "text/plain")])
+    assert (tmp_path / "disk/a/b.txt").read_bytes() == b"data"

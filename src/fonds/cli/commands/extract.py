@@ -31,7 +31,14 @@ Step = Callable[[Any], Result]
 @command("extract")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @click.option("--warc-base", metavar="DIR|URL", help="Where the WARCs named by a CDX are.")
-def extract(app: App, paths: tuple[str, ...], warc_base: str | None) -> int:
+@click.option(
+    "--follow",
+    "follow_links",
+    is_flag=True,
+    default=None,
+    help="Follow links that lead out of the folders named here, and note each.",
+)
+def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     """Say what would be learned from these files, one JSON object a body; stores nothing.
 
     Each object has `path sha1hex kind status reason detail url`, and `pdf` or `story` with the whole
@@ -46,7 +53,7 @@ def extract(app: App, paths: tuple[str, ...], warc_base: str | None) -> int:
     from fonds.wiring.readers import cores, open_readers
     from fonds.wiring.steps import reading_steps
 
-    settings = app.settings(warc_base=warc_base)
+    settings = app.settings(**flags)
     failed = False
     with tempfile.TemporaryDirectory(prefix="fonds-extract-") as scratch:
         home = Path(scratch)

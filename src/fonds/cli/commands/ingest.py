@@ -15,6 +15,13 @@ from fonds.runtime.homelock import HomeLock
 @command("ingest")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @click.option("--warc-base", metavar="DIR|URL", help="Where the WARCs named by a CDX are.")
+@click.option(
+    "--follow",
+    "follow_links",
+    is_flag=True,
+    default=None,
+    help="Follow links that lead out of the folders named here, and note each.",
+)
 @click.option("--collection", metavar="NAME", help="Collection the documents belong to.")
 @pipeline_option
 @click.option(

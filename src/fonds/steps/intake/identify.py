@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fonds.extract.mime import FEED_MIMES
 from fonds.model.capture import Capture, PlaceKind
-from fonds.model.disposition import DONE, Disposition, Reason, dropped, quarantined
+from fonds.model.disposition import DONE, Disposition, Reason, Weight, dropped, quarantined
 from fonds.model.errors import DamagedInputError
 from fonds.model.file import REVISIT, FileMeta, Identified, Kind
 from fonds.model.keys import sha1_from_text
@@ -71,7 +71,9 @@ class Identify:
 def _before_reading(capture: Capture) -> Disposition | None:
     """What can be said without opening anything."""
     if capture.damage is not None:
-        return quarantined(capture.damage_reason or Reason.DAMAGED_RECORD, capture.damage)
+        reason = capture.damage_reason or Reason.DAMAGED_RECORD
+        ended = quarantined if reason.weight is Weight.FAILED else dropped
+        return ended(reason, capture.damage)
     answered = capture.record_type != "revisit" and capture.status is not None
     if answered and capture.status not in KEPT_STATUSES:
         return dropped(Reason.HTTP_STATUS, f"status {capture.status}")

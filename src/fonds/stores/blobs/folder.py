@@ -21,7 +21,10 @@ from fonds.model.errors import (
 from fonds.stores.keys import PARTS_FOLDER, check_key
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+# A link in the place of a blob, or of its folder, is no blob.
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO})
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MISCONFIGURED = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 )
@@ -53,7 +56,7 @@ class FolderBlobs:
             for blob, part, path in zip(blobs, parts, paths, strict=True):
                 with _translated(path):
                     part.write_bytes(blob.data)
-            self._move(parts, paths)
+            self._move(parts, blobs)
         except BaseException:
             for part in parts:
                 with suppress(OSError):
@@ -61,66 +64,95 @@ class FolderBlobs:
             raise
 
     def get(self, key: str) -> bytes | None:
-        """The blob, or None; a folder is no blob."""
-        path = self._path(key)
-        with _translated(path):
+        """The blob, or None; a folder is no blob, and no link is followed to one."""
+        with _translated(self._path(key)):
             try:
-                return path.read_bytes()
-            except _ABSENT:
-                return None
+                with _folder_of(self._root, key) as (folder, name):
+                    descriptor = os.open(name, _READ, dir_fd=folder)
+                with os.fdopen(descriptor, "rb") as file:
+                    is_blob = stat.S_ISREG(os.fstat(descriptor).st_mode)
+                    return file.read() if is_blob else None
+            except OSError as error:
+                if error.errno in _ABSENT:
+                    return None
+                raise
 
     def exists(self, keys: Sequence[str]) -> set[str]:
         """Those of `keys` that exist."""
-        with _translated(self._root):
-            return {key for key in keys if self._path(key).is_file()}
+        return set(self.sizes(keys))
 
     def sizes(self, keys: Sequence[str]) -> dict[str, int]:
         """By one look at each file."""
-        found = {}
         with _translated(self._root):
-            for key in keys:
-                with suppress(*_ABSENT):
-                    status = self._path(key).stat()
-                    if stat.S_ISREG(status.st_mode):
-                        found[key] = status.st_size
-        return found
+            found = {key: self._size_bytes(key) for key in keys}
+        return {key: size_bytes for key, size_bytes in found.items() if size_bytes is not None}
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove blobs; emptied folders stay, others may be writing there."""
         for key in keys:
-            path = self._path(key)
-            with _translated(path):
+            with _translated(self._path(key)):
                 try:
-                    path.unlink()
-                except _ABSENT:
-                    continue
+                    with _folder_of(self._root, key) as (folder, name):
+                        os.unlink(name, dir_fd=folder)
+                except OSError as error:
+                    if error.errno not in _ABSENT:
+                        raise
 
-    def _move(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
+    def _size_bytes(self, key: str) -> int | None:
+        self._path(key)
+        try:
+            with _folder_of(self._root, key) as (folder, name):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return None
+            raise
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def _move(self, parts: Sequence[Path], blobs: Sequence[Blob]) -> None:
         """To their places: contents on the disk first, then names, then the folders these stand in."""
-        changed: set[Path] = set()
-        for part, path in zip(parts, paths, strict=True):
-            with _translated(path):
+        for part, blob in zip(parts, blobs, strict=True):
+            with _translated(self._path(blob.key)):
                 _sync(part)
-                changed |= _make_folders(path.parent)
-        for part, path in zip(parts, paths, strict=True):
-            with _translated(path):
-                part.replace(path)
-        for folder in sorted(changed | {path.parent for path in paths}):
-            with _translated(folder):
-                _sync(folder)
+        for part, blob in zip(parts, blobs, strict=True):
+            with (
+                _translated(self._path(blob.key)),
+                _folder_of(self._root, blob.key, make=True) as (folder, name),
+            ):
+                os.replace(part, name, dst_dir_fd=folder)
+        for key in {blob.key.rpartition("/")[0]: blob.key for blob in blobs}.values():
+            with _translated(self._path(key)), _folder_of(self._root, key) as (folder, _):
+                os.fsync(folder)
 
     def _path(self, key: str) -> Path:
         check_key(key)
         return self._root / key
 
 
-def _make_folders(folder: Path) -> set[Path]:
-    """Make what is missing; the folders that have a new one in them."""
-    if folder.is_dir():
-        return set()
-    changed = _make_folders(folder.parent)
-    folder.mkdir(exist_ok=True)
-    return {*changed, folder.parent}
+@contextmanager
+def _folder_of(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """The folder a key lies in, opened part by part below `root` without following a link, and its last part.
+
+    With `make` folders that are not there are made, durably. Raises OSError.
+    """
+    *folders, name = key.split("/")
+    descriptor = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        for folder in folders:
+            try:
+                inner = os.open(folder, _FOLDER, dir_fd=descriptor)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                with suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=descriptor)
+                    os.fsync(descriptor)
+                inner = os.open(folder, _FOLDER, dir_fd=descriptor)
+            descriptor, outer = inner, descriptor
+            os.close(outer)
+        yield descriptor, name
+    finally:
+        os.close(descriptor)
 
 
 def _sweep(parts: Path) -> None:
@@ -133,7 +165,7 @@ def _sweep(parts: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file's contents, or a folder's names, are on the disk."""
+    """Wait until a file's contents are on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
