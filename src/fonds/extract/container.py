@@ -1,15 +1,21 @@
 """What kind of input a file is to a source: a WARC, an index, a ZIP, a loose document, a list of URLs.
 
 Source: WARC 1.1 (ISO 28500), section 4 and annex D; IIPC WARC zstd draft (dictionary frames); ARC 1.0 and
-2.0; CDX file format; CDXJ as pywb and OpenWayback write it; RFC 1952; RFC 8878.
+2.0; CDX file format; CDXJ as pywb and OpenWayback write it; ZipNum clusters; RFC 1952; RFC 8878.
+
+What looks like an archive is one, however odd: whoever reads it says what is wrong with it.
 """
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import re
 import zlib
+from collections.abc import Callable
 from enum import StrEnum
 
+import lz4.frame
 import zstandard
 
 from fonds.extract.mime import HEAD_BYTES, HTML_MIMES, sniff
@@ -19,34 +25,40 @@ UNPACKED_BYTES = 65536
 
 
 class Container(StrEnum):
-    """What a source has to open; `-gz` and `-zst` are the same, compressed."""
+    """What a source has to open; WARC and ARC files in any packing, lists and indexes also as gzip."""
 
     WARC = "warc"
-    WARC_GZ = "warc-gz"
-    WARC_ZST = "warc-zst"
     ARC = "arc"
-    ARC_GZ = "arc-gz"
     ZIP = "zip"
     CDX = "cdx"
-    CDX_GZ = "cdx-gz"
     CDXJ = "cdxj"
-    CDXJ_GZ = "cdxj-gz"
+    ZIPNUM = "zipnum"  # where in its parts a cluster of CDX lines has what
     PDF = "pdf"
     HTML = "html"
     TASKS = "tasks"  # one JSON object a line that says where a file is
-    TASKS_GZ = "tasks-gz"
     LIST = "list"  # one http(s) URL a line, `#` begins a comment
-    LIST_GZ = "list-gz"
 
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
-_WARC = re.compile(rb"(?:\r?\n){0,2}WARC/\d\.\d{1,2}\r?\n", re.IGNORECASE)
-_ARC = re.compile(rb"filedesc:/{0,2}[^\n]*\s\d{8,14}\s")
+_XZ_MEMORY_BYTES_MAX = 128 * 1024 * 1024
+_WARC = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,16}WARC/", re.IGNORECASE)
+_ARC = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,16}filedesc:", re.IGNORECASE)
+_ARC_RECORD = re.compile(
+    rb"(?:https?|ftp|dns|gopher|nntp|whois|mailto|file)[a-z+]{0,4}:[^\s]{1,6000}+ "
+    rb"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4}:[0-9A-Fa-f.:]{1,45}) [^\s]{1,40}+ "
+    rb"[^\n]{1,1000}+(?<=[0-9])\r?\n",
+    re.IGNORECASE,
+)
+"""An ARC record where the file's own, `filedesc:`, is missing: URL, IP address, date, type, length."""
+_ARCHIVE_NAME = re.compile(
+    r"\.w?arc(?:\.(?:gz|gzip|zst|zstd|lz4|bz2|xz|lzma|lz|z|br|open))*\Z", re.IGNORECASE
+)
 _CDX_HEADER = re.compile(rb"[ \t]?CDX(?:[ \t][A-Za-z]){3,}[ \t]*$")
 _CDX_LINE = re.compile(rb"\S+ \d{14} \S+ \S+ \S+ \S+(?: \S+){1,8}$")
 _CDXJ_HEADER = re.compile(rb"!(?:OpenWayback-CDXJ|meta\b)", re.IGNORECASE)
 _CDXJ_LINE = re.compile(rb"\S+ \d{12,17} \{")
+_ZIPNUM_LINE = re.compile(rb"\S+ \d{12,17}[^\t]*\t[^\t]+\t\d+\t\d+(?:\t[^\t]*)*$")
 _TASK_LINE = re.compile(
     rb'\{(?=.*"(?:warc_path|item|petabox_item|path|url)"[ \t]*:)'
     rb'(?=.*"(?:sha1hex|datetime|path|petabox_path)"[ \t]*:).*\}$'
@@ -61,31 +73,26 @@ def container(head: bytes) -> Container | None:
     A compressed file is what lies in it; a compressed PDF or page is None. Never raises.
     """
     head = head[:HEAD_BYTES]
-    if head.startswith(_GZIP):
-        return _GZIPPED.get(_bare(_gunzip(head)))
     if head.startswith(_ZSTD_DICTIONARY):
         # Nothing but zstd WARCs begin with their dictionary, which may be larger than the head.
-        return Container.WARC_ZST
-    if head.startswith(_ZSTD):
-        return Container.WARC_ZST if _bare(_unzstd(head)) is Container.WARC else None
+        return Container.WARC
+    for magic, unpack in _UNPACKERS.items():
+        if head.startswith(magic):
+            found = _bare(unpack(head))
+            return found if found in _PACKED[magic] else None
     return _bare(head)
 
 
-_GZIPPED: dict[Container | None, Container] = {
-    Container.WARC: Container.WARC_GZ,
-    Container.ARC: Container.ARC_GZ,
-    Container.CDX: Container.CDX_GZ,
-    Container.CDXJ: Container.CDXJ_GZ,
-    Container.TASKS: Container.TASKS_GZ,
-    Container.LIST: Container.LIST_GZ,
-}
+def is_archive_name(name: str) -> bool:
+    """Whether a file is called what WARC and ARC files are, packed or not."""
+    return _ARCHIVE_NAME.search(name) is not None
 
 
 def _bare(head: bytes) -> Container | None:
     """The kind of bytes that are not compressed as a whole."""
     if _WARC.match(head):
         return Container.WARC
-    if _ARC.match(head):
+    if _ARC.match(head) or _ARC_RECORD.match(head):
         return Container.ARC
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return Container.ZIP
@@ -111,6 +118,8 @@ def _lines(head: bytes) -> Container | None:
         return Container.CDX
     if _CDXJ_HEADER.match(lines[0]) or _mostly(_CDXJ_LINE, lines):
         return Container.CDXJ
+    if _mostly(_ZIPNUM_LINE, lines):
+        return Container.ZIPNUM
     if _mostly(_CDX_LINE, lines):
         return Container.CDX
     if _mostly(_TASK_LINE, lines):
@@ -146,3 +155,40 @@ def _unzstd(head: bytes) -> bytes:
         return frame.read(UNPACKED_BYTES)
     except zstandard.ZstdError:
         return b""
+
+
+def _unxz(head: bytes) -> bytes:
+    return _unpacked(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_BYTES_MAX), head)
+
+
+def _unbzip2(head: bytes) -> bytes:
+    return _unpacked(bz2.BZ2Decompressor(), head)
+
+
+def _unlz4(head: bytes) -> bytes:
+    return _unpacked(lz4.frame.LZ4FrameDecompressor(), head)
+
+
+def _unpacked(
+    unpacker: lzma.LZMADecompressor | bz2.BZ2Decompressor | lz4.frame.LZ4FrameDecompressor,
+    head: bytes,
+) -> bytes:
+    """What the first stream in `head` unpacks to, as far as it goes."""
+    try:
+        made: bytes = unpacker.decompress(head, UNPACKED_BYTES)
+    except (OSError, EOFError, ValueError, lzma.LZMAError, RuntimeError):
+        return b""
+    return made
+
+
+_ARCHIVES = frozenset({Container.WARC, Container.ARC})
+_LINES = frozenset({Container.CDX, Container.CDXJ, Container.TASKS, Container.LIST})
+_UNPACKERS: dict[bytes, Callable[[bytes], bytes]] = {
+    _GZIP: _gunzip,
+    _ZSTD: _unzstd,
+    b"BZh": _unbzip2,
+    b"\xfd7zXZ\x00": _unxz,
+    b"\x04\x22\x4d\x18": _unlz4,
+}
+_PACKED = {magic: _ARCHIVES | (_LINES if magic == _GZIP else set()) for magic in _UNPACKERS}
+"""What is read in each packing."""

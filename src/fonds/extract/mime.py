@@ -123,6 +123,7 @@ _PDF_WITHOUT_HEADER = re.compile(
 _PDF_TRACES = re.compile(
     rb"(?:endobj|endstream|startxref|trailer)\b|/Type\s*/(?:Page|Catalog|XRef)"
 )
+_TYPE1 = (b"%!PS-AdobeFont-", b"%!FontType1-")
 _POSTSCRIPT = re.compile(rb"\x04?%!PS(?:-Adobe-[\d.]+(?: PDF-(\d\.\d))?)?")
 _JSON = re.compile(rb'\{\s*(?:"|\}\s*$)|\[\s*(?:[\[{"\]]|-?\d+\s*,|true\b|false\b|null\b)')
 _JSON_FEED = re.compile(rb"https?:\\?/\\?/jsonfeed\.org\\?/version")
@@ -187,6 +188,8 @@ def _pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
     bare = head.removeprefix(b"\xef\xbb\xbf")
     if at_start := _PDF_AT_START.match(bare):
         return "application/pdf", _pdf_words(at_start[1], 0)
+    if bare.startswith(_TYPE1):
+        return None
     if postscript := _POSTSCRIPT.match(bare):
         if postscript[1]:
             return "application/pdf", _pdf_words(postscript[1], 0)

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from fonds.sources.walk import leads_out
 
 LINE_MAX_BYTES = 64 * 1024
 WARCS_REMEMBERED = 1_000
+PARTS_LOOKED_FOR_MAX = 10_000
 RATIO_MAX = 200
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -45,6 +47,32 @@ def read_index(
             return damaged_line(row, collection, path, number, error.reason, detail)
 
     yield from read_lines(path, row, collection, entry)
+
+
+def read_zipnum(
+    path: Path, row: InputRow, collection: str
+) -> Iterator[Capture | Mapping[str, int] | int]:
+    """What a ZipNum index leads to: its parts, which are inputs of their own; a missing one is a damage.
+
+    The first 10,000 parts are looked for.
+    """
+    names = (line.split(b"\t")[1] for line in lines_of(path) if line.count(b"\t") >= 3)
+    parts = list(dict.fromkeys(islice(names, PARTS_LOOKED_FOR_MAX)))
+    missing = [part.decode("utf-8", "replace") for part in parts if not _has_part(path, part)]
+    if not missing:
+        yield {str(Reason.NOT_A_CAPTURE): 1}
+        return
+    detail = (
+        f"it is the second level of an index, and {len(missing)} of the {len(parts)} parts it leads to are "
+        f"not beside it, such as {missing[0][:200]!r}: put them there and take in the folder"
+    )
+    yield damaged_line(row, collection, path, 0, Reason.MISSING_SOURCE, detail)
+
+
+def _has_part(index: Path, name: bytes) -> bool:
+    """Whether a part lies beside the index; by its bare name, with or without its packing's ending."""
+    bare = PurePosixPath(name.decode("utf-8", "replace")).name
+    return bool(bare) and any(is_file(index.with_name(bare + end)) for end in ("", ".gz"))
 
 
 def read_lines(

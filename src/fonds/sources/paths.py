@@ -9,19 +9,29 @@ from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
 
-from fonds.extract.container import Container, container
+from fonds.extract.container import Container, container, is_archive_name
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.entry import Entry, of_capture
 from fonds.model.rows import InputRow
-from fonds.sources.indexes import read_index
+from fonds.sources.indexes import read_index, read_zipnum
 from fonds.sources.tasks import read_tasks
 from fonds.sources.walk import FoundPath, walk
-from fonds.sources.warcs import WARCS, read_warc
+from fonds.sources.warcs import read_warc
 from fonds.sources.zips import read_zip
 
 HEAD_BYTES = 64 * 1024
-INDEXES = (Container.CDX, Container.CDX_GZ, Container.CDXJ, Container.CDXJ_GZ)
+KINDS = {
+    Container.WARC: "warc",
+    Container.ARC: "warc",
+    Container.CDX: "index",
+    Container.CDXJ: "index",
+    Container.ZIPNUM: "zipnum",
+    Container.TASKS: "tasks",
+    Container.ZIP: "zip",
+}
+NAMES = {".cdx": "index", ".cdxj": "index", ".cdx.gz": "index", ".cdxj.gz": "index", ".wacz": "zip"}
+"""What a file is by the end of its name when its content does not tell; its reader says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,8 @@ class PathSource:
                     yield from read_warc(stream, row, self.collection, path)
             elif row.kind == "index":
                 yield from read_index(path, row, self.collection, self.warc_base, self.follow)
+            elif row.kind == "zipnum":
+                yield from read_zipnum(path, row, self.collection)
             elif row.kind == "tasks":
                 yield from read_tasks(path, row, self.collection, self.warc_base, self.follow)
             elif row.kind == "zip":
@@ -160,11 +172,12 @@ def _moment(seconds: float) -> datetime:
 
 def _kind(path: Path) -> str:
     with path.open("rb") as stream:
-        found = container(stream.read(HEAD_BYTES))
-    if found in WARCS:
-        return "warc"
-    if found in INDEXES:
-        return "index"
-    if found in (Container.TASKS, Container.TASKS_GZ):
-        return "tasks"
-    return "zip" if found is Container.ZIP else "file"
+        head = stream.read(HEAD_BYTES)
+    found = container(head)
+    if found is None:
+        if is_archive_name(path.name):
+            return "warc"
+        ending = "".join(path.suffixes[-2:]).lower()
+        named = NAMES.get(ending) or NAMES.get(path.suffix.lower())
+        return named if named and head else "file"
+    return KINDS.get(found, "file")

@@ -12,13 +12,8 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.rows import InputRow
 
-WARCS = (
-    Container.WARC,
-    Container.WARC_GZ,
-    Container.WARC_ZST,
-    Container.ARC,
-    Container.ARC_GZ,
-)
+WARCS = (Container.WARC, Container.ARC)
+_NO_RECORD = Damage(0, "the file is named as an archive and holds no record", Reason.DAMAGED_RECORD)
 CAPTURE_TYPES = frozenset({"response", "resource", "revisit", "conversion"})
 
 
@@ -27,9 +22,12 @@ def read_warc(
 ) -> Iterator[Capture | Mapping[str, int] | int]:
     """Captures, tallies of the records that hold none, and after each the offset of the next record.
 
-    `base_bytes` is where the WARC begins in the file at `path`, if it is stored in another.
+    `base_bytes` is where the WARC begins in the file at `path`, if it is stored in another. A file without
+    any record is one damage.
     """
+    is_empty = row.position == 0
     for head in read_heads(stream, max(0, row.position - base_bytes)):
+        is_empty = False
         offset = base_bytes + head.offset
         # Everything before this record was given out: reading can go on here.
         yield offset
@@ -41,6 +39,10 @@ def read_warc(
             yield {str(Reason.NOT_A_CAPTURE): 1}
         else:
             yield _capture(row, collection, place, head, path)
+    if is_empty:
+        yield base_bytes
+        place = Place(PlaceKind.WARC, str(path), base_bytes)
+        yield _damaged(row, collection, place, _NO_RECORD)
 
 
 def _capture(row: InputRow, collection: str, place: Place, head: RecordHead, path: Path) -> Capture:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 from urllib.parse import quote
 
-from fonds.extract.container import container
+from fonds.extract.container import Container, container, is_archive_name
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import StorageFullError
@@ -101,8 +101,13 @@ def _whole_member(
 ) -> Iterator[Capture | Mapping[str, int]]:
     """What lies in one member. Raises one of UNREADABLE when its bytes are damaged."""
     with archive.open(member) as unpacked:
-        kind = container(unpacked.read(HEAD_BYTES))
-    if kind not in WARCS:
+        head = unpacked.read(HEAD_BYTES)
+    kind = container(head)
+    is_warc = kind in WARCS or (kind is None and is_archive_name(member.filename))
+    if kind is Container.ZIP and _is_nested(member.filename, head):
+        detail = f"{member.filename} is a ZIP in a ZIP: take it out, and take it in by itself"
+        yield _damaged(row, collection, path, number, Reason.UNREADABLE_SOURCE, detail)
+    elif not is_warc:
         yield _loose(row, collection, path, number, member)
     elif member.compress_type == zipfile.ZIP_STORED:
         base_bytes = _data_offset(stream, member)
@@ -116,6 +121,11 @@ def _whole_member(
         with kept.open("rb") as records:
             inside = f"{row.input_id}.{number}"
             yield from _records(records, row, collection, kept, 0, inside)
+
+
+def _is_nested(name: str, head: bytes) -> bool:
+    """Whether a ZIP within is one to look into: office documents and others are ZIPs too."""
+    return name.lower().endswith((".zip", ".wacz")) or b"datapackage.json" in head
 
 
 def _records(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
+from collections.abc import Callable
 
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.container import Container, container
+from fixtures.warcs import PACKERS
+from fonds.extract.container import Container, container, is_archive_name
 
 WARC = b"WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
 ARC = b"filedesc://x.arc 0.0.0.0 20080430204825 text/plain 76\n1 0 InternetArchive\n"
@@ -21,6 +23,7 @@ CDX_LINE = (
     b"3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ - - 1043 333 x.warc.gz\n"
 )
 CDXJ_LINE = b'com,example)/ 20200101000000 {"url": "http://example.com/"}\n'
+ZIPNUM = b"com,example)/ 20200101000000\tcdx-00000.gz\t0\t188224\t1\n" * 2
 LIST = b"# seeds\nhttp://example.com/\r\n\nhttps://example.org/a?b=c\n"
 
 
@@ -29,7 +32,17 @@ LIST = b"# seeds\nhttp://example.com/\r\n\nhttps://example.org/a?b=c\n"
     [
         (WARC, Container.WARC),
         (b"\r\n" + WARC, Container.WARC),
+        (b"WARC/1.0\r\r\nWARC-Type: response\r\r\n", Container.WARC),
+        (b"WARC/one\n", Container.WARC),
+        (b"\xef\xbb\xbfwarc/1.0\n", Container.WARC),
         (ARC, Container.ARC),
+        (b"filedesc:// - - - 76\n", Container.ARC),
+        (
+            b"http://a.example/ 192.0.2.7 20080430204825 text/html 40\nHTTP/1.0 200 OK\n",
+            Container.ARC,
+        ),
+        (b"http://a.example/ 2001:db8::7 4818dc99 text/html 40\n", Container.ARC),
+        (ZIPNUM, Container.ZIPNUM),
         (CDX_HEAD + CDX_LINE, Container.CDX),
         (CDX_LINE * 3, Container.CDX),
         (b"# remark\nbroken line\n" + CDX_LINE * 3, Container.CDX),
@@ -47,11 +60,11 @@ def test_a_file_is_known_by_its_content(head: bytes, kind: Container) -> None:
 @pytest.mark.parametrize(
     ("inside", "kind"),
     [
-        (WARC, Container.WARC_GZ),
-        (ARC, Container.ARC_GZ),
-        (CDX_HEAD + CDX_LINE, Container.CDX_GZ),
-        (CDXJ_LINE, Container.CDXJ_GZ),
-        (LIST, Container.LIST_GZ),
+        (WARC, Container.WARC),
+        (ARC, Container.ARC),
+        (CDX_HEAD + CDX_LINE, Container.CDX),
+        (CDXJ_LINE, Container.CDXJ),
+        (LIST, Container.LIST),
         (b"%PDF-1.7\n", None),
         (b"anything else", None),
     ],
@@ -61,18 +74,48 @@ def test_gzip_is_looked_into(inside: bytes, kind: Container | None) -> None:
 
 
 def test_an_empty_gzip_member_in_front_does_not_hide_the_warc() -> None:
-    assert container(gzip.compress(b"") * 3 + gzip.compress(WARC)) is Container.WARC_GZ
+    assert container(gzip.compress(b"") * 3 + gzip.compress(WARC)) is Container.WARC
 
 
 def test_a_head_cut_in_the_middle_of_a_member_is_enough() -> None:
-    assert container(gzip.compress(WARC * 500)[:60]) is Container.WARC_GZ
+    assert container(gzip.compress(WARC * 500)[:60]) is Container.WARC
 
 
 def test_zstd_is_looked_into_with_and_without_a_dictionary() -> None:
-    assert container(zstandard.compress(WARC)) is Container.WARC_ZST
+    assert container(zstandard.compress(WARC)) is Container.WARC
     assert container(zstandard.compress(b"anything else")) is None
     dictionary_frame = b"\x5d\x2a\x4d\x18" + (70_000).to_bytes(4, "little") + b"\0" * 70_000
-    assert container(dictionary_frame) is Container.WARC_ZST
+    assert container(dictionary_frame) is Container.WARC
+
+
+@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+def test_archives_are_known_in_every_packing_and_nothing_else_is(
+    pack: Callable[[bytes], bytes],
+) -> None:
+    assert container(pack(WARC)) is Container.WARC
+    assert container(pack(ARC)) is Container.ARC
+    assert container(pack(CDX_HEAD + CDX_LINE)) is None
+    assert container(pack(b"%PDF-1.7\n")) is None
+    assert container(pack(WARC)[:20]) in (None, Container.WARC)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("a.warc", True),
+        ("a.WARC.GZ", True),
+        ("a.warc.gz.open", True),
+        ("b.arc.lz4", True),
+        ("warc.warc.zst", True),
+        ("search.html", False),
+        ("a.warc.cdx", False),
+        ("arc", False),
+        ("a.arch", False),
+        ("a.warc.gz.md5", False),
+    ],
+)
+def test_archives_have_names_of_their_own(name: str, is_one: bool) -> None:
+    assert is_archive_name(name) is is_one
 
 
 def test_a_zip_is_a_zip_even_when_empty() -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from fixtures import warcs
 from fonds.formats.members import MemberError, RawFile
-from fonds.formats.members.framing import Framing, starts_record
+from fonds.formats.members.framing import Framing
 from fonds.formats.members.raw import check_ratio
+from fonds.formats.members.record_line import starts_record
 from fonds.formats.members.record_stream import split_offset
 from fonds.formats.members.zstd import walk_frame
 from fonds.model.disposition import Reason

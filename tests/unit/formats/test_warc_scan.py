@@ -6,6 +6,7 @@ import io
 import time
 import tracemalloc
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -36,6 +37,8 @@ PACKINGS = {
         records, dictionary=DICTIONARY, packed_dictionary=True
     ),
     "zstd, one frame": lambda records: warcs.zstandarded([b"".join(records)]),
+    **{name: partial(warcs.packed, packing=name) for name in warcs.PACKERS},
+    "bzip2, one stream": lambda records: warcs.packed([b"".join(records)], "bzip2"),
 }
 
 

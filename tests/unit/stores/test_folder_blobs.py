@@ -49,22 +49,22 @@ def test_data_and_name_are_on_the_disk_before_put_returns(
     root: Path, blobs: FolderBlobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acts: list[str] = []
-    fsync, replace = os.fsync, Path.replace
+    fsync, replace = os.fsync, os.replace
 
     def note_sync(descriptor: int) -> None:
         path = Path(f"/proc/self/fd/{descriptor}").readlink()
         acts.append("contents" if path.parent.name == ".parts" else f"names in {path.name}")
         fsync(descriptor)
 
-    def note_replace(part: Path, path: Path) -> Path:
-        acts.append(f"moved to {path.name}")
-        return replace(part, path)
+    def note_replace(part: Path, name: str, *, dst_dir_fd: int) -> None:
+        acts.append(f"moved to {name}")
+        replace(part, name, dst_dir_fd=dst_dir_fd)
 
     monkeypatch.setattr(os, "fsync", note_sync)
-    monkeypatch.setattr(Path, "replace", note_replace)
+    monkeypatch.setattr(os, "replace", note_replace)
     blobs.put([Blob(f"a/{name}", b"data", "text/plain") for name in ("b", "c")])
     moved = ["moved to b", "moved to c"]
-    assert acts == ["contents", "contents", *moved, f"names in {root.name}", "names in a"]
+    assert acts == ["contents", "contents", f"names in {root.name}", *moved, "names in a"]
 
 
 def test_what_a_killed_process_left_is_removed_a_day_later(root: Path, blobs: FolderBlobs) -> None:

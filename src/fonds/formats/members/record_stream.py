@@ -11,15 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from fonds.formats.members.framing import (
-    LINE_BYTES_MAX,
-    RECORD_AT_LINE_START,
-    Framing,
-    Member,
-    starts_record,
-)
+from fonds.formats.members.framing import Framing, Member
 from fonds.formats.members.gzip import PlainStretch
 from fonds.formats.members.raw import MemberError
+from fonds.formats.members.record_line import LINE_BYTES_MAX, find_record, starts_record
 from fonds.model.disposition import Reason
 
 OFFSET_BITS = 40
@@ -216,10 +211,10 @@ class RecordStream:
         """Look for a record in the rest of the member; True when found or when the member ended well."""
         start = self._at + 1
         while True:
-            found = RECORD_AT_LINE_START.search(self._buffer, start)
-            if found:
-                self._give_junk_away(found.start())
-                self._advance(found.start() - self._at)
+            found = find_record(self._buffer, start)
+            if found is not None:
+                self._give_junk_away(found)
+                self._advance(found - self._at)
                 return True
             self._advance(max(0, len(self._buffer) - self._at - LINE_BYTES_MAX))
             try:

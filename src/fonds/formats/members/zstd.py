@@ -126,18 +126,19 @@ def walk_frame(raw: RawFile, offset: int) -> tuple[int, Reason | None]:
     return at, None
 
 
-def probe_frame(raw: RawFile, offset: int, dictionary: Dictionary) -> bytes:
-    """The first bytes of a frame, unpacked from its first block alone; b"" when it is none."""
+def probe_frame(raw: RawFile, offset: int, dictionary: Dictionary) -> tuple[bytes, int]:
+    """The first bytes of a frame, unpacked from its first block alone, b"" when it is none; and how many
+    bytes were looked at for that."""
     first = _first_block(raw, offset)
     if first is None:
-        return b""
+        return b"", 0
     block_start, block_bytes = first
     packed = raw.at(offset, block_start + 3 + block_bytes - offset)
     try:
         probe: bytes = _unpacker(dictionary).stream_reader(packed).read(64)
     except zstandard.ZstdError:
-        return b""
-    return probe
+        return b"", len(packed)
+    return probe, len(packed)
 
 
 def after_skippable(raw: RawFile, offset: int) -> int | None:

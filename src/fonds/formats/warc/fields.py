@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from warcio.statusandheaders import StatusAndHeadersParser
 
 from fonds.formats.members import RecordStream
-from fonds.formats.members.framing import (
-    GZIP_MAGIC,
-    HEADER_END,
+from fonds.formats.members.framing import GZIP_MAGIC
+from fonds.formats.members.record_line import (
     LINE_BYTES_MAX,
+    WARC_LINE,
+    is_warc_line,
+    split_arc_line,
     starts_record,
 )
 from fonds.formats.members.zstd import ZSTD_MAGIC
@@ -30,7 +32,9 @@ UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
 
 _WINDOW_BYTES = 4096
 _LENGTH = re.compile(r"\d{1,15}")
-_ARC_LINE = re.compile(r"(\S.*?) (\S+) (\d{8,18}) (.+) (\S+)\s*")
+_HEADER_END = re.compile(rb"\n\r{0,2}\n|\n(?=" + WARC_LINE + rb")")
+"""The blank line behind a WARC header, or another record where the blank line should have come first."""
+_DIGITS = re.compile(r"\d{14}")
 _ISO_DATE = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?)?)?"
     r"\s*(Z|[+-]\d\d:?\d\d)?"
@@ -39,10 +43,10 @@ _DIGITS_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)?(\d\d)?(\d\d)?(\d{0,9})()"
 _CAPITALS = frozenset({"warc", "uri", "id", "ip"})
 _PARSER = StatusAndHeadersParser(["WARC/"])
 _OTHER_FILES = {
-    b"\x04\x22\x4d\x18": "LZ4 data: unpack it, or pack it anew with gzip or zstd",
+    b"\x02\x21\x4c\x18": "LZ4 data of the old form: unpack it, or pack it anew with gzip or zstd",
     b"PK\x03\x04": "a ZIP file (a WACZ holds its WARC files in the folder archive/)",
-    b"\xfd7zX": "XZ data: unpack it first",
-    b"BZh9": "bzip2 data: unpack it first",
+    b"7z\xbc\xaf": "a 7-Zip archive: unpack it first",
+    b"Rar!": "a RAR archive: unpack it first",
 }
 
 
@@ -109,9 +113,9 @@ def read_fields(records: RecordStream) -> RecordFields:
         window = records.peek(LINE_BYTES_MAX, joining=True)
     if not starts_record(window):
         raise _no_record(records, window)
-    if not window.startswith(b"WARC/"):
+    if not is_warc_line(window):
         return _read_arc_line(records, window)
-    end = HEADER_END.search(window)
+    end = _HEADER_END.search(window)
     while end is None:
         if len(window) >= HEADER_BYTES_MAX:
             raise NotARecordError(Reason.DAMAGED_RECORD, "the record's header has no end")
@@ -121,7 +125,7 @@ def read_fields(records: RecordStream) -> RecordFields:
                 Reason.TRUNCATED_RECORD, "the file ends inside the record's header"
             )
         window = longer
-        end = HEADER_END.search(window)
+        end = _HEADER_END.search(window)
     if len(end.group()) == 1:
         raise NotARecordError(
             Reason.DAMAGED_RECORD, "another record begins before the header has ended"
@@ -149,7 +153,9 @@ def _is_cut_header(window: bytes) -> bool:
 
 def parse_warc_header(header: bytes) -> RecordFields:
     """A WARC header with its blank line. Raises NotARecordError without a usable Content-Length."""
-    parsed = _PARSER.parse(io.BytesIO(header))
+    # The parser knows no odd versions, and takes a line that ends twice over for the end of the header.
+    lines = header.partition(b"\n")[2].replace(b"\r\r\n", b"\r\n")
+    parsed = _PARSER.parse(io.BytesIO(b"WARC/1.1\r\n" + lines))
     fields: dict[str, str] = {}
     for name, value in parsed.headers:
         fields.setdefault(_canonical(name), value.strip())
@@ -195,31 +201,34 @@ def _read_arc_line(records: RecordStream, window: bytes) -> RecordFields:
 
 
 def parse_arc_line(line: bytes) -> RecordFields:
-    """An ARC URL-record line, version 1 (5 fields) or 2 (10). Raises NotARecordError."""
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError:
-        text = line.decode("latin-1")
-    match = _ARC_LINE.fullmatch(text)
-    if match is None or not _LENGTH.fullmatch(match[5]):
+    """An ARC URL-record line, version 1 (5 fields) or 2 (10), also an odd one. Raises NotARecordError."""
+    found = split_arc_line(line)
+    if found is None or not _LENGTH.fullmatch(length := _text(found.length)):
         raise NotARecordError(
-            Reason.DAMAGED_RECORD, f"the ARC line has no usable length: {text[:80]!r}"
+            Reason.DAMAGED_RECORD, f"the ARC line has no usable length: {_text(line)[:80]!r}"
         )
-    url, address, date, middle, length = match.groups()
-    rest = middle.split(" ")
+    url, date, middle = _text(found.url), _text(found.date), [_text(one) for one in found.middle]
     fields = {
         "WARC-Type": "warcinfo" if url.startswith("filedesc:") else "response",
         "WARC-Target-URI": url,
-        "WARC-IP-Address": address,
+        "WARC-IP-Address": _text(found.address),
         "WARC-Date": date,
         # Version 2 has result code, checksum, location, offset and file name between type and length.
-        "Content-Type": " ".join(rest[:-5] if len(rest) >= 6 else rest),
+        "Content-Type": " ".join(middle[:-5] if len(middle) >= 6 else middle),
         "Content-Length": length,
     }
-    moment = parse_date(date)
+    digits = _DIGITS.match(date)
+    moment = parse_date(date) or parse_date(digits.group() if digits else "")
     if moment is not None:
         fields["WARC-Date"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
     return RecordFields(fields, int(length), is_arc=True)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def parse_date(text: str) -> datetime | None:

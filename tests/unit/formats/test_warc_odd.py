@@ -1,0 +1,135 @@
+"""Archives with odd headers and packings: what can be read is read, the rest is damage told in words."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures import warcs
+from fonds.formats.members.record_line import split_arc_line
+from fonds.formats.warc import UNDATED, Damage, RecordHead, read_heads, read_record
+from fonds.model.disposition import Reason
+
+AT = datetime(2008, 4, 30, 20, 48, 25, tzinfo=UTC)
+HTTP = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<html>x</html>"
+ARC_HEAD = b"1 0 A crawler\nURL IP-address Archive-date Content-type Archive-length\n\n"
+
+
+def scan(data: bytes) -> list[RecordHead | Damage]:
+    return list(read_heads(io.BytesIO(data)))
+
+
+def body_at(data: bytes, offset: int) -> bytes:
+    return read_record(io.BytesIO(data), offset, body_max_bytes=1_000_000).body
+
+
+def arc(line: str) -> bytes:
+    return f"{line} {len(HTTP)}\n".encode() + HTTP + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "captured_at", "mime"),
+    [
+        ("http://a.example/ 192.0.2.7 20080430204825 text/html", AT, "text/html"),
+        ("http://a.example/ 192.0.2.7 20080430204825", AT, "text/html"),
+        ("http://a.example/ 192.0.2.7 20080430204825 ", AT, "text/html"),
+        ("http://a.example/ 2001:db8::7 20080430204825 text/html", AT, "text/html"),
+        ("http://a.example/ 192.0.2.7 20080430204825GMT text/html", AT, "text/html"),
+        ("http://a.example/ 192.0.2.7 4818dc99 text/html", UNDATED, "text/html"),
+        ("http://a.example/ 192.0.2.7 - text/html; charset=x", UNDATED, "text/html"),
+        ("http://a.example/ - 20080430204825 no-type", AT, "text/html"),
+    ],
+)
+def test_an_arc_line_may_be_odd(line: str, captured_at: datetime, mime: str) -> None:
+    data = warcs.arc_header() + arc(line) + warcs.arc_record(url="http://b.example/")
+    header, head, last = scan(data)
+    assert isinstance(head, RecordHead)
+    assert (head.url, head.captured_at, head.mime) == ("http://a.example/", captured_at, mime)
+    assert body_at(data, head.offset) == b"<html>x</html>"
+    assert isinstance(header, RecordHead)
+    assert isinstance(last, RecordHead)
+    assert last.url == "http://b.example/"
+
+
+@pytest.mark.parametrize("line", ["filedesc:// - - -", "filedesc:", "filedesc://a.arc 0.0.0.0"])
+def test_an_arc_file_may_say_little_of_itself(line: str) -> None:
+    first = f"{line} {len(ARC_HEAD)}\n".encode() + ARC_HEAD
+    header, head = scan(first + warcs.arc_record())
+    assert isinstance(header, RecordHead)
+    assert (header.type, header.captured_at) == ("warcinfo", UNDATED)
+    assert isinstance(head, RecordHead)
+    assert head.url == warcs.URL
+
+
+@pytest.mark.parametrize("version", ["warc/1.0", "WARC/0.17", "WARC/2", "WARC/1.1.1", "Warc/1.0b"])
+def test_a_warc_may_have_any_version(version: str) -> None:
+    data = warcs.http_response() + warcs.http_response(version=version, url="http://b.example/")
+    assert [thing.url for thing in scan(data) if isinstance(thing, RecordHead)] == [
+        warcs.URL,
+        "http://b.example/",
+    ]
+    assert body_at(data, scan(data)[1].offset) == warcs.PAGE
+
+
+def test_lines_of_a_header_may_end_twice_over() -> None:
+    data = warcs.warc_record(b"body", newline=b"\r\r\n") + warcs.http_response()
+    first, second = scan(data)
+    assert isinstance(first, RecordHead)
+    assert (first.url, first.type, first.payload_bytes) == (warcs.URL, "resource", 4)
+    assert body_at(data, first.offset) == b"body"
+    assert isinstance(second, RecordHead)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "told"),
+    [
+        (b"filedesc: what follows is no header\n\n", "no usable length"),
+        (b"WARC/one\r\nContent-Length: 0\r\n\r\n\r\n", "no WARC or ARC record"),
+        (b"WARC/1.0\r\nContent-Length: many\r\n\r\n", "no usable Content-Length"),
+        (b"\x02\x21\x4c\x18legacy", "LZ4 data of the old form"),
+        (b"Rar!\x1a\x07", "RAR archive"),
+    ],
+)
+def test_what_cannot_be_read_is_damage_and_the_rest_is_read(beginning: bytes, told: str) -> None:
+    first, *rest = scan(beginning + b"\r\n\r\n" + warcs.http_response())
+    assert isinstance(first, Damage)
+    assert first.reason is Reason.DAMAGED_RECORD
+    assert told in first.detail
+    assert [thing.url for thing in rest if isinstance(thing, RecordHead)] == [warcs.URL]
+
+
+@pytest.mark.parametrize("packing", warcs.PACKERS)
+def test_a_damaged_member_costs_only_itself(packing: str) -> None:
+    members = [
+        warcs.packed([warcs.http_response(url=f"http://{n}.example/")], packing) for n in "abc"
+    ]
+    middle = warcs.flipped(members[1], len(members[1]) // 2)
+    found = scan(members[0] + middle + members[2])
+    whole = [thing.url for thing in found if isinstance(thing, RecordHead)]
+    assert whole[0] == "http://a.example/"
+    assert whole[-1] == "http://c.example/"
+    assert any(isinstance(thing, Damage) for thing in found)
+
+
+@pytest.mark.parametrize("packing", warcs.PACKERS)
+def test_a_cut_member_is_told_as_cut(packing: str) -> None:
+    data = warcs.packed([warcs.http_response(), warcs.http_response()], packing)
+    *_, last = scan(data[: -len(data) // 4])
+    assert last.reason is Reason.TRUNCATED_RECORD if isinstance(last, Damage) else last.truncated
+
+
+@pytest.mark.parametrize("packing", warcs.PACKERS)
+def test_a_bomb_is_told_as_one_in_every_packing(packing: str) -> None:
+    zeros = warcs.warc_record(bytes(40_000_000))
+    found = scan(warcs.packed([zeros], packing))
+    assert [thing.reason for thing in found if isinstance(thing, Damage)] == [Reason.BOMB]
+
+
+@given(st.binary(max_size=300))
+def test_any_line_is_an_arc_line_or_none(line: bytes) -> None:
+    found = split_arc_line(line)
+    assert found is None or found.url + found.length in line.replace(b" ", b"") or found.middle
