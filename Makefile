@@ -9,6 +9,7 @@ PORTS ?=
 SERVERS_FOLDER ?= $(CURDIR)/.servers
 EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase
 SECONDS ?= 600
+MB ?= 64
 FONDS_HOME ?= fonds-data
 export FONDS_HOME
 
@@ -72,6 +73,9 @@ bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one ru
 bench-pages: $(VENV)/.dev ## pages beside other extractors, which are installed for the run only
 	$(BIN)/python scripts/bench_pages.py
 
+bench-worst: $(VENV)/.dev ## the worst input of each format: twice the size may cost 2.3 times the CPU; ONLY="codings", MB=64
+	$(BIN)/python scripts/bench_worst.py --mb $(MB) $(ONLY)
+
 fuzz: $(BIN)/python ## throw bytes at every parser, SECONDS=600 each; ONLY="cdx codings"
 	$(BIN)/python scripts/fuzzing.py --seconds $(SECONDS) $(ONLY)
 
@@ -84,4 +88,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format corpus bench bench-pages fuzz lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format corpus bench bench-pages bench-worst fuzz lock clean

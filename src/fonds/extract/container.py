@@ -4,6 +4,7 @@ Source: WARC 1.1 (ISO 28500), section 4 and annex D; IIPC WARC zstd draft (dicti
 2.0; CDX file format; CDXJ as pywb and OpenWayback write it; ZipNum clusters; RFC 1952; RFC 8878.
 
 What looks like an archive is one, however odd: whoever reads it says what is wrong with it.
+Bound: the first 64 KiB are looked at, and as much of what they unpack to.
 """
 
 from __future__ import annotations

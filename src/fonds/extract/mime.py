@@ -2,6 +2,7 @@
 
 Source: WHATWG MIME Sniffing, sections 5 (supplied type), 6 (pattern tables) and 7 (unknown type);
 ISO 32000-1, 7.5.2 and Annex H (junk before `%PDF-`); Adobe TN 5001 (PostScript).
+Bound: the first 64 KiB are looked at, by expressions that never go back over more than a tag.
 """
 
 from __future__ import annotations

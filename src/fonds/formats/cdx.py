@@ -2,6 +2,7 @@
 
 Source: the CDX file format of the Internet Archive (letters of the ` CDX` header line); CDXJ as pywb
 writes it (`urlkey timestamp {json}`).
+Bound: linear in a line; sources read lines of at most 64 KiB.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ that ends too early keeps what could be decoded, as a browser would show it; one
 the middle is refused (BAD_ENCODING), since nobody can tell what is missing.
 
 What comes of a body does not depend on the pieces it came in: every coding is fed in steps of its own.
-Time is linear in the input and the output; both are bounded, as are codings and gzip members.
+Bound: linear in the input and the output; at most 8 codings, each of which makes at most 200 times its
+input beyond the first MiB, and 100,000 gzip members.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Payloads as the bodies of messages: bare JSON, never pickle; what is public in the form others read.
 
 Source: DESIGN "Story" and "Topics"; field names of seeds 003 and 004.
+Bound: linear in the message, which the broker's limit bounds; JSON nested too deeply is refused.
 """
 
 from __future__ import annotations

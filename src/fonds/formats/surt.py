@@ -2,6 +2,7 @@
 
 Source: the sort key of the Wayback Machine's CDX files (field N); Heritrix' SURT form; RFC 3986.
 What is done to a URL is what the writers of such indexes do, so that our keys are found among theirs.
+Bound: linear in the URL; escapes are undone ten times over at most.
 """
 
 from __future__ import annotations

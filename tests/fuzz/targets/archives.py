@@ -1,7 +1,7 @@
 """WARC and ARC framing: whatever the bytes, a scan ends, and what it finds is found again by its place.
 
-The first byte says how the rest is packed: as it is, in one gzip member or zstd frame, or in members that
-are cut where the rest says `CUT`.
+The first byte says how the rest is packed: as it is, in one gzip member or zstd frame, or in members of any
+packing that are cut where the rest says `CUT`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ PACKINGS: Sequence[Callable[[bytes], bytes]] = (
     lambda data: zstandard.compress(data, 1),
     lambda data: warcs.gzipped(data.split(CUT)),
     lambda data: warcs.zstandarded(data.split(CUT)),
+    *(
+        lambda data, name=name: warcs.packed(data.split(CUT), name)  # type: ignore[misc]
+        for name in warcs.PACKERS
+    ),
 )
 
 

@@ -1,6 +1,7 @@
 """What a page says of itself in JSON-LD: the article's text, dates, authors, headline, picture.
 
 Source: schema.org, Article and its subtypes; JSON-LD 1.1, section 6 (embedding in HTML).
+Bound: scripts of up to a million characters, and 20,000 values of them.
 """
 
 from __future__ import annotations

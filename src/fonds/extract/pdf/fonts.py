@@ -1,6 +1,7 @@
 """The fonts of a PDF, and whether it carries them with it.
 
 Source: ISO 32000-2:2020, 7.8.3 (resource dictionaries), 9.6 to 9.9 (fonts, font descriptors).
+Bound: 300 pages, 1,000 fonts, 50 forms, 20 parents of a page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Text strings and dates as PDF dictionaries hold them, and the cleaning every text out of a PDF gets.
 
 Source: ISO 32000-2:2020, 7.9.2 (string types), 7.9.4 (dates), annex D.2 (PDFDocEncoding).
+Bound: linear in the string.
 """
 
 from __future__ import annotations

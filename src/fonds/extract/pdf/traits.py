@@ -2,6 +2,7 @@
 
 Source: ISO 32000-2:2020, 7.6 (encryption), 7.7.2 (catalog), 12.6 (actions), 12.7 (forms), 14.7.1
 (mark information).
+Bound: 100 pages and 2,000 objects are searched, 10,000 fields counted, 8 actions followed.
 """
 
 from __future__ import annotations

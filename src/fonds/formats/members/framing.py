@@ -2,7 +2,8 @@
 
 Source: RFC 1952 (gzip), RFC 8878 (zstd), WARC/1.1 section 4 (record header), ARC 1.0 (URL-record line).
 
-A search passes over a file once; what it unpacks to judge what it found is bounded for the whole file.
+Bound: a search is linear in what it passes over; to judge what it finds, 4 times the file's size and
+64 MiB are unpacked at most.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Plain stretches and gzip members: one way of reading for both.
 
 Source: RFC 1952, section 2.3; WARC/1.1, annex D (one member per record).
+Bound: 16 KiB are unpacked at once, and at most 200 times the input beyond the first MiB.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Members of the packings whose unpackers share one way of working: bzip2, XZ and LZ4 frames.
 
 Source: the formats of bzip2, XZ (tukaani.org/xz/xz-file-format.txt) and LZ4 frames (lz4_Frame_format.md).
+Bound: 16 KiB are unpacked at once, and at most 200 times the input beyond the first MiB; XZ may take 128 MiB
+of memory.
 """
 
 from __future__ import annotations

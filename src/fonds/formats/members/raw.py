@@ -1,4 +1,7 @@
-"""Bytes of a file by offset, and what every way of unpacking them shares: its fault and its limit."""
+"""Bytes of a file by offset, and what every way of unpacking them shares: its fault and its limit.
+
+Bound: one read for each stretch of 128 KiB that is asked for.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Zstd frames and the dictionary a file of them may begin with.
 
 Source: RFC 8878, section 3.1; IIPC "Zstandard Compression for WARC Files 1.0" (dictionary frame).
+Bound: a frame is walked once, block by block, before it is unpacked; at most 200 times the input beyond
+the first MiB comes of it, windows have at most 128 MiB.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The head of an HTTP response as archives hold it: read with patience, since nobody can ask again.
 
 Source: RFC 9112, sections 2 to 5; the liberties are those browsers take.
+Bound: a head has at most 256 KiB, and 20 interim answers before it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """One record's payload, read by its offset: HTTP head apart, codings undone, within limits.
 
 Source: WARC/1.0 and 1.1, section 6 (record types); RFC 9112 (the message inside).
+Bound: linear in what lies in the member before the record and in the record itself, the body's limit
+included.
 """
 
 from __future__ import annotations

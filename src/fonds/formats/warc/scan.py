@@ -1,6 +1,7 @@
 """A scan over all records of a WARC or ARC file: one head or one damage for each, whatever happens.
 
 Source: WARC/1.0 and 1.1, section 4; annex D (compression).
+Bound: linear in what the file unpacks to, as `RecordStream` has it; nothing of a body is kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What the first page shows of itself: its title by the size of its type, the names below it."""
+"""What the first page shows of itself: its title by the size of its type, the names below it.
+
+Bound: linear in the first page's characters; the lines of a title and the names below it are limited.
+"""
 
 from __future__ import annotations
 
