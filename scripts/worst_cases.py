@@ -17,7 +17,7 @@ import brotli
 import lz4.frame
 import zstandard
 
-from fonds.extract.article.days import days
+from fonds.extract.article.dates.days import days
 from fonds.extract.article.extraction import extract_article
 from fonds.extract.article.paragraphs import paragraphs
 from fonds.extract.charset import decode

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from fixtures import warcs
-from fonds.extract.article.days import first_day
+from fonds.extract.article.dates.days import first_day
 from fonds.extract.article.extraction import read_page
 from fonds.extract.article.head import canonical_url, choose_title
 from fonds.extract.article.paragraphs import paragraphs

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.article.days import days, first_day
+from fonds.extract.article.dates.days import days, first_day
 
 DAY = date(2024, 5, 31)
 

@@ -15,7 +15,20 @@ from datetime import UTC, date, datetime, timedelta
 from lxml.html import HtmlElement
 
 from fonds.extract.article.blocks import PLACES, Block, Node
-from fonds.extract.article.days import days, first_day
+from fonds.extract.article.dates.days import days, first_day
+from fonds.extract.article.dates.signs import (
+    BESIDE,
+    DATE_IN_NAMES,
+    IN_URL,
+    MODIFIED_IN_NAMES,
+    MODIFIED_META,
+    MODIFIED_WORDS,
+    PUBLISHED_IN_NAMES,
+    PUBLISHED_META,
+    PUBLISHED_WORDS,
+    SCRIPTED,
+    SCRIPTED_CHANGE,
+)
 from fonds.extract.article.head import PageHead
 from fonds.extract.article.linked_data import LinkedData
 
@@ -24,65 +37,6 @@ MARKUP_CHARS_MAX = 600_000
 ELEMENTS_MAX = 200
 """How much is searched: of the markup for scripts and comments, and of elements that hold times."""
 
-_PUBLISHED_NAMES = """
-    article:published_time article:published og:article:published_time og:published_time bt:pubdate
-    datepublished date_published published published_date published_time published-date publish-date
-    publish_date publishdate publication_date publication-date publicationdate pubdate pub_date pub-date
-    parsely-pub-date sailthru.date dc.date dc.date.issued dc.date.created dc.created dc.issued dcterms.date
-    dcterms.created dcterms.issued dcterms.available dc:date dc:created article.published article.created
-    article:publicationdate article_date_original date date.created cxenseparse:recs:publishtime
-    citation_publication_date citation_date citation_online_date rnews:datepublished
-    originalpublicationdate displaydate lw.publish_date analyticsattributes.articledate
-    dcsext.articlefirstpublished shareaholic:article_published_time gentime news:published
-    vr:published_time ptime article:post_date eprints.date created creation_date datecreated
-    video:release_date ob:publish_date sort_date publishedat published_at mediator_published_time
-    article:create_at dateline release_date content_create_date
-"""
-_MODIFIED_NAMES = """
-    article:modified_time og:updated_time og:article:modified_time article:updated_time article:modified
-    datemodified modified modified_time last-modified lastmodified last_modified dcterms.modified
-    dc.date.modified dc.modified lastmod date.modified date_modified updated_time updated revised lastupdate
-"""
-_PUBLISHED_META = frozenset(_PUBLISHED_NAMES.split())
-_MODIFIED_META = frozenset(_MODIFIED_NAMES.split())
-
-_PUBLISHED_IN_NAMES = re.compile(
-    r"datepublished|\bpublished\b|entry-date|pubdate|post-?date|published_?(?:date|time)|datecreated",
-    re.I,
-)
-_MODIFIED_IN_NAMES = re.compile(r"modified|update|aktualis|modific|changed|revision", re.I)
-_DATE_IN_NAMES = re.compile(
-    r"date|datum|fecha|publi|posted|time|byline|meta|created|submitted|info|zeit|data\b|pub", re.I
-)
-_MODIFIED_WORDS = re.compile(
-    r"updat|modif|aktualisiert|ge[aä]ndert|actualiz|mis à jour|maj\b|aggiorn|edited|обновл|gewijzigd|stand\b",
-    re.I,
-)
-_PUBLISHED_WORDS = re.compile(
-    r"publish|posted|ver[öo]ffentlicht|publi[cé]|pubblicat|erschienen|erstellt|written|created|geschrieben"
-    r"|опубл|geplaatst|datum|date|am\b",
-    re.I,
-)
-_BESIDE = re.compile(
-    r"comment|related|sidebar|widget|recent|latest|teaser|footer|more|aside|popular|card|promo|recommend",
-    re.I,
-)
-_KEY = r"""["'](?:{})\\?["']\s*[:=,]\s*\\?["']([^"'\\]{{8,40}})"""
-_SCRIPTED = re.compile(
-    _KEY.format(
-        r"datePublished|publish(?:ed)?_?(?:date|time|at|on)|pub_?date|publication_?date|dateCreated"
-        r"|created_?(?:at|on|time)|post_?date|first_?published(?:_?at)?"
-    ),
-    re.I,
-)
-_SCRIPTED_CHANGE = re.compile(
-    _KEY.format(r"dateModified|modif(?:ied)?_?(?:date|time|at|on)|updated_?(?:at|on|time|date)?"),
-    re.I,
-)
-_IN_URL = re.compile(
-    r"[/_.-]((?:19[89]|20[0-4])\d)[/_.-]?(0[1-9]|1[0-2])[/_.-]?(0[1-9]|[12]\d|3[01])(?!\d)"
-    r"|[/-]((?:19[89]|20[0-4])\d)/(1[0-2]|[1-9])/(3[01]|[12]\d|[1-9])(?=[/-])"
-)
 _COMMENT = re.compile(r"<!--([^<>]{6,200})-->")
 _STAMP = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
 _UTC_HOUR = re.compile(r"[T ](\d\d):\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]00:?00)$")
@@ -167,9 +121,9 @@ def find_dates(
     search.add(search.published, linked.published, "json-ld", 0.95)
     search.add(search.modified, linked.modified, "json-ld", 0.95)
     for name, value in head.meta.items():
-        if name in _PUBLISHED_META:
+        if name in PUBLISHED_META:
             search.add(search.published, value, "meta", 0.85 if name == "date" else 0.9)
-        elif name in _MODIFIED_META:
+        elif name in MODIFIED_META:
             search.add(search.modified, value, "meta", 0.9)
     _from_elements(tree, search)
     if (day := url_day(url)) and search.is_possible(day):
@@ -183,7 +137,7 @@ def url_day(url: str | None) -> date | None:
     """The day an address names: `/2024/05/31/`, `-20240531`, `/31-05-2024`; None for none."""
     if not url:
         return None
-    found = _IN_URL.search(url)
+    found = IN_URL.search(url)
     if not found:
         return first_day(url.rstrip("/").rpartition("/")[2][:100])
     try:
@@ -210,9 +164,9 @@ def _from_elements(tree: HtmlElement, search: _Search) -> None:
         around = (
             "" if parent is None else f"{parent.get('class') or ''} {(parent.text or '')[:100]}"
         )
-        if _MODIFIED_IN_NAMES.search(names) or (not role and _MODIFIED_IN_NAMES.search(around)):
+        if MODIFIED_IN_NAMES.search(names) or (not role and MODIFIED_IN_NAMES.search(around)):
             search.add(search.modified, said, "time", 0.8)
-        elif _PUBLISHED_IN_NAMES.search(names):
+        elif PUBLISHED_IN_NAMES.search(names):
             search.add(search.published, said, "microdata" if role else "time", 0.85)
         elif element.tag == "time" and not _is_beside(element):
             search.add(search.published, said, "time", 0.6)
@@ -229,7 +183,7 @@ def _is_beside(element: HtmlElement) -> bool:
             return True
         if above.tag in ("main", "body") or distance > 8:
             return False
-        if _BESIDE.search(f"{above.get('class') or ''} {above.get('id') or ''}"):
+        if BESIDE.search(f"{above.get('class') or ''} {above.get('id') or ''}"):
             return True
     return False
 
@@ -247,11 +201,11 @@ def _from_text(layout: Layout, search: _Search) -> None:
             if not search.is_possible(day):
                 continue
             before = text[max(0, position - 40) : position]
-            if _MODIFIED_WORDS.search(before):
+            if MODIFIED_WORDS.search(before):
                 search.modified.append(Dated(day, "text", 0.5))
                 continue
             score = _named(block, nodes) + _placed(row, headline, layout)
-            score += 1.2 if _PUBLISHED_WORDS.search(before) else 0
+            score += 1.2 if PUBLISHED_WORDS.search(before) else 0
             score += 0.8 * (len(text) < 60) + 0.4 * (len(text) < 25)
             score -= 2 if "©" in text or "copyright" in text.lower() else 0
             best = max(best or (score, -row, day), (score, -row, day))
@@ -264,11 +218,9 @@ def _named(block: Block, nodes: Sequence[Node]) -> float:
     node = nodes[block.node]
     around = nodes[max(node.parent, 0)]
     score = (
-        1.5
-        if _DATE_IN_NAMES.search(node.names)
-        else 0.8 * bool(_DATE_IN_NAMES.search(around.names))
+        1.5 if DATE_IN_NAMES.search(node.names) else 0.8 * bool(DATE_IN_NAMES.search(around.names))
     )
-    if _BESIDE.search(node.names) or _BESIDE.search(around.names):
+    if BESIDE.search(node.names) or BESIDE.search(around.names):
         score -= 1.2
     if node.places & _AROUND:
         score -= 1.5
@@ -290,10 +242,10 @@ def _placed(row: int, headline: int, layout: Layout) -> float:
 def _from_source(markup: str, linked: LinkedData, search: _Search) -> None:
     """What scripts and comments hold, where the page states nothing in JSON-LD."""
     is_stated = bool(linked.published) or (search.published and "datePublished" not in markup)
-    if not is_stated and (found := _SCRIPTED.search(markup)):
+    if not is_stated and (found := SCRIPTED.search(markup)):
         confidence = 0.85 if "datepublished" in found[0].lower() else 0.6
         search.add(search.published, found[1], "script", confidence)
-    if not search.modified and (found := _SCRIPTED_CHANGE.search(markup)):
+    if not search.modified and (found := SCRIPTED_CHANGE.search(markup)):
         search.add(search.modified, found[1], "script", 0.6)
     if not search.published:
         for comment in _COMMENT.finditer(markup):
