@@ -1,6 +1,6 @@
 """Which language a page is in: what its text says, and what its author declared.
 
-Source: BCP 47 (RFC 5646), section 2.1; ISO 639-1. The model is py3langid's, loaded once in a process.
+Source: BCP 47 (RFC 5646), as langcodes has it; ISO 639-1. The model is py3langid's, loaded once in a process.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+import langcodes
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from fonds.extract.language_codes import ISO_639_1, PREFERRED, UNDETERMINED, two_letters
+from fonds.extract.language_codes import UNDETERMINED, two_letters
 
 SAMPLE_CHARS = 1000
 """How much of a text is looked at; more changes the answer in no test page and costs time."""
@@ -23,15 +24,11 @@ PROBABLE = 0.2
 LETTERS_MIN = 20
 """Fewer letters tell no language: a word or two may be of any."""
 
+TAG_CHARS_MAX = 60
 _LETTER = re.compile(r"[^\W\d_]")
 
 _SAME = {"nb": "no", "nn": "no", "bs": "hr", "sr": "hr", "ms": "id"}
 """Languages a model cannot keep apart in a short text: there the declaration is believed."""
-
-_TAG = re.compile(
-    r"(?P<language>[a-z]{2,3})(?:-[a-z]{3}){0,3}(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|\d{3}))?"
-    r"(?P<rest>(?:-(?:[a-z0-9]{5,8}|\d[a-z0-9]{3}))*(?:-[a-wyz0-9](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?)"
-)
 
 
 @cache
@@ -108,13 +105,9 @@ def language_tag(declared: str | None) -> str | None:
     """
     if declared is None:
         return None
-    first = re.split(r"[,;.@\s]", declared.strip(), maxsplit=1)[0].replace("_", "-").lower()[:60]
-    found = _TAG.fullmatch(first)
-    if found is None:
+    first = re.split(r"[,;.@\s]", declared.strip(), maxsplit=1)[0][:TAG_CHARS_MAX]
+    try:
+        tag = langcodes.standardize_tag(first)
+    except ValueError:
         return None
-    language = PREFERRED.get(found["language"], found["language"])
-    if len(language) == 2 and language not in ISO_639_1:
-        return None
-    script, region = found["script"], found["region"]
-    parts = (language, script and script.title(), region and region.upper())
-    return "-".join(part for part in parts if part) + found["rest"]
+    return tag if langcodes.tag_is_valid(tag.partition("-")[0]) else None
