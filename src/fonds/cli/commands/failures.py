@@ -119,7 +119,8 @@ def _print_found(screen: Console, found: Failed) -> None:
         screen.print(f"[bold]{count:,}[/bold] [red]{name}[/red] at the source: {explained}")
         screen.print("   [dim]counted while reading: mend the input, and take it in again[/dim]")
     if found.inputs:
-        screen.print(f"[bold]{found.inputs_total:,}[/bold] inputs could not be read to the end:")
+        noun = "input" if found.inputs_total == 1 else "inputs"
+        screen.print(f"[bold]{found.inputs_total:,}[/bold] {noun} could not be read to the end:")
     for row in found.inputs:
         screen.print(f"   {escape(row.path)}: {escape(_line(row.error or ''))}")
     _say_shown(len(found.inputs), found.inputs_total, "of them")

@@ -54,7 +54,8 @@ class FolderArchive:
     def _places(self) -> PlaceReader:
         """Made when the first body is read: most commands read none."""
         from fonds.stores.archive.elsewhere.by_scheme import elsewhere
-        from fonds.stores.archive.elsewhere.web import Web, is_public
+        from fonds.stores.archive.elsewhere.special_addresses import is_public
+        from fonds.stores.archive.elsewhere.web import Web
         from fonds.stores.archive.places import PlaceReader
 
         options = self._options

@@ -5,7 +5,6 @@ Source: RFC 9110, section 15 (status codes).
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import socket
 import time
@@ -23,30 +22,18 @@ from fonds.address import Address, split_address
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 from fonds.model.secrets import Credentials, without_secrets
+from fonds.stores.archive.elsewhere.special_addresses import is_public
 
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+(?:%[a-z0-9._-]+)?\]")
 _BLANKS = "".join(map(chr, range(0x21)))
 _BREAKS = str.maketrans("", "", "\t\r\n")
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 NO_CREDENTIALS = Credentials()
 _REDIRECTS_MAX = 5
 _PIECE_BYTES = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MISSING = frozenset({404, 410})
 _PASSING = frozenset({408, 425, 429})
-
-
-def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet, also behind its IPv6 disguises."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
-        if ip in _NAT64:
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
-    return ip.is_global and not ip.is_multicast
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
