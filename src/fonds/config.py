@@ -103,9 +103,24 @@ JOINED_NAMES = {name.replace(".", "_"): name for name in SETTINGS}
 
 
 def home_folder(flag: str | None) -> Path:
-    """The home: the flag, else FONDS_HOME, else `./fonds-data`; absolute."""
+    """The home: the flag, else FONDS_HOME, else `./fonds-data`; absolute.
+
+    Raises ConfigurationError for another user's home when there is no such user, and for a name that is
+    not UTF-8: databases and index have no way to write it down.
+    """
     chosen = flag or os.environ.get("FONDS_HOME") or str(DEFAULT_HOME)
-    return Path(chosen).expanduser().absolute()
+    try:
+        home = Path(chosen).expanduser().absolute()
+    except (RuntimeError, FileNotFoundError) as error:
+        raise ConfigurationError(f"the home {chosen!r} leads nowhere: {error}") from error
+    try:
+        str(home).encode("utf-8")
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(home).decode("utf-8", "backslashreplace")
+        raise ConfigurationError(
+            f"the home {shown} has a name that is not UTF-8; rename the folder, or choose another --home."
+        ) from error
+    return home
 
 
 def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Settings:
@@ -146,6 +161,10 @@ def _from_file(path: Path) -> Mapping[str, Any]:
         return dict(_flat(found))
     except FileNotFoundError:
         return {}
+    except NotADirectoryError as error:
+        raise ConfigurationError(
+            f"{path.parent} is not a folder, or lies in what is none; choose another --home."
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
 

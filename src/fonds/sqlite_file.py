@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
 
 from fonds.model.errors import (
     ConfigurationError,
@@ -17,6 +19,7 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
+from fonds.model.shortage import shortage
 
 BUSY_TIMEOUT_S = 30.0
 WAL_LIMIT_BYTES = 64 * 1024**2
@@ -55,8 +58,12 @@ class SqliteFile:
     """
 
     def __init__(self, path: Path, layout: Layout) -> None:
-        """Raises ConfigurationError when the file is not ours or cannot be opened."""
+        """Raises ConfigurationError when the file is not ours or cannot be opened.
+
+        One that may not be written is opened to be read; `read_only` says so.
+        """
         self.path = path
+        self.read_only = only_readable(path)
         self._layout = layout
         self._lock = threading.Lock()
         self._pid = os.getpid()
@@ -77,6 +84,8 @@ class SqliteFile:
 
         With `durable` it outlives a power cut; without, it outlives this process only.
         """
+        if self.read_only:
+            raise refusal(self.path)
         with self.reading() as connection:
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
@@ -111,6 +120,21 @@ class SqliteFile:
         self._pid = os.getpid()
 
     def _open(self) -> sqlite3.Connection:
+        return self._open_to_read() if self.read_only else self._open_to_write()
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        connection = connect_to_read(
+            self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            if self._is_new(connection):
+                raise ConfigurationError(f"{self.path} is empty, and nothing can be written there.")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_to_write(self) -> sqlite3.Connection:
         _make_folder(self.path.parent)
         connection = sqlite3.connect(
             self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -166,6 +190,42 @@ def _header(connection: sqlite3.Connection) -> tuple[int, int]:
     return application_id, version
 
 
+def only_readable(path: Path) -> bool:
+    """Whether a file is there that this process may not write, or not keep its log beside."""
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def connect_to_read(path: Path, **options: Any) -> sqlite3.Connection:
+    """A connection to a file that cannot be written. Raises ConfigurationError, and what SQLite raises.
+
+    Where somebody else works on the file its log is read too. Without a log nobody does, and the file
+    is all there is.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    log = path.with_name(f"{path.name}-wal")
+    if not log.exists() or not log.stat().st_size:
+        uri += "&immutable=1"
+    connection: sqlite3.Connection = sqlite3.connect(uri, uri=True, **options)
+    try:
+        _header(connection)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise ConfigurationError(
+            f"{path} was not closed properly, and what its log {log.name} holds cannot be taken into it"
+            f" where nothing can be written ({error}). Copy the home to a place that can be, or have its"
+            " owner run `fonds status` once."
+        ) from error
+    return connection
+
+
+def refusal(path: Path) -> ConfigurationError:
+    """What is said to whoever would write to a file that can only be read."""
+    return ConfigurationError(
+        f"{path} can only be read: its folder or file system is read-only, or belongs to somebody else."
+        " Searching, showing, exporting and auditing work all the same; for anything else make it writable."
+    )
+
+
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -194,6 +254,8 @@ def explain(error: BaseException, path: Path) -> FondsError | None:
         return StorageFullError(
             f"no space left to write {path}; make room, then give the same command again."
         )
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and (found := _tried(path)):
+        return found
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
         return StoreUnavailableError(f"{path} has been locked by another process for too long.")
     if code == sqlite3.SQLITE_IOERR:
@@ -202,10 +264,23 @@ def explain(error: BaseException, path: Path) -> FondsError | None:
         return ConfigurationError(f"{path} is not a database file; move it away.")
     if code == sqlite3.SQLITE_CORRUPT:
         return ConfigurationError(f"{path} is damaged ({error}); restore it from a copy.")
-    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY):
+    if code == sqlite3.SQLITE_READONLY:
+        return refusal(path)
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return ConfigurationError(
             f"{path} cannot be opened for writing ({error}); check the path and its permissions."
         )
+    return None
+
+
+def _tried(path: Path) -> FondsError | None:
+    """What writing a little beside the file fails for, where the machine is short of it: SQLite does not
+    tell a quota from a broken disk, nor a want of files from a want of rights."""
+    try:
+        with TemporaryFile(dir=path.parent) as file:
+            os.pwrite(file.fileno(), bytes(NEARLY_FULL_BYTES), 0)
+    except OSError as error:
+        return shortage(error)
     return None
 
 

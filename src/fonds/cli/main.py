@@ -14,9 +14,11 @@ import click
 
 from fonds import __version__
 from fonds.cli.context import App, global_options
+from fonds.cli.limits import allow_files
 from fonds.cli.names import Commands
 from fonds.model.errors import ConfigurationError, FondsError, StorageFullError
 from fonds.model.secrets import without_secrets
+from fonds.model.shortage import shortage
 
 EXIT_QUARANTINED = 1
 EXIT_FAILED = 1
@@ -71,6 +73,7 @@ def main() -> None:
     )
     sys.excepthook = _show_fault
     threading.excepthook = _show_thread_fault
+    allow_files()
     sys.exit(run(lambda: cli.main(standalone_mode=False)))
 
 
@@ -116,3 +119,8 @@ def run(command: Callable[[], object]) -> int:
         # The reader of our output left (`fonds search … | head`): nothing more to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if (short := shortage(error)) is None:
+            raise
+        click.echo(f"fonds: {short}", err=True)
+        return EXIT_FAILED

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fonds.cli.context import App, console, echo_json
+from fonds.cli.limits import check_limits
 from fonds.cli.processes import WorkerProcesses
 from fonds.cli.progress import Progress
 from fonds.cli.summary import print_summary
@@ -50,6 +51,7 @@ def work_off(
     from fonds.wiring.pipelines import make_intake, make_threads
     from fonds.wiring.readers import open_readers
 
+    check_limits()
     recover(stores)
     started, entered = time.monotonic(), _unfinished(stores, settings.pipeline)
     readers = open_readers(app.home / SPOOL, settings)

@@ -13,13 +13,14 @@ from functools import partial
 from pythonjsonlogger.json import JsonFormatter
 
 from fonds.cli.context import App
+from fonds.cli.limits import check_limits
 from fonds.cli.work import SPOOL
 from fonds.config import Settings
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.runtime.homelock import HomeLock
+from fonds.runtime.homelock import HomeLock, make_home
 from fonds.runtime.metrics import Metrics, MetricsServer
 from fonds.runtime.threads import WorkerThreads
 
@@ -89,8 +90,9 @@ def serve(
     from fonds.wiring.pipelines import make_threads
     from fonds.wiring.readers import open_readers
 
+    check_limits()
     log_as_json()
-    app.home.mkdir(parents=True, exist_ok=True)
+    make_home(app.home)
     with HomeLock(app.home, shared=shared):
         stores = app.stores(settings, make=True)
         recover(stores)

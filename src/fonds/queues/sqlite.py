@@ -63,7 +63,12 @@ class SqliteQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, Traits] = NO_TOPICS
     ) -> None:
-        """Make addresses exist; a subscription declared again with another topic reads that one."""
+        """Make addresses exist; a subscription declared again with another topic reads that one.
+
+        Where nothing can be written those there are have to do.
+        """
+        if self._file.read_only:
+            return
         with self._file.writing() as connection:
             rows.declare_addresses(connection, subscriptions, topics)
 

@@ -12,6 +12,16 @@ from fonds.model.errors import ConfigurationError
 LOCK_FILE = "lock"
 
 
+def make_home(home: Path) -> None:
+    """Make the folder if it is not there. Raises ConfigurationError when it cannot be made."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the home {home} cannot be made: {error.strerror}. Choose another --home."
+        ) from error
+
+
 class HomeLock:
     """Held while the context lasts; the kernel lets go when the process ends, however it ends.
 
@@ -25,8 +35,14 @@ class HomeLock:
         self._handle: int | None = None
 
     def __enter__(self) -> HomeLock:
-        """Raises ConfigurationError when another process works on the home."""
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        """Raises ConfigurationError when another process works on the home, or nobody can."""
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{self._path.parent} cannot be worked on: {self._path.name} in it cannot be written"
+                f" ({error.strerror}). Make it writable for this user, or choose another --home."
+            ) from error
         try:
             fcntl.flock(handle, (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:

@@ -57,8 +57,8 @@ class WorkerThreads:
                 thread = threading.Thread(
                     target=self._work, args=(self.make_loop(bound),), name=name, daemon=True
                 )
-                self._threads.append(thread)
                 thread.start()
+                self._threads.append(thread)
         keeper = threading.Thread(target=self._keep, name="keeper", daemon=True)
         keeper.start()
 

@@ -1,7 +1,8 @@
 """Works a batch of messages with one step: each ends with a result, or the store it needs is away.
 
-A fault of one item is that item's; a store that does not answer is nobody's. The batch is then kept,
-with what was worked of it, and tried again when the loop comes round.
+A fault of one item is that item's; a store that does not answer, and a machine that has no files, memory
+or room left, is nobody's. The batch is then kept, with what was worked of it, and tried again when the
+loop comes round.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from fonds.model.errors import (
 )
 from fonds.model.message import Delivery
 from fonds.model.secrets import without_secrets
+from fonds.model.shortage import shortage
 from fonds.model.step import Result, Topic
 
 logger = logging.getLogger(__name__)
@@ -126,33 +128,40 @@ class Worker:
     def _try_one(self, item: object, held: Batch, delivery: Delivery) -> Result:
         try:
             result: Result = self.step([item])[0] if self.sink else self.step(item)
-        except StoreUnavailableError as error:
-            # One message may be what a store cannot take; not one that has just been found away.
-            if held.waits < WAITS_MAX:
-                held.waits += 1
-                raise
-            return Result(
-                self._again(delivery, Reason.STORE_UNAVAILABLE, without_secrets(str(error)), 0.0)
-            )
-        except TransientError as error:
-            return Result(
-                self._again(delivery, Reason.STORE_UNAVAILABLE, without_secrets(str(error)), 0.0)
-            )
-        except PermanentError as error:
-            return Result(_verdict(error))
-        except ConfigurationError:
-            raise
-        except Exception as error:
-            message_id = delivery.message.id
-            logger.exception(
-                "%s failed on %s: %r",
-                self.name,
-                message_id,
-                error,
-                extra={"step": self.name, "message_id": message_id},
-            )
-            return Result(bug(delivery, without_secrets(traceback.format_exc())))
+        except Exception as error:  # noqa: BLE001 (what it is said below)
+            away = isinstance(error, StoreUnavailableError)
+            return self._failed(error if away else shortage(error) or error, held, delivery)
         return self._judged(result, delivery)
+
+    def _failed(self, error: Exception, held: Batch, delivery: Delivery) -> Result:
+        """How a message ends whose step raised. Raises the error when no message is to blame for it."""
+        match error:
+            case StoreUnavailableError() if held.waits < WAITS_MAX:
+                # One message may be what a store cannot take; not one that has just been found away.
+                held.waits += 1
+                raise error
+            case StoreUnavailableError() | TransientError():
+                told = without_secrets(str(error))
+                return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, told, 0.0))
+            case PermanentError():
+                return Result(_verdict(error))
+            case ConfigurationError():
+                raise error
+            case _:
+                return self._faulty(error, delivery)
+
+    def _faulty(self, error: Exception, delivery: Delivery) -> Result:
+        message_id = delivery.message.id
+        logger.error(
+            "%s failed on %s: %r",
+            self.name,
+            message_id,
+            error,
+            exc_info=error,
+            extra={"step": self.name, "message_id": message_id},
+        )
+        told = without_secrets("".join(traceback.format_exception(error)))
+        return Result(bug(delivery, told))
 
     def _judged(self, result: Result, delivery: Delivery) -> Result:
         """A step may ask for a longer wait than the policy's, never for more attempts."""

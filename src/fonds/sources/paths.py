@@ -14,6 +14,7 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.entry import Entry, of_capture
 from fonds.model.rows import InputRow
+from fonds.model.shortage import shortage
 from fonds.sources.indexes import read_index, read_zipnum
 from fonds.sources.tasks import read_tasks
 from fonds.sources.walk import FoundPath, walk
@@ -84,6 +85,8 @@ class PathSource:
             else:
                 yield self._loose(row, path)
         except OSError as error:
+            if (short := shortage(error)) is not None:
+                raise short from error
             yield self._unreadable(row, f"{row.path}: {error.strerror or error}")
 
     def _loose(self, row: InputRow, path: Path) -> Capture:
@@ -151,7 +154,7 @@ def _input(found: FoundPath, warc_base: str, follow: bool) -> InputRow:
 
 
 def _look(path: Path) -> tuple[str | None, str]:
-    """Why a file cannot be read, or None, and what kind of input it is."""
+    """Why a file cannot be read, or None, and what kind of input it is. Raises what the machine lacks."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -159,6 +162,8 @@ def _look(path: Path) -> tuple[str | None, str]:
     try:
         return None, _kind(path)
     except OSError as error:
+        if (short := shortage(error)) is not None:
+            raise short from error
         return error.strerror or str(error), "unreadable"
 
 

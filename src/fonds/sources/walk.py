@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fonds.model.shortage import shortage
+
 
 @dataclass(frozen=True, slots=True)
 class FoundPath:
@@ -68,6 +70,8 @@ def _visit(
         except FileNotFoundError:
             yield FoundPath(path, error="no such file", missing=True)
         except OSError as error:
+            if (short := shortage(error)) is not None:
+                raise short from error
             yield FoundPath(path, error=error.strerror or str(error))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import lzma
 import shutil
 import struct
@@ -18,8 +17,8 @@ from urllib.parse import quote
 from fonds.extract.container import Container, container, is_archive_name
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.model.errors import StorageFullError
 from fonds.model.rows import InputRow
+from fonds.model.shortage import shortage
 from fonds.sources.warcs import WARCS, read_warc
 from fonds.sources.window import Window
 
@@ -85,6 +84,8 @@ def _member(
     try:
         yield from _whole_member(stream, archive, member, number, row, collection, path, inbox)
     except UNREADABLE as error:
+        if (short := shortage(error)) is not None:
+            raise short from error
         detail = f"{member.filename}: {error}"
         yield _damaged(row, collection, path, number, Reason.DAMAGED_RECORD, detail)
 
@@ -159,7 +160,7 @@ def _data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> Path:
-    """The member as a file of the inbox, written once and kept. Raises StorageFullError."""
+    """The member as a file of the inbox, written once and kept. Raises OSError."""
     if target.exists() and target.stat().st_size == member.file_size:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -169,10 +170,7 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> 
             shutil.copyfileobj(unpacked, out)
         partial.replace(target)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFullError(
-                f"no space left to unpack {member.filename} to {target}"
-            ) from error
+        error.filename = error.filename or str(target)
         raise
     finally:
         partial.unlink(missing_ok=True)

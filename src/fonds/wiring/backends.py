@@ -24,6 +24,7 @@ from fonds.pipelines import PIPELINES
 from fonds.ports import Archive, Index, Queue, Stores
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
+from fonds.runtime.homelock import make_home
 from fonds.stores.archive.body_cache import BodyCache
 from fonds.stores.archive.options import ArchiveOptions
 
@@ -150,7 +151,7 @@ def readers_of(settings: Settings, pipeline: str = "") -> list[Subscription]:
 
 def open_queue(home: Path, settings: Settings) -> LargeBodies:
     """The queue alone, with the topics and addresses of the pipeline made."""
-    home.mkdir(parents=True, exist_ok=True)
+    make_home(home)
     queue = backend("queue", settings.queue, home)
     blobs = backend("blobs", settings.blobs, home)
     whole = LargeBodies(queue, blobs, settings.message_max_bytes)

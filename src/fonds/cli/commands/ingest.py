@@ -9,7 +9,7 @@ import click
 from fonds.cli import work
 from fonds.cli.context import App, command, pipeline_option
 from fonds.cli.inbox import expand_paths
-from fonds.runtime.homelock import HomeLock
+from fonds.runtime.homelock import HomeLock, make_home
 
 
 @command("ingest")
@@ -57,7 +57,7 @@ def ingest(app: App, paths: tuple[str, ...], enter_only: bool, **flags: Any) -> 
     """
     settings = app.settings(**flags)
     found = expand_paths(paths, app.home)
-    app.home.mkdir(parents=True, exist_ok=True)
+    make_home(app.home)
     from fonds.wiring.backends import all_shared
     from fonds.wiring.pipelines import path_source
 

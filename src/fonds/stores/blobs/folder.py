@@ -40,9 +40,11 @@ class FolderBlobs:
     """
 
     def __init__(self, root: Path) -> None:
-        """Raises ConfigurationError when the folder cannot be made."""
+        """Raises ConfigurationError when the folder cannot be made. One that may not be written is read."""
         self._root = root.absolute()
         self._parts = self._root / PARTS_FOLDER
+        if self._root.is_dir() and not os.access(self._root, os.W_OK):
+            return
         with _translated(self._root):
             self._parts.mkdir(parents=True, exist_ok=True)
             _sweep(self._parts)

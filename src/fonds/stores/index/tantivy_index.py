@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 
 import tantivy
@@ -31,10 +33,11 @@ WRITER_MEMORY_BYTES = 48_000_000
 class TantivyIndex:
     """Full text in `folder`, which the first `put` makes; until then everything is empty.
 
-    Any number of processes read. One writes: the first `put` or `delete` takes a lock that the system
-    frees when the process ends, however it ends; others get StoreUnavailableError. What was put is
-    found at once, by every process. Lone surrogates in texts are left out. Raises ConfigurationError
-    when the folder is damaged or of another version. A process forks before its first `put`, not after.
+    Any number of processes read, also where nothing may be written. One writes: the first `put` or `delete`
+    takes a lock that the system frees when the process ends, however it ends; others get
+    StoreUnavailableError. What was put is found at once, by every process. Lone surrogates in texts are left
+    out. Raises ConfigurationError when the folder is damaged or of another version. A process forks before
+    its first `put`, not after.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,6 +48,7 @@ class TantivyIndex:
         self._read_lock = Lock()
         self._reader: tantivy.Index | None = None
         self._read_version: tuple[int, int, int] | None = None
+        self._mirror: TemporaryDirectory[str] | None = None
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
         """One commit for the batch; of several documents with one id the last wins."""
@@ -139,8 +143,8 @@ class TantivyIndex:
             self._writer = self._open().writer(WRITER_MEMORY_BYTES, num_threads=1)
         return self._writer
 
-    def _open(self) -> tantivy.Index:
-        index = tantivy.Index(self._schema, path=str(self._folder))
+    def _open(self, folder: Path | None = None) -> tantivy.Index:
+        index = tantivy.Index(self._schema, path=str(folder or self._folder))
         register_analyzer(index)
         index.config_reader("manual")
         return index
@@ -152,12 +156,27 @@ class TantivyIndex:
             if version is None:
                 self._reader = None
                 return None
+            if not os.access(self._folder, os.W_OK):
+                return self._mirrored(version)
             if self._reader is None:
                 self._reader, self._read_version = self._open(), None
             if version != self._read_version:
                 self._reader.reload()
                 self._read_version = version
             return self._reader.searcher()
+
+    def _mirrored(self, version: tuple[int, int, int]) -> tantivy.Searcher:
+        """Reading takes a lock, for which the library makes a file: where none can be made, in a folder of
+        links to the index."""
+        if self._reader is None or version != self._read_version:
+            mirror = TemporaryDirectory(prefix="fonds-index-")
+            for path in self._folder.iterdir():
+                if path.suffix != ".lock":
+                    Path(mirror.name, path.name).symlink_to(path.absolute())
+            self._reader, self._read_version = self._open(Path(mirror.name)), version
+            self._mirror = mirror
+            self._reader.reload()
+        return self._reader.searcher()
 
     def _version(self) -> tuple[int, int, int] | None:
         """Changes with every commit; None while there is no index. Raises when its heart was lost."""

@@ -19,7 +19,13 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
-from fonds.sqlite_file import BUSY_TIMEOUT_S, WAL_LIMIT_BYTES, explain
+from fonds.sqlite_file import (
+    BUSY_TIMEOUT_S,
+    WAL_LIMIT_BYTES,
+    connect_to_read,
+    explain,
+    only_readable,
+)
 
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
@@ -65,16 +71,16 @@ def open_engine(url: str | URL) -> Engine:
 def _open_sqlite(url: URL) -> Engine:
     if not url.database or url.database == ":memory:":
         raise ConfigurationError("records need a file: sqlite:///PATH")
+    path = Path(url.database)
+    options: dict[str, Any] = {"connect_args": {"timeout": BUSY_TIMEOUT_S}}
+    if only_readable(path):
+        options = {"creator": partial(connect_to_read, path, check_same_thread=False)}
     try:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"no folder for {url.database}: {error.strerror}") from error
     engine = sa.create_engine(
-        url,
-        connect_args={"timeout": BUSY_TIMEOUT_S},
-        max_overflow=-1,
-        json_serializer=_to_json,
-        hide_parameters=True,
+        url, max_overflow=-1, json_serializer=_to_json, hide_parameters=True, **options
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

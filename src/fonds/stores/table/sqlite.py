@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -50,16 +50,18 @@ class SqliteTable:
             raise ConfigurationError(
                 f"table {table!r}: families are names without a colon, not {families!r}"
             )
+        if self._file.read_only:
+            with self._file.reading() as connection:
+                _, found = _declared(connection, table)
+            _check_same(table, found, wanted)
+            return
         with self._file.writing() as connection:
             connection.execute(
                 "INSERT INTO tables (name, families) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
                 (table, json.dumps(wanted)),
             )
             _, found = _declared(connection, table)
-        if found != set(wanted):
-            raise ConfigurationError(
-                f"table {table!r} has the families {sorted(found)}, not {wanted}; use another table name."
-            )
+        _check_same(table, found, wanted)
 
     def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """All rows or none. Raises ValueError for a key that is empty or longer than HBase takes."""
@@ -126,6 +128,13 @@ class SqliteTable:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _check_same(table: str, found: Collection[str], wanted: Sequence[str]) -> None:
+    if set(found) != set(wanted):
+        raise ConfigurationError(
+            f"table {table!r} has the families {sorted(found)}, not {wanted}; use another table name."
+        )
 
 
 def _declared(connection: sqlite3.Connection, table: str) -> tuple[int, set[str]]:

@@ -1,0 +1,145 @@
+"""What is the machine's want and what is not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import (
+    FondsError,
+    PermanentError,
+    StorageFullError,
+    StoreUnavailableError,
+    TransientError,
+)
+from fonds.model.shortage import CAUSES_MAX, shortage
+from fonds.sqlite_file import explain
+
+
+def fault(number: int, name: str | None = None) -> OSError:
+    return OSError(number, os.strerror(number), name)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "told"),
+    [
+        (fault(errno.EMFILE), StoreUnavailableError, "ulimit -n"),
+        (fault(errno.ENFILE, "/a/file"), StoreUnavailableError, "/a/file"),
+        (fault(errno.ENOMEM), StoreUnavailableError, "memory"),
+        (MemoryError(), StoreUnavailableError, "memory"),
+        (RuntimeError("can't start new thread"), StoreUnavailableError, "threads"),
+        (fault(errno.ENOSPC, "/a/file"), StorageFullError, "/a/file"),
+        (fault(errno.EDQUOT), StorageFullError, "quota"),
+        (fault(errno.EFBIG), StorageFullError, "make room"),
+        (StorageFullError("full"), StorageFullError, "full"),
+    ],
+)
+def test_wants_of_the_machine_are_told_as_such(
+    error: Exception, kind: type[FondsError], told: str
+) -> None:
+    found = shortage(error)
+    assert type(found) is kind
+    assert told in str(found)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        fault(errno.ENOENT),
+        fault(errno.EACCES),
+        fault(errno.EIO),
+        RuntimeError("another"),
+        PermanentError(Reason.BROKEN_PDF, "broken"),
+        TransientError("later"),
+        ValueError(),
+    ],
+)
+def test_other_errors_are_none(error: Exception) -> None:
+    assert shortage(error) is None
+
+
+def test_what_an_error_was_raised_from_counts() -> None:
+    outer, inner = PermanentError(Reason.UNREADABLE_SOURCE, "cannot be read"), TransientError("x")
+    outer.__cause__, inner.__cause__ = inner, fault(errno.EMFILE)
+    assert isinstance(shortage(outer), StoreUnavailableError)
+
+
+def test_what_was_merely_being_handled_does_not() -> None:
+    error = ValueError()
+    error.__context__ = fault(errno.EMFILE)
+    assert shortage(error) is None
+
+
+def test_a_ring_of_causes_ends() -> None:
+    one, other = ValueError(), ValueError()
+    one.__cause__, other.__cause__ = other, one
+    assert shortage(one) is None
+    assert CAUSES_MAX < 100
+
+
+QUOTA = """
+import errno, sys
+sys.path[:] = {paths!r}
+from pathlib import Path
+from fonds.isolation.confinement import privileges, seccomp
+from fonds.isolation.confinement.system_calls import MACHINES
+from fonds.queues.sqlite import SqliteQueue
+from fonds.model.message import Message, Subscription
+queue = SqliteQueue(Path({path!r}))
+queue.declare([Subscription("s", "t", "p")])
+privileges.never_gain()
+seccomp.install([
+    (seccomp.LOAD, 0, 0, 0),
+    (seccomp.EQUAL, 0, 1, {pwrite}),
+    (seccomp.RETURN, 0, 0, seccomp.ERROR | {number}),
+    (seccomp.RETURN, 0, 0, seccomp.ALLOW),
+])
+try:
+    queue.put("t", [Message("1", b"x" * 100_000)])
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="numbers of calls")
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.EDQUOT, "StorageFullError"),
+        (errno.ENOSPC, "StorageFullError"),
+        (errno.EIO, "StoreUnavailableError"),
+    ],
+)
+def test_a_quota_is_told_from_a_broken_disk_behind_sqlite(
+    tmp_path: Path, number: int, kind: str
+) -> None:
+    """The kernel itself is made to refuse what is written."""
+    pwrite = {"x86_64": 18, "aarch64": 68}[platform.machine()]
+    path = str(tmp_path / "queue.sqlite")
+    code = QUOTA.format(paths=[p for p in sys.path if p], path=path, pwrite=pwrite, number=number)
+    ran = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=False)
+    assert ran.stdout.startswith(kind), ran.stdout + ran.stderr
+
+
+def test_a_want_of_files_is_told_from_a_want_of_rights_behind_sqlite(tmp_path: Path) -> None:
+    error = sqlite3.OperationalError("unable to open database file")
+    error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    found = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        found.append(explain(error, tmp_path / "queue.sqlite"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert isinstance(found[0], StoreUnavailableError)
+    assert not isinstance(explain(error, tmp_path / "queue.sqlite"), StoreUnavailableError)
