@@ -10,6 +10,7 @@ SERVERS_FOLDER ?= $(CURDIR)/.servers
 EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase
 SECONDS ?= 600
 MB ?= 64
+KILLS ?= 300
 FONDS_HOME ?= fonds-data
 export FONDS_HOME
 
@@ -62,6 +63,9 @@ bench-servers: $(VENV)/.dev ## messages, rows and documents a second beside the 
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py; \
 	$(BIN)/python scripts/bench_delays.py
 
+torture: $(VENV)/.dev ## SIGKILLs at random over every command that writes; KILLS=300
+	PYTHONPATH=tests:scripts $(BIN)/python tests/torture.py --kills $(KILLS)
+
 corpus: $(VENV)/.dev ## the whole of ../shared/corpus, with counts and rates
 	$(BIN)/pytest -s -m corpus tests/corpus
 
@@ -88,4 +92,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format corpus bench bench-pages bench-worst fuzz lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format torture corpus bench bench-pages bench-worst fuzz lock clean

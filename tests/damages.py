@@ -185,7 +185,7 @@ DAMAGES = (
             "update dispositions set verdict = 'dropped', reason = 'no-text'"
             f" where step = 'identify' and entry_id = {identified()}"
         ),
-        "stands there and",
+        "and went on",
     ),
     Damage(
         "identify-dropped-rest-gone",

@@ -280,7 +280,7 @@ class Archive(Protocol):
         """What there is of a WARC, by the `path` of a place in it; None when it is gone. No record is read.
 
         Of files on other machines that are not ours nothing is known. With `mend`, the CDXJ of a finished
-        file of ours that lies on this machine is first made again from its records, whatever it says.
+        file of ours is first made again from its records, whatever it says.
         """
 
     def unsent_bytes(self) -> int:

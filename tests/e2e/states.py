@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fonds.config import Settings, load_settings
-from fonds.formats.warc import read_heads
+from fonds.formats.warc import Damage, read_heads
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
     CdxRow,
@@ -114,6 +114,8 @@ def _plain(row: Any) -> dict[str, Any]:
 def _story(row: StoryMetaRow) -> dict[str, Any]:
     plain = _plain(row)
     plain["story"]["content_metadata"].pop("parsed_date", None)
+    if str(plain["story"].get("rss_entry", {}).get("via", "")).startswith(OURS):
+        plain["story"]["rss_entry"]["via"] = "ours"
     return plain
 
 
@@ -158,7 +160,9 @@ def _archive(home: Path) -> Counter[tuple[str, str | None, str | None]]:
     for path in sorted((home / "archive").glob("*.warc.gz")):
         with path.open("rb") as stream:
             for head in read_heads(stream):
-                if head.type != "warcinfo":
+                if isinstance(head, Damage):
+                    found["damage", None, None] += 1
+                elif head.type != "warcinfo":
                     found[
                         head.type, head.url, head.digest if head.type != "metadata" else None
                     ] += 1

@@ -12,6 +12,7 @@ import pytest
 from damaged_world import Damage, World
 from damages import DAMAGES
 from e2e.running import fonds
+from e2e.states import state
 from fonds.cli.commands.status import used_pipelines
 from fonds.config import load_settings
 from fonds.library.audit import audit
@@ -75,6 +76,78 @@ def test_what_only_reading_shows_the_deep_audit_alone_names(world: World, damage
     """If the quick one did too, the list would claim too little for it."""
     damage.act(world)
     assert not any(damage.told in one for one in named(world, deep=False)[0])
+
+
+SAME = (
+    "files",
+    "pdfs",
+    "stories",
+    "captures",
+    "documents",
+    "indexed",
+    "table",
+    "blobs",
+    "outcomes",
+)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.name)
+def test_repair_makes_good_what_can_be_or_names_what_is_lost(world: World, damage: Damage) -> None:
+    whole = state(world.home)
+    damage.act(world)
+    flags = ["--deep"] if damage.deep else []
+    ran = fonds(world.home, "repair", "--yes", *flags)
+    assert "Traceback" not in ran.out + ran.err
+    if damage.lost:
+        assert ran.code != 0
+        assert damage.lost in ran.out + ran.err
+        return
+    assert ran.code == 0, ran.out + ran.err
+    assert named(world, deep=True) == ([], [])
+    now = state(world.home)
+    for found in (now, whole):
+        for row in found["stories"]:
+            # What is read again is read where it lies now, and says so.
+            for part in ("rss_entry", "http_metadata"):
+                row["story"].pop(part)
+    assert {part: now[part] for part in SAME} == {part: whole[part] for part in SAME}
+
+
+def test_without_being_told_to_repair_changes_nothing(world: World) -> None:
+    DAMAGES[0].act(world)
+    before = named(world, deep=False)
+    ran = fonds(world.home, "repair")
+    assert ran.code == 1
+    assert "fonds repair --yes" in ran.out
+    assert named(world, deep=False) == before
+    assert not (world.home / "archive").exists()
+
+
+def test_nothing_is_done_beside_records_that_were_lost(world: World) -> None:
+    """Whoever worked on would cut from our WARCs what the records do not know."""
+    next(one for one in DAMAGES if one.name == "records-gone").act(world)
+    marker = world.warc.with_name(f"{world.warc.name}.open")
+    marker.touch()
+    size = world.warc.stat().st_size
+    for words in (
+        ["ingest", world.crawl],
+        ["ingest", "--enter-only", world.crawl],
+        ["repair", "--yes"],
+    ):
+        ran = fonds(world.home, *words)
+        assert ran.code == 2
+        assert "the records know no file" in ran.err
+    assert world.warc.stat().st_size == size
+
+
+def test_a_share_of_the_deep_audit_is_gone_on_from(world: World) -> None:
+    total = world.one("select count(*) from file_meta")
+    ran = fonds(world.home, "audit", "--deep", "--share", "5")
+    assert ran.code == 0, ran.err
+    assert "5 files were read and hashed, 0 faults; the next" in ran.out
+    ran = fonds(world.home, "audit", "--deep", "--json")
+    assert (ran.last["deep"]["checked"], ran.last["deep"]["finished"]) == (total, True)
+    assert fonds(world.home, "audit", "--share", "5").code == 2
 
 
 def test_the_list_is_as_long_as_it_is_said_to_be() -> None:

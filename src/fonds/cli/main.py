@@ -34,6 +34,7 @@ COMMANDS: dict[str, str] = {
     "show": "fonds.cli.commands.show",
     "status": "fonds.cli.commands.status",
     "audit": "fonds.cli.commands.audit",
+    "repair": "fonds.cli.commands.repair",
     "failures": "fonds.cli.commands.failures",
     "timetable": "fonds.cli.commands.timetable",
     "doctor": "fonds.cli.commands.doctor",

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,26 +35,37 @@ SPOOL = "tmp"
 EXIT_INTERRUPTED = 130
 
 
-def work_off(
+@dataclass(slots=True)
+class Worked:
+    """What working off came to; `ended` is False when a reader is still at work in a thread."""
+
+    entered: Entered
+    pending: int = 0
+    processes: int = 1
+    interrupted: bool = False
+    ended: bool = True
+
+
+def work_through(
     app: App,
     settings: Settings,
     stores: Stores,
     lock: HomeLock,
     feed: Callable[[Intake, Entered], None],
-    nothing: str = "Nothing found: there is no file in these paths.",
-) -> int:
-    """Enter what `feed` brings, work everything off, print the account; returns the exit code.
+) -> Worked:
+    """Enter what `feed` brings and work everything off, what an earlier run left unfinished included.
 
-    What an earlier run left unfinished is part of it. Where much is waiting, further processes help, under
-    the home's `lock`. `nothing` is said when there was nothing to do.
+    Where much is waiting, further processes help, under the home's `lock`. The stores stay open. Raises
+    what made the work end.
     """
-    from fonds.wiring.backends import close_stores, recover
+    from fonds.wiring.backends import recover
     from fonds.wiring.pipelines import make_intake, make_threads
     from fonds.wiring.readers import open_readers
 
     check_limits()
     recover(stores)
-    started, entered = time.monotonic(), _unfinished(stores, settings.pipeline)
+    worked = Worked(_unfinished(stores, settings.pipeline))
+    entered = worked.entered
     readers = open_readers(app.home / SPOOL, settings)
     threads = make_threads(stores, readers, settings)
     intake = make_intake(stores, settings, threads.stopping)
@@ -65,23 +77,49 @@ def work_off(
             with Progress(stores.records, entered, settings.pipeline, shown=shown) as progress:
                 ticks = partial(_tick, progress, processes, threads)
                 _feed(threads, lambda: feed(intake, entered), ticks)
-                pending = threads.drain(DELAYED_WAIT_S, ticks)
+                worked.pending = threads.drain(DELAYED_WAIT_S, ticks)
         finally:
-            ended = _leave_off(processes, threads, readers, stores)
+            worked.ended = _leave_off(processes, threads, readers, stores)
     if (failure := threads.failure()) is not None:
         raise failure
+    worked.interrupted, worked.processes = interrupted.is_set(), 1 + processes.started
+    return worked
+
+
+def work_off(
+    app: App,
+    settings: Settings,
+    stores: Stores,
+    lock: HomeLock,
+    feed: Callable[[Intake, Entered], None],
+    nothing: str = "Nothing found: there is no file in these paths.",
+) -> int:
+    """Work through what `feed` brings, print the account, close the stores; returns the exit code.
+
+    `nothing` is said when there was nothing to do.
+    """
+    from fonds.wiring.backends import close_stores
+
+    started = time.monotonic()
+    worked = work_through(app, settings, stores, lock, feed)
+    entered = worked.entered
     counted = tally(stores.records, sorted(entered.input_ids), settings.pipeline)
     seconds = time.monotonic() - started
     if app.json:
-        echo_json(summary(counted, seconds, entered.known, 1 + processes.started))
+        echo_json(summary(counted, seconds, entered.known, worked.processes))
     else:
-        print_summary(console(), counted, entered, seconds, pending, interrupted.is_set(), nothing)
-    if not ended:
-        # A reader is still at work in a thread; what it holds comes back at the next start.
-        sys.stdout.flush()
-        os._exit(EXIT_INTERRUPTED)
+        left = (worked.pending, worked.interrupted, nothing)
+        print_summary(console(), counted, entered, seconds, *left)
+    if not worked.ended:
+        leave_at_once()
     close_stores(stores)
-    return EXIT_INTERRUPTED if interrupted.is_set() else int(bool(counted.quarantined))
+    return EXIT_INTERRUPTED if worked.interrupted else int(bool(counted.quarantined))
+
+
+def leave_at_once() -> None:
+    """A reader is still at work in a thread; what it holds comes back at the next start."""
+    sys.stdout.flush()
+    os._exit(EXIT_INTERRUPTED)
 
 
 def enter_only(

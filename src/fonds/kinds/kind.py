@@ -103,6 +103,7 @@ class DerivativeKind:
       them from a row and the file's document, if it has one.
     - `facts` are what the file's page and `fonds show` tell of a row; without one, a file it could be made
       of shows that the fact `awaited` (or, '', the title) is missing.
+    - `beside` is what is archived beside a body that has such a row, as JSON.
     - `reading` says how it is caught up, None: it is made with another kind.
     """
 
@@ -118,6 +119,7 @@ class DerivativeKind:
     values: Callable[[Any, IndexDocument | None], Mapping[str, object]] = _no_values
     facts: Callable[[Any], Sequence[Fact]] = _nothing
     awaited: str = ""
+    beside: Callable[[Any], bytes] | None = None
     reading: Reading | None = None
 
 

@@ -164,5 +164,6 @@ KIND = DerivativeKind(
     columns=COLUMNS,
     values=_values,
     facts=_facts,
+    beside=lambda row: msgspec.json.encode(row.story),
     reading=READING,
 )

@@ -43,6 +43,7 @@ class Selection:
     Without `again`: those of whom nothing is known and whom no reading refused, who failed for a reason that
     may be gone, or were read by another extractor than `extractor`. With it: those that fit all of
     `statuses`, `made_by` (the beginning of an extractor's name) and `before`, whatever else is known.
+    `only` names the files there is to choose from, some hundred; empty: all.
     """
 
     kind: DerivativeKind
@@ -51,6 +52,7 @@ class Selection:
     statuses: frozenset[str] = frozenset()
     made_by: str = ""
     before: datetime | None = None
+    only: frozenset[str] = frozenset()
 
     @property
     def reading(self) -> Reading:
@@ -77,6 +79,7 @@ class Selection:
 
     def of(self, records: Records, sha1hexes: Sequence[str]) -> dict[str, DerivativeRow | None]:
         """Those of these files that are wanted, with their row."""
+        sha1hexes = [key for key in sha1hexes if not self.only or key in self.only]
         known = {row.sha1hex: row for row in records.get(self.kind.row, sha1hexes)}
         bare = [key for key in sha1hexes if key not in known]
         where = {"about": bare, "step": self.reading.step, "verdict": str(Verdict.DROPPED)}
@@ -84,7 +87,10 @@ class Selection:
         return {key: known.get(key) for key in sha1hexes if self(known.get(key), key in refused)}
 
     def files(self, records: Records) -> Iterator[FileMetaRow]:
-        """All files the kind is made of."""
+        """All files the kind is made of, or those named."""
+        if self.only:
+            named = records.get(FileMetaRow, sorted(self.only))
+            return (row for row in named if row.mimetype in self.kind.mimetypes)
         return records.find(FileMetaRow, {"mimetype": list(self.kind.mimetypes)})
 
     def count(self, records: Records) -> dict[str, int]:

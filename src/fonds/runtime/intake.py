@@ -5,18 +5,20 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from fonds.formats.envelope import encode
+from fonds.model.disposition import Verdict
 from fonds.model.entry import Entry
 from fonds.model.errors import TransientError
 from fonds.model.message import PIPELINE, Message, Subscription
 from fonds.model.rows import InputRow
 from fonds.ports import Ledger, Queue, Records, Source
+from fonds.runtime.quarantine import ended_by_hand
 
 BATCH_MAX = 200
 POLL_S = 0.1
@@ -83,6 +85,11 @@ class Gate:
     steps: tuple[str, ...]
     public: bool = False
 
+    @property
+    def readers(self) -> tuple[Subscription, ...]:
+        """Who reads the entry topic."""
+        return tuple(one for one in self.watched if one.topic == self.topic)
+
 
 @dataclass(frozen=True, slots=True)
 class Intake:
@@ -112,6 +119,22 @@ class Intake:
                 entered.known = entered.inputs_known = 0
             else:
                 return
+
+    def send_again(self, entries: Sequence[Entry], why: str) -> None:
+        """Let these go their way once more, whatever became of them; on the books they are open first."""
+        if not entries:
+            return
+        now = self.clock()
+        rows = [entry.row(self.gate.pipeline, now) for entry in entries]
+        self.ledger.enter([], rows, self.gate.steps)
+        messages = [self._message(entry) for entry in entries]
+        for reader in self.gate.readers:
+            again = [
+                ended_by_hand(one, reader, Verdict.RETRIED, None, why, now) for one in messages
+            ]
+            self.ledger.write(again)
+            wait_for_room(self.queue, reader, self.marks, self.stopping)
+            self.queue.put(reader.incoming, messages)
 
     def _run(self, source: Source, entered: Entered) -> None:
         batch, read = _Batch(), set[str]()

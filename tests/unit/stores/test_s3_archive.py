@@ -345,3 +345,30 @@ def _killed(home: Path, bucket: FolderBucket, act: str, nth: int, moment: str) -
 )
 def test_a_key_follows_from_the_name_alone(name: str, key: str) -> None:
     assert key_of(name) == key
+
+
+def test_what_was_moved_is_told_with_its_index_and_mended_by_coming_back(
+    tmp_path: Path, bucket: FolderBucket
+) -> None:
+    archive = opened(tmp_path, bucket)
+    places = [one.place for one in archive.write([entry(n) for n in range(3)])]
+    archive.finish()
+    assert here(tmp_path) == []
+    name = places[0].path
+    held = archive.held(name)
+    assert held is not None
+    assert held.records is not None
+    assert [one.offset for one in held.records] == [place.offset for place in places]
+    index = bucket.folder / key_of(name.replace(".warc.gz", ".cdxj"))
+    whole = index.read_bytes()
+    index.write_bytes(whole.splitlines(keepends=True)[0])
+    lacking = archive.held(name)
+    assert lacking is not None
+    assert len(lacking.records or ()) == 1
+    assert archive.held(name, mend=True) == held
+    archive.finish()
+    assert here(tmp_path) == []
+    assert index.read_bytes() == whole
+    assert archive.held("fonds-20260101000000-00000-none-00000000.warc.gz", mend=True) is None
+    assert archive.read(places[1]).body == entry(1).body
+    archive.close()

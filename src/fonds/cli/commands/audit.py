@@ -57,7 +57,7 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     stores = app.stores(settings)
     round_ = None
     if deep:
-        with _interrupted() as stopped:
+        with interrupted() as stopped:
             round_ = deepened(app, stores, share, stopped)
         if stopped.is_set():
             _say_round(console(stderr=True), round_)
@@ -121,7 +121,7 @@ def _say_round(screen: Console, state: DeepAuditRow) -> None:
 
 
 @contextmanager
-def _interrupted() -> Iterator[threading.Event]:
+def interrupted() -> Iterator[threading.Event]:
     """SIGINT and SIGTERM stop the round behind the files in hand."""
     stopped = threading.Event()
 

@@ -151,7 +151,7 @@ def _catch_up(
         return _counted(app, stores, wanted)
     with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
         if enter_only:
-            done = _send(stores, settings, wanted, _never, _nothing)
+            done = send(stores, settings, wanted, _never, _nothing)
             return _told(app, wanted, done)
         return _work(app, settings, stores, lock, wanted)
 
@@ -163,7 +163,7 @@ def _work(app: App, settings: Settings, stores: Stores, lock: HomeLock, wanted: 
         def note(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
             entered.input_ids |= {row.input_id for row in captures}
 
-        done = _send(stores, settings, wanted, intake.stopping, note)
+        done = send(stores, settings, wanted, intake.stopping, note)
         if done.sent and not app.json:
             console().print(_sentence(wanted, done))
 
@@ -171,13 +171,14 @@ def _work(app: App, settings: Settings, stores: Stores, lock: HomeLock, wanted: 
     return work_off(app, settings, stores, lock, feed, nothing)
 
 
-def _send(
+def send(
     stores: Stores,
     settings: Settings,
     wanted: Selection,
     stopping: Callable[[], bool],
     tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
 ) -> CatchUpCount:
+    """Put what is wanted to the step that reads it."""
     from fonds.wiring.backends import readers_of
     from fonds.wiring.steps import now
 

@@ -37,7 +37,7 @@ def reindex(app: App) -> int:
     settings = app.settings()
     stores = app.stores(settings)
     with HomeLock(app.home):
-        stores, done = _reindexed(app, settings, stores)
+        stores, done = reindexed(app, settings, stores)
         close_stores(stores)
     seconds = time.monotonic() - started
     _say_textless(done)
@@ -52,7 +52,7 @@ def reindex(app: App) -> int:
     return 1 if done.textless else 0
 
 
-def _reindexed(app: App, settings: Settings, stores: Stores) -> tuple[Stores, Reindexed]:
+def reindexed(app: App, settings: Settings, stores: Stores) -> tuple[Stores, Reindexed]:
     """In place; where the index cannot be used, or holds what nothing else knows, from an empty one."""
     from fonds.wiring.backends import set_index_aside
 

@@ -50,6 +50,8 @@ class DeepAudit:
             left = None if left is None else left - len(taken)
             state = self._share(state, taken)
             tick(state)
+            if len(taken) < len(some):
+                return state
         state = replace(state, finished=True, updated=self.clock())
         self.stores.records.put([state])
         return state

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from fonds.kinds import kinds_with_rows
 from fonds.library.checks.chunks import chunks, under_way
-from fonds.library.checks.fault import Check, Fault
+from fonds.library.checks.fault import REPAIR, Check, Fault
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
 from fonds.model.entry import CAPTURE
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
@@ -32,6 +32,7 @@ def entries(records: Records, pipelines: Sequence[str], began: datetime) -> Iter
             rows = by_entry[entry.entry_id, entry.pipeline]
             yield from contradictions(rows)
             if entry.kind == CAPTURE:
+                yield from _handed_on(rows)
                 bare += childless(rows)
         yield from _fruitless(records, bare)
         yield from _own_duplicates(records, by_entry)
@@ -64,8 +65,22 @@ def childless(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
     """What is done and nothing was made of, as far as the ledger says."""
     parents = {(row.parent_id, row.parent_step) for row in rows}
     for row in rows:
+        if row.step == REPAIR:
+            continue
         if row.verdict == Verdict.DONE and (row.message_id, row.step) not in parents:
             yield row
+
+
+def _handed_on(rows: Sequence[DispositionRow]) -> Iterator[Fault]:
+    """What a capture was when it entered is kept or not: one that was not has gone nowhere."""
+    parents = {(row.parent_id, row.parent_step) for row in rows}
+    for row in rows:
+        first = row.parent_id is None and row.message_id == row.entry_id
+        if first and row.verdict in _SAID_WHY and (row.message_id, row.step) in parents:
+            told = (
+                f"entry {row.entry_id} was {row.verdict} at {row.pipeline}.{row.step}, and went on"
+            )
+            yield Fault(Check.WAY, row.entry_id, told, row.pipeline, row.step)
 
 
 def _fruitless(records: Records, rows: Sequence[DispositionRow]) -> Iterator[Fault]:
@@ -150,7 +165,8 @@ def unfounded(records: Records, owners: Mapping[str, str]) -> Iterator[Fault]:
     if not captures:
         return
     where = {"entry_id": captures, "verdict": str(Verdict.DONE)}
-    done = {row.entry_id for row in records.find(DispositionRow, where)}
+    said = records.find(DispositionRow, where)
+    done = {row.entry_id for row in said if row.step != REPAIR}
     suspects = [key for key in captures if key not in done]
     for key in sorted(set(suspects) - under_way(records, suspects)):
         told = f"entry {key} is done nowhere, and {owners[key]} refers to it"

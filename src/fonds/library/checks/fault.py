@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+REPAIR = "repair"
+"""The step acts of repair have on the books of the entries they were done for."""
+
 
 class Act(StrEnum):
     """What `fonds repair` does, in the order it does it; of each the next needs what the one before made."""

@@ -11,6 +11,7 @@ from fonds.formats.journal import (
     FILE_MIME,
     FILE_SIZE,
     Location,
+    alternate_key,
     decode_integer,
     read_file,
     read_location,
@@ -21,7 +22,7 @@ from fonds.library.checks.chunks import chunks, under_way
 from fonds.library.checks.entries import unfounded
 from fonds.library.checks.fault import Check, Fault
 from fonds.model.disposition import Reason, Verdict
-from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records, Stores
 
 SCAN_ROWS = 500
@@ -38,6 +39,7 @@ def files(stores: Stores, began: datetime, archiving: Sequence[str] | None) -> I
         yield from _as_in_the_table(stores, some)
         owners = {row.capture_id: f"the file {row.sha1hex}" for row in some}
         yield from unfounded(stores.records, owners)
+        yield from _met_again(stores, [row.sha1hex for row in some])
         if archiving:
             yield from _in_no_warc(stores.records, [row.sha1hex for row in some], archiving)
     yield from table_rows(stores)
@@ -73,6 +75,35 @@ def _as_in_the_table(stores: Stores, rows: Sequence[FileMetaRow]) -> Iterator[Fa
         cells = there.get(keys[row.sha1hex])
         if cells is not None and (how := unlike(row, cells)):
             yield Fault(Check.FILE, row.sha1hex, f"file {row.sha1hex}: {how}")
+
+
+def _met_again(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[Fault]:
+    """A file met again in a WARC has a row of its own in the table for that capture."""
+    found = {
+        alternate_key(sha1hex, entry.entry_id): (sha1hex, entry)
+        for sha1hex, entry in later_captures(stores.records, sha1hexes)
+    }
+    there = stores.table.get(stores.journal, sorted(found), [FILE_CDX]) if found else {}
+    for key in sorted(found.keys() - there.keys()):
+        sha1hex, entry = found[key]
+        told = f"file {sha1hex} was met again at {entry.place}, and the table does not say so"
+        yield Fault(Check.CELLS, sha1hex, told)
+
+
+def later_captures(records: Records, sha1hexes: Sequence[str]) -> Iterator[tuple[str, EntryRow]]:
+    """The captures out of WARCs that were found to be duplicates of these files."""
+    where = {
+        "about": list(sha1hexes),
+        "verdict": str(Verdict.DROPPED),
+        "reason": str(Reason.DUPLICATE),
+    }
+    about = {row.entry_id: row.about or "" for row in records.find(DispositionRow, where)}
+    if not about:
+        return
+    for entry in records.find(EntryRow, {"entry_id": sorted(about)}):
+        path, _, offset = (entry.place or "").rpartition(":")
+        if path and offset.isdigit() and not entry.open_count:
+            yield about[entry.entry_id], entry
 
 
 def unlike(row: FileMetaRow, cells: Cells) -> str | None:

@@ -17,8 +17,8 @@ from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.archive.looking import indexed
 from fonds.stores.archive.moving import Bucket, Mover, key_of
 from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.volume import index_of, written_here
-from fonds.stores.s3.bucket import S3Bucket
+from fonds.stores.archive.volume import index_again, index_of, marker_of, written_here
+from fonds.stores.s3.bucket import PIECE_BYTES, S3Bucket
 
 AHEAD_BYTES = 128 * 1024
 """Fetched beyond a record: its reader looks so far ahead, and then need not ask a second time."""
@@ -84,19 +84,40 @@ class S3Archive:
             )
 
     def held(self, path: str, *, mend: bool = False) -> Held | None:
-        """As the port says; what was moved is asked for in the bucket, and its index fetched from there."""
+        """As the port says; what was moved is asked for in the bucket, and its index fetched from there.
+
+        To be mended a file comes back here, and is moved again with its index."""
         here = self._here.held(path, mend=mend)
         if here is not None or "/" in path:
             return here
         size_bytes = self._bucket.size_of(key_of(path))
         if size_bytes is None:
             return None
+        if mend:
+            self._bring_here(path, size_bytes)
+            return self._here.held(path)
         index = key_of(index_of(Path(path)).name)
         length = self._bucket.size_of(index)
         if length is None or length > INDEX_BYTES_MAX:
             return Held(size_bytes)
         data = self._bucket.fetch(index, 0, length)[0] if length else b""
         return Held(size_bytes, indexed(data.decode("utf-8", "replace").splitlines()))
+
+    def _bring_here(self, name: str, size_bytes: int) -> None:
+        """A file of the bucket with its index made again, to be moved; the marker keeps it here meanwhile."""
+        folder = self._options.waiting_folder
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / name
+        marker_of(target).touch()
+        with target.open("wb") as stream:
+            for start in range(0, size_bytes, PIECE_BYTES):
+                piece, _ = self._bucket.fetch(
+                    key_of(name), start, min(PIECE_BYTES, size_bytes - start)
+                )
+                stream.write(piece)
+        index_again(target)
+        marker_of(target).unlink(missing_ok=True)
+        self._mover.wake()
 
     def unsent_bytes(self) -> int:
         """What is finished and lies here."""

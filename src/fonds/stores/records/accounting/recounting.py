@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -44,7 +44,7 @@ def _entries(connection: Connection, mend: bool) -> list[str]:
         wrong = []
         for entry, rows in page:
             opened = sum(row.is_open for row in rows)
-            bare = replace(unweighed(entry), open_count=opened)
+            bare = replace(unweighed(entry), open_count=opened, about=_about(rows))
             expected = outcome(bare, heaviest(rows))
             if replace(entry, about=expected.about) == expected:
                 continue
@@ -56,6 +56,13 @@ def _entries(connection: Connection, mend: bool) -> list[str]:
         if mend:
             upsert(connection, EntryRow, wrong)
     return told
+
+
+def _about(rows: Sequence[DispositionRow]) -> str | None:
+    """What the entry was found to be about: what its messages said last."""
+    said = [row for row in rows if row.about]
+    last = max(said, key=lambda row: row.settled_at or row.promised_at, default=None)
+    return last.about if last else None
 
 
 def _pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[DispositionRow]]]]:

@@ -1,0 +1,145 @@
+"""What files are: rows in the records and cells in the table, from the bytes or from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from fonds.formats.journal import (
+    FILE_META,
+    FILE_MIME,
+    FILE_SIZE,
+    alternate_key,
+    file_cells,
+    read_file,
+    read_location,
+    row_key,
+)
+from fonds.formats.placing import first_cells, later_cells
+from fonds.library.checks.fault import Act
+from fonds.library.checks.files import later_captures, unlike
+from fonds.library.checks.places import cell_key, is_ours
+from fonds.library.repair.placing import meta_of
+from fonds.library.repair.workshop import PLACES_MAX, Workshop, place_of
+from fonds.model.capture import REVISIT_MIME, Capture, from_datetime14
+from fonds.model.disposition import Reason
+from fonds.model.file import FileMeta
+from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
+
+FILE_COLUMNS = [FILE_SIZE, FILE_MIME, FILE_META]
+
+
+def describe_files(shop: Workshop) -> None:
+    """Each file's row and cells, from its bytes; from what is left of the two where those are gone."""
+    for some in shop.plan.wanted(Act.FILE):
+        for one in some:
+            _describe(shop, one.subject)
+
+
+def _describe(shop: Workshop, sha1hex: str) -> None:
+    stores = shop.stores
+    row = next(iter(stores.records.get(FileMetaRow, [sha1hex])), None)
+    cells = stores.table.get(stores.journal, [row_key(sha1hex)], FILE_COLUMNS)
+    said = _said(cells.get(row_key(sha1hex), {}), sha1hex)
+    payload = shop.body(sha1hex)
+    if payload is not None:
+        declared = payload.http.get("content-type") if payload.http else None
+        meta = shop.describe(payload.body, declared or (row.mimetype if row else None))
+    elif row is None and said is not None:
+        meta = said
+    elif row is not None and said is None:
+        meta = meta_of(row)
+    else:
+        shop.give_up(
+            sha1hex, f"the bytes of {sha1hex} lie nowhere, and nothing tells which of two is right"
+        )
+        return
+    owner = row.capture_id if row else _owner(shop, sha1hex)
+    if owner is None:
+        shop.give_up(sha1hex, f"no capture of {sha1hex} is known, so nobody knows who brought it")
+        return
+    facts = (meta.sha256, meta.md5, meta.size, meta.mime, owner)
+    created = row.row_created if row else shop.clock()
+    fresh = FileMetaRow(sha1hex, *facts, created)
+    if fresh != row:
+        stores.records.put([fresh])
+    stores.table.put(stores.journal, [(row_key(sha1hex), file_cells(meta))])
+    shop.note(Act.FILE, owner, sha1hex, f"{sha1hex}: file_meta and the table say again what it is")
+
+
+def _said(cells: dict[str, bytes], sha1hex: str) -> FileMeta | None:
+    try:
+        said = read_file(cells)
+    except ValueError:
+        return None
+    return said if said is not None and said.sha1 == sha1hex else None
+
+
+def _owner(shop: Workshop, sha1hex: str) -> str | None:
+    """Who brought a file whose row is gone: the capture its cells speak of, else one that is no duplicate."""
+    stores = shop.stores
+    cells = stores.table.get(stores.journal, [row_key(sha1hex)]).get(row_key(sha1hex), {})
+    try:
+        location = read_location(cells)
+    except ValueError:
+        location = None
+    if location is not None:
+        for row in stores.records.get(CdxRow, [(location.warc, location.offset)]):
+            return row.capture_id
+    said = list(stores.records.find(DispositionRow, {"about": sha1hex}, count_max=PLACES_MAX))
+    repeats = {row.entry_id for row in said if row.reason == Reason.DUPLICATE}
+    firsts = sorted({row.entry_id for row in said} - repeats)
+    return firsts[0] if firsts else None
+
+
+def write_cells(shop: Workshop) -> None:
+    """The cells of each file again: what it is, and where each of its captures lies."""
+    for some in shop.plan.wanted(Act.TABLE):
+        for sha1hex in {one.subject for one in some}:
+            _write_cells(shop, sha1hex)
+
+
+def _write_cells(shop: Workshop, sha1hex: str) -> None:
+    stores = shop.stores
+    file = next(iter(stores.records.get(FileMetaRow, [sha1hex])), None)
+    if file is None:
+        return
+    key = row_key(sha1hex)
+    there = stores.table.get(stores.journal, [key], FILE_COLUMNS).get(key, {})
+    rows = []
+    if unlike(file, there):
+        rows.append((key, file_cells(_meta(shop, file))))
+    for cdx in stores.records.find(CdxRow, {"sha1hex": sha1hex}, order=("-row_created",)):
+        if cdx.mimetype == REVISIT_MIME and not is_ours(cdx.warc_path):
+            continue
+        place = place_of(cdx)
+        moment = from_datetime14(cdx.datetime)
+        capture = Capture(cdx.capture_id, "", place, cdx.url, moment, "response")
+        make = first_cells if cdx.capture_id == file.capture_id else later_cells
+        rows.append((cell_key(cdx, {sha1hex: file.capture_id}), make(capture, place)))
+    rows += _met_again(shop, sha1hex)
+    stores.table.put(stores.journal, rows)
+    shop.note(Act.TABLE, file.capture_id, sha1hex, f"{sha1hex}: its cells were written again")
+
+
+def _met_again(shop: Workshop, sha1hex: str) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+    """The rows of captures that share their record with another, and have none of their own in `cdx`."""
+    records = shop.stores.records
+    for _, entry in later_captures(records, [sha1hex]):
+        path, _, offset = (entry.place or "").rpartition(":")
+        for cdx in records.get(CdxRow, [(path, int(offset))]):
+            moment = from_datetime14(entry.seen or cdx.datetime)
+            place = place_of(cdx)
+            capture = Capture(entry.entry_id, "", place, entry.url, moment, "response")
+            yield alternate_key(sha1hex, entry.entry_id), later_cells(capture, place)
+
+
+def _meta(shop: Workshop, file: FileMetaRow) -> FileMeta:
+    """With what libmagic says, if the bytes can be read and are those of the row."""
+    payload = shop.body(file.sha1hex)
+    if payload is not None:
+        declared = payload.http.get("content-type") if payload.http else None
+        found = shop.describe(payload.body, declared or file.mimetype)
+        said = {name: value for name, value in asdict(found).items() if name.startswith("magic")}
+        return meta_of(file, said)
+    return meta_of(file)

@@ -1,0 +1,197 @@
+"""What every act of repair has at hand: the stores, what can be read again, and the books it writes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from fonds.formats.journal import read_location, row_key, split_key
+from fonds.library.checks.fault import REPAIR, Act
+from fonds.library.repair.plan import Plan
+from fonds.model.archive import Payload
+from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
+from fonds.model.disposition import Verdict
+from fonds.model.entry import Entry
+from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
+from fonds.model.file import FileMeta
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
+from fonds.ports import Source, Stores
+
+PLACES_MAX = 1_000
+"""So many places of one file are tried for its bytes."""
+
+
+@dataclass(slots=True)
+class Workshop:
+    """`source_of` opens a path, with a collection, as the intake would; `describe` says what bytes are.
+
+    `lost` names what nothing brought back, `done` counts acts. `clock` gives aware UTC.
+    """
+
+    stores: Stores
+    plan: Plan
+    source_of: Callable[[Path, str], Source]
+    describe: Callable[[bytes, str | None], FileMeta]
+    clock: Callable[[], datetime]
+    say: Callable[[str], None]
+    done: int = 0
+    lost: dict[str, str] = field(default_factory=dict)
+
+    def note(self, act: Act, entry_id: str, about: str | None, told: str) -> None:
+        """Write an act down, with the entry it was done for, and say it."""
+        self.done += 1
+        self.say(told)
+        entries = self.stores.records.find(EntryRow, {"entry_id": entry_id}, count_max=1)
+        entry = next(entries, None)
+        if entry is None:
+            return
+        now = self.clock()
+        row = DispositionRow(
+            message_id=f"{entry_id}.{REPAIR}.{act}.{now:%Y%m%d%H%M%S}",
+            pipeline=entry.pipeline,
+            step=REPAIR,
+            entry_id=entry_id,
+            parent_id=None,
+            parent_step=None,
+            verdict=str(Verdict.DONE),
+            is_open=False,
+            reason=None,
+            detail=told[:2000],
+            about=about,
+            attempt=0,
+            promised_at=now,
+            settled_at=now,
+        )
+        self.stores.ledger.write([row])
+
+    def note_file(self, act: Act, sha1hex: str, told: str) -> None:
+        """The same for a file, with the entry that owns it."""
+        owner = next(iter(self.stores.records.get(FileMetaRow, [sha1hex])), None)
+        self.note(act, owner.capture_id if owner else "", sha1hex, told)
+
+    def give_up(self, subject: str, why: str) -> None:
+        """Nothing brings this back."""
+        if subject not in self.lost:
+            self.say(f"lost: {why}")
+            # Named by the audit in the end, whatever is kept here.
+            if len(self.lost) < PLACES_MAX:
+                self.lost[subject] = why
+
+    # Bytes
+
+    def readable(self, place: Place, sha1hex: str) -> Payload | None:
+        """The bytes of a file at a place; None when they are not there."""
+        try:
+            return self.stores.archive.read(place, sha1hex)
+        except StoreUnavailableError:
+            raise
+        except (PermanentError, TransientError):
+            return None
+
+    def body(self, sha1hex: str, without: CdxRow | None = None) -> Payload | None:
+        """The bytes of a file from wherever they lie: a WARC, else what brought them in."""
+        rows = self.stores.records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)
+        for row in rows:
+            if row.mimetype != REVISIT_MIME and row != without:
+                found = self.readable(place_of(row), sha1hex)
+                if found is not None:
+                    return found
+        for place in self.table_places(sha1hex):
+            if (found := self.readable(place, sha1hex)) is not None:
+                return found
+        return self._original(sha1hex)
+
+    def table_places(self, sha1hex: str) -> Iterator[Place]:
+        """Where the table says the file lies."""
+        stores = self.stores
+        prefix = row_key(sha1hex)
+        for _, cells in stores.table.scan(stores.journal, prefix, count_max=PLACES_MAX):
+            try:
+                location = read_location(cells)
+            except ValueError:
+                continue
+            if location is not None:
+                yield Place(PlaceKind.WARC, location.warc, location.offset, location.size_bytes)
+
+    def _original(self, sha1hex: str) -> Payload | None:
+        """The bytes where they were found, if they are still there."""
+        ids = self.entries_about(sha1hex)
+        for entry in self.reread(ids):
+            if isinstance(entry.item, Capture):
+                found = self.readable(entry.item.place, sha1hex)
+                if found is not None:
+                    return found
+        return None
+
+    def entries_about(self, sha1hex: str) -> list[str]:
+        """The entries of which a message was about a file."""
+        records = self.stores.records
+        rows = records.find(DispositionRow, {"about": sha1hex}, count_max=PLACES_MAX)
+        owners = [row.capture_id for row in records.get(FileMetaRow, [sha1hex])]
+        captures = records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)
+        return sorted({row.entry_id for row in rows} | {*owners} | {c.capture_id for c in captures})
+
+    # Entries, as their inputs say
+
+    def reread(self, entry_ids: Collection[str]) -> Iterator[Entry]:
+        """These entries as their inputs give them now; those of inputs that are gone are left out."""
+        wanted: dict[str, set[str]] = {}
+        for key in entry_ids:
+            wanted.setdefault(key.partition("-")[0], set()).add(key)
+        for input_id, keys in sorted(wanted.items()):
+            for path, collection in self._paths(input_id, keys):
+                yield from self._read(path, collection, input_id, keys)
+                if not keys:
+                    break
+
+    def _read(self, path: str, collection: str, input_id: str, keys: set[str]) -> Iterator[Entry]:
+        """Takes from `keys` what it gives."""
+        source = self.source_of(Path(path), collection)
+        for row in source.inputs():
+            if row.input_id != input_id:
+                continue
+            for found in source.entries(row):
+                if isinstance(found, Entry) and found.id in keys:
+                    keys.discard(found.id)
+                    yield found
+                if not keys:
+                    return
+
+    def _paths(self, input_id: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Where an input may lie, and the collection its entries belong to."""
+        records = self.stores.records
+        entered = list(records.find(EntryRow, {"input_id": input_id}, count_max=1))
+        collection = entered[0].collection if entered else "default"
+        for row in records.find(InputRow, {"input_id": input_id}, count_max=1):
+            yield row.path, collection
+        for cdx in records.find(CdxRow, {"capture_id": sorted(keys)}, count_max=1):
+            if cdx.warc_path.startswith("/"):
+                yield cdx.warc_path, collection
+        for one in entered:
+            yield input_path(one.place or ""), collection
+
+
+def input_path(place: str) -> str:
+    """The file a place lies in: without the member of a ZIP, or the offset in a WARC."""
+    path, _, offset = place.rpartition(":")
+    if path and offset.isdigit():
+        return path
+    return place.partition("#")[0]
+
+
+def place_of(row: CdxRow) -> Place:
+    """Where a row of `cdx` says its record lies."""
+    return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
+
+
+def owner_of(key: bytes, owners: dict[str, str]) -> tuple[str, str]:
+    """Of a key of the table the file, and the capture its cells are about."""
+    sha1hex, capture_id = split_key(key)
+    return sha1hex, capture_id or owners.get(sha1hex, "")
+
+
+def first(rows: Sequence[FileMetaRow]) -> FileMetaRow | None:
+    """The one row, or None."""
+    return rows[0] if rows else None

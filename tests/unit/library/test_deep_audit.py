@@ -1,0 +1,105 @@
+"""The deep audit: a share at a time, each file once a round; what it finds stays until it is mended."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from audit_bench import MOMENT, PAGE, PDF, TEXT_BLOB, audited
+from fonds.kinds.seals import blob_of, sealed, sealed_row, thumbnail_part
+from fonds.library.checks.bodies import NAME, DeepAudit, remembered
+from fonds.library.checks.fault import Check
+from fonds.model.blob import Blob
+from fonds.model.keys import text_blob_key
+from fonds.model.rows import CdxRow, DeepAuditRow, DispositionRow, FileMetaRow, PdfMetaRow
+from fonds.ports import Stores
+from small_pipeline import Workplace
+
+FILES = [f"{number:02x}" * 20 for number in range(0, 250, 25)]
+
+
+def deep(stores: Stores) -> DeepAudit:
+    return DeepAudit(stores, lambda: datetime.now(UTC), lambda: False)
+
+
+@pytest.fixture
+def many(stores: Stores) -> Stores:
+    """Files that lie in no WARC: nothing is read of them, they are only gone through."""
+    stores.records.put(
+        [FileMetaRow(key, "0" * 64, "0" * 32, 5, "text/html", "c", MOMENT) for key in FILES]
+    )
+    return stores
+
+
+def test_shares_go_through_every_file_once_and_then_begin_anew(many: Stores) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def tick(state: DeepAuditRow) -> None:
+        seen.append((state.last_key, state.checked))
+
+    for _ in range(4):
+        deep(many).run(3, tick)
+    assert seen == [(FILES[2], 3), (FILES[5], 6), (FILES[8], 9), (FILES[9], 10)]
+    (row,) = many.records.get(DeepAuditRow, [NAME])
+    assert row.finished
+    assert deep(many).run(3, tick).last_key == FILES[2]
+
+
+def test_a_round_that_was_left_off_goes_on_behind_what_was_told(many: Stores) -> None:
+    deep(many).run(4, lambda _: None)
+    stopped = DeepAudit(many, lambda: datetime.now(UTC), lambda: True)
+    assert stopped.run(None, lambda _: None).checked == 4
+    state = deep(many).run(None, lambda _: None)
+    assert (state.checked, state.finished) == (10, True)
+
+
+def test_what_is_found_is_told_by_every_audit_until_it_is_mended(
+    place: Workplace, library: Stores
+) -> None:
+    library.records.delete(
+        CdxRow, [(row.warc_path, row.warc_offset) for row in library.records.find(CdxRow)]
+    )
+    key = text_blob_key(PDF)
+    library.blobs.put([Blob(key, b"wordz", "text/plain")])
+    deep(library).run(None, lambda _: None)
+    told = f"blob {key} does not hold what was written there"
+    assert told in audited(place, library).missing
+    library.blobs.put([Blob(key, TEXT_BLOB, "text/plain")])
+    assert told in audited(place, library).missing
+    assert deep(library).look_again([PDF, PAGE]) == 0
+    assert list(remembered(library.records)) == []
+
+
+def test_a_body_that_cannot_be_read_is_named_with_its_place(library: Stores) -> None:
+    deep(library).run(None, lambda _: None)
+    found = list(remembered(library.records))
+    assert {(one.check, one.subject) for one in found} == {(Check.BODY, PDF), (Check.BODY, PAGE)}
+    assert all(one.remedy for one in found)
+
+
+def test_what_is_being_made_again_is_left_alone(library: Stores) -> None:
+    library.blobs.put([Blob(text_blob_key(PDF), b"wordz", "text/plain")])
+    (row, *_) = library.records.find(DispositionRow, {"about": PDF})
+    library.records.change(
+        DispositionRow, [(row.message_id, row.pipeline, row.step)], {"is_open": True}
+    )
+    deep(library).run(None, lambda _: None)
+    assert {one.subject for one in remembered(library.records)} == {PAGE}
+
+
+def test_a_seal_is_the_same_for_a_row_and_for_what_the_database_gives_back(stores: Stores) -> None:
+    said = {"title": "a\x00b\ud800", "n": 1e20, "f": 0.1, "whole": 2.0, "nan": float("nan")}
+    sizes = (3, 5, 841.8898, 595.27563)
+    facts = ("success", True, *sizes, None, datetime.now(UTC), "1.7", said, "reader", None)
+    row = PdfMetaRow(PDF, datetime.now(UTC), *facts)
+    stores.records.put([row])
+    (back,) = stores.records.get(PdfMetaRow, [PDF])
+    assert sealed_row(back) == sealed_row(row)
+
+
+def test_each_seal_of_a_blob_names_the_blob() -> None:
+    assert blob_of(sealed(PDF, "text", b"")) == text_blob_key(PDF)
+    picture = sealed(PDF, thumbnail_part("360px-webp"), b"")
+    assert blob_of(picture) == f"thumbnail/pdf/11/11/{PDF}.360px.webp"
+    assert blob_of(sealed(PDF, "pdf_meta", b"")) is None
