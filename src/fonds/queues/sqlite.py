@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
 from fonds.queues import sqlite_rows as rows
+from fonds.queues.clocks import since_boot_s, steady_clock
 from fonds.queues.process_identity import identify, is_gone
 from fonds.sqlite_file import SqliteFile
 
@@ -43,16 +44,18 @@ class SqliteQueue:
     A message comes back at once when the process that holds it is gone or has closed the queue, else
     after `lease_s`. An id that waits or is in hand at an address is not added a second time; with a
     higher `attempt` it takes the place of the one there, so that a retry put before its predecessor is
-    settled is not lost. `clock` gives Unix seconds.
+    settled is not lost. `clock` gives Unix seconds; without one, delays go by this machine's clock as it
+    is now and leases by the seconds since the machine began, so that neither follows a clock that jumps.
     """
 
     def __init__(
-        self, path: Path, *, lease_s: float = LEASE_S, clock: Callable[[], float] = time.time
+        self, path: Path, *, lease_s: float = LEASE_S, clock: Callable[[], float] | None = None
     ) -> None:
         """Raises ConfigurationError when the file cannot be opened or is no queue."""
         self._file = SqliteFile(path, rows.LAYOUT)
         self._lease_s = lease_s
-        self._clock = clock
+        self._clock = clock or steady_clock()
+        self._lease_clock = clock or since_boot_s
         self._arrived = threading.Condition()
         self._arrivals: Counter[int] = Counter()
         self._places: dict[str, int] = {}
@@ -126,7 +129,7 @@ class SqliteQueue:
         if not deliveries:
             return []
         with self._file.writing(durable=False) as connection:
-            lease_ends_at = self._clock() + self._lease_s
+            lease_ends_at = self._lease_clock() + self._lease_s
             held = rows.keep(connection, [_receipt(one).row for one in deliveries], lease_ends_at)
         return [one for one in deliveries if _receipt(one).row in held]
 
@@ -156,11 +159,11 @@ class SqliteQueue:
         return self._arrivals[self._places.get(address, 0)]
 
     def _take(self, address: str, count_max: int, *, first: bool) -> list[Delivery]:
-        now = self._clock()
+        now, lease_now = self._clock(), self._lease_clock()
         with self._file.reading() as connection:
             place = self._places[address] = rows.own_address(connection, address)
             ready = rows.is_ready(connection, place, now)
-            overdue = rows.has_overdue(connection, now)
+            overdue = rows.has_overdue(connection, lease_now, self._lease_s)
             # While there is work, and while we wait, the dead are looked for now and then only.
             spared = (ready or not first) and self._watched_lately()
             registered = [] if spared else rows.owners(connection)
@@ -171,10 +174,10 @@ class SqliteQueue:
         with self._file.writing(durable=False) as connection:
             for number in gone:
                 rows.forget_owner(connection, number)
-            rows.give_back_overdue(connection, now)
+            rows.give_back_overdue(connection, lease_now, self._lease_s)
             rows.return_due(connection, place, now)
             owner = self._registered(connection)
-            found = rows.claim(connection, place, owner[1], count_max, now + self._lease_s)
+            found = rows.claim(connection, place, owner[1], count_max, lease_now + self._lease_s)
         self._owner = owner
         return [
             Delivery(message, address, Receipt(place, seq, owner[1]), redelivered)

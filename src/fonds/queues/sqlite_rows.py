@@ -2,7 +2,8 @@
 
 A message's content is stored once; `waiting` holds one small row for each address it waits at. A row
 with `ready_at` 0 can be handed out; a row in hand has an owner, and `ready_at` is the end of its
-lease; in a `delay` address `ready_at` is when the message is due. Times are Unix seconds.
+lease; in a `delay` address `ready_at` is when the message is due. Those are Unix seconds, the end of a
+lease is in seconds since the machine began.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from dataclasses import dataclass
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Message, Subscription
 from fonds.sqlite_file import Layout
+
+LEASES_MAX = 2
+"""A lease ends within so many from now, whoever gave it."""
 
 LAYOUT = Layout(
     noun="queue",
@@ -265,17 +269,21 @@ def keep(
     }
 
 
-def has_overdue(connection: sqlite3.Connection, now: float) -> bool:
-    """Whether the lease of any message has ended."""
+_OVERDUE = "owner IS NOT NULL AND (ready_at <= ? OR ready_at > ?)"
+
+
+def has_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> bool:
+    """Whether the lease of any message has ended; one that ends later than any can is of an earlier boot."""
     row = connection.execute(
-        "SELECT 1 FROM waiting WHERE owner IS NOT NULL AND ready_at <= ? LIMIT 1", (now,)
+        f"SELECT 1 FROM waiting WHERE {_OVERDUE} LIMIT 1",  # noqa: S608 (a constant)
+        (now, now + LEASES_MAX * lease_s),
     ).fetchone()
     return row is not None
 
 
-def give_back_overdue(connection: sqlite3.Connection, now: float) -> None:
+def give_back_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> None:
     """Make messages ready again whose lease has ended."""
-    connection.execute(f"{_GIVE_BACK} owner IS NOT NULL AND ready_at <= ?", (now,))
+    connection.execute(f"{_GIVE_BACK} {_OVERDUE}", (now, now + LEASES_MAX * lease_s))
 
 
 def add_owner(connection: sqlite3.Connection, process: str) -> int:

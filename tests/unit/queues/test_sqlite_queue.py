@@ -14,6 +14,7 @@ import pytest
 
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.message import Delivery, Message, Subscription
+from fonds.queues.clocks import since_boot_s
 from fonds.queues.sqlite import SqliteQueue
 
 READER = Subscription("reader", "topic")
@@ -21,10 +22,10 @@ OTHER = Subscription("other", "topic")
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """Time that passes when a test says so; it begins as that of other processes, whose leases it reads."""
 
     def __init__(self) -> None:
-        self.now_s = 1_700_000_000.0
+        self.now_s = since_boot_s()
 
     def __call__(self) -> float:
         return self.now_s

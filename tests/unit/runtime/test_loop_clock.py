@@ -1,0 +1,43 @@
+"""A pipeline whose clock is put forward and back by an hour between turns ends with its books right."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from fonds.model.errors import TransientError
+from fonds.model.step import Result
+from small_pipeline import Number, Workplace, double
+
+HOUR_S = 3_600.0
+ROUNDS_MAX = 400
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_lost_or_counted_twice(place: Workplace, seed: int) -> None:
+    """The queue is given the clock itself, as for processes that start after each jump: leases end and
+    delays are drawn out, and what is done twice is counted once."""
+    chance = random.Random(seed)
+    ids = place.enter(*range(30))
+    failed: set[int] = set()
+
+    def fails_once(item: Number) -> Result:
+        if item.value % 3 == 0 and item.value not in failed:
+            failed.add(item.value)
+            raise TransientError("later")
+        return double(item)
+
+    loops = [place.loop(fails_once) for _ in range(2)]
+    for _ in range(ROUNDS_MAX):
+        place.clock.pass_s(chance.choice((HOUR_S, -HOUR_S, 1.0, 7.0)))
+        chance.choice(loops).turn(0.0)
+        if place.depth().pending == 0:
+            break
+    # Whatever the clock says in the end, it runs on.
+    for _ in range(10):
+        place.clock.pass_s(2 * HOUR_S)
+        loops[0].turn(0.0)
+    assert place.depth().pending == 0
+    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.ledger.recount() == []
