@@ -62,6 +62,28 @@ def test_it_can_be_looked_at(home: Path, words: list[str]) -> None:
     assert ran.code == 0, ran.err
 
 
+def test_it_can_be_audited_deeply_and_what_is_found_is_told(used: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "home"
+    shutil.copytree(used, folder)
+    with read_only(folder):
+        whole = fonds(folder, "audit", "--deep", "--json")
+        again = fonds(folder, "audit", "--deep", "--share", "1", "--json")
+    assert whole.code == 0, whole.err
+    assert "not kept" in whole.err
+    assert whole.last["deep"]["checked"] == 2
+    assert again.last["deep"]["checked"] == 1
+    blob = next(path for path in (folder / "blobs").rglob("*") if path.suffix == ".txt")
+    blob.write_bytes(b"x" * blob.stat().st_size)
+    with read_only(folder):
+        told = fonds(folder, "audit", "--deep", "--json")
+    assert told.code == 1
+    assert "does not hold what was written there" in told.out
+    # What was found before stays told where the next round does not come to it.
+    assert fonds(folder, "audit", "--deep", "--json").code == 1
+    with read_only(folder):
+        assert fonds(folder, "audit", "--deep", "--share", "1", "--json").code == 1
+
+
 @pytest.mark.parametrize(
     "words",
     [["ingest", __file__], ["run"], ["reindex"], ["catchup", "pdf", "--reextract"]],

@@ -57,6 +57,10 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     stores = app.stores(settings)
     round_ = None
     if deep:
+        from fonds.wiring.notes_aside import notes_aside
+
+        aside = notes_aside(stores, app.home, settings)
+        stores = click.get_current_context().with_resource(aside)
         with interrupted() as stopped:
             round_ = deepened(app, stores, share, stopped)
         if stopped.is_set():
