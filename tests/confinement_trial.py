@@ -1,6 +1,6 @@
 """Tries every forbidden act in a child of a real pool and outside of one, as whoever runs this.
 
-    python -c 'import confinement_trial; confinement_trial.main()' HOME [landlock|seccomp|-] [ACT …]
+    python -c 'import confinement_trial; confinement_trial.main()' HOME [landlock|seccomp|users|-] [ACT …]
 
 What is named behind the home is taken from the kernel first, as if it were an older one. Without acts
 all are tried. Prints JSON.
@@ -28,6 +28,7 @@ from fonds.ports import OpenBody
 
 LIMITS = ChildLimits(wall_s=30, memory_bytes=2**29, output_max_bytes=2**20)
 PRCTL = {"x86_64": 157, "aarch64": 167}
+SETGROUPS = {"x86_64": 116, "aarch64": 159}
 
 BYSTANDER = """
 import ctypes, os, socket, sys
@@ -125,15 +126,18 @@ def bystander(home: Path) -> Iterator[Target]:
 
 
 def take_away(what: str) -> None:
-    """Make the kernel answer as one that has no Landlock, or no filters."""
+    """Make the kernel answer as one that has no Landlock, or no filters; or as to an administrator of a
+    container that may not change who it is."""
     privileges.never_gain()
     audit = MACHINES[platform.machine()].audit
     prctl = PRCTL[platform.machine()]
     deny = (seccomp.RETURN, 0, 0, seccomp.ERROR | errno.ENOSYS)
+    not_allowed = (seccomp.RETURN, 0, 0, seccomp.ERROR | errno.EPERM)
     invalid = (seccomp.RETURN, 0, 0, seccomp.ERROR | errno.EINVAL)
     allow = (seccomp.RETURN, 0, 0, seccomp.ALLOW)
     rules = {
         "landlock": [(seccomp.EQUAL, 0, 1, 444), deny],
+        "users": [(seccomp.EQUAL, 0, 1, SETGROUPS[platform.machine()]), not_allowed],
         "seccomp": [
             (seccomp.EQUAL, 0, 3, prctl),
             (seccomp.LOAD, 0, 0, 16),

@@ -162,6 +162,16 @@ def test_without_filters_the_other_layers_hold_and_it_is_said() -> None:
     assert [name for name in acts if not found.refused[name]] == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only an administrator becomes another user")
+def test_an_administrator_that_may_not_change_who_it_is_is_confined_otherwise() -> None:
+    acts = ("read_etc_shadow", "mount", "signal", "make_a_file", "change_user", "fork")
+    found = trial(0, "users", *acts, program=interpreter(ORDINARY_USER))
+    assert [layer for layer, why in found.layers.items() if why] == [Layer.USER]
+    assert "no other user to become" in found.layers[Layer.USER]
+    assert [name for name in acts if not found.refused[name]] == []
+    assert set(found.said["user"]) == {0}
+
+
 def test_what_is_required_and_not_there_stops_everything() -> None:
     code = (
         f"{PATHS}; import confinement_trial as trial;"

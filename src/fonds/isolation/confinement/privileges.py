@@ -91,9 +91,11 @@ def _readable(path: Path) -> bool:
 
 
 def _back(groups: list[int], group_id: int) -> None:
-    os.seteuid(0)
-    os.setegid(group_id)
-    os.setgroups(groups)
+    """Who this process was; an administrator that may not change that has not changed."""
+    with suppress(OSError):
+        os.seteuid(0)
+        os.setegid(group_id)
+        os.setgroups(groups)
 
 
 def become(other: OtherUser) -> None:
