@@ -37,6 +37,8 @@ RUN_MAX_S = 600.0
 STARTS_MAX = 400
 """A command that has not come to its end after so many starts never will."""
 FINE = (0, 1)
+EACH = 6
+"""So often each command of a home is killed, at least, unless it ends sooner."""
 PARTS = (
     *("outcomes", "files", "pdfs", "stories", "captures", "documents", "indexed"),
     *("table", "blobs", "strays", "left"),
@@ -63,6 +65,7 @@ class Life:
     chance: random.Random
     kills_max: int
     usual_s: dict[str, float] | None
+    each: int = EACH
     took_s: dict[str, float] = field(default_factory=dict)
 
     def lead(self) -> None:
@@ -81,12 +84,12 @@ class Life:
         self._to_its_end("repair")
 
     def _to_its_end(self, name: str, *paths: Path) -> None:
-        for _ in range(STARTS_MAX):
-            if self._once(name, paths):
+        for start in range(STARTS_MAX):
+            if self._once(name, paths, start):
                 return
         raise SystemExit(f"{name} did not come to its end in {STARTS_MAX} starts")
 
-    def _once(self, name: str, paths: tuple[Path, ...]) -> bool:
+    def _once(self, name: str, paths: tuple[Path, ...], start: int) -> bool:
         """Start a command; whether it ended by itself."""
         words = {
             "ingest": ["ingest", "--json", *map(str, paths)],
@@ -102,8 +105,8 @@ class Life:
         wait_s = RUN_MAX_S
         killing = self.usual_s is not None and self.count.kills.total() < self.kills_max
         if killing and self.usual_s is not None:
-            # Early more often than late: what is killed late was killed early before.
-            longest = self.chance.choice((0.2, 0.4, 0.7, 1.2))
+            # The first times within its usual length, then ever longer, so that it ends some day.
+            longest = self.chance.choice((0.2, 0.5, 0.9)) if start < self.each else 1.3
             wait_s = self.chance.uniform(0.02, longest) * self.usual_s[name]
         self.count.starts[name] += 1
         started = time.monotonic()

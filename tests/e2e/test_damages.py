@@ -140,6 +140,23 @@ def test_nothing_is_done_beside_records_that_were_lost(world: World) -> None:
     assert world.warc.stat().st_size == size
 
 
+def test_what_a_lost_row_of_an_open_warc_told_of_is_not_cut_off(world: World) -> None:
+    """A killed process left the file open, and the last of its rows was lost besides."""
+    (path, offset, size) = world.sql(
+        "select warc_path, warc_offset, warc_csize from cdx where warc_path not like '/%'"
+        " and mimetype != 'warc/revisit' order by warc_path, warc_offset desc limit 1"
+    )[0]
+    warc = world.home / "archive" / path
+    warc.with_name(warc.name.replace(".warc.gz", ".cdxj")).unlink()
+    warc.with_name(f"{path}.open").touch()
+    gone = "delete from cdx where warc_path = ? and warc_offset >= ?"
+    world.sql(gone, path, offset)
+    ran = fonds(world.home, "repair", "--yes")
+    assert ran.code == 0, ran.out + ran.err
+    assert warc.stat().st_size >= offset + size
+    assert named(world, deep=True) == ([], [])
+
+
 def test_a_share_of_the_deep_audit_is_gone_on_from(world: World) -> None:
     total = world.one("select count(*) from file_meta")
     ran = fonds(world.home, "audit", "--deep", "--share", "5")

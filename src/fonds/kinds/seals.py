@@ -20,6 +20,7 @@ from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.rows import SealRow
 from fonds.model.rows.row import DerivativeRow
 
+EXACT_MAX, FLOAT_MAX = 2**53, 10**308
 TEXT = "text"
 THUMBNAIL = "thumbnail "
 
@@ -72,10 +73,13 @@ def _json(value: Any) -> Any:
         return cleaned(value)
     if isinstance(value, bool) or value is None:
         return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if isinstance(value, int | float):
-        if not math.isfinite(value):
-            return None
-        return str(int(value)) if value == int(value) else repr(value)
+        # A float that is whole may come back as an integer, with as many digits as it has.
+        if abs(value) < EXACT_MAX and value == int(value):
+            return str(int(value))
+        return repr(float(value)) if abs(value) < FLOAT_MAX else str(value)
     if isinstance(value, Mapping):
         return {cleaned(str(name)): _json(one) for name, one in value.items()}
     if isinstance(value, Sequence):

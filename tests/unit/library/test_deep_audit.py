@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -89,13 +91,25 @@ def test_what_is_being_made_again_is_left_alone(library: Stores) -> None:
 
 
 def test_a_seal_is_the_same_for_a_row_and_for_what_the_database_gives_back(stores: Stores) -> None:
-    said = {"title": "a\x00b\ud800", "n": 1e20, "f": 0.1, "whole": 2.0, "nan": float("nan")}
+    said = {
+        "title": "a\x00b\ud800",
+        "n": 1e20,
+        "large": 3e200,
+        "f": 0.1,
+        "whole": 2.0,
+        "nan": float("nan"),
+    }
     sizes = (3, 5, 841.8898, 595.27563)
     facts = ("success", True, *sizes, None, datetime.now(UTC), "1.7", said, "reader", None)
     row = PdfMetaRow(PDF, datetime.now(UTC), *facts)
     stores.records.put([row])
     (back,) = stores.records.get(PdfMetaRow, [PDF])
     assert sealed_row(back) == sealed_row(row)
+    # As PostgreSQL gives them back: reals of four bytes, whole floats as integers of all their digits.
+    as_there = {**said, "n": 10**20, "large": 3 * 10**200, "whole": 2}
+    there = replace(back, page0_height=841.88977, metadata=as_there)
+    here = replace(back, page0_height=struct.unpack(">f", struct.pack(">f", 841.88977))[0])
+    assert sealed_row(there) == sealed_row(here)
 
 
 def test_each_seal_of_a_blob_names_the_blob() -> None:

@@ -72,10 +72,10 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     stores = app.stores(settings)
     if not yes:
         return _told(app, settings, stores, flags["pipeline"], deep)
-    from fonds.wiring.backends import close_stores, recover
+    from fonds.wiring.backends import close_stores, refuse_emptied
 
     with HomeLock(app.home) as lock:
-        recover(stores)
+        refuse_emptied(stores)
         if deep:
             with interrupted() as stopped:
                 deepened(app, stores, None, stopped)
@@ -154,10 +154,14 @@ class _Bench:
 
     def _round(self, plan: Plan, pipelines: Sequence[str]) -> bool:
         """Whether it came to its end."""
+        from fonds.wiring.backends import recover
+
         shop = self._workshop(plan)
         round_ = Repair(shop)
         try:
             round_.before()
+            # Only now: what `cdx` did not know would have been cut from a WARC that was left open.
+            recover(self.stores)
             for name in pipelines if round_.has_work else ():
                 if not self._send(shop, name):
                     return False
