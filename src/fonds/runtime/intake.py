@@ -18,6 +18,7 @@ from fonds.model.errors import TransientError
 from fonds.model.message import PIPELINE, Message, Subscription
 from fonds.model.rows import InputRow
 from fonds.ports import Ledger, Queue, Records, Source
+from fonds.runtime.binding import stage_of
 from fonds.runtime.quarantine import ended_by_hand
 
 BATCH_MAX = 200
@@ -124,17 +125,19 @@ class Intake:
         """Let these go their way once more, whatever became of them; on the books they are open first."""
         if not entries:
             return
+        for stage in self.gate.watched:
+            wait_for_room(self.queue, stage, self.marks, self.stopping)
         now = self.clock()
         rows = [entry.row(self.gate.pipeline, now) for entry in entries]
         self.ledger.enter([], rows, self.gate.steps)
         messages = [self._message(entry) for entry in entries]
-        for reader in self.gate.readers:
-            again = [
-                ended_by_hand(one, reader, Verdict.RETRIED, None, why, now) for one in messages
-            ]
-            self.ledger.write(again)
-            wait_for_room(self.queue, reader, self.marks, self.stopping)
-            self.queue.put(reader.incoming, messages)
+        for reader in self.gate.watched:
+            if stage_of(reader)[1] in self.gate.steps:
+                again = [
+                    ended_by_hand(one, reader, Verdict.RETRIED, None, why, now) for one in messages
+                ]
+                self.ledger.write(again)
+                self.queue.put(reader.incoming, messages)
 
     def _run(self, source: Source, entered: Entered) -> None:
         batch, read = _Batch(), set[str]()
