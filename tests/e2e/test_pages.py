@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 from filled_home import Filled, fill, opened
 from fonds.ports import Stores
 from fonds.web.app import create_app
+from fonds.web.serving.server import server as make_server
 
 pytestmark = pytest.mark.browser
 
@@ -76,7 +76,7 @@ def chromium() -> str:
 def served(stores: Stores) -> Iterator[str]:
     """The pages over `stores` on a free port of the loopback."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(create_app(stores), log_level="warning"))
+        server = make_server(create_app(stores))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -86,11 +86,6 @@ class Gate:
     steps: tuple[str, ...]
     public: bool = False
 
-    @property
-    def readers(self) -> tuple[Subscription, ...]:
-        """Who reads the entry topic."""
-        return tuple(one for one in self.watched if one.topic == self.topic)
-
 
 @dataclass(frozen=True, slots=True)
 class Intake:

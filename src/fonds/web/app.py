@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from fonds import __version__
@@ -21,6 +21,7 @@ from fonds.web.pages import downloads, failures, file, overview, records, search
 from fonds.web.parameters import only_known, refusal
 from fonds.web.rendering import OpenStores, cut, page
 from fonds.web.security import SECURITY_HEADERS, Guard
+from fonds.web.serving.answers import Answers, AtOnce
 
 STATIC = Path(__file__).parent / "static"
 RETRY_AFTER_S = 5
@@ -67,11 +68,14 @@ def create_app(stores: Stores, *, title: str = "Fonds", host: str = "127.0.0.1")
     )
     app.state.stores = stores
     app.state.title = title
+    app.add_middleware(AtOnce)
+    app.add_middleware(Answers)
     app.add_middleware(Guard, host=host)
     for router in ROUTERS:
         app.include_router(router)
     app.add_api_route("/healthz", healthz, summary="Whether the stores answer")
     app.add_api_route("/docs", docs, include_in_schema=False)
+    app.add_api_route("/robots.txt", robots, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, refused)
@@ -84,6 +88,11 @@ def healthz(stores: OpenStores) -> Health:
     """200 when records and index answer; 503 when one does not."""
     newest_input(stores.records)
     return Health("ok", stores.index.count())
+
+
+def robots() -> PlainTextResponse:
+    """Nothing here is for crawlers: it is other people's pages, and each page of ours is counted anew."""
+    return PlainTextResponse("User-agent: *\nDisallow: /\n")
 
 
 def docs(request: Request) -> HTMLResponse:

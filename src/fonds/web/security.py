@@ -24,6 +24,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+NEVER = frozenset({"TRACE", "TRACK", "CONNECT"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d{1,5})?")
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (recognised here, not bound)
@@ -95,6 +96,8 @@ class Guard:
                 "or start it with --host NAME.\n",
                 status_code=421,
             )
+        if scope["method"] in NEVER:
+            return PlainTextResponse("Refused.\n", 405, {"Allow": "GET, HEAD"})
         if scope["method"] not in SAFE_METHODS and not same_origin(headers):
             return PlainTextResponse(
                 "Refused: only this page's own forms may change anything here.\n", status_code=403

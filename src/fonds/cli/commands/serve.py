@@ -25,14 +25,16 @@ def serve(app: App, **flags: Any) -> int:
     fonds serve
     fonds serve --port 9000
     """
-    import uvicorn
-
     # The command line and the pages do not see each other: these are loaded by their name.
     create_app = import_module("fonds.web.app").create_app
     settings = app.settings(**flags)
+    run = import_module("fonds.web.serving.server").serve
     pages = create_app(app.stores(settings), host=settings.web.host)
-    console(stderr=True).print(
-        f"Serving {escape(str(app.home))} at http://{settings.web.host}:{settings.web.port}/"
+    screen = console(stderr=True)
+    run(
+        pages,
+        settings.web.host,
+        settings.web.port,
+        lambda address: screen.print(f"Serving {escape(str(app.home))} at {address}"),
     )
-    uvicorn.run(pages, host=settings.web.host, port=settings.web.port, log_level="warning")
     return 0

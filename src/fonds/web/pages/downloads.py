@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, HTTPException
+from hashlib import sha256
+
+from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
 
 from fonds.library.description import description, read_body
@@ -11,6 +13,7 @@ from fonds.model.keys import sha1_from_text, thumbnail_blob_key
 from fonds.web.pages.file import file_text, unknown_file
 from fonds.web.rendering import OpenStores
 from fonds.web.security import ARCHIVED_POLICY
+from fonds.web.serving.ranges import answer
 
 YEAR_S = 365 * 24 * 3600
 ARCHIVED_HEADERS = {
@@ -30,7 +33,7 @@ def _known(sha1hex: str) -> str:
 
 
 @router.get("/file/{sha1hex}/body", response_class=Response, summary="The archived bytes of a file")
-def body(stores: OpenStores, sha1hex: str) -> Response:
+def body(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """The bytes whose SHA-1 this is, always as a download; pages come as plain bytes, never as HTML."""
     known = _known(sha1hex)
     found = description(stores, known)
@@ -42,26 +45,26 @@ def body(stores: OpenStores, sha1hex: str) -> Response:
         raise HTTPException(404, str(error)) from error
     pdf = found.file is not None and found.file.mimetype == "application/pdf"
     name = f"{known}.pdf" if pdf else f"{known}.bin"
-    return Response(
-        content,
-        media_type="application/pdf" if pdf else "application/octet-stream",
-        headers={**ARCHIVED_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    headers = {**ARCHIVED_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    media_type = "application/pdf" if pdf else "application/octet-stream"
+    return answer(request.headers, content, media_type, known, headers)
 
 
 @router.get("/file/{sha1hex}/text", response_class=Response, summary="The whole text of a file")
-def text(stores: OpenStores, sha1hex: str) -> Response:
+def text(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """The text as extracted, pages parted by form feeds."""
     known = _known(sha1hex)
     said = file_text(stores, description(stores, known))
     if said is None:
         raise HTTPException(404, f"There is no text of {known} here; /file/{known} says why.")
     encoded = said.encode("utf-8", "replace")
-    return Response(encoded, media_type="text/plain; charset=utf-8", headers=ARCHIVED_HEADERS)
+    etag = sha256(encoded).hexdigest()
+    media_type = "text/plain; charset=utf-8"
+    return answer(request.headers, encoded, media_type, etag, ARCHIVED_HEADERS)
 
 
 @router.get("/file/{sha1hex}/thumbnail", response_class=Response, summary="The first page of a PDF")
-def thumbnail(stores: OpenStores, sha1hex: str) -> Response:
+def thumbnail(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     """A JPEG within 180 × 300 pixels."""
     known = _known(sha1hex)
     jpeg = stores.blobs.get(thumbnail_blob_key(known))
@@ -69,4 +72,5 @@ def thumbnail(stores: OpenStores, sha1hex: str) -> Response:
         raise HTTPException(404, f"There is no thumbnail of {known} here.")
     # Named by the hash of what it shows: it may be kept for as long as a browser likes.
     kept = {"Cache-Control": f"private, max-age={YEAR_S}, immutable"}
-    return Response(jpeg, media_type="image/jpeg", headers={**ARCHIVED_HEADERS, **kept})
+    etag = sha256(jpeg).hexdigest()
+    return answer(request.headers, jpeg, "image/jpeg", etag, {**ARCHIVED_HEADERS, **kept})

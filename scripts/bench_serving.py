@@ -1,0 +1,146 @@
+"""What pages cost who uses them while others hold connections: `fonds serve` beside slow clients.
+
+Normal clients ask one page after the other, each over a connection of its own, first alone, then beside slow
+clients that send a byte of a request's head a second and come again when they are closed. All on the
+loopback; the library is the sample crawl, taken in first, or that of --home.
+
+    .venv/bin/python scripts/bench_serving.py --slow 500 --seconds 60
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+from sample import write_sample
+
+PATHS = ("/", "/search?q=flood", "/records", "/files", "/failures", "/api/search?q=river")
+SLOW_BYTE_EVERY_S = 1.0
+FONDS = (sys.executable, "-m", "fonds")
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    asked.add_argument("--slow", type=int, default=500, help="slow clients")
+    asked.add_argument("--normal", type=int, default=4, help="normal clients")
+    asked.add_argument("--seconds", type=float, default=60.0, help="of each part")
+    asked.add_argument("--home", type=Path, help="a library that is there already")
+    chosen = asked.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fonds-serving-") as scratch:
+        home = chosen.home or _sample(Path(scratch))
+        with subprocess.Popen(
+            [*FONDS, "--home", str(home), "serve", "--port", "0"], stderr=subprocess.PIPE, text=True
+        ) as serving:
+            port = _port(serving)
+            errors: list[str] = []
+            threading.Thread(
+                target=lambda: errors.extend(serving.stderr or ()), daemon=True
+            ).start()
+            try:
+                _print("alone", _normal(port, chosen.normal, chosen.seconds))
+                with subprocess.Popen(
+                    [sys.executable, __file__, *_slow(port, chosen.slow)]
+                ) as slow:
+                    time.sleep(5.0)
+                    _print(
+                        f"beside {chosen.slow} slow", _normal(port, chosen.normal, chosen.seconds)
+                    )
+                    slow.terminate()
+            finally:
+                serving.terminate()
+        print(f"lines the server logged: {len(errors)}")
+
+
+def _sample(folder: Path) -> Path:
+    write_sample(folder / "crawl")
+    home = folder / "home"
+    subprocess.run([*FONDS, "--home", str(home), "-q", "ingest", str(folder / "crawl")],
+                   check=False, stdout=subprocess.DEVNULL)  # fmt: skip
+    return home
+
+
+def _port(serving: subprocess.Popen[str]) -> int:
+    assert serving.stderr is not None
+    for line in serving.stderr:
+        if "http://" in line:
+            return int(line.rsplit(":", 1)[1].strip().rstrip("/"))
+    raise RuntimeError("the server did not start")
+
+
+def _normal(port: int, clients: int, seconds: float) -> tuple[list[float], Counter[int]]:
+    """Seconds each request took, and how many answers had which status (0: none)."""
+    until, took, statuses = time.monotonic() + seconds, [0.0] * 0, Counter[int]()
+
+    def ask(first: int) -> None:
+        number = first
+        while time.monotonic() < until:
+            started, status = time.perf_counter(), 0
+            with suppress(OSError, http.client.HTTPException):
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                connection.request("GET", PATHS[number % len(PATHS)])
+                answer = connection.getresponse()
+                answer.read()
+                status = answer.status
+                connection.close()
+            took.append(time.perf_counter() - started)
+            statuses[status] += 1
+            number += 1
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(clients)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    return took, statuses
+
+
+def _print(name: str, measured: tuple[list[float], Counter[int]]) -> None:
+    took, statuses = sorted(measured[0]), dict(measured[1])
+    p50, p95, p99 = (
+        took[min(int(len(took) * share), len(took) - 1)] for share in (0.5, 0.95, 0.99)
+    )
+    print(
+        f"{name}: {len(took):,} requests, p50 {1000 * p50:.0f} ms, p95 {1000 * p95:.0f} ms,"
+        f" p99 {1000 * p99:.0f} ms, slowest {1000 * took[-1]:.0f} ms; statuses {statuses}",
+        flush=True,
+    )
+
+
+def _slow(port: int, clients: int) -> list[str]:
+    return ["--as-slow", str(port), str(clients)]
+
+
+async def _hold(port: int) -> None:
+    """One slow client, for ever."""
+    while True:
+        with suppress(OSError):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+            while not writer.is_closing():
+                writer.write(b"a")
+                await writer.drain()
+                await asyncio.sleep(SLOW_BYTE_EVERY_S)
+        await asyncio.sleep(SLOW_BYTE_EVERY_S)
+
+
+async def _hold_all(port: int, clients: int) -> None:
+    await asyncio.gather(*(_hold(port) for _ in range(clients)))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--as-slow"]:
+        asyncio.run(_hold_all(int(sys.argv[2]), int(sys.argv[3])))
+    else:
+        main()
