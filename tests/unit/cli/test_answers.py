@@ -21,6 +21,7 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("show", "key"): (("show", "nonsense"), "nothing is known of 'nonsense'"),
     ("status", "pipeline"): (("status", "--pipeline", "libary"), "did you mean 'library'"),
     ("audit", "pipeline"): (("audit", "--pipeline", "libary"), "did you mean 'library'"),
+    ("repair", "pipeline"): (("repair", "--pipeline", "libary"), "did you mean 'library'"),
     ("ingest", "pipeline"): (("ingest", "/", "--pipeline", "libary"), "did you mean 'library'"),
     ("run", "pipeline"): (("run", "libary"), "did you mean 'library'"),
     ("work", "steps"): (("work", "extract"), "did you mean 'extract_pdf'"),
