@@ -6,6 +6,7 @@ from datetime import datetime
 from hashlib import sha1
 
 from fonds.formats.journal import cdx_cell, first_seen_cell
+from fonds.formats.members.record_stream import split_offset
 from fonds.formats.surt import surt
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
@@ -51,3 +52,8 @@ def _row(capture: Capture, sha1hex: str, mime: str, place: Place, now: datetime)
         warc_offset=place.offset,
         row_created=now,
     )
+
+
+def end_in_file(row: CdxRow) -> int:
+    """The byte of its WARC a record reaches to at least: of one among several in a member, the member's."""
+    return split_offset(row.warc_offset)[0] + (row.warc_csize or 1)

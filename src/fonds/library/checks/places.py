@@ -13,6 +13,7 @@ from fonds.formats.journal import (
     read_location,
     row_key,
 )
+from fonds.formats.placing import end_in_file
 from fonds.library.checks.chunks import chunks, under_way
 from fonds.library.checks.entries import unfounded
 from fonds.library.checks.fault import Check, Fault
@@ -45,7 +46,7 @@ class _Warc:
     def note(self, row: CdxRow) -> None:
         """Take a row in."""
         self.count += 1
-        self.end = max(self.end, row.warc_offset + (row.warc_csize or 1))
+        self.end = max(self.end, end_in_file(row))
         if is_ours(self.path):
             self.offsets.add(row.warc_offset)
 

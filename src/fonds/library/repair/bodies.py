@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from fonds.formats.journal import alternate_key, row_key
-from fonds.formats.placing import cdx_row, first_cells, later_cells
+from fonds.formats.placing import cdx_row, end_in_file, first_cells, later_cells
 from fonds.kinds import kinds_with_rows
 from fonds.library.checks.chunks import chunks
 from fonds.library.checks.fault import Act
@@ -47,8 +47,7 @@ def _is_beyond(held: Held | None, row: CdxRow) -> bool:
     """Whether the file is too short for a record, or gone."""
     if held is None:
         return True
-    end = row.warc_offset + (row.warc_csize or 1)
-    return held.size_bytes is not None and end > held.size_bytes
+    return held.size_bytes is not None and end_in_file(row) > held.size_bytes
 
 
 def _bring_back(shop: Workshop, row: CdxRow) -> None:
