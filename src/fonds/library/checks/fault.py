@@ -26,6 +26,11 @@ class Act(StrEnum):
     COUNT = "count"
 
 
+def act_prefix(entry_id: str, act: Act) -> str:
+    """How the ids of messages begin that say in the ledger what repair did for an entry."""
+    return f"{entry_id}.{REPAIR}.{act}."
+
+
 _REMEDIES = {
     Act.PLACE: "`fonds repair` writes the place down again from the table and the index beside the WARC",
     Act.BODY: "put the file back from a copy; else `fonds repair` takes the bytes from wherever else they"

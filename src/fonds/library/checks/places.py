@@ -16,7 +16,7 @@ from fonds.formats.journal import (
 from fonds.formats.placing import end_in_file
 from fonds.library.checks.chunks import chunks, under_way
 from fonds.library.checks.entries import unfounded
-from fonds.library.checks.fault import Check, Fault
+from fonds.library.checks.fault import REPAIR, Act, Check, Fault, act_prefix
 from fonds.library.checks.files import same_place
 from fonds.model.archive import IndexedRecord
 from fonds.model.capture import REVISIT_MIME
@@ -144,18 +144,24 @@ def _is_another(
 
 
 def _archived(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]:
-    """What lies in a WARC of ours was written there by a message that is done."""
+    """What lies in a WARC of ours was written there by a message that is done, or by repair."""
     ids = sorted({row.capture_id for row in rows if is_ours(row.warc_path)})
     if not ids:
         return
-    where = {"entry_id": ids, "step": ARCHIVE_BODY}
+    where = {"entry_id": ids, "step": [ARCHIVE_BODY, REPAIR]}
     said = [*records.find(DispositionRow, where)]
-    accounted = {one.entry_id for one in said if one.is_open or one.verdict != Verdict.DROPPED}
+    accounted = {one.entry_id for one in said if _accounts_for_body(one)}
     suspects = [one for one in ids if one not in accounted]
     for key in sorted(set(suspects) - under_way(records, suspects)):
         told = f"entry {key} lies in a WARC of ours, and {ARCHIVE_BODY} is not done with it"
         pipeline = next((one.pipeline for one in said if one.entry_id == key), "")
         yield Fault(Check.ENDING, key, told, pipeline, ARCHIVE_BODY)
+
+
+def _accounts_for_body(row: DispositionRow) -> bool:
+    if row.step == REPAIR:
+        return row.message_id.startswith(act_prefix(row.entry_id, Act.BODY))
+    return row.is_open or row.verdict != Verdict.DROPPED
 
 
 def _said_elsewhere(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]:

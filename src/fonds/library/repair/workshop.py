@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from fonds.formats.journal import read_location, row_key, split_key
-from fonds.library.checks.fault import REPAIR, Act
+from fonds.library.checks.fault import REPAIR, Act, act_prefix
 from fonds.library.repair.plan import Plan
 from fonds.model.archive import Payload
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
@@ -49,7 +49,7 @@ class Workshop:
             return
         now = self.clock()
         row = DispositionRow(
-            message_id=f"{entry_id}.{REPAIR}.{act}.{now:%Y%m%d%H%M%S}",
+            message_id=f"{act_prefix(entry_id, act)}{now:%Y%m%d%H%M%S}",
             pipeline=entry.pipeline,
             step=REPAIR,
             entry_id=entry_id,

@@ -1,0 +1,30 @@
+"""Bodies that are gone from somebody's WARC and lie in another: repair archives them, and the books balance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from e2e.crawls import page
+from e2e.running import fonds
+from fixtures.warcs import gzipped, http_response
+
+
+@pytest.mark.slow
+def test_after_repair_everything_adds_up_and_a_second_one_finds_nothing(tmp_path: Path) -> None:
+    records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(8)]
+    crawl, home = tmp_path / "crawl", tmp_path / "home"
+    crawl.mkdir()
+    first = crawl / "a.warc.gz"
+    first.write_bytes(gzipped(records))
+    (crawl / "b.warc.gz").write_bytes(gzipped(records))
+    assert fonds(home, "ingest", "--json", crawl).last["done"] == 8
+    first.write_bytes(first.read_bytes()[: first.stat().st_size // 2])
+    assert fonds(home, "audit").code == 1
+    assert fonds(home, "repair", "--json").last["would"] == {"body": 1}
+    repaired = fonds(home, "repair", "--yes", "--json")
+    assert (repaired.code, repaired.last["lost"]) == (0, [])
+    assert repaired.last["acts"] >= 3
+    assert fonds(home, "audit", "--deep").code == 0
+    assert fonds(home, "repair", "--yes", "--json").last["acts"] == 0
