@@ -84,8 +84,10 @@ class Life:
         self._to_its_end("repair")
 
     def _to_its_end(self, name: str, *paths: Path) -> None:
+        before = self.count.kills.total()
         for start in range(STARTS_MAX):
             if self._once(name, paths, start):
+                print(f"  {name}: {self.count.kills.total() - before} kills", flush=True)
                 return
         raise SystemExit(f"{name} did not come to its end in {STARTS_MAX} starts")
 
@@ -105,8 +107,12 @@ class Life:
         wait_s = RUN_MAX_S
         killing = self.usual_s is not None and self.count.kills.total() < self.kills_max
         if killing and self.usual_s is not None:
-            # The first times within its usual length, then ever longer, so that it ends some day.
-            longest = self.chance.choice((0.2, 0.5, 0.9)) if start < self.each else 1.3
+            # The first times within its usual length, then ever longer, so that it ends some day: the
+            # machine may have become slower meanwhile.
+            early = start < self.each
+            longest = (
+                self.chance.choice((0.2, 0.5, 0.9)) if early else 1.3 ** (start - self.each + 1)
+            )
             wait_s = self.chance.uniform(0.02, longest) * self.usual_s[name]
         self.count.starts[name] += 1
         started = time.monotonic()

@@ -33,8 +33,8 @@ def _enter(shop: Workshop, wanted: Wanted, found: Entry | None) -> None:
     records, key = shop.stores.records, wanted.subject
     pipelines = [wanted.pipeline] if wanted.pipeline else _pipelines(shop, key)
     entry = found or _of_place(shop, key)
-    if entry is None:
-        shop.give_up(key, f"nothing tells any more what entry {key} was")
+    if entry is None or not pipelines:
+        shop.give_up(key, f"nothing tells any more what entry {key} was, or what it came into")
         return
     for pipeline in pipelines:
         there = next(iter(records.get(EntryRow, [(key, pipeline)])), None)
@@ -51,8 +51,11 @@ def _enter(shop: Workshop, wanted: Wanted, found: Entry | None) -> None:
 
 
 def _pipelines(shop: Workshop, key: str) -> list[str]:
-    rows = shop.stores.records.find(DispositionRow, {"entry_id": key}, count_max=1000)
-    return sorted({row.pipeline for row in rows}) or ["library"]
+    """Those whose books have messages of the entry, else those its input was read into."""
+    records = shop.stores.records
+    rows = records.find(DispositionRow, {"entry_id": key}, count_max=1000)
+    inputs = records.find(InputRow, {"input_id": key.partition("-")[0]}, count_max=100)
+    return sorted({row.pipeline for row in rows}) or sorted({row.pipeline for row in inputs})
 
 
 def _of_place(shop: Workshop, key: str) -> Entry | None:

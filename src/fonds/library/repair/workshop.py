@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -190,8 +190,3 @@ def owner_of(key: bytes, owners: dict[str, str]) -> tuple[str, str]:
     """Of a key of the table the file, and the capture its cells are about."""
     sha1hex, capture_id = split_key(key)
     return sha1hex, capture_id or owners.get(sha1hex, "")
-
-
-def first(rows: Sequence[FileMetaRow]) -> FileMetaRow | None:
-    """The one row, or None."""
-    return rows[0] if rows else None
