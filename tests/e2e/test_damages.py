@@ -157,6 +157,19 @@ def test_what_a_lost_row_of_an_open_warc_told_of_is_not_cut_off(world: World) ->
     assert named(world, deep=True) == ([], [])
 
 
+def test_what_a_killed_repair_left_on_its_way_is_worked_off_by_the_next(world: World) -> None:
+    """What is on its way is not missing, so that only looking at faults would leave it there."""
+    whole = state(world.home)
+    ran = fonds(world.home, "catchup", "pdf", "--reextract", "--enter-only", "--json")
+    assert ran.last["sent"] >= 1, ran.err
+    assert named(world, deep=False)[0] == []
+    assert sum(state(world.home)["left"].values()) > 0
+    ran = fonds(world.home, "repair", "--yes", "--json")
+    assert ran.code == 0, ran.out + ran.err
+    now = state(world.home)
+    assert (now["left"], now["outcomes"]) == (whole["left"], whole["outcomes"])
+
+
 def test_a_share_of_the_deep_audit_is_gone_on_from(world: World) -> None:
     total = world.one("select count(*) from file_meta")
     ran = fonds(world.home, "audit", "--deep", "--share", "5")

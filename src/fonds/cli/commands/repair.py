@@ -60,7 +60,8 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
 
     Bodies come from wherever else they lie, what was made of them by reading them again, rows from the table
     and the other way round, then index, table, CDXJ and counts. Every act stands in the ledger, at the step
-    `repair`. Nothing else may work on the home meanwhile. Interrupted, start it again.
+    `repair`; what is pending is worked off. Nothing else may work on the home meanwhile. Interrupted, start
+    it again.
     Exit code 0 when everything adds up in the end, 1 when something could not be had again: it is named.
 
     \b
@@ -145,14 +146,17 @@ class _Bench:
             with Plan(self.app.home / SPOOL, alone=True) as plan:
                 pipelines = used_pipelines(self.stores, self.settings, self.pipeline)
                 found = audit(self.stores, pipelines, plan.add)
-                if found.balanced or (plan.counts, found.missing) == before:
+                # Of what is on its way, as a killed repair left it, nothing can be said yet.
+                pending = sum(one.pending for each in found.steps.values() for one in each.values())
+                now = (plan.counts, found.missing, pending)
+                if (found.balanced and not pending) or now == before:
                     return found
-                before = (plan.counts, found.missing)
-                if not self._round(plan, list(pipelines)):
+                before = now
+                if not self._round(plan, list(pipelines), pending > 0):
                     return None
         return audit(self.stores, used_pipelines(self.stores, self.settings, self.pipeline))
 
-    def _round(self, plan: Plan, pipelines: Sequence[str]) -> bool:
+    def _round(self, plan: Plan, pipelines: Sequence[str], pending: bool) -> bool:
         """Whether it came to its end."""
         from fonds.wiring.backends import recover
 
@@ -162,7 +166,7 @@ class _Bench:
             round_.before()
             # Only now: what `cdx` did not know would have been cut from a WARC that was left open.
             recover(self.stores)
-            for name in pipelines if round_.has_work else ():
+            for name in pipelines if pending or round_.has_work else ():
                 if not self._send(shop, name):
                     return False
             if round_.after():
