@@ -39,6 +39,7 @@ from fonds.formats.warc import read_heads
 from fonds.isolation import ChildLimits, ChildPool
 from fonds.isolation.handover import handed
 from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.entry import Entry
 from fonds.model.errors import PermanentError
 from fonds.model.file import Kind
 from fonds.ports import Archive, OpenBody
@@ -122,11 +123,12 @@ def gather(data: Path, count: int, home: Path) -> Input:
     """`count` PDFs and pages, chosen by lot from a fixed seed; those Fonds cannot read are left out."""
     settings = Settings.model_validate({})
     archive, source = open_archive(home, settings), path_source([data], home, settings)
+    found = (entry for row in source.inputs() for entry in source.entries(row))
+    items = (entry.item for entry in found if isinstance(entry, Entry))
     captures = [
-        found
-        for row in source.inputs()
-        for found in source.entries(row)
-        if isinstance(found, Capture) and found.damage is None and found.record_type != "revisit"
+        item
+        for item in items
+        if isinstance(item, Capture) and item.damage is None and item.record_type != "revisit"
     ]
     random.Random(1).shuffle(captures)
     pdfs: dict[str, bytes] = {}

@@ -68,7 +68,9 @@ def _look(app: App, settings: Settings) -> Iterator[Finding]:
     if not app.home.is_dir():
         yield Finding("home", True, f"{app.home} is not there yet; `fonds ingest` makes it")
         return
-    yield Finding("home", os.access(app.home, os.W_OK), str(app.home))
+    writable = os.access(app.home, os.W_OK)
+    told = str(app.home) if writable else f"{app.home} can only be read: nothing can be taken in"
+    yield Finding("home", writable, told)
     yield from _settings_file(app.home / SETTINGS_FILE)
     yield _stores(app, settings)
     yield from _readers(app, settings)
