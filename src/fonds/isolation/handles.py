@@ -28,7 +28,7 @@ from fonds.isolation.frames import (
     send_frame,
 )
 from fonds.isolation.limits import ChildLimits
-from fonds.model.errors import TransientError
+from fonds.model.errors import StoreUnavailableError
 
 _READY_WITHIN_S = 120.0
 _ENDED_WITHIN_S = 10.0
@@ -198,7 +198,8 @@ class ForkServerHandle:
     def fork(self, modules: Iterable[str], memory_bytes: int) -> Child:
         """A fresh child with these modules loaded, ready for calls.
 
-        Raises TransientError with what the fork server said when it cannot make one.
+        Raises StoreUnavailableError with what the fork server said when it cannot make one: no call is to
+        blame for that.
         """
         work, far_work = socket.socketpair()
         sentinel, far_sentinel = socket.socketpair()
@@ -211,14 +212,14 @@ class ForkServerHandle:
                 self._control.sendall(order)
         except OSError as error:
             child.dismiss()
-            raise TransientError(self._complaint()) from error
+            raise StoreUnavailableError(self._complaint()) from error
         finally:
             far_work.close()
             far_sentinel.close()
         try:
             child.wait_ready()
         except ChildEndedError as error:
-            raise TransientError(self._complaint()) from error
+            raise StoreUnavailableError(self._complaint()) from error
         unseen = child.layers.get(Layer.MEMORY, "") or self._seen
         child.layers = {**child.layers, Layer.MEMORY: unseen}
         return child

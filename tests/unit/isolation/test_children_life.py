@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 
 from fixtures import tasks
 from fonds.isolation import ChildLimits, ChildPool
-from fonds.model.errors import ChildError, FaultError, TransientError
+from fonds.model.errors import ChildError, FaultError, StoreUnavailableError, TransientError
 from fonds.ports import Isolate, OpenBody
 
 LIMITS = ChildLimits(wall_s=20, memory_bytes=2**29, output_max_bytes=2**22)
@@ -202,3 +203,19 @@ def test_a_pool_that_never_worked_started_nothing() -> None:
     before = Path("/proc/self/task", str(os.getpid()), "children").read_text()
     with ChildPool(1, LIMITS):
         assert Path("/proc/self/task", str(os.getpid()), "children").read_text() == before
+
+
+def test_a_fork_server_that_can_open_no_files_gives_way_to_another(fresh_pool: ChildPool) -> None:
+    fork_server = fresh_pool(tasks.fork_server_id)
+    fresh_pool.limited(replace(LIMITS, tasks_max=1))(tasks.process_id)
+    files = resource.prlimit(fork_server, resource.RLIMIT_NOFILE)
+    resource.prlimit(fork_server, resource.RLIMIT_NOFILE, (0, files[1]))
+    assert fresh_pool(tasks.fork_server_id) != fork_server
+
+
+def test_a_fork_server_that_cannot_be_started_is_a_store_that_is_away(
+    fresh_pool: ChildPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    with pytest.raises(StoreUnavailableError, match="no isolated reader can be started"):
+        fresh_pool(tasks.process_id)
