@@ -1,4 +1,4 @@
-"""Codings of bodies: however the coded bytes are cut into pieces, the same comes of them.
+"""Codings of bodies: however the coded bytes are cut into pieces, the same comes of them, and all of it.
 
 The first byte picks the codings, the second the length of the pieces, the third their first cut.
 """
@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from fixtures import warcs
 from fonds.formats.coding import codings_of, decode_body
 from fonds.formats.warc.http_head import parse_head
-from fonds.model.errors import PermanentError
+from fonds.model.errors import LimitError, PermanentError
 from fuzz.promises import holds
 
 BODY_MAX_BYTES = 200_000
+LARGE_BYTES = 700_000
 STACKS: Sequence[Sequence[str]] = (
     ["gzip"],
     ["deflate"],
@@ -36,10 +37,24 @@ def check(data: bytes) -> None:
     whole = _decoded([body], codings)
     pieces = [body[:first], *(body[at : at + size] for at in range(first, len(body), size))]
     holds(_decoded(pieces, codings) == whole, "pieces do not matter", (codings, size, first))
+    if first == 0 and body:
+        _check_round_trip(body, codings)
     head = parse_head(body)
     if head is not None:
         holds(0 < head[1] <= len(body), "a head lies within its block", head)
         codings_of(head[0])
+
+
+def _check_round_trip(body: bytes, codings: Sequence[str]) -> None:
+    """What unpacks to far more than a step comes back whole, unless so little makes so much."""
+    coded = large = body * (LARGE_BYTES // len(body))
+    for name in reversed(codings):
+        coded = warcs.coded(coded, name)
+    try:
+        found = decode_body(lambda: iter([coded]), codings, body_max_bytes=LARGE_BYTES)
+    except LimitError:
+        return
+    holds(found == large, "what was coded comes back", (codings, len(found), len(large)))
 
 
 def _decoded(pieces: Sequence[bytes], codings: Sequence[str]) -> object:
@@ -60,6 +75,7 @@ def seeds() -> Iterator[bytes]:
         for size in (1, 7, 63):
             yield bytes([number, size, 3]) + body
         yield bytes([number, 5, 0]) + body[:-5]
+        yield bytes([number, 5, 0]) + warcs.PAGE
         yield bytes([number, 9, 1]) + warcs.flipped(body, len(body) // 2)
         yield bytes([number, 9, 1]) + body + body
     yield bytes([0, 3, 11]) + warcs.coded(b"", "gzip") * 5 + warcs.coded(b"x", "gzip") + b"tail"
