@@ -29,10 +29,12 @@ MEMORY_MB = 3_000
 
 def set_up() -> None:
     """The environment: what Fonds needs, Fonds itself, and the fuzzer, each as it is locked."""
-    if PYTHON.exists():
+    locked = "".join((ROOT / lock).read_text("utf-8") for lock in LOCKS)
+    mark = PYTHON.parents[1] / "locked"
+    if mark.exists() and mark.read_text("utf-8") == locked:
         return
-    print(f"Setting up {PYTHON.parents[1]} (once, a minute or so)", flush=True)
-    subprocess.run([sys.executable, "-m", "venv", PYTHON.parents[1]], check=True)
+    print(f"Setting up {PYTHON.parents[1]} (a minute or so, again when a lock changes)", flush=True)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", PYTHON.parents[1]], check=True)
     pip: list[Path | str] = [
         PYTHON,
         "-m",
@@ -45,6 +47,7 @@ def set_up() -> None:
     for lock in LOCKS:
         subprocess.run([*pip, "--require-hashes", "-r", ROOT / lock], check=True)
     subprocess.run([*pip, "--no-build-isolation", "--editable", ROOT], check=True)
+    mark.write_text(locked, "utf-8")
 
 
 def fuzz(target: str, seconds: int) -> bool:
