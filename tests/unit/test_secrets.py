@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,23 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import without_secrets
 from fonds.wiring.backends import backend
 
+FAULTY = """
+import logging, sys, threading
+from fonds.cli.logs import log_plainly
+log_plainly()
+url = sys.argv[1]
+logging.getLogger("x").warning("no answer from %s", url)
+try:
+    raise OSError("no answer from " + url)
+except OSError:
+    logging.getLogger("x").exception("it failed")
+def fail():
+    raise ValueError("in a thread: " + url)
+one = threading.Thread(target=fail)
+one.start()
+one.join()
+raise ValueError("at last: " + url)
+"""
 URL = "postgresql://fonds:s3cret@database:5432/fonds"
 
 
@@ -62,6 +81,21 @@ def test_errors_do_not_show_them(act: object) -> None:
         or (told.value.__suppress_context__)
     )
     assert "s3cret" not in str(told.value)
+
+
+def test_faults_and_warnings_of_commands_do_not_show_them(tmp_path: Path) -> None:
+    """A process of its own: what it leaves unhandled, in two threads, and what it warns of."""
+    told = subprocess.run(
+        [sys.executable, "-c", FAULTY, URL],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert told.returncode == 1
+    assert told.stderr.count("postgresql://***@database:5432/fonds") == 4
+    assert told.stderr.count("Traceback") == 3
+    assert "s3cret" not in told.stderr
 
 
 def test_logs_do_not_show_them(capsys: pytest.CaptureFixture[str]) -> None:

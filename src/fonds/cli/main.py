@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
-import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 import click
@@ -15,6 +12,7 @@ import click
 from fonds import __version__
 from fonds.cli.context import App, global_options
 from fonds.cli.limits import allow_files
+from fonds.cli.logs import log_plainly
 from fonds.cli.names import Commands
 from fonds.model.errors import ConfigurationError, FondsError, StorageFullError
 from fonds.model.secrets import without_secrets
@@ -69,26 +67,9 @@ cli.params += global_options()
 
 def main() -> None:
     """Run the command line; the only place that knows exit codes."""
-    logging.basicConfig(
-        level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr
-    )
-    sys.excepthook = _show_fault
-    threading.excepthook = _show_thread_fault
+    log_plainly()
     allow_files()
     sys.exit(run(lambda: cli.main(standalone_mode=False)))
-
-
-def _show_fault(
-    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
-) -> None:
-    """A fault of ours as Python shows it, without users and passwords."""
-    from traceback import format_exception
-
-    sys.stderr.write(without_secrets("".join(format_exception(kind, error, trace))))
-
-
-def _show_thread_fault(told: threading.ExceptHookArgs) -> None:
-    _show_fault(told.exc_type, told.exc_value, told.exc_traceback)
 
 
 def _tell(error: Exception) -> None:

@@ -14,11 +14,11 @@ from pythonjsonlogger.json import JsonFormatter
 
 from fonds.cli.context import App
 from fonds.cli.limits import check_limits
+from fonds.cli.logs import hide_secrets
 from fonds.cli.work import SPOOL
 from fonds.config import Settings
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow
-from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
 from fonds.runtime.homelock import HomeLock, make_home
 from fonds.runtime.metrics import Metrics, MetricsServer
@@ -36,22 +36,10 @@ def log_as_json() -> None:
     handler = logging.StreamHandler(sys.stderr)
     names = {"levelname": "level", "name": "logger", "threadName": "thread"}
     handler.setFormatter(JsonFormatter(FIELDS, rename_fields=names, timestamp="time"))
-    handler.addFilter(_hide_secrets)
+    handler.addFilter(hide_secrets)
     root = logging.getLogger()
     root.handlers = [handler]
     logging.getLogger("fonds").setLevel(logging.INFO)
-
-
-def _hide_secrets(record: logging.LogRecord) -> bool:
-    """Hide users and passwords in all that is logged, tracebacks included; nothing is kept back for it."""
-    record.msg, record.args = without_secrets(record.getMessage()), ()
-    for name, value in vars(record).items():
-        if isinstance(value, str) and name != "msg":
-            setattr(record, name, without_secrets(value))
-    if record.exc_info:
-        # Formatted here, it is not formatted again.
-        record.exc_text = without_secrets(logging.Formatter().formatException(record.exc_info))
-    return True
 
 
 def _observe(metrics: Metrics, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:

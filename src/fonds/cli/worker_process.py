@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from fonds.cli.logs import log_plainly
 from fonds.cli.processes import STOP
 from fonds.cli.work import SPOOL
 from fonds.config import Settings
@@ -25,7 +26,7 @@ def main() -> None:
     """Read the order from standard input and carry it out; the exit code is 0 when told to stop."""
     # Ctrl-C reaches every process of the terminal: the first one says when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    log_plainly()
     order = json.loads(sys.stdin.buffer.readline() or b"null")
     if order is None:
         return

@@ -41,6 +41,7 @@ def server(
         http=cast(type[asyncio.Protocol], connections.protocol),
         ws="none",
         lifespan="off",
+        log_config=None,
         log_level="error",
         access_log=False,
         server_header=False,
