@@ -36,6 +36,11 @@ def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
     assert before > 0
     seen = fonds(filled, "queue", "peek", "extract_pdf-quar", "--count", "1", "--json").last
     assert {"id", "key", "headers", "body"} <= set(seen)
+    few = fonds(
+        filled, "queue", "dump", "extract_pdf-quar", tmp_path / "few", "--max", "1", "--keep"
+    )
+    assert few.out.startswith("1 message written")
+    assert (f"1 of about {before:,} that were ready" in few.err) == (before > 1)
     dump = tmp_path / "stuck.warc.gz"
     assert fonds(filled, "queue", "dump", "extract_pdf-quar", dump, "--json").last == {
         "messages": before

@@ -1,4 +1,4 @@
-"""Bodies that are gone from somebody's WARC and lie in another: repair archives them, and the books balance."""
+"""Bodies gone from one WARC that lie in another: repair archives them, and the books balance."""
 
 from __future__ import annotations
 

@@ -215,13 +215,14 @@ def _newest(row: EntryRow) -> tuple[float, str, str]:
 class Uncaptured:
     """What sources counted and did not keep one by one.
 
-    `inputs` are those with the most, at most 50, out of `inputs_count`; only the thousand inputs with the
-    largest tallies are looked at, so that `inputs_count` is at most that.
+    `inputs` are those with the most, at most 50, out of `inputs_count`. Only the thousand inputs with the
+    largest tallies are looked at; `complete` is False when there are more, which may have some too.
     """
 
     total: int = 0
     inputs_count: int = 0
     inputs: Sequence[tuple[InputRow, int]] = ()
+    complete: bool = True
 
 
 def uncaptured(
@@ -236,14 +237,16 @@ def uncaptured(
         return Uncaptured()
     found = []
     order = ("-tally_count", "input_id")
-    for row in records.find(InputRow, _of(pipeline), order=order, count_max=INPUTS_LOOKED):
+    rows = list(records.find(InputRow, _of(pipeline), order=order, count_max=INPUTS_LOOKED + 1))
+    for row in rows[:INPUTS_LOOKED]:
         if row.tally_count == 0:
             break
         count = sum(n for name, n in row.tally.items() if reasons is None or name in reasons)
         if count:
             found.append((row, count))
     largest = sorted(found, key=lambda one: -one[1])[:INPUTS_SHOWN]
-    return Uncaptured(total, len(found), largest)
+    complete = len(rows) <= INPUTS_LOOKED or rows[-1].tally_count == 0
+    return Uncaptured(total, len(found), largest, complete)
 
 
 def broken_inputs(

@@ -194,6 +194,10 @@ def long_lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]
             pipeline=PIPELINE,
         )  # fmt: skip
         stores.ledger.enter([replace(broken, input_id=f"i{n}") for n in range(60)], [], [])
+        counted = replace(
+            broken, error=None, finished=True, tally={"not-a-capture": 2}, tally_count=2
+        )
+        stores.ledger.enter([replace(counted, input_id=f"c{n}") for n in range(1_003)], [], [])
         with TestClient(create_app(stores), base_url="http://localhost:8765") as asked:
             yield asked
 
@@ -226,3 +230,11 @@ def test_failures_say_how_many_inputs_they_do_not_list(long_lists: TestClient) -
     page = read(long_lists, "/failures")
     assert page.heading == "60 inputs could not be read to the end."
     assert "The first 50 of 60 are listed." in page.words()
+
+
+def test_a_tally_says_that_it_did_not_look_through_all_inputs(long_lists: TestClient) -> None:
+    told = long_lists.get("/api/records?outcome=dropped").json()
+    assert told["counted_total"] == 2 * 1_003
+    assert (len(told["counted_inputs"]), told["counted_inputs_total"]) == (50, 1_000)
+    assert not told["counted_inputs_complete"]
+    assert "50 of 1,000 inputs or more" in read(long_lists, "/records?outcome=dropped").words()

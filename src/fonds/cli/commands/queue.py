@@ -130,12 +130,16 @@ def dump(
         count_max = min(count_max or KEEP_MAX, KEEP_MAX)
     try:
         with file.open("xb") as out:
+            ready = _ready(waiting, place, subscriptions)
             batches = dumping.dump(waiting, place, out, count_max=count_max, keep=keep)
-            return _told(app, batches, f"written to {file}")
+            count = _told(app, batches, f"written to {file}")
     except FileExistsError:
         raise click.UsageError(f"{file} is there already; choose another name") from None
     except OSError as error:
         raise click.UsageError(f"{file} cannot be written: {error.strerror}") from error
+    if count < ready:
+        say(f"{count:,} of about {ready:,} that were ready at {place}")
+    return 0
 
 
 @command("load")
@@ -149,7 +153,8 @@ def load(app: App, file: Path, to: str | None, **flags: Any) -> int:
     fonds queue load stuck.warc.gz --to extract_pdf
     """
     waiting, subscriptions = _open(app, flags)
-    return _told(app, dumping.load(waiting, file, subscriptions, to), "put on the queue")
+    _told(app, dumping.load(waiting, file, subscriptions, to), "put on the queue")
+    return 0
 
 
 @command("purge")
@@ -173,7 +178,8 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
         count = _ready(stores.queue, place, subscriptions)
         click.confirm(f"Throw away about {count:,} messages at {place}?", abort=True)
     batches = dumping.purge(stores.queue, stores.ledger, place, whose, now)
-    return _told(app, batches, "thrown away")
+    _told(app, batches, "thrown away")
+    return 0
 
 
 @command("release")
@@ -200,7 +206,8 @@ def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
         return reason in (None, message.headers.get("reason"))
 
     count = release_quarantine(stores.queue, stores.ledger, whose, wanted, now)
-    return _told(app, [count], "put back to work")
+    _told(app, [count], "put back to work")
+    return 0
 
 
 for one in (list_, peek, dump, load, purge, release):
@@ -264,14 +271,13 @@ def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
 
 
 def _told(app: App, batches: Iterable[int], what: str) -> int:
-    count = 0
-    for size in batches:
-        count += size
+    """How many messages it were, told to whoever asked."""
+    count = sum(batches)
     if app.json:
         echo_json({"messages": count})
     else:
-        console().print(f"{count:,} messages {what}.")
-    return 0
+        console().print(f"{count:,} {'message' if count == 1 else 'messages'} {what}.")
+    return count
 
 
 def _show(app: App, delivery: Delivery) -> None:

@@ -59,5 +59,6 @@ def _ended(row: TimetableRow) -> str:
         return f"at work: {row.claimed_by}"
     if row.last_error is not None:
         failed = f"failed {row.failures} times" if row.failures > 1 else "failed"
-        return f"{failed}: {row.last_error[:ERROR_SHOWN_CHARS]}"
+        cut = "…" if len(row.last_error) > ERROR_SHOWN_CHARS else ""
+        return f"{failed}: {row.last_error[:ERROR_SHOWN_CHARS]}{cut}"
     return "never" if row.last_finished is None else f"well, {_moment(row.last_finished)}"

@@ -145,7 +145,8 @@ class RecordsPage:
 
     `first` numbers its first row, from 1; the page behind it is had with `after` = `next`, None at the end.
     `counted_total` are records that sources count and do not keep one by one; `counted_inputs` says in
-    which inputs, the largest first, `counted_inputs_total` how many such inputs there are.
+    which inputs, the largest first, `counted_inputs_total` how many such inputs there are (or
+    more, unless `counted_inputs_complete`).
     """
 
     answer: str
@@ -156,6 +157,7 @@ class RecordsPage:
     next: str | None
     rows: Sequence[Record]
     counted_inputs_total: int
+    counted_inputs_complete: bool
     counted_inputs: Sequence[InputTally]
 
 
@@ -210,6 +212,7 @@ def records_page(records: Records, form: RecordsForm) -> RecordsPage:
         next=_next(rows, mark_behind(before, rows, *ENTRY_MARK)),
         rows=[record(row) for row in rows],
         counted_inputs_total=tallies.inputs_count,
+        counted_inputs_complete=tallies.complete,
         counted_inputs=[InputTally(row.input_id, row.path, n) for row, n in tallies.inputs],
     )
 
