@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fonds.cli.worker import log_as_json
+from fonds.cli.working.service import log_as_json
 from fonds.config import Settings, load_settings
 from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import without_secrets

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option
 from fonds.cli.names import Commands, Name
-from fonds.cli.work import work_off
+from fonds.cli.working.working_off import work_off
 from fonds.config import Settings
 from fonds.kinds import KINDS
 from fonds.kinds.kind import DerivativeKind, Reading

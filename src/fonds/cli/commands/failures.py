@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, pipeline_option, say
 from fonds.cli.names import Name
-from fonds.cli.work import work_off
+from fonds.cli.working.working_off import work_off
 from fonds.config import Settings
 from fonds.library.failed import Asked, Failed, failed, failed_entries
 from fonds.model.disposition import Reason

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from fonds.cli import work
 from fonds.cli.context import App, command, pipeline_option
 from fonds.cli.inbox import expand_paths
+from fonds.cli.working import working_off
 from fonds.runtime.homelock import HomeLock, make_home
 
 
@@ -64,5 +64,5 @@ def ingest(app: App, paths: tuple[str, ...], enter_only: bool, **flags: Any) -> 
     with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
         source = path_source(found, app.home, settings)
         stores = app.stores(settings, make=True)
-        act = work.enter_only if enter_only else work.work_off
+        act = working_off.enter_only if enter_only else working_off.work_off
         return act(app, settings, stores, lock, lambda intake, entered: intake.run(source, entered))

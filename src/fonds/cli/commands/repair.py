@@ -16,7 +16,7 @@ from fonds.cli.commands.catchup import send
 from fonds.cli.commands.reindex import reindexed
 from fonds.cli.commands.status import used_pipelines
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
-from fonds.cli.work import EXIT_INTERRUPTED, SPOOL, leave_at_once, work_through
+from fonds.cli.working.working_off import EXIT_INTERRUPTED, SPOOL, leave_at_once, work_through
 from fonds.config import Settings
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.audit import Audit, as_json, audit

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
-from fonds.cli.summary import summary_table
+from fonds.cli.working.summary import summary_table
 from fonds.config import Settings
 from fonds.library.accounting import account, files_by_type, newest_input, pipelines_used, tally
 from fonds.model.message import Depth, Subscription

@@ -34,7 +34,7 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
     fonds work extract_pdf --threads 8
     fonds work persist_pdf_text persist_thumbnail --metrics-port 9101
     """
-    from fonds.cli.worker import serve
+    from fonds.cli.working.service import serve
     from fonds.wiring.backends import pipeline_of
 
     settings = app.settings(**flags)
@@ -58,7 +58,7 @@ def run(app: App, pipeline: str | None, **flags: Any) -> int:
     fonds run
     fonds run library --metrics-port 9100
     """
-    from fonds.cli.worker import serve
+    from fonds.cli.working.service import serve
     from fonds.wiring.backends import all_shared, pipeline_of
 
     settings = app.settings(pipeline=pipeline, **flags)

@@ -20,7 +20,7 @@ from fonds.runtime.threads import WorkerThreads
 
 logger = logging.getLogger(__name__)
 
-MODULE = "fonds.cli.worker_process"
+MODULE = "fonds.cli.working.worker_process"
 STOP = b"stop\n"
 LOOK_EVERY_S = 0.5
 STOP_WAIT_S = 20.0

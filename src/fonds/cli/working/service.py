@@ -15,7 +15,7 @@ from pythonjsonlogger.json import JsonFormatter
 from fonds.cli.context import App
 from fonds.cli.limits import check_limits
 from fonds.cli.logs import hide_secrets
-from fonds.cli.work import SPOOL
+from fonds.cli.working.working_off import SPOOL
 from fonds.config import Settings
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from fonds.cli.context import App, console, echo_json
 from fonds.cli.limits import check_limits
-from fonds.cli.processes import WorkerProcesses
-from fonds.cli.progress import Progress
-from fonds.cli.summary import print_summary
+from fonds.cli.working.processes import WorkerProcesses
+from fonds.cli.working.progress import Progress
+from fonds.cli.working.summary import print_summary
 from fonds.config import Settings
 from fonds.library.accounting import summary, tally
 from fonds.model.rows import EntryRow

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fonds.cli.logs import log_plainly
-from fonds.cli.processes import STOP
-from fonds.cli.work import SPOOL
+from fonds.cli.working.processes import STOP
+from fonds.cli.working.working_off import SPOOL
 from fonds.config import Settings
 from fonds.model.errors import FondsError
 from fonds.runtime.threads import WorkerThreads
