@@ -98,8 +98,8 @@ def asked(folder: Path) -> Iterator[Asked]:
         one.settings = {
             "elsewhere_task_folder": str(allowed),
             "elsewhere_petabox_url": f"{server.url}/{{item}}/{{path}}",
-            "private_addresses": True,
-            "replay_url": "",
+            "elsewhere_private_addresses": True,
+            "elsewhere_replay_url": "",
         }
         _ask_all(one, starts, str(outside))
         yield one
