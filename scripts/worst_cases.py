@@ -260,7 +260,12 @@ PDFS = [
     Case("PDF: a page of hyphens", text_times("a-\n"), normalise_page),
     Case("PDF: a page of blanks", text_times(" \n"), normalise_page),
     Case("PDF: words of one letter", text_times("a "), count_words),
-    Case("PDF: XMP of empty elements", lambda n: "<x>" + "<a/>" * (n // 4) + "</x>", read_xmp),
+    Case(
+        "PDF: XMP of empty elements",
+        lambda n: "<x>" + "<a/>" * (n // 4) + "</x>",
+        read_xmp,
+        limit_bytes=1_000_000,
+    ),
 ]
 CASES = {
     "archives": WARC,

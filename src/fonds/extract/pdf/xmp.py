@@ -1,7 +1,7 @@
 """What a PDF's XMP packet says of title, authors, DOI and arXiv id.
 
 Source: ISO 16684-1:2019, 8.3 (Dublin Core); the PRISM, pdfx and CrossMark namespaces publishers use.
-Bound: packets as large as `read_structure` lets through, 200 authors.
+Bound: packets as large as `read_structure` lets through (1 MB), 200 authors.
 """
 
 from __future__ import annotations
