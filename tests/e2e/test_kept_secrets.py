@@ -28,7 +28,9 @@ def test_a_password_of_a_base_is_used_and_never_kept(tmp_path: Path) -> None:
         ranged = {"Content-Range": f"bytes 0-{len(record) - 1}/{len(record)}"}
         server.answers["/warcs/here.warc.gz"] = Given(206, record, ranged)
         base = server.url.replace("://", f"://finder:{PASSWORD}@")
-        (home / "fonds.toml").write_text(f'warc.base = "{base}/warcs"\nelsewhere.private_addresses = true\n')
+        (home / "fonds.toml").write_text(
+            f'warc.base = "{base}/warcs"\nelsewhere.private_addresses = true\n'
+        )
         ran = fonds(home, "ingest", "--json", index)
     assert (ran.code, ran.last["done"], ran.last["quarantined"]) == (1, 1, {"missing-source": 1})
     assert {dict(headers).get("Authorization") for _, headers in server.asked} == {
