@@ -38,7 +38,9 @@ def main() -> None:
     parser.add_argument("--records", default="sqlite:records.sqlite", help="URL of the records")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        stores = open_stores(Path(folder), load_settings(Path(folder), {"records": chosen.records}))
+        stores = open_stores(
+            Path(folder), load_settings(Path(folder)).changed(records=chosen.records)
+        )
         if not stores.records.count(EntryRow)[()]:
             started = time.process_time()
             filled(stores, chosen.entries // PIPELINES)

@@ -31,7 +31,7 @@ OURS = "fonds-"
 def state(home: Path, **flags: str) -> dict[str, Any]:
     """Everything that must be equal after an undisturbed and a disturbed run of the same input, and on
     whatever stores; `flags` are settings."""
-    settings = load_settings(home, flags)
+    settings = load_settings(home).changed(**flags)
     stores = open_stores(home, settings)
     try:
         return _state(home, stores, settings)

@@ -63,7 +63,7 @@ def bucket() -> Bucket:
 def open_with(tmp_path: Path) -> Callable[[str], Archive]:
     """The archive as the program opens it with this `s3_url`."""
     return lambda s3_url: open_archive(
-        tmp_path, load_settings(tmp_path, {"elsewhere.s3_url": s3_url})
+        tmp_path, load_settings(tmp_path).changed(elsewhere_s3_url=s3_url)
     )
 
 
