@@ -16,6 +16,7 @@ from fonds.cli.context import App, command, console, echo_json, say
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.description import Description, description, read_body, resolve
+from fonds.library.lineage import Branch, EntryStory, lineage, story_of_entry
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
 
@@ -29,9 +30,9 @@ OTHERS_NAMED = 5
 @click.option("--text", is_flag=True, help="Write the extracted text to standard output.")
 @click.option("--thumbnail", is_flag=True, help="Write the thumbnail's JPEG to standard output.")
 def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
-    """Tell everything about a file: captures, metadata, derivatives, history.
+    """Tell everything about a file: captures, metadata, derivatives, history; or what became of an entry.
 
-    KEY is a SHA-1 in hex or base32, a URL, or a story id.
+    KEY is a SHA-1 in hex or base32, a URL, a story id, or the id of an entry (`fonds failures --list --json`).
 
     \b
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b
@@ -48,6 +49,9 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         one for one in (description(stores, sha1hex) for sha1hex in resolved.files) if one.known
     ]
     if not found:
+        if not (body or text or thumbnail) and (entry := story_of_entry(stores.records, key)):
+            _tell_entry(app, entry)
+            return 0
         raise ConfigurationError(f"nothing is known of {key!r} in {app.home}")
     if body or text or thumbnail:
         _say_others(found)
@@ -60,6 +64,32 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         else:
             _print(console(), one)
     return 0
+
+
+def _tell_entry(app: App, entry: EntryStory) -> None:
+    if app.json:
+        echo_json(entry)
+        return
+    screen = console()
+    screen.print(f"[bold]{escape(entry.entry_id)}[/bold]")
+    facts: list[tuple[str, object]] = [
+        (one.pipeline, f"{one.kind} {one.url} {one.outcome} {one.reason or ''}".rstrip())
+        for one in entry.entries
+    ]
+    _print_section(screen, "Entered", facts)
+    heading = _heading("History", len(entry.branches), entry.total)
+    _print_section(screen, heading, _told(entry.branches))
+
+
+def _told(branches: Sequence[Branch]) -> list[tuple[str, object]]:
+    """Each message below the one it was made of."""
+    return [
+        (
+            f"{one.row.settled_at or one.row.promised_at:%Y-%m-%d %H:%M:%S}",
+            f"{'  ' * one.depth}{one.row.step} {one.row.verdict} {one.row.reason or ''} {one.row.detail}",
+        )
+        for one in branches
+    ]
 
 
 def _say_others(found: Sequence[Description]) -> None:
@@ -91,13 +121,17 @@ def _print(screen: Console, one: Description) -> None:
     screen.print(f"[bold]{escape(title or one.sha1hex)}[/bold]")
     for heading, rows in _sections(one):
         if rows:
-            screen.print(f"\n[bold]{heading}[/bold]")
-            table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
-            table.add_column(style="dim")
-            table.add_column(overflow="fold")
-            for name, value in rows:
-                table.add_row(name, escape(str(value)))
-            screen.print(table)
+            _print_section(screen, heading, rows)
+
+
+def _print_section(screen: Console, heading: str, rows: Sequence[tuple[str, object]]) -> None:
+    screen.print(f"\n[bold]{heading}[/bold]")
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, escape(str(value)))
+    screen.print(table)
 
 
 def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
@@ -120,13 +154,7 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
         ),
         (
             _heading("History", len(one.history), one.history_total),
-            [
-                (
-                    f"{h.settled_at or h.promised_at:%Y-%m-%d %H:%M:%S}",
-                    f"{h.step} {h.verdict} {h.reason or ''} {h.detail}",
-                )
-                for h in one.history
-            ],
+            _told(lineage(one.history)),
         ),
         (
             "Searched",

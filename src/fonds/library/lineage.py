@@ -1,0 +1,64 @@
+"""Dispositions as a tree: each message below the one it was made of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fonds.model.rows import DispositionRow, EntryRow
+from fonds.ports import Records
+
+ENTRY_SHOWN_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A disposition, and how many stand between it and what entered."""
+
+    depth: int
+    row: DispositionRow
+
+
+@dataclass(frozen=True, slots=True)
+class EntryStory:
+    """What became of an entry, in one pipeline or several; of its messages the thousand oldest."""
+
+    entry_id: str
+    entries: Sequence[EntryRow]
+    branches: Sequence[Branch]
+    total: int
+
+
+def lineage(rows: Sequence[DispositionRow]) -> list[Branch]:
+    """Every row once, each behind its parent, siblings in the order they were promised in.
+
+    A row whose parent is not among them stands at the top, also one that would be its own ancestor.
+    """
+    key = {(row.pipeline, row.message_id, row.step): row for row in rows}
+    below: dict[tuple[str, str, str] | None, list[tuple[str, str, str]]] = defaultdict(list)
+    for own, row in sorted(key.items(), key=lambda one: (one[1].promised_at, one[0])):
+        parent = (row.pipeline, row.parent_id or "", row.parent_step or "")
+        below[parent if parent in key and parent != own else None].append(own)
+    told: dict[tuple[str, str, str], int] = {}
+    for first in (*below[None], *key):
+        waiting = [] if first in told else [(0, first)]
+        while waiting:
+            depth, own = waiting.pop()
+            if own not in told:
+                told[own] = depth
+                waiting += [(depth + 1, child) for child in reversed(below[own])]
+    return [Branch(depth, key[own]) for own, depth in told.items()]
+
+
+def story_of_entry(records: Records, entry_id: str) -> EntryStory | None:
+    """What became of what entered under this id, with everything made of it; None for an unknown one."""
+    entries = list(records.find(EntryRow, {"entry_id": entry_id}))
+    if not entries:
+        return None
+    of_it = {"entry_id": entry_id}
+    order = ("promised_at", "step")
+    rows = list(records.find(DispositionRow, of_it, order=order, count_max=ENTRY_SHOWN_MAX))
+    full = len(rows) == ENTRY_SHOWN_MAX
+    total = records.count(DispositionRow, (), of_it)[()] if full else len(rows)
+    return EntryStory(entry_id, entries, lineage(rows), total)

@@ -1,0 +1,86 @@
+"""What became of an entry as a tree, in whatever order its messages ended, whatever is missing of it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filled_home import opened
+from fonds.library.lineage import lineage, story_of_entry
+from fonds.model.rows import DispositionRow
+from home_rows import NOW, Body, entry, said
+
+BODY = Body(1, "http://a.example/1", NOW, "text/html", b"page")
+
+
+def row(name: str, step: str, parent: tuple[str, str] | None, second: int) -> DispositionRow:
+    at = NOW + timedelta(seconds=second)
+    parent_id, parent_step = parent or (None, None)
+    base = said(BODY, step, 0)
+    names = {"message_id": name, "parent_id": parent_id, "parent_step": parent_step}
+    return replace(base, **names, promised_at=at, settled_at=at)
+
+
+def test_children_stand_below_what_they_were_made_of_in_their_order() -> None:
+    rows = [
+        row("note-2", "keep", ("note-2", "write"), 9),
+        row("link", "write", ("link", "fetch"), 2),
+        row("note-2", "write", ("link", "fetch"), 3),
+        row("link", "fetch", None, 1),
+        row("note-1", "write", ("link", "fetch"), 2),
+    ]
+    assert [(one.depth, one.row.message_id, one.row.step) for one in lineage(rows)] == [
+        (0, "link", "fetch"),
+        (1, "link", "write"),
+        (1, "note-1", "write"),
+        (1, "note-2", "write"),
+        (2, "note-2", "keep"),
+    ]
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+STEPS = st.sampled_from(["x", "y"])
+
+
+@given(
+    st.lists(
+        st.tuples(NAMES, STEPS, st.none() | st.tuples(NAMES, STEPS), st.integers(0, 3)),
+        max_size=10,
+        unique_by=lambda one: one[:2],
+    )
+)
+def test_every_row_is_told_once_whatever_its_parents_say(
+    facts: list[tuple[str, str, tuple[str, str] | None, int]],
+) -> None:
+    """Also rows that are each other's parents."""
+    rows = [row(*one) for one in facts]
+    told = lineage(rows)
+    assert sorted((one.row.message_id, one.row.step) for one in told) == sorted(
+        (one.message_id, one.step) for one in rows
+    )
+    assert all(two.depth <= one.depth + 1 for one, two in itertools.pairwise(told))
+
+
+def test_an_entry_is_told_with_what_was_made_of_it(tmp_path: object) -> None:
+    with opened(tmp_path) as stores:  # type: ignore[arg-type]
+        stores.ledger.enter([], [entry(BODY)], ["identify"])
+        child = f"{BODY.capture_id}.notes.1"
+        later = replace(
+            said(BODY, "note", 1, "identify"),
+            message_id=child,
+            about="a note",
+            parent_step="identify",
+        )
+        stores.ledger.write([said(BODY, "identify", 0), later])
+        found = story_of_entry(stores.records, BODY.capture_id)
+        assert found is not None
+        assert [(one.depth, one.row.step) for one in found.branches] == [
+            (0, "identify"),
+            (1, "note"),
+        ]
+        assert (found.total, [one.outcome for one in found.entries]) == (2, ["done"])
+        assert story_of_entry(stores.records, "nothing") is None
