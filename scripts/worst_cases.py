@@ -190,7 +190,7 @@ CODINGS = [
     ),
     Case(
         "br: no better than stored",
-        lambda n: brotli.compress(Random(1).randbytes(n), 0),
+        lambda n: brotli.compress(Random(1).randbytes(n), quality=0),
         decoded("br"),
     ),
     Case("zstd: empty frames", times(zstandard.compress(b"")), decoded("zstd")),

@@ -293,9 +293,13 @@ def _inflate(pieces: Pieces, wbits: int) -> Pieces:
 def _unbrotli(pieces: Pieces) -> Pieces:
     unpacker = brotli.Decompressor()
     for piece in pieces:
-        yield unpacker.process(piece, output_buffer_limit=_OUTPUT_BYTES)
-        while not unpacker.is_finished() and not unpacker.can_accept_more_data():
-            yield unpacker.process(b"", output_buffer_limit=_OUTPUT_BYTES)
+        made = unpacker.process(piece, output_buffer_limit=_OUTPUT_BYTES)
+        # It says that it can accept more while it still holds back what went beyond the limit.
+        while made or not unpacker.can_accept_more_data():
+            yield made
+            if unpacker.is_finished():
+                return
+            made = unpacker.process(b"", output_buffer_limit=_OUTPUT_BYTES)
         if unpacker.is_finished():
             return
     raise _CutError

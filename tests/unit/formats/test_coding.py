@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -78,6 +79,23 @@ def test_a_body_is_the_same_however_its_coded_bytes_are_cut(name: str, codings: 
     for pieces in cut_everywhere(coded if len(coded) < 1_500 else coded[:1_500]):
         rest = coded[1_500:] if len(coded) >= 1_500 else b""
         assert outcome([*pieces, rest], codings) == BODIES[name]
+
+
+LARGE = {
+    "one byte over and over": b"a" * 900_000,
+    "what packs well": (b"0123456789abcdef" * 64 + Random(2).randbytes(3_000)) * 400,
+    "what does not pack": Random(1).randbytes(2_000_000),
+}
+
+
+@pytest.mark.parametrize("coding", [*CODINGS, "raw-deflate"])
+@pytest.mark.parametrize("name", LARGE)
+def test_a_body_that_unpacks_to_far_more_than_a_step_is_whole(name: str, coding: str) -> None:
+    coded = warcs.coded(LARGE[name], coding)
+    header = coding.removeprefix("raw-")
+    for size in (len(coded), 65_536, 1_000):
+        pieces = [coded[at : at + size] for at in range(0, len(coded), size)]
+        assert outcome(pieces, [header]) == LARGE[name]
 
 
 @pytest.mark.parametrize(

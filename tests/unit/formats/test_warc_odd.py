@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ def scan(data: bytes) -> list[RecordHead | Damage]:
 
 
 def body_at(data: bytes, offset: int) -> bytes:
-    return read_record(io.BytesIO(data), offset, body_max_bytes=1_000_000).body
+    return read_record(io.BytesIO(data), offset, body_max_bytes=10_000_000).body
 
 
 def arc(line: str) -> bytes:
@@ -113,6 +114,23 @@ def test_a_damaged_member_costs_only_itself(packing: str) -> None:
     assert whole[0] == "http://a.example/"
     assert whole[-1] == "http://c.example/"
     assert any(isinstance(thing, Damage) for thing in found)
+
+
+@pytest.mark.parametrize("packing", warcs.PACKERS)
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<a>" * 200_000,
+        Random(3).randbytes(3_000_000),
+        b"".join(Random(n).randbytes(60) + b"x" * 940 for n in range(2_000)),
+    ],
+    ids=["packs very well", "does not pack", "packs well"],
+)
+def test_a_large_body_is_whole_in_every_packing(packing: str, body: bytes) -> None:
+    data = warcs.packed([warcs.warc_record(body), warcs.http_response()], packing)
+    first, second = scan(data)
+    assert body_at(data, first.offset) == body
+    assert isinstance(second, RecordHead)
 
 
 @pytest.mark.parametrize("packing", warcs.PACKERS)
