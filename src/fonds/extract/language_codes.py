@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-import langcodes
-
 UNDETERMINED = "und"
 
 ISO_639_1 = frozenset(
@@ -34,6 +32,9 @@ _COVERED = {
 
 def two_letters(label: str) -> str | None:
     """The ISO 639-1 code of a code in lower case, or that which covers it; None where there is none."""
+    # Loading it takes longer than a search.
+    import langcodes
+
     try:
         code = _COVERED.get(label) or langcodes.standardize_tag(label)
     except ValueError:

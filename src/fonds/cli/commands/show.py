@@ -32,7 +32,7 @@ OTHERS_NAMED = 5
 def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     """Tell everything about a file: captures, metadata, derivatives, history; or what became of an entry.
 
-    KEY is a SHA-1 in hex or base32, a URL, a story id, or the id of an entry (`fonds failures --list --json`).
+    KEY is a SHA-1 in hex or base32, a URL, a story id, or an entry's id (`fonds failures --list --json`).
 
     \b
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b
