@@ -13,8 +13,8 @@ import pytest
 from fonds.formats.journal import file_cells
 from fonds.formats.placing import cdx_row, first_cells
 from fonds.kinds.documents import Origin
+from fonds.kinds.fixity import fixity_of, fixity_of_row
 from fonds.kinds.pdf import KIND as PDF_KIND
-from fonds.kinds.seals import sealed, sealed_row
 from fonds.kinds.story import KIND as STORY_KIND
 from fonds.library.audit import Audit, audit
 from fonds.model.blob import Blob
@@ -80,15 +80,15 @@ def library(stores: Stores, tmp_path: Path) -> Stores:
         stores.table.put("journal", [(bytes.fromhex(one), cells)])
         stores.records.put(rows_of(one, tmp_path))
         book(stores, one, SUMS.name)
-    stores.records.put([sealed(PDF, "thumbnail 180px-jpg", PICTURE)])
-    put_sealed(stores, pdf_row())
-    put_sealed(stores, story_row())
+    stores.records.put([fixity_of(PDF, "thumbnail 180px-jpg", PICTURE)])
+    put_with_fixity(stores, pdf_row())
+    put_with_fixity(stores, story_row())
     return stores
 
 
-def put_sealed(stores: Stores, row: Any) -> None:
+def put_with_fixity(stores: Stores, row: Any) -> None:
     """A row as its sink writes it."""
-    stores.records.put([row, sealed_row(row), sealed(row.sha1hex, "text", TEXT_BLOB)])
+    stores.records.put([row, fixity_of_row(row), fixity_of(row.sha1hex, "text", TEXT_BLOB)])
 
 
 def book(stores: Stores, sha1hex: str, pipeline: str) -> None:

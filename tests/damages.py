@@ -165,18 +165,18 @@ DAMAGES = (
         "pdf_meta does not say so",
     ),
     Damage(
-        "seal-altered",
+        "fixity-altered",
         sql(
-            "update seals set sha256hex = ? where sha1hex = ? and part = 'pdf_meta'",
+            "update fixity set sha256hex = ? where sha1hex = ? and part = 'pdf_meta'",
             lambda w: "0" * 64,
             lambda w: w.pdf,
         ),
         "not as it was written",
     ),
     Damage(
-        "seal-gone",
-        sql("delete from seals where sha1hex = ? and part = 'text'", lambda w: w.pdf),
-        "has no seal",
+        "fixity-gone",
+        sql("delete from fixity where sha1hex = ? and part = 'text'", lambda w: w.pdf),
+        "has no fixity",
     ),
     # The books.
     Damage(

@@ -17,7 +17,7 @@ from audit_bench import (
     ended,
     entry_of,
     meta_of,
-    put_sealed,
+    put_with_fixity,
     story_row,
     unbook,
 )
@@ -55,7 +55,7 @@ def test_a_document_lost_from_the_index_is_named(
 def test_a_story_that_is_in_the_index_as_another_version_is_named(
     place: Workplace, library: Stores
 ) -> None:
-    put_sealed(library, replace(story_row(), sha1hex=PDF, captured="20230305060708"))
+    put_with_fixity(library, replace(story_row(), sha1hex=PDF, captured="20230305060708"))
     for step in STEPS[PAGE]:
         library.ledger.write([ended(entry_of(PDF), step, "done", about=PDF)])
     assert audited(place, library).missing == []

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from audit_bench import MOMENT, PAGE, PDF, TEXT_BLOB, audited
-from fonds.kinds.seals import blob_of, sealed, sealed_row, thumbnail_part
+from fonds.kinds.fixity import blob_of, fixity_of, fixity_of_row, thumbnail_part
 from fonds.library.checks.bodies import NAME, DeepAudit, remembered
 from fonds.library.checks.fault import Check
 from fonds.model.blob import Blob
@@ -90,7 +90,7 @@ def test_what_is_being_made_again_is_left_alone(library: Stores) -> None:
     assert {one.subject for one in remembered(library.records)} == {PAGE}
 
 
-def test_a_seal_is_the_same_for_a_row_and_for_what_the_database_gives_back(stores: Stores) -> None:
+def test_fixity_is_the_same_for_a_row_and_for_what_the_database_gives_back(stores: Stores) -> None:
     said = {
         "title": "a\x00b\ud800",
         "n": 1e20,
@@ -104,16 +104,16 @@ def test_a_seal_is_the_same_for_a_row_and_for_what_the_database_gives_back(store
     row = PdfMetaRow(PDF, datetime.now(UTC), *facts)
     stores.records.put([row])
     (back,) = stores.records.get(PdfMetaRow, [PDF])
-    assert sealed_row(back) == sealed_row(row)
+    assert fixity_of_row(back) == fixity_of_row(row)
     # As PostgreSQL gives them back: reals of four bytes, whole floats as integers of all their digits.
     as_there = {**said, "n": 10**20, "large": 3 * 10**200, "whole": 2}
     there = replace(back, page0_height=841.88977, metadata=as_there)
     here = replace(back, page0_height=struct.unpack(">f", struct.pack(">f", 841.88977))[0])
-    assert sealed_row(there) == sealed_row(here)
+    assert fixity_of_row(there) == fixity_of_row(here)
 
 
-def test_each_seal_of_a_blob_names_the_blob() -> None:
-    assert blob_of(sealed(PDF, "text", b"")) == text_blob_key(PDF)
-    picture = sealed(PDF, thumbnail_part("360px-webp"), b"")
+def test_the_fixity_of_each_blob_names_the_blob() -> None:
+    assert blob_of(fixity_of(PDF, "text", b"")) == text_blob_key(PDF)
+    picture = fixity_of(PDF, thumbnail_part("360px-webp"), b"")
     assert blob_of(picture) == f"thumbnail/pdf/11/11/{PDF}.360px.webp"
-    assert blob_of(sealed(PDF, "pdf_meta", b"")) is None
+    assert blob_of(fixity_of(PDF, "pdf_meta", b"")) is None

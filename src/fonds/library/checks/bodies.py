@@ -12,13 +12,13 @@ from datetime import datetime
 from hashlib import md5, sha256
 
 from fonds.kinds import kinds_with_rows
-from fonds.kinds.seals import TEXT, blob_of, sealed
+from fonds.kinds.fixity import TEXT, blob_of, fixity_of
 from fonds.library.checks.chunks import chunks, worked_on
-from fonds.library.checks.derivatives import seals_of, text_differs
+from fonds.library.checks.derivatives import known_fixity, text_differs
 from fonds.library.checks.fault import Check, Fault
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
-from fonds.model.rows import CdxRow, DeepAuditRow, FaultRow, FileMetaRow, SealRow
+from fonds.model.rows import CdxRow, DeepAuditRow, FaultRow, FileMetaRow, FixityRow
 from fonds.ports import Prefix, Records, Stores
 
 NAME = "files"
@@ -140,22 +140,22 @@ class DeepAudit:
                 yield Fault(Check.FILE, row.sha1hex, told)
 
     def _made(self, row: FileMetaRow) -> Iterator[Fault]:
-        """What was made of the file, against its seals."""
-        seals = seals_of(self.stores.records, [row.sha1hex])[row.sha1hex]
-        for seal in seals.values():
-            key = blob_of(seal)
+        """What was made of the file, against its fixity."""
+        parts = known_fixity(self.stores.records, [row.sha1hex])[row.sha1hex]
+        for fixity in parts.values():
+            key = blob_of(fixity)
             blob = self.stores.blobs.get(key) if key else None
             # What is missing is named by the audit that is not deep.
-            if key and blob is not None and sealed(row.sha1hex, seal.part, blob) != seal:
+            if key and blob is not None and fixity_of(row.sha1hex, fixity.part, blob) != fixity:
                 told = f"blob {key} does not hold what was written there"
                 yield Fault(Check.BLOB, row.sha1hex, told)
-        if TEXT in seals:
-            yield from self._documents(row.sha1hex, seals[TEXT])
+        if TEXT in parts:
+            yield from self._documents(row.sha1hex, parts[TEXT])
 
-    def _documents(self, sha1hex: str, seal: SealRow) -> Iterator[Fault]:
+    def _documents(self, sha1hex: str, fixity: FixityRow) -> Iterator[Fault]:
         for kind in kinds_with_rows():
             for made in self.stores.records.get(kind.row, [sha1hex]):
-                if text_differs(self.stores, made, kind, seal):
+                if text_differs(self.stores, made, kind, fixity):
                     told = f"{kind.title} {sha1hex} is in the index with another text than was kept"
                     yield Fault(Check.DOCUMENT, sha1hex, told)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from fonds.kinds import KINDS
 from fonds.kinds.documents import Origin, text_bytes
+from fonds.kinds.fixity import blob_of, fixity_of, fixity_of_row, has_fixity
 from fonds.kinds.kind import DerivativeKind, Indexed
-from fonds.kinds.seals import blob_of, is_sealed, sealed, sealed_row
 from fonds.library.checks.chunks import chunks, worked_on
 from fonds.library.checks.fault import Check, Fault
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError
-from fonds.model.rows import SealRow
+from fonds.model.rows import FixityRow
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records, Stores
 
@@ -32,7 +32,7 @@ def derivatives(stores: Stores, began: datetime) -> Iterator[Fault]:
         for some in chunks(rows):
             found = [*_blobs(stores, kind, some)]
             if first:
-                found += _sealed(stores, kind, some)
+                found += _with_fixity(stores, kind, some)
             busy = worked_on(stores.records, {fault.subject for fault in found})
             yield from (fault for fault in found if fault.subject not in busy)
             yield from _indexed(stores, kind, some, began)
@@ -46,15 +46,15 @@ def _blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
         yield Fault(Check.BLOB, keys[key], f"blob {key} is missing")
 
 
-def _sealed(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
-    """Rows are what was sealed, blobs have the length that was."""
-    if not is_sealed(kind.row):
+def _with_fixity(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
+    """Rows are what was noted, blobs have the length that was."""
+    if not has_fixity(kind.row):
         return
-    parts = seals_of(stores.records, [row.sha1hex for row in rows])
+    parts = known_fixity(stores.records, [row.sha1hex for row in rows])
     for row in rows:
-        yield from _row_sealed(row, parts[row.sha1hex].get(row.TABLE))
-    seals = [seal for of_file in parts.values() for seal in of_file.values()]
-    keys = {key: seal for seal in seals if (key := blob_of(seal)) is not None}
+        yield from _row_unlike(row, parts[row.sha1hex].get(row.TABLE))
+    noted = [one for of_file in parts.values() for one in of_file.values()]
+    keys = {key: one for one in noted if (key := blob_of(one)) is not None}
     promised = {
         key: row.sha1hex
         for one in KINDS
@@ -63,30 +63,30 @@ def _sealed(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]
         for key in one.blobs(row)
     }
     for key in sorted(promised.keys() - keys.keys()):
-        yield Fault(Check.ROW, promised[key], f"blob {key} has no seal")
+        yield Fault(Check.ROW, promised[key], f"blob {key} has no fixity")
     sizes = stores.blobs.sizes(sorted(keys)) if keys else {}
-    for key, seal in sorted(keys.items()):
+    for key, fixity in sorted(keys.items()):
         size_bytes = sizes.get(key)
         if size_bytes is None and key not in promised:
-            yield Fault(Check.BLOB, seal.sha1hex, f"blob {key} is missing")
-        elif size_bytes is not None and size_bytes != seal.size_bytes:
-            told = f"blob {key} has {size_bytes} bytes and was written with {seal.size_bytes}"
-            yield Fault(Check.BLOB, seal.sha1hex, told)
+            yield Fault(Check.BLOB, fixity.sha1hex, f"blob {key} is missing")
+        elif size_bytes is not None and size_bytes != fixity.size_bytes:
+            told = f"blob {key} has {size_bytes} bytes and was written with {fixity.size_bytes}"
+            yield Fault(Check.BLOB, fixity.sha1hex, told)
 
 
-def _row_sealed(row: DerivativeRow, seal: SealRow | None) -> Iterator[Fault]:
+def _row_unlike(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[Fault]:
     name = f"the row {row.sha1hex} of {row.TABLE}"
-    if seal is None:
-        yield Fault(Check.ROW, row.sha1hex, f"{name} has no seal")
-    elif seal != sealed_row(row):
+    if fixity is None:
+        yield Fault(Check.ROW, row.sha1hex, f"{name} has no fixity")
+    elif fixity != fixity_of_row(row):
         yield Fault(Check.ROW, row.sha1hex, f"{name} is not as it was written")
 
 
-def seals_of(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, SealRow]]:
-    """The seals of these files, by file and part."""
-    parts: dict[str, dict[str, SealRow]] = defaultdict(dict)
-    for seal in records.find(SealRow, {"sha1hex": list(sha1hexes)}) if sha1hexes else ():
-        parts[seal.sha1hex][seal.part] = seal
+def known_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, FixityRow]]:
+    """The fixity of these files, by file and part."""
+    parts: dict[str, dict[str, FixityRow]] = defaultdict(dict)
+    for fixity in records.find(FixityRow, {"sha1hex": list(sha1hexes)}) if sha1hexes else ():
+        parts[fixity.sha1hex][fixity.part] = fixity
     return parts
 
 
@@ -142,8 +142,10 @@ def _differs(
 _TOLD_ELSEWHERE = frozenset({"text_content", "indexed_date", "has_thumbnail"})
 
 
-def text_differs(stores: Stores, row: DerivativeRow, kind: DerivativeKind, seal: SealRow) -> bool:
-    """Whether the index has another text of a file than was sealed; False where it has another version."""
+def text_differs(
+    stores: Stores, row: DerivativeRow, kind: DerivativeKind, fixity: FixityRow
+) -> bool:
+    """Whether the index has another text of a file than was noted; False where it has another version."""
     if kind.indexed is None:
         return False
     id_ = kind.indexed.id_of(row)
@@ -151,4 +153,4 @@ def text_differs(stores: Stores, row: DerivativeRow, kind: DerivativeKind, seal:
     if document is None or document.sha1hex != row.sha1hex:
         return False
     text = text_bytes(document.text_content)
-    return sealed(row.sha1hex, seal.part, text) != seal
+    return fixity_of(row.sha1hex, fixity.part, text) != fixity

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN, origins, text_blob, text_bytes
+from fonds.kinds.fixity import TEXT, blob_of, fixity_of, fixity_of_row, has_fixity
 from fonds.kinds.kind import DerivativeKind
-from fonds.kinds.seals import TEXT, blob_of, is_sealed, sealed, sealed_row
-from fonds.library.checks.derivatives import seals_of
+from fonds.library.checks.derivatives import known_fixity
 from fonds.library.checks.endings import ACCOUNTED
 from fonds.library.checks.fault import Act
 from fonds.library.checks.places import ARCHIVE_BODY
@@ -16,7 +16,7 @@ from fonds.library.repair.plan import Wanted
 from fonds.library.repair.workshop import Workshop
 from fonds.model.disposition import Verdict
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import DispositionRow, FileMetaRow, SealRow
+from fonds.model.rows import DispositionRow, FileMetaRow, FixityRow
 
 Read = Callable[[DerivativeKind, frozenset[str]], None]
 """Sends files to be read again for a kind, whatever is known of them."""
@@ -111,28 +111,28 @@ def _can_be_read(shop: Workshop, sha1hex: str, files: dict[str, FileMetaRow]) ->
 def _forget(shop: Workshop, kind: DerivativeKind, sha1hex: str) -> None:
     """A row that is not as it was written is taken away: it may hide what reading says now."""
     records = shop.stores.records
-    seals = seals_of(records, [sha1hex])[sha1hex]
+    fixity = known_fixity(records, [sha1hex])[sha1hex]
     for row in records.get(kind.row, [sha1hex]):
-        if is_sealed(kind.row) and seals.get(row.TABLE) != sealed_row(row):
+        if has_fixity(kind.row) and fixity.get(row.TABLE) != fixity_of_row(row):
             records.delete(kind.row, [sha1hex])
-            records.delete(SealRow, [(sha1hex, row.TABLE)])
+            records.delete(FixityRow, [(sha1hex, row.TABLE)])
 
 
 def _from_the_index(shop: Workshop, some: Sequence[Wanted]) -> Iterator[str]:
-    """Those files nothing is wrong with but their text, and whose text the index has as it was sealed."""
+    """Those files nothing is wrong with but their text, and whose text the index has as it was noted."""
     blobs, index = shop.stores.blobs, shop.stores.index
     for one in some:
         sha1hex, key = one.subject, text_blob_key(one.subject)
         others = any(two.subject == sha1hex and f"blob {key}" not in two.told for two in some)
-        seal = seals_of(shop.stores.records, [sha1hex])[sha1hex].get(TEXT)
-        if others or seal is None or f"blob {key}" not in one.told or blob_of(seal) != key:
+        fixity = known_fixity(shop.stores.records, [sha1hex])[sha1hex].get(TEXT)
+        if others or fixity is None or f"blob {key}" not in one.told or blob_of(fixity) != key:
             continue
         for kind in kinds_with_rows():
             for row in shop.stores.records.get(kind.row, [sha1hex]) if kind.indexed else ():
                 id_ = kind.indexed.id_of(row) if kind.indexed else ""
                 document = index.get([id_]).get(id_)
                 text = text_bytes(document.text_content) if document else b""
-                if document is not None and sealed(sha1hex, TEXT, text) == seal:
+                if document is not None and fixity_of(sha1hex, TEXT, text) == fixity:
                     blobs.put([text_blob(sha1hex, text)])
                     shop.note_file(Act.READ, sha1hex, f"{key} was written again from the index")
                     yield sha1hex

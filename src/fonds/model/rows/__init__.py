@@ -5,7 +5,7 @@ without NUL and lone surrogates; all times aware UTC.
 """
 
 from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
-from fonds.model.rows.checking import DeepAuditRow, FaultRow, SealRow
+from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
 from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
@@ -19,10 +19,10 @@ __all__ = [
     "EntryRow",
     "FaultRow",
     "FileMetaRow",
+    "FixityRow",
     "InputRow",
     "PdfMetaRow",
     "Row",
-    "SealRow",
     "StoppedRow",
     "StoryMetaRow",
     "TallyRow",

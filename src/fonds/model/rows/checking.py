@@ -1,4 +1,4 @@
-"""Rows of what proves the rest: seals, what the deep audit found, and how far it got."""
+"""Rows of what proves the rest: fixity, what the deep audit found, and how far it got."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
-class SealRow:
-    """`seals`: size and SHA-256 of one part of what was made of a file, as they were when it was written.
+class FixityRow:
+    """`fixity`: size and SHA-256 of one part of what was made of a file, as they were when it was written.
 
-    `part` is a table, for the file's row in it, or what `kinds/seals.py` calls a blob of the file. Written in
-    one transaction with the row.
+    `part` is a table, for the file's row in it, or what `kinds/fixity.py` calls a blob of the file. Written
+    in one transaction with the row.
     """
 
-    TABLE: ClassVar[str] = "seals"
+    TABLE: ClassVar[str] = "fixity"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex", "part")
     sha1hex: str
     part: str

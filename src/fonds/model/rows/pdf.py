@@ -15,7 +15,7 @@ class PdfMetaRow:
     TABLE: ClassVar[str] = "pdf_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
     COUNTED_BY: ClassVar[tuple[str, ...]] = ("status",)
-    UNSEALED: ClassVar[tuple[str, ...]] = ("has_page0_thumbnail",)
+    WITHOUT_FIXITY: ClassVar[tuple[str, ...]] = ("has_page0_thumbnail",)
     sha1hex: str
     updated: dt.datetime
     status: str

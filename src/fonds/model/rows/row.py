@@ -9,8 +9,8 @@ from typing import ClassVar, Protocol
 class Row(Protocol):
     """Anything the records store can keep: the attribute order is the column order.
 
-    A row may also have `COUNTED_BY`, the columns a tally of its table is kept by, and `UNSEALED`: whoever
-    writes it seals all its columns but these (`kinds/seals.py`).
+    A row may also have `COUNTED_BY`, the columns a tally of its table is kept by, and `WITHOUT_FIXITY`:
+    whoever writes it notes the fixity of all its columns but these (`kinds/fixity.py`).
     """
 
     TABLE: ClassVar[str]

@@ -19,7 +19,7 @@ class StoryMetaRow:
     TABLE: ClassVar[str] = "story_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
     COUNTED_BY: ClassVar[tuple[str, ...]] = ("status",)
-    UNSEALED: ClassVar[tuple[str, ...]] = ()
+    WITHOUT_FIXITY: ClassVar[tuple[str, ...]] = ()
     sha1hex: str
     story_id: str
     captured: str

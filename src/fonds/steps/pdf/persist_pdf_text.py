@@ -9,8 +9,8 @@ from typing import Any
 
 from fonds.extract.url import canonical_domain
 from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
+from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.pdf import document, indexed_rows
-from fonds.kinds.seals import TEXT, sealed, sealed_row
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.pdf import STOPPED, PdfStatus, PdfText, StatusClass
@@ -96,8 +96,8 @@ class PersistPdfText:
         """Write the rows. A thumbnail that is stored meanwhile finds no row yet: it is looked for again."""
         pictured = self._pictured([item.sha1hex for item in items])
         rows = [_row(item, now, item.sha1hex in pictured) for item in items]
-        texts = [sealed(one.sha1hex, TEXT, text_bytes(one.text)) for one in items if one.text]
-        self.records.put([*rows, *map(sealed_row, rows), *texts])
+        texts = [fixity_of(one.sha1hex, TEXT, text_bytes(one.text)) for one in items if one.text]
+        self.records.put([*rows, *map(fixity_of_row, rows), *texts])
         late = self._pictured([item.sha1hex for item in items if item.sha1hex not in pictured])
         self.records.change(PdfMetaRow, sorted(late), {"has_page0_thumbnail": True})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fonds.kinds.seals import sealed, thumbnail_part
+from fonds.kinds.fixity import fixity_of, thumbnail_part
 from fonds.model.blob import Blob
 from fonds.model.keys import thumbnail_blob_key
 from fonds.model.pdf import PAGE0_FORM, Thumbnail
@@ -34,7 +34,7 @@ class PersistThumbnail:
         """One blob each, `thumbnail/pdf/….180px.jpg`."""
         self.blobs.put([_blob(item) for item in items])
         self.records.put(
-            [sealed(item.sha1hex, thumbnail_part(item.form), item.image) for item in items]
+            [fixity_of(item.sha1hex, thumbnail_part(item.form), item.image) for item in items]
         )
         noted = [item.sha1hex for item in items if item.form == PAGE0_FORM]
         self.records.change(PdfMetaRow, noted, {"has_page0_thumbnail": True})

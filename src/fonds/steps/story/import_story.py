@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 
 from fonds.formats.envelope import story_to_json
 from fonds.kinds.documents import UNKNOWN, Origin, origins, put_current, text_blob, text_bytes
-from fonds.kinds.seals import TEXT, sealed, sealed_row
+from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.story import document, newest_versions
 from fonds.model.capture import to_datetime14
 from fonds.model.document import IndexDocument
@@ -42,10 +42,10 @@ class ImportStory:
         named = zip(rows, texts, strict=True)
         self.blobs.put([text_blob(row.sha1hex, text) for row, text in named])
         left = self._leave(rows)
-        sealed_texts = [
-            sealed(row.sha1hex, TEXT, text) for row, text in zip(rows, texts, strict=True)
+        text_fixity = [
+            fixity_of(row.sha1hex, TEXT, text) for row, text in zip(rows, texts, strict=True)
         ]
-        self.records.put([*rows, *map(sealed_row, rows), *sealed_texts])
+        self.records.put([*rows, *map(fixity_of_row, rows), *text_fixity])
         known = {
             item.file.sha1: (text, Origin(item.capture.url, "", item.capture.collection))
             for item, text in zip(items, texts, strict=True)

@@ -11,9 +11,9 @@ TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Make `seals`, `faults` and `deep_audits`."""
+    """Make `fixity`, `faults` and `deep_audits`."""
     op.create_table(
-        "seals",
+        "fixity",
         sa.Column(
             "sha1hex",
             TEXT,

@@ -1,4 +1,4 @@
-"""Seals: what was made of a file, by size and SHA-256 as it was when it was written, row and blobs alike.
+"""Fixity: what was made of a file, by size and SHA-256 as it was when it was written, row and blobs alike.
 
 A sink writes them in one transaction with its row; the audit holds what is there against them.
 """
@@ -17,7 +17,7 @@ import msgspec
 
 from fonds.kinds.documents import cleaned
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
-from fonds.model.rows import SealRow
+from fonds.model.rows import FixityRow
 from fonds.model.rows.row import DerivativeRow
 
 EXACT_MAX, FLOAT_MAX = 2**53, 10**308
@@ -30,32 +30,32 @@ def thumbnail_part(form: str) -> str:
     return THUMBNAIL + form
 
 
-def blob_of(seal: SealRow) -> str | None:
-    """The key of the blob a seal is about; None for the seal of a row."""
-    if seal.part == TEXT:
-        return text_blob_key(seal.sha1hex)
-    if seal.part.startswith(THUMBNAIL):
-        return thumbnail_blob_key(seal.sha1hex, seal.part.removeprefix(THUMBNAIL))
+def blob_of(fixity: FixityRow) -> str | None:
+    """The key of the blob a fixity is about; None for the fixity of a row."""
+    if fixity.part == TEXT:
+        return text_blob_key(fixity.sha1hex)
+    if fixity.part.startswith(THUMBNAIL):
+        return thumbnail_blob_key(fixity.sha1hex, fixity.part.removeprefix(THUMBNAIL))
     return None
 
 
-def sealed(sha1hex: str, part: str, data: bytes) -> SealRow:
-    """The seal of a part that is these bytes."""
-    return SealRow(sha1hex, part, len(data), sha256(data).hexdigest())
+def fixity_of(sha1hex: str, part: str, data: bytes) -> FixityRow:
+    """The fixity of a part that is these bytes."""
+    return FixityRow(sha1hex, part, len(data), sha256(data).hexdigest())
 
 
-def is_sealed(kind: type[DerivativeRow]) -> bool:
-    """Whether rows of this table are sealed by who writes them."""
-    return hasattr(kind, "UNSEALED")
+def has_fixity(kind: type[DerivativeRow]) -> bool:
+    """Whether who writes rows of this table notes their fixity."""
+    return hasattr(kind, "WITHOUT_FIXITY")
 
 
-def sealed_row(row: DerivativeRow) -> SealRow:
-    """The seal of a row, the same for what is to be written and for what any database gives back."""
-    left = set(getattr(row, "UNSEALED", ()))
+def fixity_of_row(row: DerivativeRow) -> FixityRow:
+    """The fixity of a row, the same for what is to be written and for what any database gives back."""
+    left = set(getattr(row, "WITHOUT_FIXITY", ()))
     names = [one.name for one in fields(row) if one.name not in left]  # type: ignore[arg-type]
     values = {name: _column(getattr(row, name)) for name in names}
     data = msgspec.json.encode(values, order="deterministic")
-    return sealed(row.sha1hex, row.TABLE, data)
+    return fixity_of(row.sha1hex, row.TABLE, data)
 
 
 def _column(value: Any) -> Any:
