@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
-from typing import TypeVar
 
 from fonds.kinds import KINDS
 from fonds.kinds.documents import UNKNOWN, origins
 from fonds.kinds.kind import DerivativeKind, Indexed
+from fonds.library.chunks import CHUNK, chunks
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import FileMetaRow
 from fonds.ports import Blobs, Index, Records
 
-CHUNK = 500
 TOGETHER_MAX_CHARS = 16_000_000
 """Documents put at once have no more text than this together; a longer one stands alone."""
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -106,7 +102,7 @@ def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Bat
     """
     for some in _together(_documents(records, blobs, textless)):
         yield Batch(documents=some)
-    for chunk in _chunks(records.find(FileMetaRow)):
+    for chunk in chunks(records.find(FileMetaRow)):
         keys = [row.sha1hex for row in chunk]
         wanted = {id_ for _, one in _indexed() for id_ in one.current(records, keys)}
         unwanted = [key for key in keys if key not in wanted]
@@ -117,7 +113,7 @@ def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Bat
 def _documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexDocument]:
     """Every document as the steps would put it, one text in memory at a time."""
     for kind, one in _indexed():
-        for some in _chunks(records.find(kind.row, one.where)):
+        for some in chunks(records.find(kind.row, one.where)):
             current = one.current(records, [one.id_of(row) for row in some])
             chosen = {row.sha1hex for row in current.values()}
             rows = [row for row in some if row.sha1hex in chosen]
@@ -142,8 +138,3 @@ def _together(documents: Iterator[IndexDocument]) -> Iterator[list[IndexDocument
         chars += size
     if group:
         yield group
-
-
-def _chunks(rows: Iterator[T]) -> Iterator[list[T]]:
-    while chunk := list(islice(rows, CHUNK)):
-        yield chunk

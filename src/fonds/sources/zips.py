@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, BinaryIO, cast
@@ -45,110 +45,135 @@ def read_zip(
     path: Path, row: InputRow, collection: str, inbox: Path
 ) -> Iterator[Capture | Mapping[str, int] | int]:
     """One capture a member, those of its WARCs instead of the WARC; positions are member numbers."""
+    reading = _Zip(path, row, collection, inbox)
     try:
         with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
             if len(members) > MEMBERS_MAX:
-                detail = f"over {MEMBERS_MAX} members"
-                yield _damaged(row, collection, path, None, Reason.BOMB, detail)
+                yield reading.damaged(None, Reason.BOMB, f"over {MEMBERS_MAX} members")
                 return
             for number, member in enumerate(members):
                 if number >= row.position:
                     yield number
-                    yield from _member(
-                        stream, archive, member, number, row, collection, path, inbox
-                    )
+                    yield from _member(reading, stream, archive, _Member(number, member))
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError) as error:
-        detail = f"not a whole ZIP: {error}"
-        yield _damaged(row, collection, path, None, Reason.DAMAGED_RECORD, detail)
+        yield reading.damaged(None, Reason.DAMAGED_RECORD, f"not a whole ZIP: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    number: int
+    info: zipfile.ZipInfo
+
+
+@dataclass(frozen=True, slots=True)
+class _Zip:
+    """The ZIP that is read: what all its captures have in common."""
+
+    path: Path
+    row: InputRow
+    collection: str
+    inbox: Path
+
+    def damaged(self, member: _Member | None, reason: Reason, detail: str) -> Capture:
+        """A capture that says what cannot be read: a member, or for None the ZIP."""
+        where = "whole" if member is None else f"{member.number:012x}"
+        return Capture(
+            id=f"{self.row.input_id}-{where}-damage",
+            input_id=self.row.input_id,
+            place=Place(PlaceKind.FILE, str(self.path)),
+            url=self.path.as_uri(),
+            captured_at=self.row.updated,
+            record_type="damage",
+            collection=self.collection,
+            damage=detail,
+            damage_reason=reason,
+        )
+
+    def loose(self, member: _Member) -> Capture:
+        """A member that is a file by itself."""
+        info = member.info
+        try:
+            moment = datetime(*info.date_time, tzinfo=UTC)
+        except ValueError:
+            moment = self.row.updated
+        return Capture(
+            id=f"{self.row.input_id}-{member.number:012x}",
+            input_id=self.row.input_id,
+            place=Place(
+                PlaceKind.ZIP, str(self.path), size_bytes=info.compress_size, member=info.filename
+            ),
+            url=f"{self.path.as_uri()}#{quote(info.filename)}",
+            captured_at=moment,
+            record_type="file",
+            collection=self.collection,
+        )
+
+    def records(
+        self, stream: BinaryIO, path: Path, base_bytes: int, prefix: str | None = None
+    ) -> Iterator[Capture | Mapping[str, int]]:
+        """The records of a WARC inside, without its positions: a ZIP goes on from member to member."""
+        whole = replace(self.row, position=0)
+        for found in read_warc(stream, whole, self.collection, path, base_bytes=base_bytes):
+            if isinstance(found, Capture):
+                yield found if prefix is None else replace(found, id=self._within(found.id, prefix))
+            elif isinstance(found, Mapping):
+                yield found
+
+    def _within(self, capture_id: str, prefix: str) -> str:
+        """Ids of records of an unpacked member: two members may have records at the same offset."""
+        return prefix + capture_id.removeprefix(self.row.input_id)
 
 
 def _member(
-    stream: IO[bytes],
-    archive: zipfile.ZipFile,
-    member: zipfile.ZipInfo,
-    number: int,
-    row: InputRow,
-    collection: str,
-    path: Path,
-    inbox: Path,
+    reading: _Zip, stream: IO[bytes], archive: zipfile.ZipFile, member: _Member
 ) -> Iterator[Capture | Mapping[str, int]]:
-    if member.flag_bits & ENCRYPTED_FLAG:
-        detail = f"{member.filename} is encrypted"
-        yield _damaged(row, collection, path, number, Reason.UNREADABLE_SOURCE, detail)
+    name = member.info.filename
+    if member.info.flag_bits & ENCRYPTED_FLAG:
+        yield reading.damaged(member, Reason.UNREADABLE_SOURCE, f"{name} is encrypted")
         return
-    if archive.getinfo(member.filename) is not member:
-        detail = f"{member.filename} is hidden by a later member of the same name"
-        yield _damaged(row, collection, path, number, Reason.UNREADABLE_SOURCE, detail)
+    if archive.getinfo(name) is not member.info:
+        detail = f"{name} is hidden by a later member of the same name"
+        yield reading.damaged(member, Reason.UNREADABLE_SOURCE, detail)
         return
     try:
-        yield from _whole_member(stream, archive, member, number, row, collection, path, inbox)
+        yield from _whole_member(reading, stream, archive, member)
     except UNREADABLE as error:
         if (short := shortage(error)) is not None:
             raise short from error
-        detail = f"{member.filename}: {error}"
-        yield _damaged(row, collection, path, number, Reason.DAMAGED_RECORD, detail)
+        yield reading.damaged(member, Reason.DAMAGED_RECORD, f"{name}: {error}")
 
 
 def _whole_member(
-    stream: IO[bytes],
-    archive: zipfile.ZipFile,
-    member: zipfile.ZipInfo,
-    number: int,
-    row: InputRow,
-    collection: str,
-    path: Path,
-    inbox: Path,
+    reading: _Zip, stream: IO[bytes], archive: zipfile.ZipFile, member: _Member
 ) -> Iterator[Capture | Mapping[str, int]]:
     """What lies in one member. Raises one of UNREADABLE when its bytes are damaged."""
-    with archive.open(member) as unpacked:
+    info, row = member.info, reading.row
+    with archive.open(info) as unpacked:
         head = unpacked.read(HEAD_BYTES)
     kind = container(head)
-    is_warc = kind in WARCS or (kind is None and is_archive_name(member.filename))
-    if kind is Container.ZIP and _is_nested(member.filename, head):
-        detail = f"{member.filename} is a ZIP in a ZIP: take it out, and take it in by itself"
-        yield _damaged(row, collection, path, number, Reason.UNREADABLE_SOURCE, detail)
+    is_warc = kind in WARCS or (kind is None and is_archive_name(info.filename))
+    if kind is Container.ZIP and _is_nested(info.filename, head):
+        detail = f"{info.filename} is a ZIP in a ZIP: take it out, and take it in by itself"
+        yield reading.damaged(member, Reason.UNREADABLE_SOURCE, detail)
     elif not is_warc:
-        yield _loose(row, collection, path, number, member)
-    elif member.compress_type == zipfile.ZIP_STORED:
-        base_bytes = _data_offset(stream, member)
-        window = cast(BinaryIO, Window(cast(BinaryIO, stream), base_bytes, member.file_size))
-        yield from _records(window, row, collection, path, base_bytes)
-    elif member.file_size > min(UNPACKED_MAX_BYTES, RATIO_MAX * max(member.compress_size, 1)):
-        detail = f"{member.filename} would unpack to {member.file_size} bytes"
-        yield _damaged(row, collection, path, number, Reason.BOMB, detail)
+        yield reading.loose(member)
+    elif info.compress_type == zipfile.ZIP_STORED:
+        base_bytes = _data_offset(stream, info)
+        window = cast(BinaryIO, Window(cast(BinaryIO, stream), base_bytes, info.file_size))
+        yield from reading.records(window, reading.path, base_bytes)
+    elif info.file_size > min(UNPACKED_MAX_BYTES, RATIO_MAX * max(info.compress_size, 1)):
+        detail = f"{info.filename} would unpack to {info.file_size} bytes"
+        yield reading.damaged(member, Reason.BOMB, detail)
     else:
-        kept = _unpack(archive, member, inbox / f"{row.input_id}-{number:06d}.warc")
+        kept = _unpack(archive, info, reading.inbox / f"{row.input_id}-{member.number:06d}.warc")
         with kept.open("rb") as records:
-            inside = f"{row.input_id}.{number}"
-            yield from _records(records, row, collection, kept, 0, inside)
+            yield from reading.records(records, kept, 0, f"{row.input_id}.{member.number}")
 
 
 def _is_nested(name: str, head: bytes) -> bool:
     """Whether a ZIP within is one to look into: office documents and others are ZIPs too."""
     return name.lower().endswith((".zip", ".wacz")) or b"datapackage.json" in head
-
-
-def _records(
-    stream: BinaryIO,
-    row: InputRow,
-    collection: str,
-    path: Path,
-    base_bytes: int,
-    prefix: str | None = None,
-) -> Iterator[Capture | Mapping[str, int]]:
-    """The records of a WARC inside, without its positions: a ZIP goes on from member to member."""
-    whole = replace(row, position=0)
-    for found in read_warc(stream, whole, collection, path, base_bytes=base_bytes):
-        if isinstance(found, Capture):
-            yield found if prefix is None else replace(found, id=_within(found.id, row, prefix))
-        elif isinstance(found, Mapping):
-            yield found
-
-
-def _within(capture_id: str, row: InputRow, prefix: str) -> str:
-    """Ids of records of an unpacked member: two members may have records at the same offset."""
-    return prefix + capture_id.removeprefix(row.input_id)
 
 
 def _data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
@@ -175,41 +200,3 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> 
     finally:
         partial.unlink(missing_ok=True)
     return target
-
-
-def _loose(
-    row: InputRow, collection: str, path: Path, number: int, member: zipfile.ZipInfo
-) -> Capture:
-    try:
-        moment = datetime(*member.date_time, tzinfo=UTC)
-    except ValueError:
-        moment = row.updated
-    return Capture(
-        id=f"{row.input_id}-{number:012x}",
-        input_id=row.input_id,
-        place=Place(
-            PlaceKind.ZIP, str(path), size_bytes=member.compress_size, member=member.filename
-        ),
-        url=f"{path.as_uri()}#{quote(member.filename)}",
-        captured_at=moment,
-        record_type="file",
-        collection=collection,
-    )
-
-
-def _damaged(
-    row: InputRow, collection: str, path: Path, number: int | None, reason: Reason, detail: str
-) -> Capture:
-    """A capture that says what cannot be read: a member, or for `number` None the ZIP."""
-    where = "whole" if number is None else f"{number:012x}"
-    return Capture(
-        id=f"{row.input_id}-{where}-damage",
-        input_id=row.input_id,
-        place=Place(PlaceKind.FILE, str(path)),
-        url=path.as_uri(),
-        captured_at=row.updated,
-        record_type="damage",
-        collection=collection,
-        damage=detail,
-        damage_reason=reason,
-    )

@@ -178,7 +178,7 @@ def test_damage_of_a_member_and_of_the_zip_are_two_captures(
     def torn(*arguments: object) -> None:
         raise ValueError("torn")
 
-    monkeypatch.setattr(zips, "_loose", torn)
+    monkeypatch.setattr(zips._Zip, "loose", torn)
     found, _ = captures(source(home, path))
     assert len({capture.id for capture in found}) == len(found) == 2
 

@@ -11,8 +11,8 @@ from types import TracebackType
 
 import msgspec
 
-from fonds.library.checks.chunks import CHUNK, chunks
 from fonds.library.checks.fault import Act, Fault
+from fonds.library.chunks import CHUNK, chunks
 
 SAMPLES = 3
 _PREFIX = "repair-"

@@ -1,22 +1,11 @@
-"""Rows some hundred at a time, and what is on its way meanwhile."""
+"""What is on its way while the audit looks: it is left alone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from itertools import islice
-from typing import TypeVar
+from collections.abc import Collection
 
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.ports import Records
-
-CHUNK = 500
-T = TypeVar("T")
-
-
-def chunks(rows: Iterator[T], size: int = CHUNK) -> Iterator[list[T]]:
-    """All rows, so many at a time."""
-    while chunk := list(islice(rows, size)):
-        yield chunk
 
 
 def under_way(records: Records, entry_ids: Collection[str]) -> set[str]:
