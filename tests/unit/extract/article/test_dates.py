@@ -119,6 +119,34 @@ def test_numbers_are_read_as_the_page_s_language_has_them() -> None:
     assert (american.day, british.day) == (date(2024, 5, 6), date(2024, 6, 5))
 
 
+def test_a_day_that_may_be_read_two_ways_is_read_as_another_place_says_it() -> None:
+    head, written = meta("date", "05/02/2024 12:43:42"), "<p>Erstellt am: {}</p>"
+    for day, stands in ((date(2024, 5, 2), "02.05.2024"), (date(2024, 2, 5), "05.02.2024")):
+        found = find(head, written.format(stands), lang="de").published
+        assert found is not None
+        assert found.day == day, stands
+    alone = find(head, lang="de").published
+    assert alone is not None
+    assert alone.day == date(2024, 2, 5)
+
+
+def confidence(around: str) -> float:
+    found = find("", around, lang="de").published
+    assert found is not None
+    assert (found.day, found.source) == (DAY, "text")
+    return found.confidence
+
+
+def test_a_term_before_a_day_says_what_it_is() -> None:
+    facts = "<aside><dl><dt>{}</dt><dd>31.05.2024</dd><dt>Ort</dt><dd>Bern</dd></dl></aside>"
+    assert confidence(facts.format("Datum")) > confidence(facts.format("Abriss"))
+
+
+def test_what_encloses_the_text_too_may_be_called_what_it_likes() -> None:
+    around = "<div class='{}'><div>31.05.2024</div>" + STORY + "</div>"
+    assert confidence(around.format("sidebar-wrap")) == confidence(around.format("wrap"))
+
+
 @pytest.mark.parametrize(
     ("url", "day"),
     [

@@ -109,6 +109,15 @@ def first_day(text: str, *, month_first: bool = False) -> date | None:
     return next((day for _, day in days(text, month_first=month_first)), None)
 
 
+def turned_day(text: str, day: date) -> date | None:
+    """The other day a text may mean in which `day` was read: 11/1/2023 is 1 November or 11 January."""
+    for found in _NUMBERS.finditer(text):
+        numbers = {int(found[1]), int(found[3])}
+        if found[2] == "/" and numbers == {day.day, day.month} and max(numbers) <= 12:
+            return None if day.day == day.month else date(day.year, day.day, day.month)
+    return None
+
+
 def _found(text: str, month_first: bool) -> Iterator[tuple[int, date]]:
     for pattern in (_ISO, _LOOSE_ISO, _CJK):
         for found in pattern.finditer(text):

@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from lxml.html import HtmlElement
 
 from fonds.extract.article.blocks import PLACES, Block, Node
-from fonds.extract.article.dates.days import days, first_day
+from fonds.extract.article.dates.days import days, first_day, turned_day
 from fonds.extract.article.dates.signs import (
     BESIDE,
     DATE_IN_NAMES,
@@ -35,6 +35,7 @@ from fonds.extract.article.linked_data import LinkedData
 OLDEST = date(1990, 1, 1)
 MARKUP_CHARS_MAX = 600_000
 ELEMENTS_MAX = 200
+LABEL_CHARS_MAX = 25
 """How much is searched: of the markup for scripts and comments, and of elements that hold times."""
 
 _COMMENT = re.compile(r"<!--([^<>]{6,200})-->")
@@ -84,6 +85,8 @@ class _Search:
     month_first: bool
     published: list[Dated] = field(default_factory=list)
     modified: list[Dated] = field(default_factory=list)
+    turned: dict[date, date] = field(default_factory=dict)
+    """Of days that may be read two ways, as 11/01/2023, the way they were not read."""
 
     def is_possible(self, day: date) -> bool:
         return OLDEST <= day <= self.newest
@@ -96,6 +99,8 @@ class _Search:
             day = first_day(said, month_first=self.month_first)
         if day is None or not self.is_possible(day):
             return None
+        if (other := turned_day(said, day)) is not None and self.is_possible(other):
+            self.turned[day] = other
         hour = _UTC_HOUR.search(said)
         return day, int(hour[1]) if hour else None
 
@@ -130,7 +135,20 @@ def find_dates(
         search.published.append(Dated(day, "url", 0.8))
     _from_text(layout, search)
     _from_source(markup[:MARKUP_CHARS_MAX], linked, search)
+    _turn(search)
     return _decided(search)
+
+
+def _turn(search: _Search) -> None:
+    """Read a day the other way where another place, which can be read in one way only, says that day."""
+    sure = {one.day for one in search.published if one.day not in search.turned}
+    for found in (search.published, search.modified):
+        found[:] = [
+            replace(one, day=search.turned[one.day])
+            if search.turned.get(one.day) in sure and one.day not in sure
+            else one
+            for one in found
+        ]
 
 
 def url_day(url: str | None) -> date | None:
@@ -200,11 +218,13 @@ def _from_text(layout: Layout, search: _Search) -> None:
         for position, day in days(text, month_first=search.month_first):
             if not search.is_possible(day):
                 continue
-            before = text[max(0, position - 40) : position]
+            before = text[max(0, position - 40) : position] or _label(row, blocks)
             if MODIFIED_WORDS.search(before):
                 search.modified.append(Dated(day, "text", 0.5))
                 continue
-            score = _named(block, nodes) + _placed(row, headline, layout)
+            score = _named(block, nodes, _is_at_the_text(row, layout)) + _placed(
+                row, headline, layout
+            )
             score += 1.2 if PUBLISHED_WORDS.search(before) else 0
             score += 0.8 * (len(text) < 60) + 0.4 * (len(text) < 25)
             score -= 2 if "©" in text or "copyright" in text.lower() else 0
@@ -213,14 +233,30 @@ def _from_text(layout: Layout, search: _Search) -> None:
         search.published.append(Dated(best[2], "text", min(0.75, 0.3 + best[0] / 10)))
 
 
-def _named(block: Block, nodes: Sequence[Node]) -> float:
-    """What the names of elements and the links around a day say for its being the page's."""
+def _label(row: int, blocks: Sequence[Block]) -> str:
+    """What stands before a day that begins its block: a short block, as the term of a list of facts."""
+    text = blocks[row - 1].text if row else ""
+    return text if len(text) < LABEL_CHARS_MAX else ""
+
+
+def _is_at_the_text(row: int, layout: Layout) -> bool:
+    """Whether a block stands within the article's text or right before or behind it."""
+    return bool(layout.kept) and layout.kept[0] - 2 <= row <= layout.kept[-1] + 1
+
+
+def _named(block: Block, nodes: Sequence[Node], at_the_text: bool) -> float:
+    """What the names of elements and the links around a day say for its being the page's.
+
+    What encloses the article's text too may be called what it likes.
+    """
     node = nodes[block.node]
     around = nodes[max(node.parent, 0)]
     score = (
         1.5 if DATE_IN_NAMES.search(node.names) else 0.8 * bool(DATE_IN_NAMES.search(around.names))
     )
-    if BESIDE.search(node.names) or BESIDE.search(around.names):
+    if PUBLISHED_IN_NAMES.search(node.names):
+        score += 0.8
+    if BESIDE.search(node.names) or (BESIDE.search(around.names) and not at_the_text):
         score -= 1.2
     if node.places & _AROUND:
         score -= 1.5

@@ -27,7 +27,7 @@ PUBLISHED_META = frozenset(_PUBLISHED_NAMES.split())
 MODIFIED_META = frozenset(_MODIFIED_NAMES.split())
 
 PUBLISHED_IN_NAMES = re.compile(
-    r"datepublished|\bpublished\b|entry-date|pubdate|post-?date|published_?(?:date|time)|datecreated",
+    r"datepublished|\bpublished\b|entry-date|pubdate|post-?date|published_?(?:date|time)|publish[-_]?date|datecreated",
     re.I,
 )
 MODIFIED_IN_NAMES = re.compile(r"modified|update|aktualis|modific|changed|revision", re.I)
