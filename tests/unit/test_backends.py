@@ -10,7 +10,13 @@ from fixtures.archives import entry
 from fonds.config import PORTS, Settings
 from fonds.model.errors import ConfigurationError
 from fonds.wiring import backends
-from fonds.wiring.backends import BACKENDS, Backend, all_shared, open_archive
+from fonds.wiring.backends import (
+    BACKENDS,
+    Backend,
+    all_shared,
+    open_archive,
+    stages_side_by_side,
+)
 
 ON_SERVERS = Settings(
     queue="kafka://host",
@@ -61,3 +67,16 @@ def test_the_archive_lies_where_the_settings_say(where: str, tmp_path: Path) -> 
     assert not folder.exists()
     (one,) = archive.write([entry()])
     assert (folder / one.place.path).is_file()
+
+
+def test_several_processes_work_all_but_what_writes_an_index_of_one_writer() -> None:
+    embedded = stages_side_by_side(Settings())
+    assert {"identify", "parse_story", "archive_body"} <= set(embedded)
+    assert not {"import_story", "persist_pdf_text"} & set(embedded)
+    assert "import_story" in stages_side_by_side(ON_SERVERS)
+
+
+def test_nobody_works_beside_who_keeps_a_store_for_himself(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = Backend("nowhere:Blobs", shared=False, alone=True)
+    monkeypatch.setitem(BACKENDS["blobs"], "memory", alone)
+    assert stages_side_by_side(Settings(blobs="memory:")) == []

@@ -35,12 +35,14 @@ class Backend:
 
     `opens` is the module and what is called in it. `below_home`: the URL is a path below the home, which
     it is called with instead. `shared`: processes may use it side by side, on every machine that reaches
-    what the URL names. `extra` brings the library.
+    what the URL names. `alone`: what one process keeps no other sees, so that nobody works beside it.
+    `extra` brings the library.
     """
 
     opens: str
     below_home: bool = False
     shared: bool = True
+    alone: bool = False
     extra: str = ""
 
 
@@ -116,7 +118,10 @@ def all_shared(settings: Settings) -> bool:
 
 
 def stages_side_by_side(settings: Settings) -> list[str]:
-    """The stages of the pipeline that several processes of this machine may work at once."""
+    """The stages of the pipeline that several processes of this machine may work at once; none where a store
+    is one process's alone."""
+    if any(_named(port, getattr(settings, port)).alone for port in PORTS):
+        return []
     several = _named("index", settings.index).shared
     return [one.name for one in pipeline_of(settings).stages if several or not one.indexes]
 

@@ -11,6 +11,7 @@ import pytest
 from calls import Call
 from filled_home import BROKEN_PDFS, DUPLICATES, TIMEOUTS, Filled
 from fonds.cli.main import cli
+from fonds.kinds import KINDS
 
 # Closed lists: the call is refused with exit code 2, naming the nearest. By command and parameter.
 REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
@@ -54,17 +55,12 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("queue release", "pipeline"): (("queue", "release", "x", "--pipeline", "libary"), "'library'"),
     ("queue load", "pipeline"): (("queue", "load", __file__, "--pipeline", "libary"), "'library'"),
     ("catchup", "COMMAND"): (("catchup", "pfd"), "Did you mean 'pdf'"),
-    ("catchup pdf", "statuses"): (
-        ("catchup", "pdf", "--reextract", "--status", "sucess"),
-        "did you mean 'success'",
-    ),
-    ("catchup pdf", "pipeline"): (("catchup", "pdf", "--pipeline", "libary"), "'library'"),
-    ("catchup story", "statuses"): (
-        ("catchup", "story", "--reextract", "--status", "sucess"),
-        "did you mean 'success'",
-    ),
-    ("catchup story", "pipeline"): (("catchup", "story", "--pipeline", "libary"), "'library'"),
 }
+for _kind in (one.name for one in KINDS if one.reading):
+    _command, _words = f"catchup {_kind}", ("catchup", _kind)
+    _status = (*_words, "--reextract", "--status", "sucess")
+    REFUSED[_command, "statuses"] = (_status, "did you mean 'success'")
+    REFUSED[_command, "pipeline"] = ((*_words, "--pipeline", "libary"), "'library'")
 # Open lists: the answer is what it is, and beside it stands that nothing has this value.
 SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "domain"): (
@@ -77,14 +73,13 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ),
     ("failures", "key"): (("failures", "--key", "ab" * 20), "Nothing like this has failed."),
     ("export", "collection"): (("export", "--collection", "defalt"), "did you mean 'default'?"),
-    ("catchup pdf", "made_by"): (
-        ("catchup", "pdf", "--dry-run", "--reextract", "--made-by", "x"),
+} | {
+    (f"catchup {one.name}", "made_by"): (
+        ("catchup", one.name, "--dry-run", "--reextract", "--made-by", "x"),
         "0 files would be read",
-    ),
-    ("catchup story", "made_by"): (
-        ("catchup", "story", "--dry-run", "--reextract", "--made-by", "x"),
-        "0 files would be read",
-    ),
+    )
+    for one in KINDS
+    if one.reading
 }
 # Not names of anything that is here: paths, addresses, and names that are given by whoever calls.
 FREE = {

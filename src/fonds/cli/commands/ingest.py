@@ -46,7 +46,7 @@ def ingest(app: App, paths: tuple[str, ...], enter_only: bool, **flags: Any) -> 
 
     Each is recognised by its content. `@list` names a file with one path a line, `-` is standard input.
     Interrupted at any moment and started again, it goes on; run again on the same files it adds nothing.
-    Exit code 0 when all is settled, 1 when something was quarantined, 130 when interrupted.
+    Exit code 0 when all is settled, 1 when something was quarantined or still waits, 130 when interrupted.
 
     \b
     fonds ingest crawl.warc.gz papers/ "old pages.zip"

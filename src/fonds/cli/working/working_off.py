@@ -113,7 +113,9 @@ def work_off(
     if not worked.ended:
         leave_at_once()
     close_stores(stores)
-    return EXIT_INTERRUPTED if worked.interrupted else int(bool(counted.quarantined))
+    if worked.interrupted:
+        return EXIT_INTERRUPTED
+    return int(bool(counted.quarantined or worked.pending))
 
 
 def leave_at_once() -> None:
@@ -173,8 +175,9 @@ def _further(app: App, settings: Settings, lock: HomeLock) -> WorkerProcesses:
     from fonds.wiring.readers import cores
 
     count = settings.work.workers or cores()
+    stages = stages_side_by_side(settings)
     each = settings.changed(work_children=max(1, (settings.work.children or cores()) // count))
-    return WorkerProcesses(app.home, each, stages_side_by_side(settings), lock, count - 1)
+    return WorkerProcesses(app.home, each, stages, lock, count - 1 if stages else 0)
 
 
 def _unfinished(stores: Stores, pipeline: str) -> Entered:
