@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from fixtures.archives import entry, files, index_of
 from fonds.model.archive import IndexedRecord
 from fonds.ports import Archive
@@ -56,6 +58,8 @@ def test_an_index_is_made_again_from_the_records(archive: Archive, tmp_path: Pat
     archived = archive.write([entry(n) for n in range(3)])
     archive.finish()
     name = archived[0].place.path
+    if not (tmp_path / "archive" / name).is_file():
+        pytest.skip("its indexes are in a bucket: see tests/unit/stores/test_s3_archive.py")
     (index,) = files(tmp_path, ".cdxj")
     before = index.read_bytes()
     for wrecked in (b"", before[: len(before) // 2], b"\xff junk\n"):

@@ -56,7 +56,7 @@ def test_the_role_installs_a_worker_host_and_a_second_run_changes_nothing(
         "fonds_become": False,
         "fonds_settings": {"queue": "amqp://user:s3cret@broker/vhost", "collection": "deployed"},
         "fonds_steps": ["extract_pdf", "import_story"],
-        "fonds_step_settings": {"extract_pdf": {"metrics_port": 9101}},
+        "fonds_step_settings": {"extract_pdf": {"web_metrics_port": 9101}},
     }
     first = play(ansible, tmp_path, extra)
     assert "s3cret" not in first

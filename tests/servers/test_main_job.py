@@ -35,11 +35,15 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "list.txt"
 
 
+ONE_PROCESS = ("--json", "--workers=1")
+"""Of several processes now one, now the other brings a body first, and owns its file."""
+
+
 @pytest.fixture(scope="module")
 def embedded(inputs: Path) -> tuple[dict[str, Any], list[Any]]:
     """What it leaves behind on this machine alone."""
     home = inputs.parent / "embedded"
-    ran = fonds(home, "ingest", "--json", f"@{inputs}")
+    ran = fonds(home, "ingest", *ONE_PROCESS, f"@{inputs}")
     assert ran.code in (0, 1), ran.err
     assert adds_up(ran.last)
     return state(home), exported(home, {})
@@ -70,7 +74,7 @@ def test_on_servers_it_leaves_the_same_behind(
     home = inputs.parent / f"on-{queue}"
     with private(queue) as broker, deployed(queue, index, {queue: broker}) as settings:
         environment = variables(settings)
-        ran = fonds(home, "ingest", "--json", f"@{inputs}", **environment)
+        ran = fonds(home, "ingest", *ONE_PROCESS, f"@{inputs}", **environment)
         assert ran.code in (0, 1), ran.err
         assert ran.last["pending"] == 0
         audited = fonds(home, "audit", **environment)
