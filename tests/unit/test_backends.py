@@ -8,13 +8,16 @@ import pytest
 
 from fixtures.archives import entry
 from fonds.config import PORTS, Settings
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.wiring import backends
 from fonds.wiring.backends import (
     BACKENDS,
     Backend,
     all_shared,
+    close_stores,
     open_archive,
+    open_stores,
+    refuse_emptied,
     stages_side_by_side,
 )
 
@@ -80,3 +83,19 @@ def test_nobody_works_beside_who_keeps_a_store_for_himself(monkeypatch: pytest.M
     alone = Backend("nowhere:Blobs", shared=False, alone=True)
     monkeypatch.setitem(BACKENDS["blobs"], "memory", alone)
     assert stages_side_by_side(Settings(blobs="memory:")) == []
+
+
+def test_an_index_that_is_away_keeps_nobody_from_entering_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = open_stores(tmp_path, Settings())
+
+    def away() -> int:
+        raise StoreUnavailableError("the index does not answer")
+
+    monkeypatch.setattr(stores.index, "count", away)
+    refuse_emptied(stores)
+    stores.table.put(stores.journal, [(b"\x01" * 20, {"file:size": b"5"})])
+    with pytest.raises(ConfigurationError, match="the records know no file"):
+        refuse_emptied(stores)
+    close_stores(stores)

@@ -14,7 +14,7 @@ from typing import Any
 
 from fonds.config import PORTS, Settings
 from fonds.formats.journal import COLUMNS, FAMILIES, check_columns, journal_table
-from fonds.model.errors import ConfigurationError, FondsError
+from fonds.model.errors import ConfigurationError, FondsError, StoreUnavailableError
 from fonds.model.message import Subscription
 from fonds.model.names import no_such
 from fonds.model.rows import CdxRow
@@ -275,10 +275,15 @@ def refuse_emptied(stores: Stores) -> None:
     """Raises ConfigurationError where the records are empty beside other stores that are full.
 
     Whoever worked on would cut from our WARCs what the records do not know, and take in anew what is there.
+    An index that does not answer is not asked: work can be entered, and waits for it.
     """
     from fonds.library.audit import emptied
 
-    if told := emptied(stores, stores.index.count()):
+    try:
+        indexed = stores.index.count()
+    except StoreUnavailableError:
+        indexed = 0
+    if told := emptied(stores, indexed):
         raise ConfigurationError(
             f"{told}. Put the records back from a copy, or take the inputs in with another --home;"
             " nothing was changed"
