@@ -128,11 +128,13 @@ def _of_the_books(told: str) -> Fault:
     return Fault(Check.COUNT, words[1] if len(words) > 1 else "", told)
 
 
-def emptied(stores: Stores, indexed: int) -> str | None:
-    """What the records lack altogether while other stores are full; None when that is not so."""
+def emptied(stores: Stores, count_indexed: Callable[[], int]) -> str | None:
+    """What the records lack altogether while other stores are full; None when that is not so. Only empty
+    records have the others asked."""
     if next(stores.records.find(FileMetaRow, count_max=1), None) is not None:
         return None
     full = ["the table"] if stores.table.scan(stores.journal, count_max=1) else []
+    indexed = count_indexed()
     full += [f"the index ({indexed} documents)"] if indexed else []
     if not full:
         return None
@@ -140,7 +142,7 @@ def emptied(stores: Stores, indexed: int) -> str | None:
 
 
 def _emptied(stores: Stores, indexed: int) -> Iterator[Fault]:
-    if told := emptied(stores, indexed):
+    if told := emptied(stores, lambda: indexed):
         yield Fault(Check.RECORDS_EMPTIED, "records", told)
 
 

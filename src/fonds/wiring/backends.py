@@ -279,11 +279,13 @@ def refuse_emptied(stores: Stores) -> None:
     """
     from fonds.library.audit import emptied
 
-    try:
-        indexed = stores.index.count()
-    except StoreUnavailableError:
-        indexed = 0
-    if told := emptied(stores, indexed):
+    def count_indexed() -> int:
+        try:
+            return stores.index.count()
+        except StoreUnavailableError:
+            return 0
+
+    if told := emptied(stores, count_indexed):
         raise ConfigurationError(
             f"{told}. Put the records back from a copy, or take the inputs in with another --home;"
             " nothing was changed"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ from rich.table import Table
 
 from fonds.cli.commands.status import used_pipelines
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
+from fonds.cli.signals import on_stop_signals
 from fonds.library import audit as auditing
 from fonds.library.accounting import files_by_type
 from fonds.library.checks.bodies import DeepAudit
@@ -128,13 +128,5 @@ def _say_round(screen: Console, state: DeepAuditRow) -> None:
 def interrupted() -> Iterator[threading.Event]:
     """SIGINT and SIGTERM stop the round behind the files in hand."""
     stopped = threading.Event()
-
-    def stop(number: int, frame: object) -> None:
-        stopped.set()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with on_stop_signals(lambda number: stopped.set()):
         yield stopped
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -15,6 +15,7 @@ from pythonjsonlogger.json import JsonFormatter
 from fonds.cli.context import App
 from fonds.cli.limits import check_limits
 from fonds.cli.logs import hide_secrets
+from fonds.cli.signals import on_stop_signals
 from fonds.cli.working.working_off import SPOOL
 from fonds.config import Settings
 from fonds.model.disposition import Verdict
@@ -125,20 +126,16 @@ def _recurring(
 def _run(threads: WorkerThreads) -> bool:
     """Work until a signal, or until the threads cannot go on; whether all threads had left off."""
 
-    def stop(number: int, frame: object) -> None:
-        logger.info("told to stop", extra={"signal": signal.Signals(number).name})
+    def stop(number: signal.Signals) -> None:
+        logger.info("told to stop", extra={"signal": number.name})
         threads.request_stop()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
+    with on_stop_signals(stop):
         threads.start()
         logger.info("at work", extra={"steps": [one.stage.name for one in threads.stages]})
         while not threads.wait(LOOK_EVERY_S):
             pass
         return threads.stop()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

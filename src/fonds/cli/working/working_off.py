@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fonds.cli.context import App, console, echo_json
 from fonds.cli.limits import check_limits
+from fonds.cli.signals import on_stop_signals
 from fonds.cli.working.processes import WorkerProcesses
 from fonds.cli.working.progress import Progress
 from fonds.cli.working.summary import print_summary
@@ -209,15 +210,11 @@ def _stopped_by_signals(request_stop: Callable[[], None]) -> Iterator[threading.
     """SIGINT and SIGTERM ask the work to stop; a second one ends the process at once."""
     interrupted = threading.Event()
 
-    def stop(number: int, frame: object) -> None:
+    def stop(number: signal.Signals) -> None:
         if interrupted.is_set():
             os._exit(EXIT_INTERRUPTED)
         interrupted.set()
         request_stop()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with on_stop_signals(stop):
         yield interrupted
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

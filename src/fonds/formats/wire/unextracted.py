@@ -5,6 +5,7 @@ Source: seed 003, "extraction work queue kafka topic".
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -43,11 +44,10 @@ def from_wire(message: Message, tag: str | None = None) -> Unextracted | Task:
     Raises DamagedInputError (`bad-message`) with a sentence.
     """
     if PIPELINE in message.headers:
-        try:
+        # Others may name the pipeline they mean: theirs is a task all the same.
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             found = msgspec.json.decode(message.body, type=KnownObject)
             return Unextracted(found.capture, from_object(found.file_meta), found.after)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            pass  # Others may name the pipeline they mean.
     try:
         return read_task(message.body, key=message.key, id=message.entry)
     except ValueError as error:

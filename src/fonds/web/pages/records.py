@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Request
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
 from fonds.library.accounting import count_outcomes, files_by_type, outcomes, uncaptured
@@ -17,22 +17,24 @@ from fonds.model.disposition import Reason
 from fonds.model.names import no_such
 from fonds.model.rows import EntryRow, FileMetaRow
 from fonds.ports import Records
-from fonds.web.marks import TEXT_MAX_CHARS, Mark, mark_behind, read_mark
+from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.rendering import ListWindow, OpenStores, how_many, link, page, sentence, shown
 from fonds.wiring.known import check_names
 
 PAGE_SIZE = 50
-ENTRY_MARK = ("settled_at", EntryRow.KEY)
-FILE_MARK = ("row_created", FileMetaRow.KEY)
-"""The column of time and the key of the rows a page is marked by."""
+ENTRIES = MarkedList("settled_at", EntryRow.KEY)
+FILES = MarkedList("row_created", FileMetaRow.KEY)
 OUTCOMES = ("done", "dropped", "quarantined", "pending")
 _SHA1HEX = re.compile(r"[0-9a-f]{40}")
 
 router = APIRouter()
 
 
-def _after() -> Any:
-    return Field("", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`")
+_AFTER: Any = Field(
+    "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+)
+AfterEntry = Annotated[str, AfterValidator(ENTRIES.checked)]
+AfterFile = Annotated[str, AfterValidator(FILES.checked)]
 
 
 class RecordsForm(BaseModel):
@@ -49,13 +51,7 @@ class RecordsForm(BaseModel):
     reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
     step: str = Field("", max_length=100, description="The step that decided it")
     pipeline: str = Field("", max_length=100, description="The pipeline it came into")
-    after: str = _after()
-
-    @field_validator("after")
-    @classmethod
-    def _check_after(cls, text: str) -> str:
-        read_mark(text, len(EntryRow.KEY))
-        return text
+    after: AfterEntry = _AFTER
 
     @property
     def reasons(self) -> list[str] | None:
@@ -91,13 +87,7 @@ class FilesForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str = Field("", max_length=200, description="Media type, e.g. application/pdf")
-    after: str = _after()
-
-    @field_validator("after")
-    @classmethod
-    def _check_after(cls, text: str) -> str:
-        read_mark(text, len(FileMetaRow.KEY))
-        return text
+    after: AfterFile = _AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +187,9 @@ def records_page(records: Records, form: RecordsForm) -> RecordsPage:
         raise HTTPException(400, sentence(str(error))) from None
     where = form.where()
     listed = count_outcomes(records, where)
-    before = read_mark(form.after, len(EntryRow.KEY))
-    after = before.columns(*ENTRY_MARK) if before else None
-    rows = outcomes(records, where, after=after, count_max=PAGE_SIZE)
+    begins = ENTRIES.read(form.after)
+    first = first_of(begins)
+    rows = outcomes(records, where, after=ENTRIES.after(begins), count_max=PAGE_SIZE)
     # Sources count for the reasons of dropped records only, and no step took part.
     aside = form.outcome in ("", "dropped") and not form.step
     tallies = uncaptured(records, form.reasons if aside else (), form.pipeline or None)
@@ -208,18 +198,13 @@ def records_page(records: Records, form: RecordsForm) -> RecordsPage:
         total=listed + tallies.total,
         listed_total=listed,
         counted_total=tallies.total,
-        first=(before.position if before else 0) + 1,
-        next=_next(rows, mark_behind(before, rows, *ENTRY_MARK)),
+        first=first,
+        next=ENTRIES.following(first, rows, PAGE_SIZE),
         rows=[record(row) for row in rows],
         counted_inputs_total=tallies.inputs_count,
         counted_inputs_complete=tallies.complete,
         counted_inputs=[InputTally(row.input_id, row.path, n) for row, n in tallies.inputs],
     )
-
-
-def _next(rows: Sequence[object], behind: Mark | None) -> str | None:
-    """A page that is not full is the last."""
-    return behind.text() if behind and len(rows) == PAGE_SIZE else None
 
 
 def _shown(
@@ -261,13 +246,13 @@ def files_page(records: Records, form: FilesForm) -> FilesPage:
     where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None
     types = files_by_type(records)
     total = sum(n for name, n in types if form.type in ("", name))
-    before = read_mark(form.after, len(FileMetaRow.KEY))
+    begins = FILES.read(form.after)
     rows = list(
         records.find(
             FileMetaRow,
             where,
             order=("-row_created", "sha1hex"),
-            after=before.columns(*FILE_MARK) if before else None,
+            after=FILES.after(begins),
             count_max=PAGE_SIZE,
         )
     )
@@ -277,8 +262,8 @@ def files_page(records: Records, form: FilesForm) -> FilesPage:
         FileLine(r.sha1hex, r.mimetype, r.size_bytes, urls.get(r.capture_id), r.row_created)
         for r in rows
     ]
-    first = (before.position if before else 0) + 1
-    behind = _next(rows, mark_behind(before, rows, *FILE_MARK))
+    first = first_of(begins)
+    behind = FILES.following(first, rows, PAGE_SIZE)
     of_type = f" of type {form.type}" if form.type else ""
     notes = [] if total or not form.type else [sentence(no_such("type", form.type, dict(types)))]
     answer = f"{how_many(total, 'file')}{of_type}"
