@@ -8,7 +8,7 @@ import random
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -51,6 +51,13 @@ def small_disk(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(filler: Path) -> None:
+    """Write until nothing more fits; unbuffered, or the rest of the last write fails at the end."""
+    with filler.open("wb", buffering=0) as out, suppress(OSError):
+        while True:
+            out.write(os.urandom(1 << 16))
 
 
 def kill_at_random(workers: Workers, chance: random.Random, count: int) -> None:
@@ -98,12 +105,7 @@ def test_whoever_goes_away_the_work_is_done_once(
 
         # The second crawl meets a full disk.
         filler = disk / "filler"
-        with filler.open("wb") as out:
-            try:
-                while True:
-                    out.write(os.urandom(1 << 16))
-            except OSError:
-                pass
+        fill(filler)
         again = fonds(home, "ingest", "--enter-only", second, **environment)
         assert again.code == 0, again.err
         kill_at_random(workers, chance, KILLS // 4)
