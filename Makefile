@@ -36,14 +36,14 @@ run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..
 
 test: $(VENV)/.dev ## every test that needs no server
 	@sh scripts/browser.sh
-	$(BIN)/pytest -m "not corpus and not servers"
+	$(BIN)/pytest -n auto --dist worksteal -m "not corpus and not servers"
 
 check: $(VENV)/.dev ## format, lint, types, import rules, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -m "not slow and not browser and not corpus and not servers"
+	$(BIN)/pytest -q -n auto --dist worksteal -m "not slow and not browser and not corpus and not servers"
 
 format: $(VENV)/.dev ## mend what the formatter and the linter can mend
 	$(BIN)/ruff format .

@@ -1,0 +1,204 @@
+"""Damages done on servers with each server's own client: the audit names them, repair makes them good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import happybase
+import httpx2
+import psycopg
+import pytest
+from obstore.store import S3Store
+
+from deployments import deployed, variables
+from e2e.running import fonds
+from e2e.states import state
+from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from sample import write_sample
+
+pytestmark = pytest.mark.servers
+
+PARTS = ("outcomes", "files", "pdfs", "stories", "captures", "documents", "indexed", "table")
+KEPT = (*PARTS, "blobs")
+REQUEST_MAX_S = 30.0
+
+
+@dataclass(frozen=True)
+class Servers:
+    """The stores of one home, each as its own client sees it."""
+
+    home: Path
+    settings: dict[str, str]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return variables(self.settings)
+
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.settings["records"], autocommit=True) as connection:
+            return connection.execute(statement.encode()).fetchall()
+
+    def one(self, statement: str) -> str:
+        (row, *_) = self.sql(statement)
+        return str(row[0])
+
+    @property
+    def pdf(self) -> str:
+        return self.one("select sha1hex from pdf_meta where has_page0_thumbnail and word_count > 0")
+
+    @property
+    def story(self) -> str:
+        return self.one(
+            "select s.sha1hex from story_meta s join cdx c using (sha1hex)"
+            " where c.warc_path like '/%' order by s.sha1hex"
+        )
+
+    def bucket(self, store: str) -> S3Store:
+        """Below the prefix of a store, as if that were the whole bucket."""
+        parts = urlsplit(self.settings[store])
+        options = parse_qs(parts.query)
+        name, _, prefix = parts.path.strip("/").partition("/")
+        return S3Store(
+            name,
+            prefix=prefix,
+            endpoint=f"{options['scheme'][0]}://{parts.hostname}:{parts.port}",
+            access_key_id=parts.username,
+            secret_access_key=parts.password,
+            region=options["region"][0],
+            client_options={"allow_http": True},
+        )
+
+    def remove(self, store: str, key: str) -> None:
+        bucket = self.bucket(store)
+        assert bucket.head(key)["size"] > 0
+        bucket.delete(key)
+
+    def alter(self, store: str, ending: str, change: Callable[[bytes], bytes]) -> None:
+        """The largest object of a store whose key ends so, overwritten."""
+        bucket = self.bucket(store)
+        objects = [one for page in bucket.list() for one in page if one["path"].endswith(ending)]
+        largest = max(objects, key=lambda one: one["size"])["path"]
+        bucket.put(largest, change(bytes(bucket.get(largest).bytes())))
+
+    def remove_row(self) -> None:
+        parts = urlsplit(self.settings["table"])
+        connection = happybase.Connection(parts.hostname, parts.port)
+        ours = [
+            name for name in connection.tables() if name.endswith(self.settings["env"].encode())
+        ]
+        (journal,) = ours
+        connection.table(journal).delete(bytes.fromhex(self.story))
+        connection.close()
+
+    def remove_document(self) -> None:
+        url = self.settings["index"]
+        plain = url.replace(urlsplit(url).scheme, "http", 1)
+        answer = httpx2.delete(f"{plain}/_doc/{self.pdf}?refresh=true", timeout=REQUEST_MAX_S)
+        assert answer.json()["result"] == "deleted", answer.text
+
+
+@dataclass(frozen=True)
+class Harm:
+    """What is done, what the audit says of it, and whether only the deep one can."""
+
+    name: str
+    act: Callable[[Servers], object]
+    told: str
+    deep: bool = False
+
+
+def _flipped(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 0x10]) + data[middle + 1 :]
+
+
+HARMS = (
+    Harm(
+        "row of a PDF",
+        lambda on: on.sql(f"delete from pdf_meta where sha1hex = '{on.pdf}' returning 1"),
+        "pdf_meta does not",
+    ),
+    Harm(
+        "row of a story altered",
+        lambda on: on.sql(
+            f"update story_meta set article_title = 'x' where sha1hex = '{on.story}' returning 1"
+        ),
+        "not as it was written",
+    ),
+    Harm(
+        "count",
+        lambda on: on.sql(
+            "update tallies set count = count + 1 where counted = 'entries' and first = 'done'"
+            " returning 1"
+        ),
+        "were counted",
+    ),
+    Harm("row of the table", Servers.remove_row, "has no row in the table"),
+    Harm("text", lambda on: on.remove("blobs", text_blob_key(on.pdf)), "is missing"),
+    Harm("picture", lambda on: on.remove("blobs", thumbnail_blob_key(on.pdf)), "is missing"),
+    Harm("document", Servers.remove_document, "is not in the index"),
+    Harm("CDXJ", lambda on: on.alter("archive", ".cdxj", lambda data: b""), "of its records"),
+    Harm(
+        "WARC cut",
+        lambda on: on.alter("archive", ".gz", lambda data: data[: len(data) // 2]),
+        "ends at byte",
+    ),
+    Harm("WARC altered", lambda on: on.alter("archive", ".gz", _flipped), "be read at", deep=True),
+    Harm(
+        "text altered",
+        lambda on: on.alter("blobs", ".txt", lambda data: data[::-1]),
+        "does not hold what",
+        deep=True,
+    ),
+)
+
+
+@pytest.fixture(scope="module", params=[("rabbitmq", "opensearch"), ("kafka", "elasticsearch")])
+def servers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Servers]:
+    """A home whose every store is a server's, with the sample crawl in it."""
+    root = tmp_path_factory.mktemp("repaired")
+    write_sample(root / "crawl")
+    with ExitStack() as stack:
+        settings = stack.enter_context(deployed(*request.param, {}))
+        bucket, _, options = settings["blobs"].partition("?")
+        settings["archive"] = f"{bucket}-archive?{options}"
+        on = Servers(root / "home", settings)
+        ran = fonds(on.home, "ingest", "--json", "--workers=1", root / "crawl", **on.environment)
+        assert ran.last["pending"] == 0, ran.err
+        yield on
+
+
+def comparable(on: Servers) -> dict[str, Any]:
+    """What must be as it was; of what is read again it does not matter where it was read."""
+    found = state(on.home, **on.settings)
+    for row in found["stories"]:
+        for part in ("rss_entry", "http_metadata"):
+            row["story"].pop(part)
+    return {part: found[part] for part in KEPT}
+
+
+@pytest.mark.parametrize("deep", [False, True], ids=["quick", "deep"])
+def test_what_is_done_to_servers_is_named_and_made_good(servers: Servers, deep: bool) -> None:
+    """All at once: each is named, and the home is mended wholly."""
+    whole = comparable(servers)
+    harms = [harm for harm in HARMS if harm.deep == deep]
+    for harm in harms:
+        harm.act(servers)
+    flags = ["--deep"] if deep else []
+    audited = fonds(servers.home, "audit", "--json", *flags, **servers.environment)
+    assert audited.code == 1
+    assert [harm.name for harm in harms if harm.told not in audited.out] == []
+    ran = fonds(servers.home, "repair", "--yes", *flags, **servers.environment)
+    assert ran.code == 0, ran.out + ran.err
+    now = comparable(servers)
+    for part in KEPT:
+        assert now[part] == whole[part], part
+    audited = fonds(servers.home, "audit", "--deep", "--json", **servers.environment)
+    assert (audited.code, audited.last["deep"]["finished"]) == (0, True), audited.out
