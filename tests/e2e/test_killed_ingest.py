@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -72,13 +74,27 @@ def killed_until_done(home: Path, crawl: Path, chance: random.Random, usual_s: f
         return kills
 
 
+def wait_for_entries(home: Path) -> None:
+    """Until something has been entered: from then on the work can be told to stop."""
+    deadline = time.monotonic() + RUN_MAX_S
+    while time.monotonic() < deadline:
+        with (
+            suppress(sqlite3.OperationalError),
+            closing(sqlite3.connect(f"file:{home}/records.sqlite?mode=ro", uri=True)) as one,
+        ):
+            if one.execute("select 1 from entries limit 1").fetchone():
+                return
+        time.sleep(0.05)
+    raise AssertionError("nothing was entered")
+
+
 @pytest.mark.slow
 def test_interrupted_by_a_signal_it_says_so_and_goes_on_at_the_next_start(tmp_path: Path) -> None:
     crawl = tmp_path / "crawl"
     write_crawl(crawl)
     home = tmp_path / "home"
     run = ingest(home, crawl)
-    time.sleep(2.5)
+    wait_for_entries(home)
     run.send_signal(2)
     out, _ = run.communicate(timeout=RUN_MAX_S)
     assert run.returncode in (130, 1)  # 1 when it was already done
