@@ -11,7 +11,6 @@ import argparse
 import json
 import logging
 import os
-import random
 import resource
 import shutil
 import subprocess
@@ -31,28 +30,19 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from bench_input import CORPUS, Input, Page, gather, sample_crawl
 from fonds.config import Settings
-from fonds.extract.file_meta import describe
 from fonds.extract.page import parse_page
 from fonds.extract.pdf import PdfLimits, extract_pdf
 from fonds.formats.warc import read_heads
 from fonds.isolation import ChildLimits, ChildPool
-from fonds.isolation.handover import handed
-from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.entry import Entry
-from fonds.model.errors import PermanentError
-from fonds.model.file import Kind
-from fonds.ports import Archive, OpenBody
+from fonds.model.capture import Place, PlaceKind
+from fonds.ports import OpenBody
 from fonds.wiring.backends import open_archive
-from fonds.wiring.pipelines import path_source
-from sample import write_sample
 
-ROOT = Path(__file__).parents[1]
-CORPUS = ROOT.parent / "shared" / "corpus"
 FILES = 100
 REPEATS = 2
 RECORDS = 2_000
-BODY_MAX_BYTES = 8 * 1024 * 1024
 POPPLER = ("pdfinfo", "pdftotext", "pdftocairo")
 POPPLER_TIMEOUT_S = 30.0
 MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
@@ -73,22 +63,6 @@ class Measured:
     peer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of the input."""
-
-    url: str
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """What everything is measured on."""
-
-    pdfs: Sequence[bytes]
-    pages: Sequence[Page]
-
-
 def main() -> None:
     """Measure everything and print four tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -101,7 +75,7 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fonds-bench-") as scratch:
         work = Path(scratch)
-        data = asked.data or (CORPUS if CORPUS.is_dir() else _sample(work / "sample"))
+        data = asked.data or (CORPUS if CORPUS.is_dir() else sample_crawl(work / "sample"))
         found = gather(data, asked.files, work / "home")
         print(f"Input: {len(found.pdfs)} PDFs and {len(found.pages)} pages of {data}", flush=True)
         if found.pdfs:
@@ -112,58 +86,6 @@ def main() -> None:
             print_table("WARC records (gzip)", measure_warc(found.pages, work))
             print_table("Pages: article, date and language", measure_pages(found.pages))
         measure_ingest(found, work)
-
-
-def _sample(folder: Path) -> Path:
-    write_sample(folder)
-    return folder
-
-
-def gather(data: Path, count: int, home: Path) -> Input:
-    """`count` PDFs and pages, chosen by lot from a fixed seed; those Fonds cannot read are left out."""
-    settings = Settings.model_validate({})
-    archive, source = open_archive(home, settings), path_source([data], home, settings)
-    found = (entry for row in source.inputs() for entry in source.entries(row))
-    items = (entry.item for entry in found if isinstance(entry, Entry))
-    captures = [
-        item
-        for item in items
-        if isinstance(item, Capture) and item.damage is None and item.record_type != "revisit"
-    ]
-    random.Random(1).shuffle(captures)
-    pdfs: dict[str, bytes] = {}
-    pages: dict[str, Page] = {}
-    with ChildPool(1, ChildLimits(wall_s=20.0)) as pool:
-        for capture, body in _bodies(captures, archive):
-            if len(pdfs) >= count and len(pages) >= count:
-                break
-            file = describe(body, capture.mime)
-            if file.kind is Kind.PDF and len(pdfs) < count and _is_read(pool, body, home):
-                pdfs[file.sha1] = body
-            elif file.kind is Kind.STORY and len(pages) < count:
-                pages[file.sha1] = Page(f"http://bench.example/{file.sha1}", body)
-    return Input(list(pdfs.values()), list(pages.values()))
-
-
-def _bodies(captures: Sequence[Capture], archive: Archive) -> Iterator[tuple[Capture, bytes]]:
-    for capture in captures:
-        try:
-            body = archive.read(capture.place).body
-        except PermanentError:
-            continue
-        if 0 < len(body) <= BODY_MAX_BYTES:
-            yield capture, body
-
-
-def _is_read(pool: ChildPool, body: bytes, folder: Path) -> bool:
-    """Whether Fonds gets text out of a PDF: a broken one would compare who gives up sooner."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with handed(body, folder) as opened:
-        try:
-            found = pool(extract_pdf, opened, PdfLimits())
-        except (PermanentError, RuntimeError):
-            return False
-    return found.status.reason is None and bool(found.text)
 
 
 def measure_pdfs(pdfs: Sequence[bytes], folder: Path) -> list[Measured]:

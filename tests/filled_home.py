@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from PIL import Image, ImageDraw
-
+from filled_pdfs import jpeg, pdf, pdf_document, pdf_row
 from fonds.config import Settings
 from fonds.model.blob import Blob
 from fonds.model.capture import to_datetime14
@@ -21,7 +19,6 @@ from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
     InputRow,
-    PdfMetaRow,
     Row,
     StoryMetaRow,
 )
@@ -228,7 +225,7 @@ def _story_row(body: Body, document: IndexDocument) -> StoryMetaRow:
 
 def _fill_pdfs(stores: Stores, filled: Filled) -> None:
     bodies = [
-        _pdf(100 + n, f"http://library.example/reports/{n}.pdf" if n else "file:///scans/0.pdf")
+        pdf(100 + n, f"http://library.example/reports/{n}.pdf" if n else "file:///scans/0.pdf")
         for n in range(len(_REPORTS))
     ]
     bodies = archived(stores, bodies)
@@ -239,79 +236,15 @@ def _fill_pdfs(stores: Stores, filled: Filled) -> None:
             f"{title}, page {n}.\n\n" + _SUBJECTS[0][2] * 30 for n in range(1, pages + 1)
         )
         rows += kept(body, ("extract_pdf", "persist_pdf_text"))
-        rows.append(_pdf_row(body, title, pages, len(text.split())))
+        rows.append(pdf_row(body, title, pages, len(text.split())))
         stores.blobs.put([Blob(text_blob_key(body.sha1hex), text.encode(), "text/plain")])
-        stores.blobs.put([Blob(thumbnail_blob_key(body.sha1hex), _jpeg(body.number), "image/jpeg")])
-        documents.append(_pdf_document(body, title, pages, text))
+        stores.blobs.put([Blob(thumbnail_blob_key(body.sha1hex), jpeg(body.number), "image/jpeg")])
+        documents.append(pdf_document(body, title, pages, text))
     enter(stores, bodies)
     write(stores, rows)
     stores.index.put(documents)
     filled.pdfs = [body.sha1hex for body in bodies]
     filled.long = bodies[-1].sha1hex
-
-
-def _pdf(number: int, url: str) -> Body:
-    content = b"%%PDF-1.7\n%% report %d\n%%%%EOF\n" % number
-    return Body(number, url, NOW - timedelta(days=number), "application/pdf", content)
-
-
-def _pdf_row(body: Body, title: str, pages: int, words: int) -> PdfMetaRow:
-    return PdfMetaRow(
-        sha1hex=body.sha1hex,
-        updated=NOW,
-        status="success",
-        has_page0_thumbnail=True,
-        page_count=pages,
-        word_count=words,
-        page0_height=841.9,
-        page0_width=595.3,
-        permanent_id=None,
-        pdf_created=datetime(2019, 4, 1, 12, tzinfo=UTC),
-        pdf_version="1.7",
-        metadata={
-            "title": title,
-            "author": "The River Authority",
-            "producer": "LaTeX",
-            "form": "none",
-        },
-        extractor="pdfium 5.15",
-        error_msg=None,
-    )
-
-
-def _pdf_document(body: Body, title: str, pages: int, text: str) -> IndexDocument:
-    return IndexDocument(
-        id=body.sha1hex,
-        sha1hex=body.sha1hex,
-        kind=Kind.PDF,
-        url=body.url,
-        canonical_domain=body.url.split("/")[2],
-        publication_date=date(2019, 4, 1),
-        language="en",
-        article_title=title,
-        text_content=text,
-        indexed_date=NOW,
-        collection="reports",
-        page_count=pages,
-        word_count=len(text.split()),
-        has_thumbnail=True,
-    )
-
-
-def _jpeg(seed: int) -> bytes:
-    """A page with lines of different lengths, as the thumbnail of a text looks."""
-    page = Image.new("RGB", (180, 254), "white")
-    draw = ImageDraw.Draw(page)
-    draw.rectangle((22, 24, 60 + seed % 80, 34), fill="black")
-    for line in range(22):
-        draw.line(
-            (22, 52 + 8 * line, 120 + (seed * 7 + line * 31) % 38, 52 + 8 * line),
-            fill="grey",
-            width=2,
-        )
-    out = io.BytesIO()
-    page.save(out, "JPEG")
-    return out.getvalue()
 
 
 def _fill_others(stores: Stores, filled: Filled) -> None:
@@ -335,14 +268,14 @@ def _fill_others(stores: Stores, filled: Filled) -> None:
         reason = (Reason.HTTP_STATUS, Reason.UNSUPPORTED_TYPE, Reason.NO_TEXT)[n % 3]
         end(_at(400 + n, f"http://daily.example/missing/{n}"), "identify", dropped, reason)
     for n in range(BROKEN_PDFS):
-        broken = _pdf(500 + n, f"http://library.example/broken/{n}.pdf")
+        broken = pdf(500 + n, f"http://library.example/broken/{n}.pdf")
         rows += [file_row(broken)]
         end(broken, "extract_pdf", apart, Reason.BROKEN_PDF, broken.sha1hex)
         filled.broken = broken.sha1hex
     for n in range(TIMEOUTS):
         end(_at(600 + n, "http://slow.example/x"), "parse_story", apart, Reason.TIMEOUT)
     for n in range(PENDING):
-        waiting = _pdf(700 + n, f"http://library.example/new/{n}.pdf")
+        waiting = pdf(700 + n, f"http://library.example/new/{n}.pdf")
         bodies.append(waiting)
         rows += [file_row(waiting), said(waiting, "identify", 0)]
         rows += [promised(waiting, "persist_file", 1, "identify")]

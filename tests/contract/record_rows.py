@@ -10,6 +10,7 @@ from fonds.model.rows import (
     CdxRow,
     FileMetaRow,
     PdfMetaRow,
+    Row,
     StoryMetaRow,
 )
 
@@ -45,3 +46,9 @@ def story_row(**changes: Any) -> StoryMetaRow:
         "2024-05-06", "de", "Titel", 12, {"rss_entry": {"link": None}}, "page/1",
     )  # fmt: skip
     return replace(row, **changes)
+
+
+def key(row: Row) -> Any:
+    """As `get` and `delete` take it."""
+    values = tuple(getattr(row, name) for name in row.KEY)
+    return values if len(values) > 1 else values[0]

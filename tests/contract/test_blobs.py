@@ -12,6 +12,7 @@ from fonds.model.blob import Blob
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import text_blob_key
 from fonds.ports import Blobs
+from fonds.stores.keys import PARTS_FOLDER
 
 KEY = text_blob_key("ab" * 20)
 
@@ -106,7 +107,7 @@ def test_writers_of_one_blob_leave_one_of_their_blobs_whole(blobs: Blobs, name: 
 
 PARTS = st.text(
     st.characters(exclude_characters="/\x00", exclude_categories=["Cs"]), min_size=1, max_size=20
-).filter(lambda part: part not in (".", ".."))
+).filter(lambda part: part not in (".", "..", PARTS_FOLDER))
 
 
 @settings(

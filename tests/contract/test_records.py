@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from datetime import timedelta, timezone
 from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from contract.ledger_rows import entry, input_row, settled
-from contract.record_rows import NOON, cdx_row, file_row, pdf_row, story_row
+from contract.record_rows import NOON, cdx_row, file_row, key, pdf_row, story_row
 from fonds.model.errors import LimitError
 from fonds.model.rows import (
     CdxRow,
@@ -28,7 +25,7 @@ from fonds.model.rows import (
     TallyRow,
     TimetableRow,
 )
-from fonds.ports import Prefix, Records
+from fonds.ports import Records
 
 EVERY_KIND: list[Row] = [
     file_row(1), cdx_row("a.warc.gz", 2**40), pdf_row(), story_row(), input_row("i"), entry("c"),
@@ -36,11 +33,6 @@ EVERY_KIND: list[Row] = [
     StoppedRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON),
     TimetableRow("poll", "", 60, "", NOON, "host:1", NOON, 2**40, NOON, None, "why", 1, 2),
 ]  # fmt: skip
-
-
-def key(row: Row) -> Any:
-    values = tuple(getattr(row, name) for name in row.KEY)
-    return values if len(values) > 1 else values[0]
 
 
 @pytest.mark.parametrize("row", EVERY_KIND, ids=lambda row: row.TABLE)
@@ -193,180 +185,6 @@ def test_composed_keys_match_as_pairs(records: Records) -> None:
     records.put([settled(c, c, s, "done") for c, s in itertools.product("ab", "xy")])
     found = records.get(DispositionRow, [("a", "library", "x"), ("b", "library", "y")])
     assert sorted((row.message_id, row.step) for row in found) == [("a", "x"), ("b", "y")]
-
-
-def test_where_means_equal_or_any_of_or_absent(records: Records) -> None:
-    records.put(
-        [input_row("a", error=None), input_row("b", error="torn"), input_row("c", error="gone")]
-    )
-
-    def found(where: dict[str, object]) -> list[str]:
-        return [row.input_id for row in records.find(InputRow, where)]
-
-    assert found({"error": "torn"}) == ["b"]
-    assert found({"error": None}) == ["a"]
-    assert found({"error": ["torn", None]}) == ["a", "b"]
-    assert found({"error": [Prefix("to"), "gone"]}) == ["b", "c"]
-    assert found({"error": []}) == []
-    assert found({"error": "torn", "input_id": "c"}) == []
-    assert found({"finished": False, "entries": [5, 6]}) == ["a", "b", "c"]
-
-
-def test_a_prefix_is_no_pattern_and_letter_case_counts(records: Records) -> None:
-    urls = ["50%_off", "50%_offers", "50x", "50% off", "50%_OFF", "5", "\U0010ffff\U0010ffff", "ü"]
-    records.put([input_row(str(i), path=path) for i, path in enumerate(urls)])
-
-    def found(prefix: str) -> set[str]:
-        return {row.path for row in records.find(InputRow, {"path": Prefix(prefix)})}
-
-    assert found("50%_off") == {"50%_off", "50%_offers"}
-    assert found("50%") == {"50%_off", "50%_offers", "50% off", "50%_OFF"}
-    assert found("\U0010ffff") == {"\U0010ffff\U0010ffff"}
-    assert found("") == set(urls)
-    assert found("ü") == {"ü"}
-
-
-def test_a_text_that_ends_in_a_star_matches_itself_alone(records: Records) -> None:
-    records.put([input_row(one) for one in ("http://x.org/*", "http://x.org/a", "*")])
-    for asked in ("http://x.org/*", "*"):
-        found = records.find(InputRow, {"input_id": asked})
-        assert [row.input_id for row in found] == [asked]
-        assert records.count(InputRow, (), {"input_id": [asked]}) == {(): 1}
-
-
-def test_a_prefix_of_what_is_no_text_is_refused_at_once(records: Records) -> None:
-    for name in ("entries", "finished", "updated", "tally"):
-        with pytest.raises(ValueError, match="no text"):
-            records.find(InputRow, {name: Prefix("1")})
-
-
-ALPHABET = "aAé%_\\*\ud7ff\ue000\uffff\U00010000\U0010ffff"
-
-
-@settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
-@given(
-    texts=st.sets(st.text(ALPHABET, max_size=4), min_size=1, max_size=8),
-    prefix=st.text(ALPHABET, max_size=3),
-)
-def test_prefixes_and_order_are_those_of_code_points(
-    records: Records, texts: set[str], prefix: str
-) -> None:
-    records.delete(InputRow, [key(row) for row in records.find(InputRow)])
-    records.put([input_row(f"i{text}") for text in texts])
-    found = [row.input_id[1:] for row in records.find(InputRow, {"input_id": Prefix(f"i{prefix}")})]
-    assert found == sorted(text for text in texts if text.startswith(prefix))
-
-
-def test_a_list_may_be_long_and_is_refused_when_it_is_too_long(records: Records) -> None:
-    records.put([input_row("5")])
-    assert list(records.find(InputRow, {"input_id": [str(i) for i in range(20_000)]}))
-    with pytest.raises(ValueError, match="parts"):
-        records.find(InputRow, {"input_id": [str(i) for i in range(40_000)]})
-
-
-def test_order_goes_both_ways_and_absent_sorts_lowest(records: Records) -> None:
-    records.put(
-        [
-            input_row("a", error="x", entries=1),
-            input_row("b", error=None, entries=2),
-            input_row("c", error="y", entries=1),
-        ]
-    )
-
-    def order(*names: str) -> str:
-        return "".join(row.input_id for row in records.find(InputRow, order=names))
-
-    assert order() == "abc"
-    assert order("error") == "bac"
-    assert order("-error") == "cab"
-    assert order("entries", "-input_id") == "cab"
-    assert order("-entries") == "bac"
-
-
-def test_where_to_begin_and_count_cut_a_page_out(records: Records) -> None:
-    records.put([input_row(f"{i:04d}") for i in range(1500)])
-
-    def page(**limits: Any) -> list[int]:
-        return [int(row.input_id) for row in records.find(InputRow, **limits)]
-
-    assert page(count_max=3) == [0, 1, 2]
-    assert page(count_max=0) == []
-    assert page(count_max=1200) == list(range(1200))
-    assert page(after=asdict(input_row("1497"))) == [1498, 1499]
-    assert page(after=asdict(input_row("0009")), count_max=2) == [10, 11]
-    with pytest.raises(ValueError, match="'pipeline'"):
-        page(after={"input_id": "1497"})
-    newest = records.find(InputRow, order=("-input_id",), count_max=2)
-    assert [row.input_id for row in newest] == ["1499", "1498"]
-
-
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
-@given(
-    rows=st.lists(st.tuples(st.sampled_from([None, "x", "y"]), st.integers(0, 2)), max_size=12),
-    order=st.lists(st.sampled_from(["error", "-error", "entries", "-entries"]), max_size=2),
-    size=st.integers(1, 4),
-)
-def test_pages_behind_each_other_are_the_whole_list(
-    records: Records, rows: list[tuple[str | None, int]], order: list[str], size: int
-) -> None:
-    """Whatever is absent, equal or turned round."""
-    records.delete(InputRow, [key(row) for row in records.find(InputRow)])
-    records.put([input_row(f"{n}", error=e, entries=k) for n, (e, k) in enumerate(rows)])
-    names = list({name.removeprefix("-"): name for name in order}.values())
-    whole = list(records.find(InputRow, order=names))
-    assert len(whole) == len(rows)
-    walked: list[InputRow] = []
-    while page := list(
-        records.find(
-            InputRow, order=names, after=asdict(walked[-1]) if walked else None, count_max=size
-        )
-    ):
-        walked += page
-    assert walked == whole
-
-
-def test_a_walk_may_be_left_and_may_write_on_its_way(records: Records) -> None:
-    records.put([input_row(f"{i:04d}") for i in range(2500)])
-    for row in records.find(InputRow):
-        if row.input_id == "1100":
-            break
-        if row.input_id in ("0000", "0999"):
-            records.put([replace(row, finished=True)])
-    assert records.count(InputRow, ("finished",)) == {(False,): 2498, (True,): 2}
-    walk = records.find(InputRow, order=("-updated",))
-    next(walk)
-    records.put([input_row("while it is open")])
-    assert sum(1 for _ in walk) == 2499
-
-
-def test_unknown_columns_are_refused_at_once(records: Records) -> None:
-    with pytest.raises(ValueError, match="no column 'nonsense'"):
-        records.find(InputRow, {"nonsense": 1})
-    with pytest.raises(ValueError, match="no column 'nonsense'"):
-        records.find(InputRow, order=("-nonsense",))
-    with pytest.raises(ValueError, match="no column 'nonsense'"):
-        records.count(InputRow, ("nonsense",))
-
-
-def test_counts_are_by_combination(records: Records) -> None:
-    records.put(
-        [
-            settled("a", "a", "x", "done"),
-            settled("b", "b", "x", "done"),
-            settled("a", "a", "y", "dropped", reason="duplicate"),
-        ]
-    )
-    assert records.count(DispositionRow) == {(): 3}
-    assert records.count(DispositionRow, ("step", "reason")) == {
-        ("x", None): 2,
-        ("y", "duplicate"): 1,
-    }
-    assert records.count(DispositionRow, ("step",), {"message_id": Prefix("b")}) == {("x",): 1}
-    assert records.count(DispositionRow, ("step",), {"message_id": "none"}) == {}
 
 
 def test_what_is_written_outlives_the_handle(

@@ -26,5 +26,6 @@ def check_key(key: str) -> None:
     unfit = (b"", b".", b"..", PARTS_FOLDER.encode())
     if b"\x00" in key.encode() or any(part in unfit for part in parts):
         raise ConfigurationError(
-            f"the blob key {key!r} is not a relative path: it has an empty part, `.`, `..` or a NUL"
+            f"the blob key {key!r} is not a relative path that fits every store: it has an empty part,"
+            f" `.`, `..`, `{PARTS_FOLDER}` or a NUL"
         )

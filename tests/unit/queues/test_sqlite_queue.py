@@ -2,59 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.message import Delivery, Message, Subscription
-from fonds.queues.clocks import since_boot_s
 from fonds.queues.sqlite import SqliteQueue
-
-READER = Subscription("reader", "topic")
-OTHER = Subscription("other", "topic")
-
-
-class Clock:
-    """Time that passes when a test says so; it begins as that of other processes, whose leases it reads."""
-
-    def __init__(self) -> None:
-        self.now_s = since_boot_s()
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "queue.sqlite"
-
-
-@pytest.fixture
-def queue(path: Path, clock: Clock) -> Iterator[SqliteQueue]:
-    opened = SqliteQueue(path, clock=clock)
-    opened.declare([READER, OTHER])
-    yield opened
-    opened.close()
-
-
-def receive(queue: SqliteQueue, address: str = READER.incoming) -> list[Delivery]:
-    return queue.receive(address, 100, 0.0)
-
-
-def seen(deliveries: list[Delivery]) -> list[tuple[str, int, int]]:
-    return [(one.message.id, one.message.attempt, one.redelivered) for one in deliveries]
+from unit.queues.queue_of_a_test import OTHER, READER, Clock, receive, seen
 
 
 def test_a_lease_that_ends_gives_the_message_to_the_next_reader(
@@ -269,102 +224,3 @@ def test_a_claim_that_failed_leaves_no_owner_nobody_knows(
     queue.close()
     assert seen(receive(other)) == [("a", 0, 1)]
     other.close()
-
-
-READ_ON = """
-import json, sys
-from pathlib import Path
-from fonds.queues.sqlite import SqliteQueue
-queue = SqliteQueue(Path(sys.argv[1]))
-wait_s = float(sys.argv[2])
-while batch := queue.receive("reader-in", 5, wait_s):
-    print(json.dumps([one.message.id for one in batch]), flush=True)
-    if sys.argv[3] == "settle":
-        queue.settle(batch)
-    else:
-        sys.stdin.read()
-queue.close()
-"""
-
-
-def start(path: Path, wait_s: float, then: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", READ_ON, str(path), str(wait_s), then],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_a_killed_process_gives_its_messages_back_at_once(queue: SqliteQueue, path: Path) -> None:
-    queue.put(READER.incoming, [Message(f"m{i}", b"") for i in range(8)])
-    worker = start(path, 20.0, "hold")
-    assert worker.stdout is not None
-    held = json.loads(worker.stdout.readline())
-    assert held == ["m0", "m1", "m2", "m3", "m4"]
-    rest = receive(queue)
-    assert [one.message.id for one in rest] == ["m5", "m6", "m7"]
-    assert receive(queue) == []
-    worker.send_signal(signal.SIGKILL)
-    os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
-    back = receive(queue)
-    assert seen(back) == [(f"m{i}", 0, 1) for i in range(5)]
-    worker.communicate()
-
-
-def test_two_processes_receive_different_messages_and_together_all(
-    queue: SqliteQueue, path: Path
-) -> None:
-    count = 300
-    workers = [start(path, 2.0, "settle") for _ in range(2)]
-    wanted = {f"m{i}" for i in range(count)}
-    for begin in range(0, count, 50):
-        queue.put(READER.incoming, [Message(f"m{i}", b"") for i in range(begin, begin + 50)])
-    received = []
-    for worker in workers:
-        output, _ = worker.communicate()
-        received += [one for line in output.splitlines() for one in json.loads(line)]
-    assert len(received) == count
-    assert set(received) == wanted
-    assert queue.depth(READER).pending == 0
-
-
-def test_a_forked_child_holds_messages_of_its_own(queue: SqliteQueue) -> None:
-    queue.put(READER.incoming, [Message("a", b""), Message("b", b"")])
-    mine = queue.receive(READER.incoming, 1, 0.0)
-    child = os.fork()
-    if child == 0:
-        taken = queue.receive(READER.incoming, 1, 0.0)
-        os._exit(0 if [one.message.id for one in taken] == ["b"] else 1)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert seen(receive(queue)) == [("b", 0, 1)]
-    queue.settle(mine)
-
-
-OPEN = """
-import sys
-from pathlib import Path
-from fonds.queues.sqlite import SqliteQueue
-sys.stdin.readline()
-SqliteQueue(Path(sys.argv[1])).close()
-"""
-
-
-def test_processes_that_make_the_file_at_the_same_moment_agree(tmp_path: Path) -> None:
-    path = tmp_path / "race.sqlite"
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPEN, str(path)],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("go\n")
-        racer.stdin.flush()
-    errors = [racer.communicate()[1] for racer in racers]
-    assert errors == [""] * 4

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fonds.formats.envelope import decode
-from fonds.model.disposition import Reason, deferred, dropped, quarantined, retried
+from fonds.model.disposition import Reason, dropped, quarantined
 from fonds.model.errors import (
     ConfigurationError,
     DamagedInputError,
     LimitError,
     StoreUnavailableError,
-    TransientError,
 )
 from fonds.model.message import Message
 from fonds.model.rows import DispositionRow
@@ -27,9 +24,8 @@ from fonds.runtime.packing import DETAIL_MAX_CHARS
 from fonds.runtime.working import (
     REDELIVERIES_MAX,
     RETURNS_MAX,
-    RetryPolicy,
 )
-from small_pipeline import RETRY, Double, Number, RaisesOnce, Spy, Workplace, double, doubles
+from small_pipeline import Double, Number, RaisesOnce, Spy, Workplace, double, doubles
 
 
 def test_a_message_is_handed_on_written_down_and_settled(place: Workplace) -> None:
@@ -114,55 +110,6 @@ def test_what_is_put_twice_is_worked_off_once(place: Workplace) -> None:
     place.enter(1)
     assert place.loop().turn(0.0) == 1
     assert len(place.taken("sums.keep-in")) == 1
-
-
-def _unavailable(item: Number) -> Result:
-    raise TransientError("no answer")
-
-
-def test_a_transient_fault_is_retried_with_growing_delays_then_quarantined(
-    place: Workplace,
-) -> None:
-    place.enter(1)
-    loop = place.loop(_unavailable)
-    for attempt, delay_s in enumerate((5.0, 10.0, 20.0)):
-        assert loop.turn(0.0) == 1
-        row = place.row("id-001")
-        assert row is not None
-        assert (row.verdict, row.reason, row.attempt) == ("retried", "store-unavailable", attempt)
-        assert place.depth().delayed == 1
-        place.clock.pass_s(delay_s - 0.1)
-        assert loop.turn(0.0) == 0
-        place.clock.pass_s(0.2)
-    assert loop.turn(0.0) == 1
-    assert place.ended() == {"id-001": ("quarantined", "store-unavailable")}
-    (apart,) = place.taken("sums.double-quar")
-    assert "given up after 4 attempts" in apart.headers["detail"]
-
-
-def test_a_message_that_succeeds_in_the_end_is_done_once(place: Workplace) -> None:
-    place.enter(1)
-    place.loop(_unavailable).turn(0.0)
-    place.clock.pass_s(6)
-    assert place.loop().turn(0.0) == 1
-    assert place.ended() == {"id-001": ("done", None)}
-    assert len(place.taken("sums.keep-in")) == 1
-
-
-def test_a_step_may_ask_for_a_retry_itself(place: Workplace) -> None:
-    place.enter(1)
-    asked = retried(Reason.STORE_UNAVAILABLE, "not yet", 1.0)
-    place.loop(lambda item: Result(asked)).turn(0.0)
-    assert place.ended() == {"id-001": ("retried", "store-unavailable")}
-    assert place.depth().delayed == 1
-
-
-@given(st.integers(0, 10_000), st.floats(0.001, 100), st.floats(0.001, 1e6))
-def test_delays_grow_and_stay_within_the_longest(
-    attempt: int, first_s: float, longest_s: float
-) -> None:
-    policy = RetryPolicy(10, first_s, longest_s)
-    assert 0 < policy.delay_s(attempt) <= policy.delay_s(attempt + 1) <= longest_s
 
 
 def test_what_failed_for_good_is_set_apart_whole_with_its_reason(place: Workplace) -> None:
@@ -350,49 +297,3 @@ def test_details_are_cut(place: Workplace) -> None:
     assert row is not None
     assert len(row.detail) == DETAIL_MAX_CHARS
     assert len(place.taken("sums.double-quar")[0].headers["detail"]) == DETAIL_MAX_CHARS
-
-
-@pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
-def test_a_step_that_asks_for_a_longer_wait_gets_it(place: Workplace, batch: bool) -> None:
-    place.enter(1)
-    later = Result(retried(Reason.STORE_UNAVAILABLE, "slow down", 1_800.0))
-    place.loop((lambda items: [later]) if batch else (lambda item: later), batch=batch).turn(0.0)
-    place.clock.pass_s(1_799.0)
-    assert place.loop().turn(0.0) == 0
-    place.clock.pass_s(1.0)
-    assert place.loop().turn(0.0) == 1
-    assert place.outcomes() == {"id-001": "pending"}
-    assert place.row("id-001").attempt == 1  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
-def test_retries_are_counted_and_end_whoever_asks_for_them(place: Workplace, batch: bool) -> None:
-    place.enter(1)
-    later = Result(retried(Reason.STORE_UNAVAILABLE, "again", 0.0))
-    loop = place.loop((lambda items: [later]) if batch else (lambda item: later), batch=batch)
-    turns = 0
-    while place.depth().pending:
-        turns += loop.turn(0.0)
-        place.clock.pass_s(100.0)
-    assert turns == RETRY.count_max + 1
-    assert place.ended() == {"id-001": ("quarantined", "store-unavailable")}
-
-
-@pytest.mark.parametrize("batch", [False, True], ids=["one by one", "in batches"])
-def test_what_is_deferred_waits_as_long_as_asked_and_no_attempt_is_charged(
-    place: Workplace, batch: bool
-) -> None:
-    place.enter(1)
-    later = Result(deferred(Reason.STORE_UNAVAILABLE, "not its turn", 30.0))
-    loop = place.loop((lambda items: [later]) if batch else (lambda item: later), batch=batch)
-    for _ in range(3 * RETRY.count_max):
-        assert loop.turn(0.0) == 1
-        row = place.row("id-001")
-        assert row is not None
-        assert (row.verdict, row.attempt, row.is_open) == ("deferred", 0, True)
-        place.clock.pass_s(29.0)
-        assert loop.turn(0.0) == 0
-        place.clock.pass_s(1.0)
-    assert place.outcomes() == {"id-001": "pending"}
-    assert place.loop().turn(0.0) == 1
-    assert place.ended() == {"id-001": ("done", None)}

@@ -28,8 +28,8 @@ def _written(path: Path, data: bytes) -> Path:
     [
         ("a.warc.gz", b""),
         ("a.warc.gz", b"\x1f\x8b\x08\x00damaged from its first byte on"),
-        ("a.warc.gz", gzip.compress(b"words and nothing else")),
-        ("a.warc.gz", gzip.compress(b"")),
+        ("a.warc.gz", gzip.compress(b"words and nothing else", mtime=0)),
+        ("a.warc.gz", gzip.compress(b"", mtime=0)),
         ("a.warc", b"\n\n\n"),
         ("a.warc.Z", b"\x1f\x9d\x90packed by a program of long ago"),
         ("a.arc.bz2", b"BZh9 and no block"),
