@@ -8,8 +8,8 @@ from datetime import datetime
 from fonds.model.capture import Capture, to_datetime14
 from fonds.model.rows import EntryRow
 
-CAPTURE, MESSAGE = "capture", "message"
-"""Kinds of entries: what a source found, and what somebody else put on a public topic."""
+CAPTURE, LINK, MESSAGE = "capture", "link", "message"
+"""Kinds of entries: what a source found, what it named, and what somebody else put on a public topic."""
 
 
 @dataclass(frozen=True, slots=True)

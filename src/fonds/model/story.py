@@ -7,21 +7,7 @@ from typing import Any
 
 from fonds.model.capture import Capture
 from fonds.model.file import FileMeta
-
-
-@dataclass(frozen=True, slots=True)
-class RssEntry:
-    """Where the story was found; forensic but for `link` and `pub_date` (RFC 2822)."""
-
-    link: str | None = None
-    title: str | None = None
-    domain: str | None = None
-    pub_date: str | None = None
-    fetch_date: str | None = None
-    source_url: str | None = None
-    source_feed_id: int | None = None
-    source_source_id: int | None = None
-    via: str | None = None
+from fonds.model.rss_entry import RssEntry as RssEntry
 
 
 @dataclass(frozen=True, slots=True)

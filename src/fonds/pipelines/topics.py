@@ -2,11 +2,13 @@
 
 from fonds.model.capture import Capture
 from fonds.model.file import Identified, Unextracted, Unparsed
+from fonds.model.link import Link
 from fonds.model.message import Traits
 from fonds.model.pdf import PdfText, Thumbnail
 from fonds.model.step import Topic
 from fonds.model.story import Parsed, Unarchived
 
+LINKS = Topic("links", Link)
 CAPTURED = Topic("captured", Capture)
 IDENTIFIED = Topic("identified", Identified)
 UNEXTRACTED = Topic("unextracted", Unextracted, Traits(partitions=24), public=True)
