@@ -67,6 +67,12 @@ class Reason(StrEnum):
         "a link that leads out of the folder that was named; it was followed, as --follow asks",
     )
 
+    NOT_MODIFIED = (
+        "not-modified",
+        Weight.SET_ASIDE,
+        "the server says the page had not changed since it was fetched last",
+    )
+
     # Refused: the input is whole, but not something Fonds keeps.
     HTTP_STATUS = (
         "http-status",
@@ -89,6 +95,41 @@ class Reason(StrEnum):
     )
     PURGED = "purged", Weight.REFUSED, "a person took its message off the queue"
     IS_FEED = "is-feed", Weight.REFUSED, "a feed or sitemap served as a page"
+
+    BAD_URL = (
+        "bad-url",
+        Weight.REFUSED,
+        "an address that cannot be fetched: no http(s) URL of a host",
+    )
+    BAD_REDIRECT = (
+        "bad-redirect",
+        Weight.REFUSED,
+        "a redirect to what cannot be fetched, or more of them than are followed",
+    )
+    PRIVATE_ADDRESS = (
+        "private-address",
+        Weight.REFUSED,
+        "its host is in a private or reserved network, which is never asked",
+    )
+    ROBOTS_DENIED = "robots-denied", Weight.REFUSED, "the site's robots.txt does not allow it"
+    ROBOTS_UNREACHABLE = (
+        "robots-unreachable",
+        Weight.REFUSED,
+        "the site's robots.txt could not be had, again and again; without it nothing is fetched",
+    )
+    NO_SUCH_HOST = "no-such-host", Weight.REFUSED, "its host has no address"
+    UNREACHABLE = (
+        "unreachable",
+        Weight.REFUSED,
+        "its server did not answer, broke off or was too slow, again and again",
+    )
+    THROTTLED = "throttled", Weight.REFUSED, "its server asked us to come later, again and again"
+    BAD_CERTIFICATE = (
+        "bad-certificate",
+        Weight.REFUSED,
+        "its server could not prove with TLS that it is who it says",
+    )
+    NOT_YET = "not-yet", Weight.REFUSED, "it waits for its site's turn"
 
     # Failed: somebody may want to look.
     DAMAGED_RECORD = (

@@ -177,7 +177,7 @@ class Worker:
     ) -> Disposition:
         attempt = delivery.message.attempt
         if attempt >= self.retry.count_max:
-            return quarantined(reason, f"given up after {attempt + 1} attempts: {detail}")
+            return _ended(reason, f"given up after {attempt + 1} attempts: {detail}")
         return retried(reason, detail, max(self.retry.delay_s(attempt), after_s))
 
 
@@ -189,7 +189,11 @@ def bug(delivery: Delivery, trace: str) -> Disposition:
 
 
 def _verdict(error: PermanentError) -> Disposition:
+    return _ended(error.reason, error.detail)
+
+
+def _ended(reason: Reason, detail: str) -> Disposition:
     """What is refused by a rule is dropped; what failed is quarantined."""
-    if error.reason.weight is Weight.FAILED:
-        return quarantined(error.reason, error.detail)
-    return dropped(error.reason, error.detail)
+    if reason.weight is Weight.FAILED:
+        return quarantined(reason, detail)
+    return dropped(reason, detail)

@@ -1,0 +1,355 @@
+"""Which request may start when: paces of hosts, domains and addresses, fair between all who wait.
+
+A pure value but for its own state: time is given, in seconds of a clock that never goes back. A host waits
+with its domain, a domain with the address its next host has; of all that may start, who has been ready for
+longest starts first, however much others have waiting.
+
+Bound: a request costs a few heap operations, whatever waits; names are forgotten when there are too many.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import islice
+from typing import Any
+
+from fonds.crawl.pace import Answer, Pace, PaceRules
+
+NAMES_MAX = 100_000
+LOOKED_AT = 16
+"""How many names are looked at when one is to be forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A request that waits for its turn. `key` is the caller's and unique among those that wait.
+
+    `host` is what robots.txt is asked of: scheme, name and port. `domain` answers for it, `address` is the
+    IP address it would go to.
+    """
+
+    key: Hashable
+    host: str
+    domain: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The paces of hosts, registered domains and addresses, and how much may wait.
+
+    Of one domain at most `line_max` requests wait here; what has waited for `patience_s` seconds, or would
+    have to, is sent back to come again later.
+    """
+
+    host: PaceRules
+    domain: PaceRules
+    address: PaceRules
+    line_max: int = 50
+    patience_s: float = 60.0
+    names_max: int = NAMES_MAX
+
+
+@dataclass(slots=True)
+class _Host:
+    name: str
+    domain: _Domain
+    pace: Pace
+    line: deque[Turn] = field(default_factory=deque)
+    is_ready: bool = False
+    """Whether it stands among the ready of its domain."""
+
+
+@dataclass(slots=True)
+class _Domain:
+    """`ready` is a heap of its hosts that have a line and are not full: from when on, and in which order
+    they came. `listed_s` is its valid place in the frontier's heap; `parked` says that it stands in the
+    line of an address instead.
+    """
+
+    name: str
+    pace: Pace
+    hosts: set[str] = field(default_factory=set)
+    ready: list[tuple[float, int, str]] = field(default_factory=list)
+    waiting: int = 0
+    promised_s: float = 0.0
+    listed_s: float | None = None
+    parked: bool = False
+
+
+@dataclass(slots=True)
+class _Address:
+    name: str
+    pace: Pace
+    line: deque[str] = field(default_factory=deque)
+    listed_s: float | None = None
+
+
+class Frontier:
+    """Turns in, turns out when they may start. Not safe for several threads."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        self._domains: OrderedDict[str, _Domain] = OrderedDict()
+        self._addresses: OrderedDict[str, _Address] = OrderedDict()
+        self._heap: list[tuple[float, int, bool, str]] = []
+        self._count = 0
+        self._waiting: OrderedDict[Hashable, tuple[Turn, float]] = OrderedDict()
+        self._begun: dict[Hashable, tuple[Turn, float]] = {}
+        self._sent_back: list[tuple[Turn, float]] = []
+
+    @property
+    def waiting(self) -> int:
+        """How many turns wait."""
+        return len(self._waiting)
+
+    @property
+    def active(self) -> int:
+        """How many have begun and not ended."""
+        return len(self._begun)
+
+    @property
+    def names(self) -> int:
+        """How many hosts, domains and addresses are remembered."""
+        return len(self._hosts) + len(self._domains) + len(self._addresses)
+
+    def offer(self, turn: Turn, now_s: float, *, urgent: bool = False) -> float:
+        """Let a turn wait here: 0.0; or the seconds after which it is to come again.
+
+        Those sent back are each given a time of their own. What is `urgent` (the next request of something
+        begun) finds a place where the line is full, and goes before the rest of its host.
+        """
+        host = self._host(turn.host, turn.domain, now_s)
+        domain = host.domain
+        is_full = domain.waiting >= self.rules.line_max and not urgent
+        free_s = max(host.pace.next_at_s, domain.pace.next_at_s)
+        if is_full or free_s - now_s > self.rules.patience_s:
+            return self._promise(host, now_s)
+        self._drop_withdrawn(host)
+        (host.line.appendleft if urgent else host.line.append)(turn)
+        domain.waiting += 1
+        self._waiting[turn.key] = (turn, now_s)
+        self._make_ready(host, now_s)
+        return 0.0
+
+    def start(self, now_s: float, count_max: int) -> list[Turn]:
+        """Up to `count_max` turns that begin now."""
+        found: list[Turn] = []
+        while len(found) < count_max and self._heap and self._heap[0][0] <= now_s:
+            at_s, _, is_address, name = heappop(self._heap)
+            turn = (
+                self._of_address(name, at_s, now_s) if is_address else self._of(name, at_s, now_s)
+            )
+            if turn is not None:
+                found.append(turn)
+        return found
+
+    def wake_at_s(self) -> float | None:
+        """When something may begin at the soonest; None while nothing waits that could."""
+        return self._heap[0][0] if self._heap else None
+
+    def ended(self, key: Hashable, answer: Answer, now_s: float) -> None:
+        """What began is over; its host, domain and address are told how it went."""
+        turn, begun_s = self._begun.pop(key)
+        host, address = self._hosts[turn.host], self._addresses[turn.address]
+        host.pace.end(answer, begun_s, now_s)
+        host.domain.pace.end(Answer(refused=answer.refused), begun_s, now_s)
+        address.pace.end(Answer(), begun_s, now_s)
+        if host.pace.next_at_s - now_s > self.rules.patience_s:
+            self._send_all_back(host, now_s)
+        self._make_ready(host, now_s)
+        self._list(host.domain, now_s)
+        self._list_address(address, now_s)
+
+    def late(self, now_s: float) -> list[tuple[Turn, float]]:
+        """Turns that have waited too long, or would have to, each with the seconds after which it is to come
+        again; they wait here no more."""
+        found, self._sent_back = self._sent_back, []
+        while self._waiting:
+            turn, since_s = next(iter(self._waiting.values()))
+            if now_s - since_s < self.rules.patience_s:
+                break
+            self.withdraw(turn.key)
+            found.append((turn, self._promise(self._hosts[turn.host], now_s)))
+        return found
+
+    def withdraw(self, key: Hashable) -> None:
+        """A turn that waits does so no more; again is harmless."""
+        found = self._waiting.pop(key, None)
+        if found is not None:
+            self._hosts[found[0].host].domain.waiting -= 1
+
+    def floor(self, host: str, domain: str, delay_s: float, now_s: float) -> None:
+        """The host asks for this much time between requests; no more than the longest gap is given."""
+        pace = self._host(host, domain, now_s).pace
+        pace.floor_s = min(max(0.0, delay_s), pace.rules.gap_longest_s)
+
+    def paces(self, domain: str) -> dict[str, Pace]:
+        """What is remembered of a domain and its hosts, by name; the domain's own under ""."""
+        known = self._domains.get(domain)
+        if known is None:
+            return {}
+        return {"": known.pace} | {name: self._hosts[name].pace for name in known.hosts}
+
+    def recall(self, domain: str, host: str, now_s: float) -> Pace:
+        """The pace of a host, or of the domain where `host` is "", to be told what is known of it."""
+        return self._host(host, domain, now_s).pace if host else self._domain(domain, now_s).pace
+
+    def _host(self, name: str, domain: str, now_s: float) -> _Host:
+        host = self._hosts.get(name)
+        if host is None:
+            owner = self._domain(domain, now_s)
+            self._forget_hosts(now_s)
+            host = self._hosts[name] = _Host(name, owner, Pace(self.rules.host))
+            owner.hosts.add(name)
+        self._hosts.move_to_end(name)
+        return host
+
+    def _domain(self, name: str, now_s: float) -> _Domain:
+        domain = self._domains.get(name)
+        if domain is None:
+            if len(self._domains) >= self.rules.names_max:
+                quiet = _forgettable(self._domains, now_s, lambda one: not one.hosts)
+                for gone in quiet:
+                    del self._domains[gone]
+            domain = self._domains[name] = _Domain(name, Pace(self.rules.domain))
+        self._domains.move_to_end(name)
+        return domain
+
+    def _address(self, name: str, now_s: float) -> _Address:
+        address = self._addresses.get(name)
+        if address is None:
+            if len(self._addresses) >= self.rules.names_max:
+                for gone in _forgettable(self._addresses, now_s, lambda one: not one.line):
+                    del self._addresses[gone]
+            address = self._addresses[name] = _Address(name, Pace(self.rules.address))
+        self._addresses.move_to_end(name)
+        return address
+
+    def _forget_hosts(self, now_s: float) -> None:
+        if len(self._hosts) >= self.rules.names_max:
+            for gone in _forgettable(self._hosts, now_s, lambda one: not one.line):
+                self._hosts.pop(gone).domain.hosts.discard(gone)
+
+    def _make_ready(self, host: _Host, now_s: float) -> None:
+        """Put a host that has a line among those of its domain that may be asked."""
+        self._drop_withdrawn(host)
+        if host.line and not host.is_ready and not host.pace.is_full:
+            host.is_ready = True
+            self._count += 1
+            heappush(host.domain.ready, (host.pace.next_at_s, self._count, host.name))
+            self._list(host.domain, now_s)
+
+    def _drop_withdrawn(self, host: _Host) -> None:
+        while host.line and host.line[0].key not in self._waiting:
+            host.line.popleft()
+
+    def _list(self, domain: _Domain, now_s: float) -> None:
+        """Note when a domain may be asked, unless it is noted, full, or waits for an address."""
+        if not domain.ready or domain.parked or domain.pace.is_full:
+            return
+        at_s = max(now_s, domain.pace.next_at_s, domain.ready[0][0])
+        if domain.listed_s is None or at_s < domain.listed_s:
+            domain.listed_s = at_s
+            self._push(at_s, domain.name, is_address=False)
+
+    def _list_address(self, address: _Address, now_s: float) -> None:
+        if address.line and not address.pace.is_full and address.listed_s is None:
+            address.listed_s = max(now_s, address.pace.next_at_s)
+            self._push(address.listed_s, address.name, is_address=True)
+
+    def _push(self, at_s: float, name: str, *, is_address: bool) -> None:
+        self._count += 1
+        heappush(self._heap, (at_s, self._count, is_address, name))
+
+    def _of_address(self, name: str, at_s: float, now_s: float) -> Turn | None:
+        """A turn of the domain that has waited longest for an address."""
+        address = self._addresses.get(name)
+        if address is None or address.listed_s != at_s:
+            return None
+        address.listed_s = None
+        turn = None
+        if address.line and not address.pace.is_full and address.pace.next_at_s <= now_s:
+            domain = self._domains[address.line.popleft()]
+            domain.parked = False
+            turn = self._begin(domain, now_s)
+        self._list_address(address, now_s)
+        return turn
+
+    def _of(self, name: str, at_s: float, now_s: float) -> Turn | None:
+        domain = self._domains.get(name)
+        if domain is None or domain.listed_s != at_s:
+            return None
+        domain.listed_s = None
+        return None if domain.parked else self._begin(domain, now_s)
+
+    def _begin(self, domain: _Domain, now_s: float) -> Turn | None:
+        """The next turn of a domain, if it may begin now; the domain is noted for its next one."""
+        turn = None
+        host = self._ready_host(domain, now_s)
+        if host is not None:
+            address = self._address(host.line[0].address, now_s)
+            if address.pace.is_full or address.pace.next_at_s > now_s:
+                domain.parked = True
+                self._make_ready(host, now_s)
+                address.line.append(domain.name)
+                self._list_address(address, now_s)
+                return None
+            turn = host.line.popleft()
+            self.withdraw(turn.key)
+            for pace in (host.pace, domain.pace, address.pace):
+                pace.begin(now_s)
+            self._begun[turn.key] = (turn, now_s)
+            self._make_ready(host, now_s)
+        self._list(domain, now_s)
+        return turn
+
+    def _ready_host(self, domain: _Domain, now_s: float) -> _Host | None:
+        """The host of a domain that has been ready for longest, taken from among the ready; None while the
+        domain or all of them have to wait."""
+        if domain.pace.is_full or domain.pace.next_at_s > now_s:
+            return None
+        while domain.ready and domain.ready[0][0] <= now_s:
+            _, _, name = heappop(domain.ready)
+            host = self._hosts.get(name)
+            if host is None:
+                continue
+            host.is_ready = False
+            self._drop_withdrawn(host)
+            if host.line and not host.pace.is_full and host.pace.next_at_s <= now_s:
+                return host
+            self._make_ready(host, now_s)
+        return None
+
+    def _promise(self, host: _Host, now_s: float) -> float:
+        """Seconds until a turn would begin behind all that wait and were promised a time."""
+        domain = host.domain
+        gap_s = max(host.pace.gap_s, domain.pace.gap_s)
+        free_s = max(now_s, host.pace.next_at_s, domain.pace.next_at_s) + domain.waiting * gap_s
+        begins_s = max(free_s, domain.promised_s)
+        domain.promised_s = begins_s + gap_s
+        return max(begins_s - now_s, gap_s, 1.0)
+
+    def _send_all_back(self, host: _Host, now_s: float) -> None:
+        """Nobody waits here for a host that is far away."""
+        line = [turn for turn in host.line if turn.key in self._waiting]
+        host.line.clear()
+        for turn in line:
+            self.withdraw(turn.key)
+        self._sent_back += [(turn, self._promise(host, now_s)) for turn in line]
+
+
+def _forgettable(
+    names: OrderedDict[str, Any], now_s: float, is_free: Callable[[Any], bool]
+) -> list[str]:
+    """Some names that were not asked for longest and mean nothing; else one that nobody needs now."""
+    oldest = list(islice(names.items(), LOOKED_AT))
+    free = [(name, one) for name, one in oldest if is_free(one) and one.pace.active == 0]
+    usual = [name for name, one in free if one.pace.is_usual(now_s)]
+    for name, _ in oldest:
+        names.move_to_end(name)
+    return usual or [name for name, _ in free[:1]]

@@ -1,0 +1,95 @@
+"""How soon one host, domain or address may be asked again: slower after slow answers and refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SLOWDOWN_MAX = 64.0
+SLOWDOWN_LESS = 0.8
+"""What a good answer makes of the slowdown that refusals brought about."""
+AVERAGE_SHARE = 0.25
+"""The share of the newest answer in the average time of answers."""
+UNREACHABLE_FIRST_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PaceRules:
+    """`gap_s` is the least time between the beginnings of two requests, `gap_longest_s` the longest that
+    refusals and slowness lead to; `busy_factor` times the average time of answers is a gap as well, so that
+    nobody is kept busy by us alone. `active_max` requests may be under way at once.
+    """
+
+    gap_s: float
+    gap_longest_s: float = 3600.0
+    busy_factor: float = 1.0
+    active_max: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a request ended, for the pace: after `took_s` seconds; `refused` says 429 or 503, and
+    `retry_after_s` what was asked for with it; `unreachable` that there was no answer at all.
+    """
+
+    took_s: float = 0.0
+    refused: bool = False
+    retry_after_s: float = 0.0
+    unreachable: bool = False
+
+
+@dataclass(slots=True)
+class Pace:
+    """One name's pace. `next_at_s` is in seconds of the frontier's clock; `floor_s` a Crawl-delay.
+
+    `failures` counts the requests in a row that had no answer.
+    """
+
+    rules: PaceRules
+    next_at_s: float = 0.0
+    average_s: float = 0.0
+    slowdown: float = 1.0
+    floor_s: float = 0.0
+    failures: int = 0
+    active: int = 0
+
+    @property
+    def gap_s(self) -> float:
+        """Seconds between the beginnings of two requests, as things stand."""
+        least_s = max(self.rules.gap_s, self.rules.busy_factor * self.average_s)
+        slow_s = min(self.rules.gap_longest_s, max(least_s, 1.0 if self.slowdown > 1 else 0.0))
+        return max(self.floor_s, min(self.rules.gap_longest_s, slow_s * self.slowdown))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as much is under way as may be."""
+        return self.active >= self.rules.active_max
+
+    def is_usual(self, now_s: float) -> bool:
+        """Whether nothing would be forgotten with it that matters."""
+        quiet = self.active == 0 and self.next_at_s <= now_s and self.failures == 0
+        return quiet and self.slowdown < 1.05 and self.floor_s <= self.rules.gap_s
+
+    def begin(self, now_s: float) -> None:
+        """A request goes out now."""
+        self.active += 1
+        self.next_at_s = max(self.next_at_s, now_s + self.gap_s)
+
+    def end(self, answer: Answer, begun_s: float, now_s: float) -> None:
+        """The request that began at `begun_s` ended."""
+        self.active -= 1
+        if answer.unreachable:
+            self.failures += 1
+            wait_s = UNREACHABLE_FIRST_S * 2.0 ** min(self.failures - 1, 20)
+            self._not_before(now_s + min(self.rules.gap_longest_s, wait_s))
+            return
+        self.failures = 0
+        self.average_s += AVERAGE_SHARE * (answer.took_s - self.average_s)
+        if answer.refused:
+            self.slowdown = min(SLOWDOWN_MAX, 2.0 * self.slowdown)
+            self._not_before(now_s + max(answer.retry_after_s, self.gap_s))
+        else:
+            self.slowdown = max(1.0, SLOWDOWN_LESS * self.slowdown)
+            self._not_before(begun_s + self.gap_s)
+
+    def _not_before(self, at_s: float) -> None:
+        self.next_at_s = max(self.next_at_s, at_s)

@@ -1,0 +1,259 @@
+"""The frontier on a virtual clock: never faster than the pace, nobody starved, memory bounded."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter, deque
+from heapq import heappop, heappush
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fonds.crawl.pace import Answer, PaceRules
+from fonds.crawl.frontier import Rules, Frontier, Turn
+from unit.crawl.crawling import VirtualWeb, gaps
+
+USUAL = Rules(
+    PaceRules(2.0),
+    PaceRules(1.0, busy_factor=0.0, active_max=4),
+    PaceRules(0.1, busy_factor=0.0, active_max=16),
+)
+QUICK = Answer(took_s=0.2)
+TOLERANCE_S = 1e-6
+
+
+def turn(key: int, host: str, domain: str = "", address: str = "") -> Turn:
+    return Turn(key, host, domain or host, address or f"address of {host}")
+
+
+def web(rules: Rules = USUAL, answer: Answer = QUICK) -> VirtualWeb:
+    return VirtualWeb(Frontier(rules), lambda turn, nth: answer)
+
+
+def test_a_host_is_asked_at_its_pace_and_not_slower() -> None:
+    ours = web()
+    for key in range(5):
+        assert ours.frontier.offer(turn(key, "a"), 0.0) == 0.0
+    ours.run(100.0)
+    assert ours.moments(lambda one: one.host)["a"] == pytest.approx([0.0, 2.0, 4.0, 6.0, 8.0])
+
+
+def test_the_pace_outlives_idleness() -> None:
+    ours = VirtualWeb(Frontier(USUAL), lambda turn, nth: Answer(took_s=0.1, refused=nth <= 5))
+    for key in range(6):
+        ours.frontier.offer(turn(key, "a"), ours.now_s)
+        ours.run(ours.now_s + 500.0)
+    ours.frontier.offer(turn(8, "a"), ours.now_s)
+    ours.frontier.offer(turn(9, "a"), ours.now_s)
+    ours.run(ours.now_s + 2_000.0)
+    *_, before, last = ours.moments(lambda one: one.host)["a"]
+    assert last - before > 10 * 2.0
+
+
+def test_slow_answers_make_the_pace_slower_and_one_at_a_time() -> None:
+    ours = web(answer=Answer(took_s=10.0))
+    for key in range(8):
+        ours.frontier.offer(turn(key, "a"), 0.0)
+    ours.run(59.0)
+    assert min(gaps(ours.moments(lambda one: one.host)["a"])) >= 10.0
+
+
+def test_retry_after_is_waited_for_and_those_who_wait_are_sent_away_meanwhile() -> None:
+    refusal = Answer(took_s=0.1, refused=True, retry_after_s=3600.0)
+    ours = VirtualWeb(Frontier(USUAL), lambda turn, nth: refusal if nth == 1 else QUICK)
+    for key in range(4):
+        ours.frontier.offer(turn(key, "a"), 0.0)
+    ours.run(10.0)
+    assert [one.key for _, one in ours.log] == [0]
+    assert sorted(one.key for _, one in ours.sent_back) == [1, 2, 3]
+    assert all(at_s >= 3600.0 for at_s, _ in ours.sent_back)
+    assert len({at_s for at_s, _ in ours.sent_back}) == 3, "each has a time of its own"
+    assert ours.frontier.offer(turn(7, "a"), 20.0) >= 3580.0
+
+
+def test_a_host_without_answer_is_left_alone_and_others_of_its_domain_are_not() -> None:
+    dead = Answer(took_s=30.0, unreachable=True)
+    ours = VirtualWeb(Frontier(USUAL), lambda turn, nth: dead if turn.host == "dead.a" else QUICK)
+    for key in range(6):
+        ours.frontier.offer(turn(key, ("dead.a", "live.a")[key % 2], "a"), 0.0)
+    ours.run(300.0)
+    asked = ours.moments(lambda one: one.host)
+    assert len(asked["live.a"]) == 3
+    assert min(gaps(asked["dead.a"])) >= 60.0
+
+
+def test_a_crawl_delay_is_a_floor() -> None:
+    ours = web()
+    ours.frontier.floor("a", "a", 7.0, 0.0)
+    for key in range(3):
+        ours.frontier.offer(turn(key, "a"), 0.0)
+    ours.run(59.0)
+    assert min(gaps(ours.moments(lambda one: one.host)["a"])) >= 7.0
+
+
+def test_many_links_of_one_site_do_not_hold_up_another() -> None:
+    ours = web()
+    told = [ours.frontier.offer(turn(key, "large"), 0.0) for key in range(10_000)]
+    assert sum(after_s == 0.0 for after_s in told) == USUAL.line_max
+    later = sorted(after_s for after_s in told if after_s)
+    assert later[-1] == pytest.approx(2.0 * 10_000, rel=0.01), (
+        "their times are the site's pace apart"
+    )
+    assert min(gaps(later)) >= 2.0 - TOLERANCE_S
+    assert ours.frontier.offer(turn(-1, "small"), 0.0) == 0.0
+    ours.run(1.0)
+    assert {one.host for _, one in ours.log} == {"large", "small"}
+
+
+def test_hosts_of_one_domain_share_its_pace_in_turn() -> None:
+    ours = web()
+    for key in range(40):
+        ours.frontier.offer(turn(key, f"{key % 4}.a", "a"), 0.0)
+    ours.run(39.5)
+    assert min(gaps(ours.moments(lambda one: one.domain)["a"])) >= 1.0
+    assert Counter(one.host for _, one in ours.log) == dict.fromkeys(
+        ("0.a", "1.a", "2.a", "3.a"), 10
+    )
+
+
+def test_domains_on_one_address_share_its_pace_and_none_is_passed_over() -> None:
+    ours = web()
+    for key in range(300):
+        ours.frontier.offer(turn(key, f"h{key}", address="shared"), 0.0)
+    ours.run(40.0)
+    assert len(ours.log) == 300
+    assert min(gaps(ours.moments(lambda one: one.address)["shared"])) >= 0.1 - TOLERANCE_S
+    assert [one.key for _, one in ours.log] == list(range(300))
+
+
+def test_no_more_than_allowed_goes_to_one_address_at_once() -> None:
+    slow = Rules(PaceRules(0.0), PaceRules(0.0), PaceRules(0.0, active_max=3))
+    ours = web(slow, Answer(took_s=5.0))
+    for key in range(30):
+        ours.frontier.offer(turn(key, f"h{key}", address="shared"), 0.0)
+    ours.run(4.0)
+    assert len(ours.log) == 3
+    ours.run(49.9)
+    assert len(ours.log) == 30
+
+
+def test_what_goes_on_with_something_begun_finds_a_place() -> None:
+    ours = web()
+    for key in range(USUAL.line_max + 1):
+        ours.frontier.offer(turn(key, "a"), 0.0)
+    assert ours.frontier.offer(turn(-1, "a"), 0.0, urgent=True) == 0.0
+    ours.run(1.0)
+    assert [one.key for _, one in ours.log] == [-1]
+
+
+def test_a_withdrawn_turn_never_starts() -> None:
+    ours = web()
+    for key in range(3):
+        ours.frontier.offer(turn(key, "a"), 0.0)
+    ours.frontier.withdraw(1)
+    ours.frontier.withdraw(1)
+    ours.run(30.0)
+    assert [one.key for _, one in ours.log] == [0, 2]
+    assert ours.frontier.waiting == 0
+
+
+def test_without_any_pace_everything_starts_at_once() -> None:
+    ours = web(Rules(*[PaceRules(0.0, busy_factor=0.0, active_max=10)] * 3), Answer())
+    for key in range(50):
+        ours.frontier.offer(turn(key, f"h{key % 7}"), 0.0)
+    ours.run(0.0)
+    assert len(ours.log) == 50
+
+
+answers = st.sampled_from(
+    [
+        QUICK,
+        Answer(took_s=3.0),
+        Answer(took_s=0.1, refused=True),
+        Answer(took_s=0.1, refused=True, retry_after_s=20.0),
+        Answer(took_s=1.0, unreachable=True),
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    offers=st.lists(
+        st.tuples(st.floats(0, 50), st.integers(0, 5), st.integers(0, 2), st.booleans()),
+        max_size=60,
+    ),
+    script=st.lists(answers, min_size=1, max_size=20),
+    names_max=st.sampled_from([3, 1000]),
+)
+def test_whatever_comes_no_pace_is_broken_and_every_turn_comes_out_once(
+    offers: list[tuple[float, int, int, bool]], script: list[Answer], names_max: int
+) -> None:
+    rules = Rules(
+        PaceRules(2.0),
+        PaceRules(1.0, busy_factor=0.0, active_max=2),
+        PaceRules(0.5, busy_factor=0.0, active_max=3),
+        line_max=4,
+        patience_s=30.0,
+        names_max=names_max,
+    )
+    ours = VirtualWeb(Frontier(rules), lambda turn, nth: script[nth % len(script)], at_once=5)
+    refused, taken = 0, set()
+    for key, (at_s, host, address, urgent) in enumerate(sorted(offers)):
+        ours.run(at_s)
+        one = turn(key, f"h{host}", f"d{host % 3}", f"a{address}")
+        if ours.frontier.offer(one, ours.now_s, urgent=urgent):
+            refused += 1
+        else:
+            taken.add(key)
+        if key % 7 == 6:
+            ours.frontier.withdraw(key)
+            taken.discard(key)
+    ours.run(10_000.0)
+    came_out = [one.key for _, one in ours.log] + [one.key for _, one in ours.sent_back]
+    assert sorted(came_out) == sorted(taken)
+    assert (ours.frontier.waiting, ours.frontier.active) == (0, 0)
+    if names_max == 1000:
+        for moments in ours.moments(lambda one: one.host).values():
+            assert all(gap >= 2.0 - TOLERANCE_S for gap in gaps(moments))
+    for least_s, name in ((1.0, lambda one: one.domain), (0.5, lambda one: one.address)):
+        if names_max == 1000:
+            for moments in ours.moments(name).values():
+                assert all(gap >= least_s - TOLERANCE_S for gap in gaps(moments))
+
+
+@pytest.mark.slow
+def test_ten_thousand_hosts_and_a_million_links() -> None:
+    """A day of a web: links come in bursts by site, the worst order there is, 2,000 in hand at most."""
+    hosts, each = 10_000, 100
+    rules = Rules(USUAL.host, USUAL.domain, PaceRules(0.0, active_max=64), names_max=12_000)
+    ours = VirtualWeb(Frontier(rules), lambda turn, nth: Answer(took_s=0.05), at_once=512)
+    queue = deque((host, key) for host in range(hosts) for key in range(each))
+    delayed: list[tuple[float, int, Turn]] = []
+    tracemalloc.start()
+    most_waiting = 0
+    while queue or delayed or ours.frontier.waiting or ours.under_way:
+        due = []
+        while delayed and delayed[0][0] <= ours.now_s:
+            due.append(heappop(delayed)[2])
+        while queue and ours.frontier.waiting + len(due) < 20_000:
+            host, key = queue.popleft()
+            due.append(turn(host * each + key, f"h{host}", address=f"a{host % 500}"))
+        for one in due:
+            after_s = ours.frontier.offer(one, ours.now_s)
+            if after_s:
+                heappush(delayed, (ours.now_s + after_s, int(str(one.key)), one))
+        most_waiting = max(most_waiting, ours.frontier.waiting)
+        ours.run(ours.now_s + 1.0)
+        for at_s, one in ours.sent_back:
+            heappush(delayed, (at_s, int(str(one.key)), one))
+        ours.sent_back.clear()
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(ours.log) == hosts * each
+    assert most_waiting <= hosts * rules.line_max
+    for moments in ours.moments(lambda one: one.host).values():
+        assert len(moments) == each
+        assert min(gaps(moments)) >= 2.0 - TOLERANCE_S
+    assert ours.names_seen <= 3 * rules.names_max
+    assert peak_bytes < 2**30

@@ -1,0 +1,106 @@
+"""Addresses as they are asked for, and where redirects lead."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.crawl.redirects import redirect_target
+from fonds.crawl.request_url import request_url
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("https://A.Example", "https://a.example/"),
+        ("http://a.example:80/x#y", "http://a.example/x"),
+        ("https://a.example:8443/x?q=1&r=%20", "https://a.example:8443/x?q=1&r=%20"),
+        (" http://a.example/a b\n", "http://a.example/a%20b"),
+        ("http://user:word@a.example/", "http://a.example/"),
+        ("http://bücher.example/ä?ö", "http://xn--bcher-kva.example/%C3%A4?%C3%B6"),
+        ("http://[2001:DB8::1]:8080/x", "http://[2001:db8::1]:8080/x"),
+        ("http://a.example./x", "http://a.example/x"),
+        ("http://a.example?q", "http://a.example/?q"),
+    ],
+)
+def test_an_address_is_asked_for_in_one_spelling(text: str, asked: str) -> None:
+    assert request_url(text).url == asked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a.example/x",
+        "ftp://a.example/",
+        "file:///etc/passwd",
+        "http://",
+        "http:///x",
+        "http://a.example:0/",
+        "http://a.example:99999/",
+        "http://a example/",
+        "http://a\x00.example/",
+        "javascript:alert(1)",
+        "mailto:a@example.org",
+        "https://" + "a" * 300 + ".example/",
+        "https://a.example/" + "x" * 9000,
+        "http://a.example\r\nX: y/",
+    ],
+)
+def test_what_cannot_be_fetched_is_refused_at_once(text: str) -> None:
+    with pytest.raises(PermanentError) as refused:
+        request_url(text)
+    assert refused.value.reason is Reason.BAD_URL
+
+
+@given(st.text())
+def test_any_text_is_an_address_or_refused_and_never_breaks_out_of_its_line(text: str) -> None:
+    try:
+        found = request_url(text)
+    except PermanentError:
+        return
+    assert found.url.isascii()
+    assert not set(found.url) & set(" \r\n\t\x00")
+    assert request_url(found.url).url == found.url
+
+
+FROM = request_url("https://a.example/dir/page?x=1")
+
+
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        ("/b", "https://a.example/b"),
+        ("c", "https://a.example/dir/c"),
+        ("?y", "https://a.example/dir/page?y"),
+        ("//b.example/x", "https://b.example/x"),
+        ("http://b.example", "http://b.example/"),
+        (" /b ", "https://a.example/b"),
+        ("/ä".encode().decode("latin-1"), "https://a.example/%C3%A4"),
+        ("/\xe4", "https://a.example/%C3%A4"),
+        ("https://user:word@b.example/", "https://b.example/"),
+    ],
+)
+def test_a_redirect_leads_where_its_location_says(location: str, target: str) -> None:
+    found = redirect_target(FROM, 302, location)
+    assert found is not None
+    assert found.url == target
+
+
+@pytest.mark.parametrize(
+    ("status", "location"), [(200, "/b"), (304, "/b"), (300, "/b"), (302, None)]
+)
+def test_other_answers_are_no_redirects(status: int, location: str | None) -> None:
+    assert redirect_target(FROM, status, location) is None
+
+
+@pytest.mark.parametrize(
+    "location", ["file:///etc/passwd", "ftp://b.example/", "http://[", "http://"]
+)
+def test_a_redirect_to_what_cannot_be_fetched_is_refused(location: str) -> None:
+    with pytest.raises(PermanentError) as refused:
+        redirect_target(FROM, 301, location)
+    assert refused.value.reason is Reason.BAD_REDIRECT
