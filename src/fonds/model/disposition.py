@@ -131,6 +131,26 @@ class Reason(StrEnum):
     )
     NOT_YET = "not-yet", Weight.REFUSED, "it waits for its site's turn"
 
+    # Refused or set aside by whoever lists links, before anything is fetched.
+    KNOWN_LINK = (
+        "known-link",
+        Weight.SET_ASIDE,
+        "the address was listed before, and is not fetched again for that",
+    )
+    NO_URL = "no-url", Weight.REFUSED, "an entry of a feed or a row of a list without an address"
+    NO_HOST = "no-host", Weight.REFUSED, "an address that names no host"
+    BAD_SCHEME = "bad-scheme", Weight.REFUSED, "an address of neither http nor https"
+    BAD_HOST = (
+        "bad-host",
+        Weight.REFUSED,
+        "an address of this machine or a network of its own; private_addresses allows them",
+    )
+    NON_NEWS = (
+        "non-news",
+        Weight.REFUSED,
+        "an address of a site that is on the list of those that are no news",
+    )
+
     # Failed: somebody may want to look.
     DAMAGED_RECORD = (
         "damaged-record",
@@ -154,6 +174,11 @@ class Reason(StrEnum):
         "bad-index-line",
         Weight.FAILED,
         "a line of an index or a list of work that cannot be understood",
+    )
+    BAD_LISTING = (
+        "bad-listing",
+        Weight.FAILED,
+        "a feed, sitemap, page or table of links in which nothing can be understood",
     )
     BAD_MESSAGE = (
         "bad-message",

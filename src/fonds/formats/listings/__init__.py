@@ -1,0 +1,1 @@
+"""What lists links: feeds, sitemaps, pages, tables, what other programs list; bytes to values."""

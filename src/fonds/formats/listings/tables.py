@@ -1,0 +1,130 @@
+"""Rows of CSV files that name what is to be fetched: addresses, or ids of the old system's downloads.
+
+Source: RFC 4180; seed 004, Appendix A (`csv`, `historical`).
+Bound: linear in a line, which its reader limits; a line has 200 fields at most.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from fonds.formats.listings.dates import read_moment, rfc2822
+from fonds.formats.listings.listing import clean_title, clean_url
+from fonds.model.rss_entry import RssEntry
+
+FIELDS_MAX = 200
+NEED_CANONICAL_URL = "http://mediacloud.org/need_canonical_url"
+"""What stands for the address of a page that is to be learned from the page itself."""
+
+_URL_NAMES = ("url", "link", "address", "story_url")
+_DATE_NAMES = ("pub_date", "published", "publish_date", "publication_date", "date")
+_DAY = re.compile(r"(?<!\d)(\d{4})[-_]?(0[1-9]|1[0-2])[-_]?(0[1-9]|[12]\d|3[01])(?!\d)")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,20}://", re.IGNORECASE)
+_ID = re.compile(r"[0-9]{1,18}")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The columns of a table by name, in lower case; `is_said` tells whether the first line is theirs."""
+
+    columns: Mapping[str, int]
+    is_said: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HistoricalRow:
+    """One download of the old system: where its bytes are (`downloads_id`), and what was noted of it.
+
+    `fetch_timestamp` is Unix seconds, None where the table has no `collect_date` for it; `url` is
+    NEED_CANONICAL_URL where it has no address.
+    """
+
+    downloads_id: int
+    url: str
+    fetch_timestamp: float | None
+    language: str | None
+    entry: RssEntry
+
+
+def fields_of(line: str) -> list[str]:
+    """The fields of one line. Raises ValueError with a sentence for a line that is none."""
+    try:
+        rows = list(csv.reader([line], strict=True))
+    except csv.Error as error:
+        raise ValueError(f"not a line of CSV: {error}") from error
+    fields = rows[0] if rows else []
+    if len(fields) > FIELDS_MAX:
+        raise ValueError(f"a line of more than {FIELDS_MAX} fields")
+    return [field.strip() for field in fields]
+
+
+def header_of(fields: Sequence[str]) -> Header:
+    """The columns by a first line: by the names on it, else by which of its fields is an address or id."""
+    names = [field.lower().lstrip("\ufeff") for field in fields]
+    if "downloads_id" in names or any(name in names for name in _URL_NAMES):
+        return Header({name: at for at, name in reversed(list(enumerate(names)))}, True)
+    for at, field in enumerate(fields):
+        if _ADDRESS.match(field):
+            return Header({"url": at}, False)
+    return Header({"url": 0}, False)
+
+
+def url_row(header: Header, fields: Sequence[str], via: str, day: str | None) -> RssEntry:
+    """A row of a table of addresses; `day` is that of the file's name. Without an address it has no link."""
+    address = next((told for name in _URL_NAMES if (told := _at(header, fields, name))), None)
+    published = next((told for name in _DATE_NAMES if (told := _at(header, fields, name))), None)
+    return RssEntry(
+        link=clean_url(address),
+        title=clean_title(_at(header, fields, "title")),
+        pub_date=rfc2822(published),
+        fetch_date=day,
+        source_url=clean_url(_at(header, fields, "source_url")),
+        source_feed_id=_id(_at(header, fields, "feed_id")),
+        source_source_id=_id(_at(header, fields, "source_id")),
+        via=via,
+    )
+
+
+def historical_row(
+    header: Header, fields: Sequence[str], via: str, day: str | None
+) -> HistoricalRow:
+    """A row of the old system's tables. Raises ValueError for one without the id of a download."""
+    number = _id(_at(header, fields, "downloads_id"))
+    if number is None:
+        raise ValueError("no downloads_id")
+    moment, _ = read_moment(_at(header, fields, "collect_date"))
+    language = _at(header, fields, "language")
+    entry = RssEntry(
+        link=str(number),
+        fetch_date=day,
+        source_feed_id=_id(_at(header, fields, "feeds_id")),
+        source_source_id=_id(_at(header, fields, "media_id")),
+        via=via,
+    )
+    return HistoricalRow(
+        downloads_id=number,
+        url=clean_url(_at(header, fields, "url")) or NEED_CANONICAL_URL,
+        fetch_timestamp=moment.timestamp() if moment else None,
+        language=language if language and _LANGUAGE.fullmatch(language) else None,
+        entry=entry,
+    )
+
+
+def day_of_name(name: str) -> str | None:
+    """The day in the name of a file, wherever the file lies: YYYY-MM-DD, None for none."""
+    found = _DAY.search(PurePosixPath(name).name)
+    return "-".join(found.groups()) if found else None
+
+
+def _at(header: Header, fields: Sequence[str], name: str) -> str | None:
+    at = header.columns.get(name)
+    return fields[at] or None if at is not None and at < len(fields) else None
+
+
+def _id(text: str | None) -> int | None:
+    return int(text) if text and _ID.fullmatch(text) else None

@@ -1,0 +1,230 @@
+"""Feeds of every version: their entries, what they ask for, and what broken and hostile ones become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.feeds import BOMB, atom, json_feed, leaking, rdf, rss, rss_item, rss_of
+from fonds.formats.listings.feeds.hints import cloud_url, ttl_seconds, update_seconds
+from fonds.formats.listings.listing import ENTRIES_MAX, TITLE_CHARS_MAX, URL_CHARS_MAX
+from fonds.formats.listings.reading import read_listing
+from fonds.model.errors import DamagedInputError
+
+URL = "https://news.example.org/feed.xml"
+LINKS = [f"https://news.example.org/{number}" for number in range(3)]
+
+
+def links(body: bytes, charset: str | None = None) -> list[str | None]:
+    return [entry.link for entry in read_listing(body, URL, charset).entries]
+
+
+@pytest.mark.parametrize("version", ["0.90", "0.91", "0.92", "0.93", "0.94", "2.0"])
+def test_rss_of_every_version_is_read_strictly(version: str) -> None:
+    found = read_listing(rss(map(rss_item, LINKS), version=version), URL)
+    assert (found.kind, found.title, found.problem) == ("rss", "The paper", "")
+    assert [entry.link for entry in found.entries] == LINKS
+    first = found.entries[0]
+    assert (first.title, first.pub_date) == ("A title", "Sun, 22 Nov 2026 01:02:03 +0000")
+    assert first.source_url == URL
+
+
+def test_a_doctype_without_entities_is_no_hindrance() -> None:
+    told = b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://my.netscape.com/r.dtd">'
+    body = rss_of(LINKS).replace(b"<rss", told + b"<rss", 1)
+    found = read_listing(body, URL)
+    assert (found.problem, len(found.entries)) == ("", 3)
+
+
+def test_rdf_has_its_items_beside_the_channel() -> None:
+    found = read_listing(rdf(LINKS), URL)
+    assert found.kind == "rdf"
+    assert found.entries[0].pub_date == "Sun, 22 Nov 2026 00:02:03 +0000"
+
+
+def test_atom_takes_the_page_among_its_alternates() -> None:
+    entry = (
+        '<link rel="alternate" type="application/json" href="/data"/><link href="/untyped"/>'
+        '<link rel="alternate" type="text/html" href="/page"/><link rel="edit" href="/edit"/>'
+        "<updated>2026-11-22T05:00:00Z</updated><published>2026-11-21T23:30:00-01:00</published>"
+    )
+    found = read_listing(atom([entry]), URL)
+    assert found.entries[0].link == "https://news.example.org/page"
+    assert found.entries[0].pub_date == "Sun, 22 Nov 2026 00:30:00 +0000"
+
+
+def test_relative_links_go_by_the_bases_around_them() -> None:
+    entry = '<link href="story"/>'
+    based = atom([entry], attributes='xml:base="https://other.example.org/a/"')
+    assert links(based) == ["https://other.example.org/a/story"]
+    assert links(atom([entry])) == ["https://news.example.org/story"]
+
+
+@pytest.mark.parametrize(
+    ("item", "link"),
+    [
+        ("<link>https://a.example/x</link><guid>https://a.example/g</guid>", "https://a.example/x"),
+        ("<guid>https://a.example/g</guid>", "https://a.example/g"),
+        ('<guid isPermaLink="false">https://a.example/g</guid>', None),
+        ('<atom:link href="https://a.example/a"/>', "https://a.example/a"),
+        (
+            "<link>https://feedproxy.example/1</link>"
+            "<feedburner:origLink>https://a.example/o</feedburner:origLink>",
+            "https://a.example/o",
+        ),
+        ("<link>\n  https://a.example/\n  long \n</link>", "https://a.example/  long"),
+        ('<link href="https://a.example/h"/>', "https://a.example/h"),
+        ('<link rel="enclosure" href="https://a.example/h.mp3"/>', None),
+        ("<title>nothing</title>", None),
+    ],
+)
+def test_what_an_item_leads_to(item: str, link: str | None) -> None:
+    assert links(rss([f"<item>{item}</item>"])) == [link]
+
+
+def test_what_a_feed_asks_for_is_noted() -> None:
+    head = (
+        "<ttl>30</ttl><sy:updatePeriod> daily </sy:updatePeriod><sy:updateFrequency>4</sy:updateFrequency>"
+        '<cloud domain="cloud.example" port="80" path="/RPC2" registerProcedure="x" protocol="xml-rpc"/>'
+        '<atom:link rel="hub" href="https://hub.example/"/><atom:link rel="self" href="/feed.xml"/>'
+        '<atom:link rel="next" href="?page=2"/>'
+    )
+    found = read_listing(rss_of(LINKS, head), URL)
+    told = found.hints
+    assert (told.ttl_s, told.update_s) == (1800, 21_600)
+    assert (told.hubs, told.cloud) == (("https://hub.example/",), "http://cloud.example:80/RPC2")
+    assert told.self_url == URL
+    assert found.further == (f"{URL}?page=2",)
+
+
+@pytest.mark.parametrize("odd", ["", "-5", "0", "soon", "٣", "1e9"])
+def test_a_ttl_that_is_none_says_nothing(odd: str) -> None:
+    assert ttl_seconds(odd) is None
+    assert update_seconds(odd, odd) is None
+
+
+def test_hints_have_bounds() -> None:
+    assert ttl_seconds("9" * 50) == 365 * 86_400
+    assert update_seconds("hourly", "9" * 50) == 1
+    assert cloud_url({"domain": "a.example/@evil", "path": "/"}) == ""
+
+
+def test_json_feed_is_read_with_its_next_page_and_hubs() -> None:
+    items = [
+        {"id": "1", "url": "/a", "title": "A", "date_published": "2026-11-22T01:02:03Z"},
+        {"id": "https://news.example.org/by-id"},
+        {"id": "x", "external_url": "https://other.example/"},
+        {"id": 5},
+    ]
+    found = read_listing(
+        json_feed(
+            items, next_url="/feed?2", hubs=[{"type": "WebSub", "url": "https://h.example/"}]
+        ),
+        URL,
+    )
+    assert [entry.link for entry in found.entries] == [
+        "https://news.example.org/a",
+        "https://news.example.org/by-id",
+        "https://other.example/",
+        None,
+    ]
+    assert found.further == ("https://news.example.org/feed?2",)
+    assert found.hints.hubs == ("https://h.example/",)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        rss_of(LINKS).replace(b"</channel></rss>", b""),
+        rss_of(LINKS).replace(b"A title", b"Cats & dogs&nbsp;"),
+        b"\n\n  " + rss_of(LINKS),
+        rss_of(LINKS).replace(b"A title", b"a\x08b"),
+        rss_of(LINKS).replace(b"</pubDate>", b"</pubdate>", 1),
+        rss_of(LINKS).replace(b"A title", "Ä".encode("latin-1")),
+        b"<html><body>" + rss_of(LINKS)[38:],
+    ],
+    ids=["cut", "entities", "blanks first", "controls", "tags", "charset", "wrapped"],
+)
+def test_a_broken_feed_still_gives_its_entries_and_says_what_is_wrong(broken: bytes) -> None:
+    found = read_listing(broken, URL)
+    assert {entry.link for entry in found.entries} >= set(LINKS[:2])
+    assert found.problem
+
+
+def test_the_charset_of_the_server_counts_where_the_feed_names_none() -> None:
+    bare = rss([rss_item(LINKS[0], "Zürich")]).partition(b"?>")[2].decode().encode("latin-1")
+    assert read_listing(bare, URL, "iso-8859-1").entries[0].title == "Zürich"
+    declared = rss([rss_item(LINKS[0], "Zürich")])
+    assert read_listing(declared, URL, "iso-8859-1").entries[0].title == "Zürich"
+    assert read_listing(declared, URL, "no-such-charset").entries[0].title == "Zürich"
+
+
+def test_a_feed_in_utf_16_is_read() -> None:
+    text = rss([rss_item(LINKS[0], "Żółć")]).decode().replace('encoding="UTF-8"', "")
+    assert read_listing(text.encode("utf-16"), URL).entries[0].title == "Żółć"
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
+def test_entities_are_never_expanded(coding: str) -> None:
+    try:
+        found = read_listing(BOMB.decode().encode(coding), URL)
+    except DamagedInputError:
+        return
+    assert all("hahaha" not in str(entry) for entry in found.entries)
+
+
+def test_nothing_of_this_machine_comes_in_through_an_entity(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of this machine")
+    try:
+        found = read_listing(leaking(str(secret)), URL)
+    except DamagedInputError:
+        return
+    assert all("of this machine" not in str(entry) for entry in found.entries)
+
+
+def test_more_entries_than_are_kept_are_counted() -> None:
+    found = read_listing(rss("<item/>" for _ in range(ENTRIES_MAX + 7)), URL)
+    assert (len(found.entries), found.cut) == (ENTRIES_MAX, 7)
+
+
+def test_endless_texts_are_cut() -> None:
+    found = read_listing(rss([rss_item("https://a.example/" + "x" * 100_000, "t" * 100_000)]), URL)
+    (entry,) = found.entries
+    assert len(entry.title or "") == TITLE_CHARS_MAX
+    assert len(entry.link or "") == URL_CHARS_MAX + 1
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"   ", b"{}", b"{", b"<note/>", b"plain words", b"\x00\xff" * 50, b"<rss", b"["]
+)
+def test_what_is_no_listing_is_refused_with_words(body: bytes) -> None:
+    with pytest.raises(DamagedInputError, match=r".{8,}"):
+        read_listing(body, URL)
+
+
+def test_deep_nesting_is_refused_or_read_and_never_fatal() -> None:
+    deep = b"<rss><channel>" + b"<a>" * 100_000 + b"</a>" * 100_000 + b"</channel></rss>"
+    try:
+        read_listing(deep, URL)
+    except DamagedInputError:
+        return
+
+
+def test_json_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(DamagedInputError):
+        read_listing(b'{"items": ' + b"[" * 100_000, URL)
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=150)
+def test_any_bytes_are_a_listing_or_refused(body: bytes) -> None:
+    for start in (b"", b"<rss><channel><item>", b"<urlset><url><loc>", b'{"items": [{"url":'):
+        try:
+            found = read_listing(start + body, URL)
+        except DamagedInputError:
+            continue
+        assert found.kind

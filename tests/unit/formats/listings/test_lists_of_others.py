@@ -1,0 +1,214 @@
+"""OPML, the rss-fetcher API, whole-day RSS, tables of addresses and of downloads."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fixtures.feeds import api_rows, whole_day
+from fonds.formats.listings import whole_day as day_reader
+from fonds.formats.listings.epochs import EPOCHS, FIRST_ID, LAST_ID, Version, choose, epoch_of
+from fonds.formats.listings.opml import Outline, read_opml, write_opml
+from fonds.formats.listings.reading import read_listing
+from fonds.formats.listings.rss_fetcher import last_id
+from fonds.formats.listings.tables import (
+    NEED_CANONICAL_URL,
+    day_of_name,
+    fields_of,
+    header_of,
+    historical_row,
+    url_row,
+)
+from fonds.formats.listings.whole_day import ITEM_MAX_BYTES, read_whole_day
+from fonds.model.errors import DamagedInputError
+
+NOW = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)
+API = "https://user:word@rss.example.org/api/rss_entries/1?_limit=2500"
+names = st.text(
+    st.characters(exclude_categories=("Cs", "Cc", "Z"), exclude_characters="<>&/"), min_size=1
+)
+
+
+@given(st.lists(st.tuples(names, names), max_size=8, unique_by=lambda one: one[0]))
+def test_opml_that_was_written_comes_back(told: list[tuple[str, str]]) -> None:
+    outlines = [
+        Outline(f"https://a.example/{number}", title, folder, "https://a.example/")
+        for number, (title, folder) in enumerate(told)
+    ]
+    back = read_opml(write_opml(outlines, "Feeds", NOW))
+    assert {one.url for one in back} == {one.url for one in outlines}
+    assert len(back) == len(outlines)
+
+
+def test_opml_of_readers_with_folders_within_folders() -> None:
+    body = (
+        b'<opml version="1.0"><body><outline text="News"><outline title="Europe">'
+        b'<outline type="rss" text="A" XMLURL="https://a.example/feed"/></outline></outline>'
+        b'<outline text="B" xmlUrl="https://b.example/"/><outline text="B2" xmlUrl="https://b.example/"/>'
+        b"</body></opml>"
+    )
+    assert read_opml(body) == [
+        Outline("https://a.example/feed", "A", "News/Europe"),
+        Outline("https://b.example/", "B"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<rss/>", b"<opml", b"<!DOCTYPE o [<!ENTITY a 'b'>]><opml/>"]
+)
+def test_what_is_no_opml_is_refused(body: bytes) -> None:
+    with pytest.raises(DamagedInputError):
+        read_opml(body)
+
+
+def test_rows_of_the_api_keep_all_their_fields() -> None:
+    found = read_listing(api_rows(17, 2), API)
+    first = found.entries[0]
+    assert found.kind == "rss-fetcher"
+    assert (first.link, first.via) == ("https://news.example.org/17", "17@rss.example.org")
+    assert first.pub_date == "Sun, 22 Nov 2026 01:02:03 -0000"
+    assert (first.source_feed_id, first.source_source_id) == (70, 7)
+    assert (first.domain, first.fetch_date) == ("example.org", "2026-11-22T02:00:00.123")
+    assert last_id(api_rows(17, 2)) == 18
+    assert last_id(api_rows(17, 0)) is None
+
+
+def test_rows_of_the_api_that_are_odd_are_counted_and_never_fatal() -> None:
+    rows = [
+        {"id": "x", "url": "https://a.example/"},
+        {"id": True},
+        {"id": 3, "url": 5},
+        "row",
+        None,
+    ]
+    found = read_listing(json.dumps({"status": "OK", "results": rows}).encode(), API)
+    assert [entry.link for entry in found.entries] == [None, None, None]
+    assert found.problem.startswith("2 rows")
+
+
+def test_an_answer_of_the_api_that_is_not_well_is_refused() -> None:
+    with pytest.raises(DamagedInputError, match="status is ERROR"):
+        read_listing(api_rows(1, 1, status="ERROR"), API)
+
+
+LINKS = [f"https://news.example.org/{number}?a=1&b=2" for number in range(400)]
+
+
+@pytest.mark.parametrize("cdata", [False, True])
+@pytest.mark.parametrize("piece_bytes", [7, 64 * 1024])
+def test_whole_day_rss_is_read_item_by_item(
+    cdata: bool, piece_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(day_reader, "PIECE_BYTES", piece_bytes)
+    found = list(read_whole_day(io.BytesIO(whole_day(LINKS[:40], cdata=cdata)), "day.rss"))
+    assert [one.entry and one.entry.link for one in found] == LINKS[:40]
+    first = found[0].entry
+    assert first is not None
+    assert (first.title, first.domain) == ("A & B", "example.org")
+    assert (first.source_feed_id, first.source_source_id) == (70, 7)
+    assert first.source_url == "https://news.example.org/feed?a=1&b=2"
+    assert (first.fetch_date, first.via) == ("2026-11-22", "day.rss")
+
+
+def test_whole_day_rss_that_is_cut_off_says_so_and_loses_nothing_before() -> None:
+    body = whole_day(LINKS)
+    found = list(read_whole_day(io.BytesIO(body[: body.index(b"/200?") + 3]), "day"))
+    assert found[-1].problem == "the file ends within an item"
+    assert [one.number for one in found] == list(range(201))
+    assert all(one.entry for one in found[:-1])
+
+
+def test_an_item_without_an_end_is_one_that_cannot_be_read() -> None:
+    endless = b"<rss><item><link>" + b"x" * (3 * ITEM_MAX_BYTES) + b"</link></item>"
+    body = endless + whole_day(LINKS[:2]).partition(b"</lastBuildDate>")[2]
+    found = list(read_whole_day(io.BytesIO(body), "day"))
+    assert found[0].problem
+    assert [one.entry.link for one in found if one.entry] == LINKS[:2]
+
+
+@given(st.binary(max_size=400))
+def test_any_stream_is_items_and_problems(noise: bytes) -> None:
+    body = b"<rss><item>" + noise + b"</item>" + noise
+    found = list(read_whole_day(io.BytesIO(body), "day"))
+    assert all((one.entry is None) == bool(one.problem) for one in found)
+
+
+def test_a_table_of_addresses_with_and_without_its_header() -> None:
+    header = header_of(fields_of("\ufefftitle,URL,pub_date,feed_id"))
+    entry = url_row(
+        header, fields_of('"A, b",https://a.example/,2026-11-22,7'), "x.csv", "2026-11-21"
+    )
+    assert header.is_said
+    assert (entry.link, entry.title, entry.source_feed_id) == ("https://a.example/", "A, b", 7)
+    assert (entry.pub_date, entry.fetch_date) == ("Sun, 22 Nov 2026 00:00:00 -0000", "2026-11-21")
+    bare = header_of(fields_of("5,https://a.example/"))
+    assert not bare.is_said
+    assert url_row(bare, ["6", "https://b.example/"], "x", None).link == "https://b.example/"
+    assert url_row(bare, ["6"], "x", None).link is None
+
+
+@pytest.mark.parametrize("line", ['"open', '"a"b', "," * 500])
+def test_a_line_that_is_no_csv_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match=r".{8,}"):
+        fields_of(line)
+
+
+def test_the_day_of_a_file_is_found_wherever_the_file_lies() -> None:
+    """The original looked at the beginning of the whole address, and never found one."""
+    assert day_of_name("s3://bucket/2020-01-01/stories_2023-11-04.csv.gz") == "2023-11-04"
+    assert day_of_name("stories-20231104.csv") == "2023-11-04"
+    assert day_of_name("stories-2023-13-04.csv") is None
+
+
+HISTORICAL = "collect_date,stories_id,media_id,downloads_id,feeds_id,language,url"
+
+
+def test_a_row_of_the_old_system() -> None:
+    row = historical_row(
+        header_of(fields_of(HISTORICAL)),
+        fields_of("2023-11-04 01:02:03.5,1,2,3,4,pt-br,https://a.example/x"),
+        "s3://b/2023-11-04.csv",
+        "2023-11-04",
+    )
+    assert (row.downloads_id, row.url, row.language) == (3, "https://a.example/x", "pt-br")
+    assert row.fetch_timestamp == datetime(2023, 11, 4, 1, 2, 3, 500_000, tzinfo=UTC).timestamp()
+    told = row.entry
+    assert (told.link, told.source_feed_id, told.source_source_id) == ("3", 4, 2)
+    assert (told.fetch_date, told.via) == ("2023-11-04", "s3://b/2023-11-04.csv")
+
+
+def test_a_table_of_ids_alone_asks_for_the_canonical_url() -> None:
+    row = historical_row(header_of(["downloads_id"]), ["3211617605"], "ids.csv", None)
+    assert (row.url, row.fetch_timestamp, row.language) == (NEED_CANONICAL_URL, None, None)
+
+
+@pytest.mark.parametrize("number", ["", "-1", "x", "٣", "9" * 30])
+def test_a_row_without_an_id_is_refused(number: str) -> None:
+    with pytest.raises(ValueError, match="downloads_id"):
+        historical_row(header_of(["downloads_id"]), [number], "x", None)
+
+
+B, D = (epoch.begin + timedelta(days=3) for epoch in EPOCHS)
+
+
+def test_of_two_epochs_the_version_of_its_own_is_chosen() -> None:
+    versions = [Version("b", B), Version("d", D), Version("b2", B + timedelta(hours=1))]
+    assert choose(FIRST_ID, B, versions) == versions[2]
+    assert choose(LAST_ID, D, versions) == versions[1]
+    assert choose(FIRST_ID, D - timedelta(days=20), versions) is None
+    assert choose(FIRST_ID, None, versions) is None
+    assert choose(FIRST_ID, None, versions[:1]) == versions[0]
+    assert choose(FIRST_ID - 1, None, versions) == versions[1]
+    assert choose(FIRST_ID - 1, None, []) is None
+
+
+@given(st.integers(0, 730 * 24))
+def test_a_moment_lies_in_one_epoch_at_most(hours: int) -> None:
+    moment = datetime(2021, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+    assert sum(epoch.holds(moment) for epoch in EPOCHS) <= 1
+    assert (epoch_of(moment) is not None) == any(epoch.holds(moment) for epoch in EPOCHS)

@@ -1,0 +1,119 @@
+"""Sitemaps of every kind, pages of links, and their limits."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from fixtures.feeds import BOMB, sitemap, sitemap_index
+from fonds.formats.listings import sitemap as reader
+from fonds.formats.listings.page import LINKS_MAX
+from fonds.formats.listings.reading import read_listing
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError, LimitError
+
+URL = "https://news.example.org/sitemap.xml"
+LINKS = ["https://news.example.org/a?x=1&y=2", "https://news.example.org/b"]
+NEWS = (
+    "<news:news><news:publication><news:name>N</news:name><news:language>en</news:language>"
+    "</news:publication><news:publication_date>2026-11-22T01:02:03+01:00</news:publication_date>"
+    "<news:title>Flood &amp; fire</news:title></news:news><lastmod>2020-01-01</lastmod>"
+)
+
+
+def test_a_set_of_addresses() -> None:
+    found = read_listing(sitemap(LINKS), URL)
+    assert (found.kind, [entry.link for entry in found.entries]) == ("sitemap", LINKS)
+
+
+def test_a_news_sitemap_tells_title_and_day_and_the_last_change_is_no_publication() -> None:
+    with_news, without = sitemap(LINKS, NEWS), sitemap(LINKS, "<lastmod>2020-01-01</lastmod>")
+    first = read_listing(with_news, URL).entries[0]
+    assert (first.title, first.pub_date) == ("Flood & fire", "Sun, 22 Nov 2026 00:02:03 +0000")
+    assert read_listing(without, URL).entries[0].pub_date is None
+
+
+def test_pictures_and_videos_of_an_address_are_not_taken_for_it() -> None:
+    more = (
+        '<i:image xmlns:i="http://www.google.com/schemas/sitemap-image/1.1">'
+        "<i:loc>https://cdn.example/1.jpg</i:loc><i:title>Pic</i:title></i:image>"
+    )
+    body = sitemap(LINKS, more)
+    assert [entry.link for entry in read_listing(body, URL).entries] == LINKS
+    before = body.replace(b"<loc>", more.encode() + b"<loc>").replace(
+        more.encode() + b"</url>", b"</url>"
+    )
+    assert [(one.link, one.title) for one in read_listing(before, URL).entries] == [
+        (link, None) for link in LINKS
+    ]
+
+
+def test_an_index_leads_to_further_ones() -> None:
+    found = read_listing(sitemap_index([*LINKS, "/c.xml"]), URL)
+    assert (found.kind, found.entries) == ("sitemap-index", ())
+    assert found.further == (*LINKS, "https://news.example.org/c.xml")
+
+
+def test_gzip_is_unpacked_whatever_it_is_called() -> None:
+    assert len(read_listing(gzip.compress(sitemap(LINKS)), URL).entries) == 2
+
+
+def test_what_unpacks_to_far_more_is_refused() -> None:
+    with pytest.raises(LimitError) as caught:
+        read_listing(gzip.compress(b" " * 60_000_000), URL)
+    assert caught.value.reason in (Reason.BOMB, Reason.TOO_LARGE)
+
+
+def test_damaged_gzip_is_refused() -> None:
+    packed = bytearray(gzip.compress(sitemap(LINKS)))
+    packed[20:30] = bytes(10)
+    with pytest.raises(DamagedInputError):
+        read_listing(bytes(packed), URL)
+
+
+def test_more_addresses_than_the_protocol_allows_are_counted() -> None:
+    body = sitemap(f"https://news.example.org/{number}" for number in range(50_003))
+    found = read_listing(body, URL)
+    assert (len(found.entries), found.cut) == (50_000, 3)
+
+
+def test_a_broken_sitemap_gives_what_it_holds_and_says_so() -> None:
+    found = read_listing(sitemap(LINKS).replace(b"&amp;", b"&").replace(b"</urlset>", b""), URL)
+    assert len(found.entries) == 2
+    assert found.problem
+
+
+def test_a_sitemap_with_entities_is_refused() -> None:
+    with pytest.raises(DamagedInputError, match="entities"):
+        reader.read_sitemap(BOMB.replace(b"rss", b"urlset"), URL)
+
+
+def test_lines_of_addresses() -> None:
+    body = b"\xef\xbb\xbfhttps://a.example/1\r\n\r\n# remark\n  https://a.example/2  \n"
+    found = read_listing(body, URL)
+    assert found.kind == "url-list"
+    assert [entry.link for entry in found.entries] == ["https://a.example/1", "https://a.example/2"]
+
+
+PAGE = b"""<html><head><title>Front</title><base href="/news/">
+<link rel="alternate" type="application/rss+xml" href="/feed.xml">
+<link rel="alternate stylesheet" type="text/css" href="x.css"></head><body>
+<a href="one"><img src=x></a><a href="one#part">One</a><a href="https://other.example/2">Two</a>
+<a href="javascript:alert(1)">x</a><a href="mailto:a@b">m</a><a href="#top">t</a><a>none</a>
+<a href="https://news.example.org/sitemap.xml">itself</a></body></html>"""
+
+
+def test_a_page_gives_its_links_once_and_the_feeds_it_names() -> None:
+    found = read_listing(PAGE, URL)
+    assert (found.kind, found.title) == ("page", "Front")
+    assert [entry.link for entry in found.entries] == [
+        "https://news.example.org/news/one",
+        "https://other.example/2",
+    ]
+    assert found.further == ("https://news.example.org/feed.xml",)
+
+
+def test_a_page_of_endless_links_is_cut() -> None:
+    body = b"<html>" + b"".join(b'<a href="/%d">x</a>' % number for number in range(9_000))
+    assert len(read_listing(body, URL).entries) == LINKS_MAX
