@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import md5, sha1, sha256
 
-from fonds.formats.surt import surt
+from fonds.formats.surt import lookup_key, surt
 from fonds.model.archive import ArchiveEntry, HttpHead
 from fonds.model.capture import Place, to_datetime14
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
@@ -95,9 +95,10 @@ def cdx_row(body: Body) -> CdxRow:
         sha1hex=body.sha1hex,
         url=body.url,
         surt=key,
-        surt_sha1hex=sha1(key.encode()).hexdigest(),
+        surt_key=lookup_key(key),
         datetime=to_datetime14(body.captured_at),
         mimetype=body.mime,
+        status=200,
         warc_path=body.place.path,
         warc_csize=body.place.size_bytes,
         warc_offset=body.place.offset,

@@ -26,8 +26,8 @@ def file_row(number: int, **changes: Any) -> FileMetaRow:
 
 def cdx_row(path: str, offset: int, **changes: Any) -> CdxRow:
     row = CdxRow(
-        f"{path}:{offset}", "a" * 40, "http://x.org/", "org,x)/", "d" * 40, "20240506120000",
-        "text/html", path, None, offset, NOON,
+        f"{path}:{offset}", "a" * 40, "http://x.org/", "org,x)/", "org,x)/", "20240506120000",
+        "text/html", 200, path, None, offset, NOON,
     )  # fmt: skip
     return replace(row, **changes)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from hashlib import sha1
 
 from fonds.formats.journal import cdx_cell, first_seen_cell
 from fonds.formats.members.record_stream import split_offset
-from fonds.formats.surt import surt
+from fonds.formats.surt import lookup_key, surt
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.keys import sha1_from_text
@@ -44,9 +43,10 @@ def _row(capture: Capture, sha1hex: str, mime: str, place: Place, now: datetime)
         sha1hex=sha1hex,
         url=capture.url,
         surt=key,
-        surt_sha1hex=sha1(key.encode()).hexdigest(),  # noqa: S324 (a key, not a seal)
+        surt_key=lookup_key(key),
         datetime=capture.datetime14,
         mimetype=mime,
+        status=capture.status,
         warc_path=place.path,
         warc_csize=place.size_bytes,
         warc_offset=place.offset,

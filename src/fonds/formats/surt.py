@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import re
+from hashlib import sha1
 
 from fonds.address import Address, split_address
 
 NONE = "-"
 """The key of no URL at all, as CDX files write it."""
+
+LOOKUP_CHARS_MAX = 400
+"""Databases limit what an index may hold of one text."""
+_KEPT_CHARS = LOOKUP_CHARS_MAX - 41
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _AS_THEY_ARE = frozenset(
@@ -81,6 +86,22 @@ def surt(url: str) -> str:
         rest = bare[scheme_match.end() :] if scheme_match else bare
     parts = split_address("//" + rest.lstrip("/"))
     return f"{_host(parts, scheme)}){_path(parts.path)}{_query(parts.query or '')}"
+
+
+def lookup_key(key: str) -> str:
+    """A SURT as indexes of databases hold it: the same, or of a longer one its beginning, `~` and its SHA-1.
+
+    One each for every SURT, and in their order but for those that begin with the same 359 characters.
+    """
+    if len(key) <= LOOKUP_CHARS_MAX:
+        return key
+    digest = sha1(key.encode("utf-8", "replace")).hexdigest()  # noqa: S324 (a key, not a seal)
+    return f"{key[:_KEPT_CHARS]}~{digest}"
+
+
+def lookup_prefix(prefix: str) -> str:
+    """What the lookup keys of all SURTs begin with that begin so."""
+    return prefix[:_KEPT_CHARS]
 
 
 def _is_host_and_port(url: str, colon_end: int) -> bool:

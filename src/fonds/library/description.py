@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha1
+from itertools import islice
 
 from fonds.extract.url import story_id
-from fonds.formats.surt import surt
+from fonds.formats.surt import NONE, surt
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.story import versions
 from fonds.library.accounting import history
@@ -19,6 +19,7 @@ from fonds.model.keys import sha1_from_text, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Stores
+from fonds.replay.captures import of_url
 
 SHOWN_MAX = 1000
 
@@ -82,10 +83,7 @@ def resolve(stores: Stores, key: str) -> Resolved:
         return Resolved([raw.hex()])
     if len(key) == 64 and all(c in "0123456789abcdef" for c in key.lower()):
         return _resolved(versions(stores.records, key.lower(), SHOWN_MAX + 1))
-    digest = sha1(surt(key).encode()).hexdigest()  # noqa: S324 (a key, not a seal)
-    found = stores.records.find(
-        CdxRow, {"surt_sha1hex": digest}, order=("datetime",), count_max=SHOWN_MAX + 1
-    )
+    found = [] if surt(key) == NONE else list(islice(of_url(stores.records, key), SHOWN_MAX + 1))
     # A page kept as a loose file was captured under its path, and goes by the address it states itself.
     return _resolved(
         [row.sha1hex for row in found], versions(stores.records, story_id(key), SHOWN_MAX + 1)

@@ -134,8 +134,8 @@ def test_the_work_is_as_it_was_the_first_time(buffer: DeliveryBuffer) -> None:
 
 
 CDX = CdxRow(
-    "", "", "http://e.org/", "org,e)/", "d" * 40, "20240506000000", "application/pdf",
-    "a.warc.gz", 80, 512, NOW,
+    "", "", "http://e.org/", "org,e)/", "org,e)/", "20240506000000", "application/pdf",
+    200, "a.warc.gz", 80, 512, NOW,
 )  # fmt: skip
 
 

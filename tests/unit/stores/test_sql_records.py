@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from hashlib import sha1
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,9 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds import sqlite_file
+from fonds.formats.surt import lookup_key
 from fonds.model import rows
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
-from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.model.rows.prefix import Prefix
 from fonds.stores.records import engine, schema
 from fonds.stores.records.column_types import clean_json, clean_text
@@ -339,3 +341,21 @@ def test_clean_json_can_be_written_and_is_clean_throughout(value: object) -> Non
 
 def test_the_timeout_of_every_sqlite_file_is_the_same() -> None:
     assert engine.BUSY_TIMEOUT_S == sqlite_file.BUSY_TIMEOUT_S
+
+
+def test_captures_noted_before_they_had_a_key_are_found_by_it(path: Path) -> None:
+    at_revision(path, "0003")
+    short, long = "org,example)/a", f"org,example)/{'b' * 500}"
+    old = sqlite3.connect(path)
+    for offset, key in enumerate((short, long)):
+        old.execute(
+            "INSERT INTO cdx VALUES (?, ?, 'http://example.org/', ?, ?, '20240506120000',"
+            " 'text/html', '/a.warc.gz', 10, ?, '2024-05-06 12:00:00.000000')",
+            (f"capture-{offset}", "a" * 40, key, sha1(key.encode()).hexdigest(), offset),
+        )
+    old.commit()
+    old.close()
+    records = open_sqlite(path)
+    found = {row.surt: (row.surt_key, row.status) for row in records.find(CdxRow)}
+    assert found == {key: (lookup_key(key), None) for key in (short, long)}
+    records.close()

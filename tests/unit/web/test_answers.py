@@ -183,7 +183,7 @@ def long_lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]
         ]
         enter(stores, [first, *others])
         cdx = cdx_row(captured)
-        elsewhere = {"url": "http://b.example/", "surt": "b", "surt_sha1hex": "b" * 40}
+        elsewhere = {"url": "http://b.example/", "surt": "b", "surt_key": "b"}
         rows: list[Row] = [replace(cdx, warc_offset=n, **elsewhere) for n in range(1_003)]
         rows += [cdx_row(one) for one in others] + [file_row(first)]
         rows += [replace(said(first, "persist_file", n), message_id=f"m{n}") for n in range(1_003)]

@@ -25,9 +25,10 @@ class FileMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class CdxRow:
-    """`cdx`: one capture whose bytes lie in a WARC, known by that place; `surt_sha1hex` finds long URLs.
+    """`cdx`: one capture whose bytes lie in a WARC, known by that place.
 
-    `mimetype` is `warc/revisit` for a record that holds no body. `capture_id` is indexed.
+    `surt_key` is the SURT as an index can hold it (`formats/surt.py`), `status` the HTTP status, None where
+    there is none. `mimetype` is `warc/revisit` for a record that holds no body. `capture_id` is indexed.
     """
 
     TABLE: ClassVar[str] = "cdx"
@@ -36,9 +37,10 @@ class CdxRow:
     sha1hex: str
     url: str
     surt: str
-    surt_sha1hex: str
+    surt_key: str
     datetime: str
     mimetype: str
+    status: int | None
     warc_path: str
     warc_csize: int | None
     warc_offset: int

@@ -90,9 +90,15 @@ def _value(after: Mapping[str, object], one: Column[Any]) -> object:
 def _bound(
     columns: Sequence[_Directed], values: Sequence[object] | None
 ) -> list[ColumnElement[bool]]:
-    """Rows behind `values`; the first column bounds them by itself, so that an index is used."""
+    """Rows behind `values`. Columns of one direction are compared at once, which an index over the first of
+    them serves to the row; else the first column bounds them by itself."""
     if values is None:
         return []
+    if len({descending for _, descending in columns}) == 1 and not any(
+        one.nullable for one, _ in columns
+    ):
+        ordered = [one for one, _ in columns]
+        return [before(ordered, values) if columns[0][1] else beyond(ordered, values)]
     first, descending = columns[0]
     edge = first <= values[0] if descending else first >= values[0]
     return [edge, *_later(columns, values)]
@@ -137,6 +143,12 @@ def beyond(key: Sequence[Column[Any]], last: Sequence[object]) -> ColumnElement[
         return key[0] > last[0]
     bound = [sa.literal(value, one.type) for one, value in zip(key, last, strict=True)]
     return sa.tuple_(*key) > sa.tuple_(*bound)
+
+
+def before(key: Sequence[Column[Any]], first: Sequence[object]) -> ColumnElement[bool]:
+    """Rows that come before the key `first` in the order of keys."""
+    bound = [sa.literal(value, one.type) for one, value in zip(key, first, strict=True)]
+    return sa.tuple_(*key) < sa.tuple_(*bound)
 
 
 def end_of_prefix(prefix: str) -> str | None:

@@ -50,15 +50,16 @@ Table(
     _sha1hex(),
     Column("url", CleanText, CheckConstraint("length(url) >= 1"), nullable=False),
     Column("surt", CleanText, nullable=False),
-    Column("surt_sha1hex", CleanText, CheckConstraint("length(surt_sha1hex) = 40"), nullable=False),
+    Column("surt_key", CleanText, nullable=False, server_default=""),
     Column("datetime", CleanText, CheckConstraint("length(datetime) = 14"), nullable=False),
     Column("mimetype", CleanText, nullable=False),
+    Column("status", Integer),
     Column("warc_path", CleanText, CheckConstraint("length(warc_path) >= 1"), primary_key=True),
     Column("warc_csize", BigInteger),
     Column("warc_offset", BigInteger, primary_key=True, autoincrement=False),
     Column("row_created", UtcTime, nullable=False),
     Index("cdx_sha1hex", "sha1hex"),
-    Index("cdx_surt_sha1hex", "surt_sha1hex"),
+    Index("cdx_surt_key", "surt_key", "datetime"),
     Index("cdx_capture_id", "capture_id"),
 )
 

@@ -1,0 +1,1 @@
+"""Captures found by address and time and given out again: CDX queries, Memento, bodies behind revisits."""

@@ -1,0 +1,17 @@
+"""Records in a file of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Iterator[SqlRecords]:
+    opened = open_sqlite(tmp_path / "records.sqlite")
+    yield opened
+    opened.close()

@@ -1,0 +1,163 @@
+"""Captures are found by address and time, and by what lies between two keys alone."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdx_rows import Counting, captured
+from fonds.formats.surt import LOOKUP_CHARS_MAX, lookup_key, lookup_prefix
+from fonds.model.capture import from_datetime14
+from fonds.model.rows import CdxRow
+from fonds.replay.captures import (
+    ORDER,
+    Match,
+    Spot,
+    before_time,
+    first_from,
+    last_before,
+    nearest,
+    of_url,
+    stretches_of,
+    walk,
+)
+from fonds.stores.records.sql import SqlRecords
+
+URLS = [
+    "http://example.org/",
+    "http://example.org/a",
+    "http://example.org/a/b",
+    "http://example.org/ab",
+    "http://example.org:8080/a",
+    "http://news.example.org/a",
+    "http://news.example.org:81/a",
+    "http://example.organic/a",
+    "http://exampleorg/a",
+    f"http://example.org/{'long/' * 100}",
+    f"http://example.org/{'long/' * 100}er",
+]
+FOUND = {
+    ("http://example.org/a", Match.EXACT): {1},
+    ("https://www.EXAMPLE.org/a/?", Match.EXACT): {1},
+    ("http://example.org/a", Match.PREFIX): {1, 2, 3},
+    ("http://example.org/a/", Match.PREFIX): {2},
+    ("http://example.org/", Match.PREFIX): {0, 1, 2, 3, 9, 10},
+    ("http://example.org/a", Match.HOST): {0, 1, 2, 3, 4, 9, 10},
+    ("example.org", Match.DOMAIN): {0, 1, 2, 3, 4, 5, 6, 9, 10},
+    ("http://example.org:8080/", Match.HOST): {4},
+    (URLS[9], Match.EXACT): {9},
+    (URLS[9][:-2], Match.PREFIX): {9, 10},
+    (URLS[10], Match.PREFIX): {10},
+    ("http://nowhere.example/", Match.DOMAIN): set(),
+}
+
+
+@pytest.fixture
+def filled(records: SqlRecords) -> SqlRecords:
+    records.put([captured(url, "20240506120000", n) for n, url in enumerate(URLS)])
+    return records
+
+
+@pytest.mark.parametrize("asked", FOUND, ids=lambda asked: f"{asked[1]} {asked[0][:40]}")
+def test_what_is_meant_is_found_and_nothing_else(
+    filled: SqlRecords, asked: tuple[str, Match]
+) -> None:
+    rows = list(walk(filled, stretches_of(*asked)))
+    assert {row.warc_offset for row in rows} == FOUND[asked]
+    assert len(rows) == len(FOUND[asked])
+    assert [row.surt_key for row in rows] == sorted(row.surt_key for row in rows)
+
+
+@pytest.mark.parametrize("asked", FOUND, ids=lambda asked: f"{asked[1]} {asked[0][:40]}")
+def test_a_walk_goes_on_behind_any_row(filled: SqlRecords, asked: tuple[str, Match]) -> None:
+    stretches = stretches_of(*asked)
+    whole = list(walk(filled, stretches))
+    for number, row in enumerate(whole):
+        assert list(walk(filled, stretches, after=Spot.of(row))) == whole[number + 1 :]
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    for url, match, told in (
+        (" ", Match.EXACT, "no address"),
+        ("mailto:a@example.org", Match.HOST, "has no host"),
+        ("urn:x", Match.DOMAIN, "has no host"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            stretches_of(url, match)
+
+
+def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> None:
+    url, times = URLS[1], ["20200101000000", "20210101000000", "20210101000002"]
+    records.put([captured(url, at, n) for n, at in enumerate(times)])
+    records.put([captured("http://example.org/b", "20200601000000", 9)])
+
+    def at(asked: str) -> str:
+        found = nearest(records, url, from_datetime14(asked), asked)
+        assert found is not None
+        return found.datetime
+
+    assert at("19990101000000") == times[0]
+    assert at("20200101000000") == times[0]
+    assert at("20200601000000") == times[0]
+    assert at("20200801000000") == times[1]
+    assert at("20210101000001") == times[1]
+    assert at("20300101000000") == times[2]
+    none = nearest(records, "http://example.org/0", from_datetime14(times[0]), times[0])
+    assert none is None
+    assert first_from(records, url, "20210101000001") == last_before(records, url, "2022")
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.text("ab/", min_size=1, max_size=4), max_size=8), st.text("ab/", max_size=3))
+def test_prefixes_are_those_of_the_keys(records: SqlRecords, paths: list[str], prefix: str) -> None:
+    records.delete(CdxRow, [(row.warc_path, row.warc_offset) for row in records.find(CdxRow)])
+    rows = [captured(f"http://p.example/{p}", "20240101000000", n) for n, p in enumerate(paths)]
+    records.put(rows)
+    (stretch,) = stretches_of(f"http://p.example/{prefix}", Match.PREFIX)
+    found = {row.warc_offset for row in walk(records, [stretch])}
+    assert found == {row.warc_offset for row in rows if row.surt.startswith(stretch.text)}
+
+
+def test_only_what_is_meant_is_looked_at(records: SqlRecords) -> None:
+    """A hundred captures of each of a hundred pages; the rows read are those of the answer and one page."""
+    many = [
+        captured(
+            f"http://many.example/{page}", f"2024010100{n // 60:02d}{n % 60:02d}", 100 * page + n
+        )
+        for page in range(100)
+        for n in range(100)
+    ]
+    records.put(many)
+    counting = Counting(records)
+    assert len(list(of_url(counting, "http://many.example/50"))) == 100
+    assert counting.given < 400
+    counting.given = 0
+    assert len(list(of_url(counting, "http://many.example/50", since="20240101000130"))) == 10
+    assert counting.given <= 16
+    counting.given = 0
+    assert last_before(counting, "http://many.example/50", "20240101000130") is not None
+    assert counting.given == 1
+
+
+def test_the_database_goes_to_the_row_by_its_index(records: SqlRecords) -> None:
+    spot = before_time("org,example)/a", "20240101000000")
+    asked: list[str] = []
+    with records._engine.connect() as connection:
+        sa.event.listen(records._engine, "before_cursor_execute", lambda *a: asked.append(a[2:4]))
+        list(records.find(CdxRow, order=ORDER, after=spot.values(), count_max=10))
+        statement, values = asked[-1]
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
+    told = " ".join(str(row[-1]) for row in plan)
+    assert "USING INDEX cdx_surt_key ((surt_key,datetime)>(?,?))" in told
+
+
+@given(st.text("ab)", max_size=1200))
+def test_lookup_keys_are_of_bounded_length_and_keep_their_prefix(text: str) -> None:
+    key = lookup_key(text)
+    assert len(key) <= LOOKUP_CHARS_MAX
+    assert key.startswith(lookup_prefix(text))
+    assert (key == text) == (len(text) <= LOOKUP_CHARS_MAX)
