@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.blob import Blob
@@ -276,6 +276,20 @@ class Archive(Protocol):
     def finish(self) -> None:
         """Close the open file: complete, with its CDXJ index beside it. Again is harmless."""
 
+
+class WarcFiles(Protocol):
+    """The files the archive writes, as files: what there is of them, and their bytes."""
+
+    def names(self) -> Iterator[str]:
+        """The bare name of every WARC of ours, each once wherever it lies, open ones too; streamed."""
+
+    def open(self, path: str) -> BinaryIO:
+        """A WARC from its first byte on, to be read and sought in: one of ours by its name, another of this
+        machine by its absolute path.
+
+        Raises PermanentError (`missing-source`, `unreadable-source`); a bucket's may raise while it is read.
+        """
+
     def held(self, path: str, *, mend: bool = False) -> Held | None:
         """What there is of a WARC, by the `path` of a place in it; None when it is gone. No record is read.
 
@@ -283,9 +297,13 @@ class Archive(Protocol):
         file of ours is first made again from its records, whatever it says.
         """
 
-    def unsent_bytes(self) -> int:
-        """How much of our files still lies on this machine alone, and is to be moved on; 0 where they
-        stay in the place they are written to."""
+    def unsent(self) -> Mapping[str, int]:
+        """The WARCs of ours that are finished, lie on this machine alone and are to be moved on: bytes by
+        name, indexes included. Empty where they stay in the place they are written to."""
+
+
+class WarcArchive(Archive, WarcFiles, Protocol):
+    """An archive as its backends are: bodies by their places, and the files these lie in."""
 
 
 class Source(Protocol):
@@ -346,5 +364,5 @@ class Stores:
     ledger: Ledger
     blobs: Blobs
     index: Index
-    archive: Archive
+    archive: WarcArchive
     journal: str

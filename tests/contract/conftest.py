@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from fixtures import rabbit_leftovers
 from fixtures.archives import BACKENDS as ARCHIVES
-from fonds.ports import Archive
+from fonds.ports import WarcArchive
 from fonds.queues.large_bodies import LargeBodies
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs.folder import FolderBlobs
@@ -150,13 +150,13 @@ def blobs(request: pytest.FixtureRequest, opened: Callable[[Opener], Any]) -> An
 
 
 @pytest.fixture(params=ARCHIVES)
-def open_archive(request: pytest.FixtureRequest) -> Callable[[Path], Archive]:
+def open_archive(request: pytest.FixtureRequest) -> Callable[[Path], WarcArchive]:
     """Opens the archive of a home."""
     return ARCHIVES[request.param]
 
 
 @pytest.fixture
-def archive(open_archive: Callable[[Path], Archive], tmp_path: Path) -> Iterator[Archive]:
+def archive(open_archive: Callable[[Path], WarcArchive], tmp_path: Path) -> Iterator[WarcArchive]:
     opened = open_archive(tmp_path)
     yield opened
     opened.finish()

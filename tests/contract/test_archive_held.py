@@ -8,11 +8,13 @@ import pytest
 
 from fixtures.archives import entry, files, index_of
 from fonds.model.archive import IndexedRecord
-from fonds.ports import Archive
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
+from fonds.ports import WarcArchive
 
 
 def test_a_finished_file_is_told_with_its_length_and_its_records(
-    archive: Archive, tmp_path: Path
+    archive: WarcArchive, tmp_path: Path
 ) -> None:
     archived = archive.write([entry(1), entry(2)])
     archive.finish()
@@ -28,21 +30,21 @@ def test_a_finished_file_is_told_with_its_length_and_its_records(
     assert all(len(one.sha1hex) == 40 for one in held.records)
 
 
-def test_an_open_file_has_no_index_yet(archive: Archive) -> None:
+def test_an_open_file_has_no_index_yet(archive: WarcArchive) -> None:
     (one,) = archive.write([entry()])
     held = archive.held(one.place.path)
     assert held is not None
     assert (held.is_open, held.records) == (True, None)
 
 
-def test_what_is_gone_is_nothing(archive: Archive, tmp_path: Path) -> None:
+def test_what_is_gone_is_nothing(archive: WarcArchive, tmp_path: Path) -> None:
     assert archive.held("fonds-20260101000000-00000-here-00000000.warc.gz") is None
     assert archive.held(str(tmp_path / "none.warc.gz")) is None
     assert archive.held(str(tmp_path)) is None
 
 
 def test_of_others_files_the_length_is_known_here_and_nothing_elsewhere(
-    archive: Archive, tmp_path: Path
+    archive: WarcArchive, tmp_path: Path
 ) -> None:
     (tmp_path / "theirs.warc").write_bytes(b"ten bytes.")
     held = archive.held(str(tmp_path / "theirs.warc"))
@@ -55,7 +57,7 @@ def test_of_others_files_the_length_is_known_here_and_nothing_elsewhere(
 
 
 @pytest.mark.parametrize("open_archive", ["local", "cached"], indirect=True)
-def test_an_index_is_made_again_from_the_records(archive: Archive, tmp_path: Path) -> None:
+def test_an_index_is_made_again_from_the_records(archive: WarcArchive, tmp_path: Path) -> None:
     archived = archive.write([entry(n) for n in range(3)])
     archive.finish()
     name = archived[0].place.path
@@ -77,3 +79,36 @@ def test_an_index_is_made_again_from_the_records(archive: Archive, tmp_path: Pat
     assert gone is not None
     assert gone.records is None
     assert archive.held(name, mend=True) == mended
+
+
+def test_every_file_of_ours_is_named_once_and_can_be_read_from_its_first_byte(
+    archive: WarcArchive,
+) -> None:
+    assert list(archive.names()) == []
+    archived = archive.write([entry(n) for n in range(7)])
+    names = {one.place.path for one in archived}
+    assert len(names) == 2
+    assert sorted(archive.names()) == sorted(names)
+    archive.finish()
+    assert sorted(archive.names()) == sorted(names)
+    for one in archived:
+        with archive.open(one.place.path) as stream:
+            assert stream.read(3) == b"\x1f\x8b\x08"
+            stream.seek(one.place.offset)
+            assert stream.read(3) == b"\x1f\x8b\x08"
+
+
+def test_what_cannot_be_opened_is_refused(archive: WarcArchive, tmp_path: Path) -> None:
+    (tmp_path / "theirs.warc").write_bytes(b"ten bytes.")
+    with archive.open(str(tmp_path / "theirs.warc")) as stream:
+        assert stream.read() == b"ten bytes."
+    for path, reason in (
+        ("fonds-20260101000000-00000-here-00000000.warc.gz", Reason.MISSING_SOURCE),
+        (str(tmp_path), Reason.UNREADABLE_SOURCE),
+        ("folder/relative.warc.gz", Reason.UNREADABLE_SOURCE),
+        ("../up.warc.gz", Reason.UNREADABLE_SOURCE),
+        ("a\x00b", Reason.UNREADABLE_SOURCE),
+    ):
+        with pytest.raises(PermanentError) as raised, archive.open(path) as stream:
+            stream.read(1)
+        assert raised.value.reason is reason

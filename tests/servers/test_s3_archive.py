@@ -88,7 +88,7 @@ def test_the_thread_moves_files_while_others_are_written(tmp_path: Path) -> None
         archived += archive.write([entry(number)])
     done = threading.Event()
     for _ in range(600):
-        if not archive.unsent_bytes():
+        if not archive.unsent():
             done.set()
             break
         done.wait(0.1)

@@ -64,7 +64,7 @@ class App:
         from fonds.wiring.backends import close_stores, open_stores
 
         if not make:
-            self._must_be_there()
+            self.must_be_there()
         stores = open_stores(self.home, settings or self.settings())
         click.get_current_context().call_on_close(partial(close_stores, stores))
         return stores
@@ -76,7 +76,7 @@ class App:
         """
         from fonds.wiring.backends import close_index, open_index
 
-        self._must_be_there()
+        self.must_be_there()
         index = open_index(self.home, self.settings())
         click.get_current_context().call_on_close(partial(close_index, index))
         return index
@@ -89,7 +89,8 @@ class App:
         click.get_current_context().call_on_close(partial(close_queue, queue))
         return queue
 
-    def _must_be_there(self) -> None:
+    def must_be_there(self) -> None:
+        """Raises ConfigurationError when there is no home yet."""
         if not self.home.is_dir():
             raise ConfigurationError(
                 f"there is no {self.home} yet. `fonds ingest PATH…` makes it; "

@@ -39,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "serve": "fonds.cli.commands.serve",
     "export": "fonds.cli.commands.export",
     "reindex": "fonds.cli.commands.reindex",
+    "archive": "fonds.cli.commands.archive",
     "pipelines": "fonds.cli.commands.pipelines",
     "topics": "fonds.cli.commands.queue",
     "queue": "fonds.cli.commands.queue",

@@ -20,7 +20,25 @@ ORDER = ("surt_key", "datetime")
 BACKWARDS = ("-surt_key", "-datetime", "-warc_path", "-warc_offset")
 PAGE_ROWS = 1000
 LAST_TEXT = "\U0010ffff"
+LAST_TIME = "99999999999999"
 _LAST_OFFSET = 2**62
+
+
+def lower14(text: str) -> str:
+    """14 digits of the first second that 4 to 14 digits stand for. Raises ValueError for what is no time."""
+    padded = text + "00000101000000"[len(text) :]
+    if len(text) < 4 or len(text) % 2 or not text.isascii():
+        raise ValueError(
+            "a time is YYYY, YYYYMM, YYYYMMDD, YYYYMMDDhh, YYYYMMDDhhmm or YYYYMMDDhhmmss"
+        )
+    from_datetime14(padded)
+    return padded
+
+
+def upper14(text: str) -> str:
+    """14 digits nothing that 4 to 14 digits stand for comes behind. Raises ValueError for what is no time."""
+    lower14(text)
+    return text + "99991231235959"[len(text) :]
 
 
 class Match(StrEnum):

@@ -21,7 +21,7 @@ from fonds.model.rows import CdxRow
 from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
-from fonds.ports import Archive, Index, Queue, Stores
+from fonds.ports import Index, Queue, Stores, WarcArchive
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
 from fonds.runtime.homelock import make_home
@@ -240,7 +240,7 @@ def _nothing() -> None:
     """What closing means to a store that holds nothing open."""
 
 
-def open_archive(home: Path, settings: Settings) -> Archive:
+def open_archive(home: Path, settings: Settings) -> WarcArchive:
     """The archive of a home; nothing is written before the first body is."""
     elsewhere = settings.elsewhere
     options = ArchiveOptions(

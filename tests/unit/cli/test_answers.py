@@ -54,6 +54,11 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ),
     ("queue release", "pipeline"): (("queue", "release", "x", "--pipeline", "libary"), "'library'"),
     ("queue load", "pipeline"): (("queue", "load", __file__, "--pipeline", "libary"), "'library'"),
+    ("archive", "COMMAND"): (("archive", "lst"), "Did you mean 'list'"),
+    ("archive list", "names"): (("archive", "list", "fonds-2026.warc.gz"), "did you mean 'fonds-"),
+    ("archive reindex", "names"): (("archive", "reindex", "fonds-2026.warc.gz"), "mean 'fonds-"),
+    ("archive verify", "paths"): (("archive", "verify", "fonds-2026.warc.gz"), "mean 'fonds-"),
+    ("archive extract", "key"): (("archive", "extract", "nonsense"), "no capture is known by"),
     ("catchup", "COMMAND"): (("catchup", "pfd"), "Did you mean 'pdf'"),
 }
 for _kind in (one.name for one in KINDS if one.reading):
@@ -86,6 +91,7 @@ FREE = {
     ("ingest", "paths"), ("ingest", "warc_base"), ("ingest", "collection"),
     ("extract", "paths"), ("extract", "warc_base"), ("serve", "web_host"), ("export", "out"),
     ("queue dump", "file"), ("queue load", "file"), ("queue load", "to"),
+    ("archive extract", "out"), ("archive extract", "at"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}
 NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))

@@ -115,7 +115,7 @@ def test_what_was_archived_is_read_through_it(folder: Counting) -> None:
     (one,) = cache.write([entry()])
     assert cache.read(one.place).body == entry().body
     cache.finish()
-    assert cache.unsent_bytes() == 0
+    assert cache.unsent() == {}
     cache.close()
     assert cache.read(one.place, sha1hex(entry().body)).body == entry().body
     assert folder.reads == [one.place] * 2

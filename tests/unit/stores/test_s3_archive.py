@@ -90,14 +90,14 @@ def test_a_bucket_that_is_away_costs_nothing_and_is_waited_for(
     archived = archive.write([entry(number) for number in range(COUNT)])
     archive.finish()
     assert len(here(tmp_path)) == 6
-    assert archive.unsent_bytes() > 0
+    assert archive.unsent()
     assert archive.read(archived[0].place).body == entry(0).body
     bucket.before = lambda act, key: None
     again = opened(tmp_path, bucket)
     again.recover(lambda _: None)
     again.finish()
     assert here(tmp_path) == []
-    assert again.unsent_bytes() == 0
+    assert again.unsent() == {}
     assert records(bucket.folder) == Counter({entry(n).url: 1 for n in range(COUNT)})
 
 
@@ -136,7 +136,7 @@ def test_no_more_is_written_than_may_wait_here(tmp_path: Path, bucket: FolderBuc
     archive.write([entry(number) for number in range(5)])
     archive.write([entry(5)])
     archive.finish()
-    assert archive.unsent_bytes() > 1500
+    assert sum(archive.unsent().values()) > 1500
     with pytest.raises(StoreUnavailableError, match="wait in"):
         archive.write([entry(6)])
     bucket.away = False
@@ -235,3 +235,18 @@ def test_what_was_moved_is_told_with_its_index_and_mended_by_coming_back(
     assert archive.held("fonds-20260101000000-00000-none-00000000.warc.gz", mend=True) is None
     assert archive.read(places[1]).body == entry(1).body
     archive.close()
+
+
+def test_names_are_those_of_the_bucket_and_of_this_machine(tmp_path: Path) -> None:
+    bucket = FolderBucket(tmp_path / "bucket")
+    archive = opened(tmp_path, bucket)
+    (moved,) = archive.write([entry(1)])
+    archive.finish()
+    assert archive.unsent() == {}
+    (here,) = archive.write([entry(2)])
+    (bucket.folder / "stray.warc.gz").mkdir()
+    (bucket.folder / "2026").mkdir(exist_ok=True)
+    (bucket.folder / "2026" / moved.place.path).write_bytes(b"not where ours lie")
+    assert list(archive.names()) == [here.place.path, moved.place.path]
+    with archive.open(moved.place.path) as stream:
+        assert stream.read(3) == b"\x1f\x8b\x08"

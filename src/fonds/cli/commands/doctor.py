@@ -106,7 +106,7 @@ def _stores(app: App, settings: Settings) -> Finding:
     try:
         stores = app.stores(settings)
         told = f"open; {stores.index.count():,} documents in the index"
-        if unsent := stores.archive.unsent_bytes():
+        if unsent := sum(stores.archive.unsent().values()):
             told += (
                 f"; {unsent / 1024**2:,.1f} MiB of WARC files wait here to be moved to the archive"
             )

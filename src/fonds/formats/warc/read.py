@@ -7,7 +7,7 @@ included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from fonds.formats.coding import codings_of, decode_body
@@ -76,10 +76,49 @@ class RecordReader:
         return payload
 
 
-def _read_body(block: _Block, body_max_bytes: int) -> bytes:
+def body_at(
+    stream: BinaryIO, offset: int, codings: Sequence[str] | None, body_max_bytes: int
+) -> bytes:
+    """The body of the record at `offset` with these codings undone, outermost first; None: all it names.
+
+    Raises as `read_record` does, but for faults behind the body.
+    """
+    try:
+        return _read_body(_Block(stream, offset, None), body_max_bytes, codings)
+    except (NotARecordError, MemberError, LengthError) as fault:
+        kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
+        raise kind(fault.reason, f"at offset {offset}: {fault.detail}") from fault
+
+
+def record_bytes(stream: BinaryIO, offset: int) -> Iterator[bytes]:
+    """A whole record as it lies there, out of its packing: header and block, without what follows them.
+
+    Raises DamagedInputError (DAMAGED_RECORD, TRUNCATED_RECORD) and LimitError (BOMB), the block's fault
+    behind what was given of it already.
+    """
+    try:
+        member_offset = split_offset(offset)[0]
+        records = _go_to(RecordStream(stream, member_offset), offset)
+        begin = records.position
+        fields = read_fields(records)
+        left = records.position - begin + fields.length_bytes
+        again = _go_to(RecordStream(stream, member_offset), offset)
+        while left > 0 and (piece := again.read(min(left, _PIECE_BYTES))):
+            left -= len(piece)
+            yield piece
+    except (NotARecordError, MemberError) as fault:
+        kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
+        raise kind(fault.reason, f"at offset {offset}: {fault.detail}") from fault
+    if left:
+        told = f"at offset {offset}: the record ends {left} bytes before its declared length"
+        raise DamagedInputError(Reason.TRUNCATED_RECORD, told)
+
+
+def _read_body(block: _Block, body_max_bytes: int, codings: Sequence[str] | None = None) -> bytes:
     if block.fields.type == "revisit":
         return b""
-    codings = codings_of(block.http) if block.http else []
+    if codings is None:
+        codings = codings_of(block.http) if block.http else []
     if not codings and block.body_bytes > body_max_bytes:
         raise LimitError(
             Reason.TOO_LARGE,

@@ -163,12 +163,17 @@ def peek_http(records: RecordStream, fields: RecordFields) -> tuple[HttpHead | N
 
 
 def close_record(
-    records: RecordStream, fields: RecordFields, body_start: int, passed_bytes: int
+    records: RecordStream,
+    fields: RecordFields,
+    body_start: int,
+    passed_bytes: int,
+    *,
+    strict: bool = False,
 ) -> int | None:
     """The record's size on disk after its block was passed.
 
     Raises LengthError when the block is shorter than declared, and MemberError when the packing turns
-    out damaged behind it. A member that is cut behind the whole block is no fault.
+    out damaged behind it. A member that is cut behind the whole block is no fault, unless `strict`.
     """
     declared = fields.length_bytes
     if passed_bytes < declared:
@@ -183,8 +188,10 @@ def close_record(
         )
     try:
         size_bytes = records.finish()
+        if strict and (cut := records.pending_fault()):
+            raise cut
     except MemberError as fault:
-        if fault.reason is not Reason.TRUNCATED_RECORD:
+        if strict or fault.reason is not Reason.TRUNCATED_RECORD:
             raise
         records.resync()
         return None

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place
-from fonds.ports import Archive
+from fonds.ports import WarcArchive
 
 KEPT_MAX_BYTES = 64 * 2**20
 BODY_MAX_BYTES = 16 * 2**20
@@ -27,13 +28,13 @@ class _Kept:
 
 
 class BodyCache:
-    """Implements the port Archive over another.
+    """Implements the ports Archive and WarcFiles over another.
 
     What is read without a SHA-1 is kept until it is asked for with one, or for 60 seconds. When there is no
     more room nothing new is kept: messages are worked in their order, so the oldest are wanted next.
     """
 
-    def __init__(self, archive: Archive, kept_max_bytes: int = KEPT_MAX_BYTES) -> None:
+    def __init__(self, archive: WarcArchive, kept_max_bytes: int = KEPT_MAX_BYTES) -> None:
         self._archive = archive
         self._kept_max_bytes = kept_max_bytes
         self._lock = threading.Lock()
@@ -64,9 +65,17 @@ class BodyCache:
         """As the port says."""
         self._archive.finish()
 
-    def unsent_bytes(self) -> int:
+    def names(self) -> Iterator[str]:
         """As the port says."""
-        return self._archive.unsent_bytes()
+        return self._archive.names()
+
+    def open(self, path: str) -> BinaryIO:
+        """As the port says."""
+        return self._archive.open(path)
+
+    def unsent(self) -> Mapping[str, int]:
+        """As the port says."""
+        return self._archive.unsent()
 
     def held(self, path: str, *, mend: bool = False) -> Held | None:
         """As the port says."""

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place, PlaceKind
-from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.model.disposition import Reason
+from fonds.model.errors import (
+    ConfigurationError,
+    PermanentError,
+    StorageFullError,
+    StoreUnavailableError,
+)
 from fonds.stores.archive.looking import look_here
 from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.volume import Volume, left_open, recover_file
+from fonds.stores.archive.volume import SUFFIX, Volume, left_open, recover_file
 
 if TYPE_CHECKING:
     from fonds.stores.archive.places import PlaceReader, ReadMoved
@@ -27,8 +33,8 @@ _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, e
 
 
 class FolderArchive:
-    """Implements the port Archive; our files lie side by side in `folder`, which may be shared: each
-    process writes files of its own."""
+    """Implements the ports Archive and WarcFiles; our files lie side by side in `folder`, which may be
+    shared: each process writes files of its own."""
 
     def __init__(
         self,
@@ -127,9 +133,24 @@ class FolderArchive:
         with _translated(self._folder):
             return look_here(self._folder / path, ours=ours, mend=mend)
 
-    def unsent_bytes(self) -> int:
+    def names(self) -> Iterator[str]:
+        """As the port says, in their order."""
+        with _translated(self._folder):
+            yield from sorted(path.name for path in self._folder.glob(f"*{SUFFIX}"))
+
+    def open(self, path: str) -> BinaryIO:
+        """As the port says; pipes and devices are refused without being opened."""
+        from fonds.stores.archive.places import open_regular
+
+        if "\x00" in path or not (path.startswith("/") or "/" not in path):
+            raise PermanentError(
+                Reason.UNREADABLE_SOURCE, f"{path}: neither an absolute path nor a WARC of ours"
+            )
+        return open_regular(self._folder / path)
+
+    def unsent(self) -> Mapping[str, int]:
         """None: files stay where they are written."""
-        return 0
+        return {}
 
     def finish(self) -> None:
         """Close the open file: its CDXJ index is beside it then, the marker is gone.

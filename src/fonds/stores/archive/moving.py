@@ -36,6 +36,9 @@ class Bucket(Protocol):
     def shown(self) -> str:
         """What it is called to people."""
 
+    def all_keys(self) -> Iterator[str]:
+        """The keys of all files, in no order, streamed."""
+
     def size_of(self, key: str) -> int | None:
         """How many bytes a file has there; None when there is none."""
 
@@ -89,9 +92,17 @@ class Mover:
             if path.exists()
         ]
 
+    def waiting_sizes(self) -> dict[str, int]:
+        """How much of it there is: the bytes of each WARC and its index, by the name of the WARC."""
+        sizes: dict[str, int] = {}
+        for path in self.waiting():
+            name = _warc_of(path).name
+            sizes[name] = sizes.get(name, 0) + _size_bytes(path)
+        return sizes
+
     def waiting_bytes(self) -> int:
-        """How much of it there is."""
-        return sum(_size_bytes(path) for path in self.waiting())
+        """How much that is in all."""
+        return sum(self.waiting_sizes().values())
 
     def move_all(self) -> None:
         """Move what is finished, one file after the other. Raises FondsError and OSError: what was not

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
+from fonds.formats.members.record_stream import FILE_BYTES_MAX
 from fonds.formats.warc import read_record
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place
@@ -17,7 +19,7 @@ from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.archive.looking import indexed
 from fonds.stores.archive.moving import Bucket, Mover, key_of
 from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.volume import index_again, index_of, marker_of, written_here
+from fonds.stores.archive.volume import SUFFIX, index_again, index_of, marker_of, written_here
 from fonds.stores.s3.bucket import PIECE_BYTES, S3Bucket
 
 AHEAD_BYTES = 128 * 1024
@@ -29,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class S3Archive:
-    """Implements the port Archive.
+    """Implements the ports Archive and WarcFiles.
 
     What is written is durable in `options.waiting_folder` when `write` returns. A finished file goes to
     `YYYY/MM/DD/NAME` in the bucket with its index, is read back, and removed here. While the bucket's
@@ -119,9 +121,27 @@ class S3Archive:
         marker_of(target).unlink(missing_ok=True)
         self._mover.wake()
 
-    def unsent_bytes(self) -> int:
+    def names(self) -> Iterator[str]:
+        """As the port says: those of this machine, then those of the bucket."""
+        here = set(self._here.names())
+        yield from sorted(here)
+        for key in self._bucket.all_keys():
+            name = key.rpartition("/")[2]
+            if name.endswith(SUFFIX) and key == key_of(name) and name not in here:
+                yield name
+
+    def open(self, path: str) -> BinaryIO:
+        """As the port says; what was moved is read by ranges of its object."""
+        try:
+            return self._here.open(path)
+        except PermanentError as error:
+            if error.reason is not Reason.MISSING_SOURCE or "/" in path:
+                raise
+        return open_ranges(self._bucket, key_of(path), 0, PIECE_BYTES, bytes_max=FILE_BYTES_MAX)
+
+    def unsent(self) -> Mapping[str, int]:
         """What is finished and lies here."""
-        return self._mover.waiting_bytes()
+        return self._mover.waiting_sizes()
 
     def close(self) -> None:
         """End the thread that moves files."""

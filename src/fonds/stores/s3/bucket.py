@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ PIECE_BYTES = 16 * 1024**2
 """One request gives so much at most, so that a slow line has the time of a request for each."""
 
 SENT_AT_ONCE = 4
+KEYS_AT_ONCE = 1_000
 PROBED = "is-the-bucket-there"
 PARTS_MAX = 9_000
 """S3 takes 10,000 parts of one object."""
@@ -52,6 +53,13 @@ class S3Bucket:
     def shown(self) -> str:
         """The URL as people are told it, without keys."""
         return self._address.shown
+
+    def all_keys(self) -> Iterator[str]:
+        """The keys of all objects, in no order; a thousand a request, streamed."""
+        prefix = self._address.prefix
+        pages = obstore.list(self._store, prefix or None, chunk_size=KEYS_AT_ONCE)
+        while page := self._asked(lambda: next(pages, None)):
+            yield from (one["path"].removeprefix(f"{prefix}/") for one in page)
 
     def size_of(self, key: str) -> int | None:
         """How many bytes an object has; None when there is none."""
@@ -106,8 +114,11 @@ class S3Bucket:
         """What `act` gives for an object's name. Raises FileNotFoundError when there is no such object."""
         check_key(key)
         prefix = self._address.prefix
+        return self._asked(lambda: act(f"{prefix}/{key}" if prefix else key), key)
+
+    def _asked(self, act: Callable[[], ValueT], key: str = "") -> ValueT:
         try:
-            return act(f"{prefix}/{key}" if prefix else key)
+            return act()
         except (BaseError, FileNotFoundError) as error:
             if is_absent(error):
                 raise FileNotFoundError(key) from without_request(error)

@@ -1,0 +1,356 @@
+"""`fonds archive`: the WARC files themselves: listed, read through, taken out of, indexed again, sent off."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.commands.archive_extract import extract
+from fonds.cli.context import App, command, console, echo_json, global_options, say
+from fonds.cli.names import Commands
+from fonds.model.errors import ConfigurationError
+from fonds.model.names import no_such
+
+if TYPE_CHECKING:
+    from fonds.library.checks.warcs import WarcReport
+    from fonds.ports import WarcArchive
+
+SAID_EVERY_S = 10.0
+SHOWN_FAULTS = 50
+ENDINGS = (
+    ".warc",
+    ".arc",
+    ".warc.gz",
+    ".arc.gz",
+    ".warc.zst",
+    ".warc.lz4",
+    ".warc.bz2",
+    ".warc.xz",
+)
+
+
+@click.group("archive", cls=Commands)
+@click.pass_context
+def archive(ctx: click.Context, /, **flags: Any) -> None:
+    """Look at the WARC files of the library, check them, take captures out, and put their indexes right.
+
+    \b
+    fonds archive list
+    fonds archive verify
+    fonds archive extract https://example.org/page -o page.html
+    fonds archive reindex
+    fonds archive upload
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+archive.params += global_options()
+
+
+@command("list")
+@click.argument("names", nargs=-1, metavar="[WARC…]")
+def list_(app: App, names: tuple[str, ...]) -> int:
+    """The WARC files of ours: how long they are, what they hold, and whether they are finished.
+
+    `open` is one that is written to or was left open; `waiting` one that is to be sent to the bucket.
+
+    \b
+    fonds archive list
+    fonds archive list --json | jq -r 'select(.state == "waiting") | .warc'
+    """
+    files = _opened(app)
+    unsent = files.unsent()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("WARC", no_wrap=True)
+    for title in ("Bytes", "Captures", "From", "To", "State"):
+        table.add_column(title, justify="right" if title in ("Bytes", "Captures") else "left")
+    count = size_bytes = captures = 0
+    for name in _named(files, names):
+        one = _described(files, name, name in unsent)
+        count, size_bytes = count + 1, size_bytes + (one["size_bytes"] or 0)
+        captures += one["captures"] or 0
+        if app.json:
+            echo_json(one)
+        else:
+            cells = (one["size_bytes"], one["captures"])
+            shown = ("" if cell is None else f"{cell:,}" for cell in cells)
+            table.add_row(name, *shown, one["from"] or "", one["to"] or "", one["state"])
+    if not app.json and count:
+        screen = console()
+        screen.width = max(screen.width, 160)
+        screen.print(table, crop=False)
+    if not app.json:
+        noun = "WARC file" if count == 1 else "WARC files"
+        console().print(f"{count:,} {noun} of ours, {size_bytes:,} bytes, {captures:,} captures.")
+    return 0
+
+
+def _described(files: WarcArchive, name: str, waiting: bool) -> dict[str, Any]:
+    held = files.held(name)
+    if held is None:
+        # It was moved or removed since it was named.
+        return {
+            "warc": name,
+            "size_bytes": None,
+            "captures": None,
+            "from": None,
+            "to": None,
+            "state": "gone",
+        }
+    times = sorted(one.datetime14 for one in held.records or ())
+    state = "open" if held.is_open else "without index" if held.records is None else "finished"
+    return {
+        "warc": name,
+        "size_bytes": held.size_bytes,
+        "captures": None if held.records is None else len(held.records),
+        "from": times[0] if times else None,
+        "to": times[-1] if times else None,
+        "state": "waiting" if waiting else state,
+    }
+
+
+@command("verify")
+@click.argument("paths", nargs=-1, metavar="[WARC|PATH…]")
+def verify(app: App, paths: tuple[str, ...]) -> int:
+    """Read every record of WARC files to its last byte: framing, lengths, digests of block and payload.
+
+    Of ours also that each metadata stands behind the record it belongs to, and that the CDXJ says what the
+    records say. Without names all of ours; a path may be any WARC or ARC, or a folder of them, and needs no
+    library. Exit code 1 when anything is wrong.
+
+    \b
+    fonds archive verify
+    fonds archive verify crawl.warc.gz other/
+    fonds archive verify --json | jq .faults
+    """
+    from fonds.library.checks.warcs import verify as read_through
+
+    files = _opened(app, must_be_there=not paths)
+    chosen = list(_chosen(files, paths))
+    progress = _Progress(app, len(chosen))
+    reports = []
+    for number, path in enumerate(chosen):
+        progress.begin(number, path)
+        reports.append(read_through(files, path, progress.tick))
+        if app.json:
+            echo_json(_as_json(reports[-1]))
+    if not app.json:
+        _show(reports)
+    return 1 if any(one.faults_total for one in reports) else 0
+
+
+def _as_json(one: WarcReport) -> dict[str, Any]:
+    return {
+        "warc": one.path,
+        "size_bytes": one.size_bytes,
+        "is_open": one.is_open,
+        "records": dict(one.records),
+        "digests": one.digests,
+        "unchecked": one.unchecked,
+        "faults_total": one.faults_total,
+        "faults": [{"offset": fault.offset, "told": fault.told} for fault in one.faults],
+    }
+
+
+def _show(reports: Sequence[WarcReport]) -> None:
+    screen = console()
+    for one in reports:
+        for fault in one.faults[:SHOWN_FAULTS]:
+            at = _at(fault.offset)
+            screen.print(f"[red]fault[/red] {escape(one.path)}{at}: {escape(fault.told)}")
+        if (left := one.faults_total - len(one.faults[:SHOWN_FAULTS])) > 0:
+            screen.print(f"… and {left:,} more in {escape(one.path)}; --json names a thousand")
+        if one.unchecked:
+            screen.print(f"{escape(one.path)}: {one.unchecked:,} digests in a hash not known here")
+    wrong = sum(one.faults_total for one in reports)
+    records = sum(one.records.total() for one in reports)
+    digests = sum(one.digests for one in reports)
+    verdict = "Nothing is wrong." if not wrong else f"{wrong:,} fault{'s' * (wrong > 1)}."
+    noun = "WARC file" if len(reports) == 1 else "WARC files"
+    screen.print(
+        f"{len(reports):,} {noun}, {records:,} records, {digests:,} digests right. [bold]{verdict}[/bold]"
+    )
+
+
+def _at(offset: int | None) -> str:
+    """Where in a file, as people read it."""
+    from fonds.formats.members.record_stream import split_offset
+
+    if offset is None:
+        return ""
+    member, number = split_offset(offset)
+    return f" at {member:,}" + (f" (record {number + 1} of that member)" if number else "")
+
+
+class _Progress:
+    """A line every ten seconds, wherever it runs."""
+
+    def __init__(self, app: App, count: int) -> None:
+        self._silent = app.quiet or app.json
+        self._count = count
+        self._said_s = time.monotonic()
+        self._now = ""
+
+    def begin(self, number: int, path: str) -> None:
+        """The next file."""
+        self._now = f"file {number + 1:,} of {self._count:,}, {path}"
+        self.tick(0)
+
+    def tick(self, read_bytes: int) -> None:
+        """So much of it was read."""
+        if not self._silent and time.monotonic() - self._said_s >= SAID_EVERY_S:
+            self._said_s = time.monotonic()
+            sys.stderr.write(f"{self._now}: {read_bytes / 1e6:,.0f} MB read\n")
+
+
+@command("reindex")
+@click.argument("names", nargs=-1, metavar="[WARC…]")
+def reindex(app: App, names: tuple[str, ...]) -> int:
+    """Make the CDXJ of WARC files of ours again from their records; without names, of all.
+
+    Files that are written to just now are left alone. What lies in a bucket is fetched, and sent again with
+    its index. Exit code 1 when a file could not be indexed. The full-text index is that of `fonds reindex`.
+
+    \b
+    fonds archive reindex
+    fonds archive reindex fonds-20260101000000-00000-host-0a1b2c3d.warc.gz
+    """
+    files = _opened(app)
+    changed = same = failed = 0
+    chosen = list(_named(files, names))
+    progress = _Progress(app, len(chosen))
+    for number, name in enumerate(chosen):
+        progress.begin(number, name)
+        told = _indexed_again(files, name)
+        changed, same = changed + (told == "changed"), same + (told == "as it was")
+        failed += told not in ("changed", "as it was", "open")
+        if app.json:
+            echo_json({"warc": name, "index": told})
+        elif told != "as it was":
+            console().print(f"{escape(name)}: {escape(told)}")
+    files.finish()
+    if not app.json:
+        left = len(chosen) - changed - same - failed
+        still = f", {left:,} still open and left alone" if left else ""
+        console().print(
+            f"{changed:,} indexes changed, {same:,} were right, {failed:,} failed{still}."
+        )
+    return 1 if failed else 0
+
+
+def _indexed_again(files: WarcArchive, name: str) -> str:
+    before = files.held(name)
+    if before is None:
+        return "gone"
+    if before.is_open:
+        return "open"
+    after = files.held(name, mend=True)
+    if after is None or after.records is None:
+        return "could not be made"
+    return "as it was" if before.records == after.records else "changed"
+
+
+@command("upload")
+def upload(app: App) -> int:
+    """Send the WARC files that are finished to their bucket now, read them back, and remove them here.
+
+    For archives in `s3://…`, where workers do so by themselves when a file is full. What is written to just
+    now stays. Exit code 1 when something could not be sent: it stays here, whole.
+
+    \b
+    fonds archive upload
+    """
+    if not app.settings().archive.startswith("s3:"):
+        raise ConfigurationError(
+            "the archive is a folder of this machine, where its files stay; only those of an archive in"
+            " s3:// are sent"
+        )
+    files = _opened(app)
+    waiting = files.unsent()
+    with _told_of(app, lambda: sum(files.unsent().values())):
+        files.finish()
+    left = files.unsent()
+    sent = {name: size for name, size in waiting.items() if name not in left}
+    if app.json:
+        echo_json({"sent": sent, "left": left})
+    else:
+        for name, size_bytes in left.items():
+            say(f"{name} waits here as before ({size_bytes:,} bytes)")
+        total = sum(sent.values())
+        console().print(
+            f"{len(sent):,} WARC files sent and read back, {total:,} bytes; {len(left):,} left."
+        )
+    return 1 if left else 0
+
+
+@contextmanager
+def _told_of(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
+    """A line every ten seconds while something is sent."""
+    done = threading.Event()
+
+    def tell() -> None:
+        while not done.wait(SAID_EVERY_S):
+            sys.stderr.write(f"{unsent_bytes() / 1e6:,.0f} MB are still to be sent\n")
+
+    teller = threading.Thread(target=tell, daemon=True)
+    if not (app.quiet or app.json):
+        teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _opened(app: App, *, must_be_there: bool = True) -> WarcArchive:
+    """The archive alone: no other store need be there."""
+    from fonds.wiring.backends import open_archive
+
+    if must_be_there:
+        app.must_be_there()
+    files = open_archive(app.home, app.settings())
+    close = getattr(files, "close", None)
+    if close is not None:
+        click.get_current_context().call_on_close(close)
+    return files
+
+
+def _named(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
+    """The names given, or all there are. Raises ConfigurationError for a WARC that is not ours."""
+    if not names:
+        yield from files.names()
+        return
+    for word in names:
+        name = word.rpartition("/")[2]
+        if files.held(name) is None:
+            raise ConfigurationError(
+                f"{word} is no file here, and {no_such('WARC of ours', name, files.names())}"
+            )
+        yield name
+
+
+def _chosen(files: WarcArchive, paths: Sequence[str]) -> Iterator[str]:
+    """The names of ours and the absolute paths of others that are meant."""
+    if not paths:
+        yield from files.names()
+    for word in paths:
+        path = Path(word)
+        if path.is_dir():
+            found = (one for one in path.rglob("*") if one.name.lower().endswith(ENDINGS))
+            yield from (str(one.absolute()) for one in sorted(found) if one.is_file())
+        elif path.exists():
+            yield str(path.absolute())
+        else:
+            yield from _named(files, [word])
+
+
+for one in (list_, verify, extract, reindex, upload):
+    archive.add_command(one)

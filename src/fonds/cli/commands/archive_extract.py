@@ -1,0 +1,181 @@
+"""`fonds archive extract`: one capture out of the WARC files, its body or its whole record."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from fonds.cli.context import App, command, echo_json, say
+from fonds.model.capture import from_datetime14, to_datetime14
+from fonds.model.errors import ConfigurationError, PermanentError
+
+if TYPE_CHECKING:
+    from fonds.model.archive import Payload
+    from fonds.model.rows import CdxRow
+    from fonds.ports import Stores, WarcArchive
+
+_PLACE = re.compile(r"(.+):([0-9]{1,15})", re.DOTALL)
+_SEPARATORS = re.compile(r"[-:TZ ]")
+
+
+@command("extract")
+@click.argument("key", metavar="CAPTURE|URL|WARC:OFFSET")
+@click.option(
+    "--at", "at", metavar="TIME", help="Of a URL the capture nearest to this time [the newest]."
+)
+@click.option(
+    "--record", "whole", is_flag=True, help="The whole WARC record as it lies there, unpacked."
+)
+@click.option(
+    "-o", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this new file."
+)
+def extract(app: App, key: str, at: str | None, whole: bool, out: Path | None) -> int:
+    """Take one capture out of the WARC files: its body with all codings undone, or its whole record.
+
+    What is meant is a capture's id, a URL, or a place: the name of a WARC of ours or a path, a colon and
+    an offset; for a path no library is needed. A revisit gives the body of the capture it speaks of. With
+    --json the capture is described on standard output, and its body goes to -o only.
+
+    \b
+    fonds archive extract https://example.org/report.pdf -o report.pdf
+    fonds archive extract https://example.org/ --at 20240301
+    fonds archive extract crawl.warc.gz:31337 --record
+    """
+    if out is not None and out.exists():
+        raise click.UsageError(f"{out} is there already; choose another name")
+    place = _PLACE.fullmatch(key)
+    if place and Path(place[1]).is_file():
+        if at:
+            raise click.UsageError("--at goes with a URL")
+        told, pieces = _at_path(app, str(Path(place[1]).absolute()), int(place[2]), whole=whole)
+    else:
+        told, pieces = _known(app, key, at, whole=whole)
+    if app.json:
+        echo_json(told)
+    if out is not None:
+        _written(out, pieces)
+    elif not app.json:
+        _pour(pieces(), sys.stdout.buffer)
+    return 0
+
+
+Pieces = Callable[[], Iterator[bytes]]
+
+
+def _at_path(app: App, path: str, offset: int, *, whole: bool) -> tuple[dict[str, Any], Pieces]:
+    from fonds.model.capture import Place, PlaceKind
+    from fonds.wiring.backends import open_archive
+
+    files = open_archive(app.home, app.settings())
+    payload = files.read(Place(PlaceKind.WARC, path, offset))
+    told = {"warc_path": path, "warc_offset": offset, **_head(payload)}
+    return told, _record(files, path, offset) if whole else lambda: iter([payload.body])
+
+
+def _head(payload: Payload) -> dict[str, Any]:
+    fields = payload.warc_headers
+    return {
+        "record_type": fields.get("WARC-Type"),
+        "url": fields.get("WARC-Target-URI"),
+        "date": fields.get("WARC-Date"),
+        "status": payload.http.status if payload.http else None,
+        "body_bytes": len(payload.body),
+    }
+
+
+def _known(app: App, key: str, at: str | None, *, whole: bool) -> tuple[dict[str, Any], Pieces]:
+    from fonds.replay.bodies import replayed
+
+    stores = app.stores()
+    row = _row(stores, key, at)
+    if whole:
+        return asdict(row), _record(stores.archive, row.warc_path, row.warc_offset)
+    found = replayed(stores.records, stores.archive, row)
+    if found.source is not row:
+        say(f"the bytes are those of {found.source.warc_path}:{found.source.warc_offset}")
+    told = asdict(row) | {"body_bytes": len(found.body), "source": asdict(found.source)}
+    return told, lambda: iter([found.body])
+
+
+def _row(stores: Stores, key: str, at: str | None) -> CdxRow:
+    """The capture that is meant. Raises ConfigurationError when there is none."""
+    from fonds.model.rows import CdxRow
+    from fonds.replay.captures import LAST_TIME, last_before, nearest
+
+    place = _PLACE.fullmatch(key)
+    by_place = stores.records.get(CdxRow, [(place[1], int(place[2]))]) if place else []
+    by_id = stores.records.find(CdxRow, {"capture_id": key}, count_max=1)
+    row = next(iter(by_place), None) or next(by_id, None)
+    if row is not None and at:
+        raise click.UsageError("--at goes with a URL")
+    if row is None and at:
+        digits = _time14(at)
+        row = nearest(stores.records, key, from_datetime14(digits), digits)
+        if row is not None and not row.datetime.startswith(_SEPARATORS.sub("", at)):
+            say(f"the capture nearest to {at} is of {row.datetime}")
+    elif row is None:
+        row = last_before(stores.records, key, LAST_TIME)
+    if row is None:
+        raise ConfigurationError(
+            f"no capture is known by {key!r}: neither an id nor a place nor an address has it;"
+            " `fonds show` says what became of it"
+        )
+    return row
+
+
+def _time14(text: str) -> str:
+    """The digits of a time as people write it, a zone's offset included. Raises click.UsageError."""
+    from fonds.formats.warc.fields import parse_date
+    from fonds.replay.captures import lower14
+
+    try:
+        return lower14(_SEPARATORS.sub("", text))
+    except ValueError as error:
+        moment = parse_date(text)
+        if moment is None:
+            raise click.UsageError(f"--at {text!r}: {error}") from error
+        return to_datetime14(moment)
+
+
+def _record(files: WarcArchive, path: str, offset: int) -> Pieces:
+    """The pieces of a record. Raises ConfigurationError for a WARC that is neither ours nor here."""
+    from fonds.formats.warc import record_bytes
+
+    if "://" in path:
+        raise ConfigurationError(
+            f"{path} lies elsewhere: only bodies are read from there, not records"
+        )
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            with files.open(path) as stream:
+                yield from record_bytes(stream, offset)
+        except PermanentError as error:
+            raise type(error)(error.reason, f"{path}: {error.detail}") from error
+
+    return pieces
+
+
+def _written(out: Path, pieces: Pieces) -> None:
+    """A new file, whole or not at all."""
+    try:
+        with out.open("xb") as stream:
+            try:
+                _pour(pieces(), stream)
+            except BaseException:
+                out.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise click.UsageError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _pour(pieces: Iterator[bytes], out: BinaryIO) -> None:
+    for piece in pieces:
+        out.write(piece)
+    out.flush()

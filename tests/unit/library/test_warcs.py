@@ -1,0 +1,142 @@
+"""WARCs of ours read through: whatever is altered, lost or mixed up in one is told."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fixtures.archives import BACKENDS, entry
+from fixtures.buckets import FolderBucket
+from fonds.formats.warc import RecordHead, read_heads
+from fonds.library.checks.warcs import verify
+from fonds.ports import WarcArchive
+from fonds.stores.archive.options import ArchiveOptions
+from fonds.stores.archive.s3 import S3Archive
+
+
+@pytest.fixture(params=["local", "bucket"])
+def archive(request: pytest.FixtureRequest, tmp_path: Path) -> WarcArchive:
+    if request.param == "local":
+        return BACKENDS["local"](tmp_path)
+    options = ArchiveOptions(waiting_folder=tmp_path / "archive")
+    return S3Archive("s3://bucket", options, lambda _: FolderBucket(tmp_path / "archive-moved"))
+
+
+def written(archive: WarcArchive) -> str:
+    entries = [entry(n, metadata_json=b'{"n": %d}' % n) for n in range(4)]
+    entries[3] = entry(
+        3,
+        metadata_json=b"{}",
+        body=entries[0].body,
+        revisit_of=(entries[0].url, entries[0].captured_at),
+    )
+    (first, *_) = archive.write(entries)
+    return first.place.path
+
+
+def test_a_finished_file_is_right(archive: WarcArchive) -> None:
+    name = written(archive)
+    still = verify(archive, name)
+    assert (still.is_open, still.faults) == (True, [])
+    archive.finish()
+    report = verify(archive, name)
+    assert report.faults == []
+    assert report.records == {"warcinfo": 1, "response": 3, "revisit": 1, "metadata": 4}
+    assert report.digests >= 9
+    assert report.unchecked == 0
+
+
+def members(data: bytes) -> list[bytes]:
+    heads = [head for head in read_heads(io.BytesIO(data)) if isinstance(head, RecordHead)]
+    ends = [head.offset for head in heads[1:]] + [len(data)]
+    return [data[head.offset : end] for head, end in zip(heads, ends, strict=True)]
+
+
+def _altered(parts: list[bytes], number: int, old: bytes, new: bytes) -> bytes:
+    plain = gzip.decompress(parts[number])
+    assert old in plain
+    parts[number] = gzip.compress(plain.replace(old, new))
+    return b"".join(parts)
+
+
+ALTERED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
+    "a byte of a body": (
+        lambda parts: _altered(parts, 1, b"<html>", b"<HTML>"),
+        "WARC-Payload-Digest says",
+    ),
+    "a byte of the metadata": (
+        lambda parts: _altered(parts, 4, b'{"n": 1}', b'{"n": 7}'),
+        "WARC-Block-Digest says",
+    ),
+    "the pairs mixed up": (
+        lambda parts: b"".join([*parts[:2], parts[3], parts[2], *parts[4:]]),
+        "the metadata does not belong to the record before it",
+    ),
+    "a record lost": (
+        lambda parts: b"".join([*parts[:1], *parts[3:]]),
+        "the CDXJ names a record that is not there",
+    ),
+    "a record more": (
+        lambda parts: b"".join([*parts, parts[3]]),
+        "the CDXJ lacks this record",
+    ),
+    "another name": (
+        lambda parts: _altered(parts, 0, b"WARC-Filename: fonds", b"WARC-Filename: fundus"),
+        "it does not begin with a warcinfo record of its name",
+    ),
+    "the end cut off": (lambda parts: b"".join(parts)[:-30], "the file ends"),
+    "two records in one member": (
+        lambda parts: b"".join(
+            [*parts[:-2], gzip.compress(gzip.decompress(parts[-2]) + gzip.decompress(parts[-1]))]
+        ),
+        "the record is no gzip member of its own",
+    ),
+    "a digest left out": (
+        lambda parts: _altered(parts, 2, b"WARC-Block-Digest", b"X-Block-Digest"),
+        "the metadata record declares no digest",
+    ),
+    "another URL's time": (
+        lambda parts: _altered(parts, 3, b"WARC-Date: 2024", b"WARC-Date: 2023"),
+        "the CDXJ says another",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ALTERED)
+def test_whatever_is_altered_is_told(archive: WarcArchive, tmp_path: Path, what: str) -> None:
+    name = written(archive)
+    archive.finish()
+    (path,) = tmp_path.rglob(name)
+    alter, told = ALTERED[what]
+    path.write_bytes(alter(members(path.read_bytes())))
+    assert told in " | ".join(fault.told for fault in verify(archive, name).faults)
+
+
+def test_an_index_that_is_gone_or_wrong_is_told_and_made_again(
+    archive: WarcArchive, tmp_path: Path
+) -> None:
+    name = written(archive)
+    archive.finish()
+    (index,) = tmp_path.rglob("*.cdxj")
+    lines = index.read_bytes().splitlines(keepends=True)
+    index.write_bytes(b"".join(lines[1:]))
+    assert "the CDXJ lacks this record" in verify(archive, name).faults[0].told
+    index.unlink()
+    assert "no CDXJ" in verify(archive, name).faults[0].told
+    archive.held(name, mend=True)
+    archive.finish()
+    assert verify(archive, name).faults == []
+
+
+def test_other_peoples_files_are_read_through_too(archive: WarcArchive, tmp_path: Path) -> None:
+    path = tmp_path / "theirs.warc"
+    path.write_bytes(b"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n")
+    report = verify(archive, str(path))
+    assert (report.records, report.faults) == ({"resource": 1}, [])
+    path.write_bytes(b"")
+    assert verify(archive, str(path)).faults[0].told == "it holds no record"
+    assert verify(archive, str(tmp_path / "none.warc")).faults[0].told == "there is no such file"
