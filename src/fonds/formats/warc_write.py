@@ -104,7 +104,7 @@ class RecordWriter:
     def _revisit_fields(self, original: tuple[str, datetime], body: bytes) -> dict[str, str]:
         return {
             "WARC-Profile": _PROFILE.format(version=self._version.lower()),
-            "WARC-Refers-To-Target-URI": _uri(original[0]),
+            "WARC-Refers-To-Target-URI": as_uri(original[0]),
             "WARC-Refers-To-Date": self._date(original[1]),
             "WARC-Payload-Digest": f"sha1:{sha1_base32(hashlib.sha1(body).digest())}",  # noqa: S324
         }
@@ -119,7 +119,7 @@ class RecordWriter:
         http: StatusAndHeaders | None = None,
     ) -> None:
         record = self._records.create_warc_record(
-            _uri(url),
+            as_uri(url),
             kind,
             payload=io.BytesIO(body),
             length=len(body),
@@ -188,7 +188,7 @@ def _one_line(text: str) -> str:
     return _CONTROLS.sub(" ", text).encode("utf-8", "replace").decode("utf-8").strip()
 
 
-def _uri(url: str) -> str:
+def as_uri(url: str) -> str:
     """A URL as a header value: blanks and controls escaped."""
     clean = url.strip().encode("utf-8", "replace").decode("utf-8")
     return _NOT_IN_URI.sub(lambda match: f"%{ord(match.group()):02X}", clean)

@@ -17,7 +17,7 @@ from fonds.library.accounting import newest_input
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.pages import downloads, failures, file, overview, records, search
+from fonds.web.pages import cdx, downloads, failures, file, overview, records, search
 from fonds.web.parameters import only_known, refusal
 from fonds.web.rendering import OpenStores, cut, page
 from fonds.web.security import SECURITY_HEADERS, Guard
@@ -32,6 +32,7 @@ ROUTERS = (
     failures.router,
     downloads.router,
     file.router,
+    cdx.router,
 )
 _TITLES = {
     400: "This cannot be answered",
@@ -108,7 +109,7 @@ def docs(request: Request) -> HTMLResponse:
 
 def _wants_json(request: Request) -> bool:
     path = request.url.path
-    return path.startswith("/api/") or path.endswith((".json", "/healthz"))
+    return path.startswith("/api/") or path.endswith((".json", "/healthz", "/cdx"))
 
 
 def _problem(request: Request, status: int, error: str, headers: dict[str, str]) -> Response:

@@ -31,6 +31,12 @@ REFUSED = {
     ("/api/records", "after"): ("behind", "it is no place in a list"),
     ("/api/files", "after"): ("behind", "it is no place in a list"),
     ("/api/records", "pipeline"): ("libary", "did you mean 'library'?"),
+    ("/cdx", "matchType"): ("prefx", "Did you mean “prefix”?"),
+    ("/cdx", "output"): ("jsn", "Did you mean “json”?"),
+    ("/cdx", "filter"): ("!statuscod:200", "did you mean 'statuscode'?"),
+    ("/cdx", "collapse"): ("timstamp:8", "did you mean 'timestamp'?"),
+    ("/cdx", "fl"): ("urlkey,orignal", "did you mean 'original'?"),
+    ("/cdx", "resumeKey"): ("behind", "it is no place in a list"),
 }
 # Values nothing has: the answer is empty, and says so beside the nearest there is.
 SAID = {
@@ -40,7 +46,9 @@ SAID = {
 }
 NOT_NAMES = {
     ("/api/search", name) for name in ("from", "to", "undated", "facets", "page")
-} | {("/api/show", "key")}  # fmt: skip
+} | {("/api/show", "key")} | {
+    ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
+}  # fmt: skip
 UNDESCRIBED = ["/", "/records", "/files", "/search", "/failures", "/show", "/docs"]
 
 

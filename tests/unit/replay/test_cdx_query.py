@@ -1,0 +1,236 @@
+"""Questions to the index of captures: the answer in pieces that add up, at a bounded cost."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdx_rows import Counting, captured
+from fonds.model.rows import CdxRow
+from fonds.replay import cdx_query
+from fonds.replay.captures import Match
+from fonds.replay.cdx_query import (
+    FIELDS,
+    CdxAnswer,
+    CdxQuery,
+    Collapse,
+    Filter,
+    Resume,
+    ask,
+    check_fields,
+)
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+
+TYPES = ("text/html", "application/pdf", "warc/revisit")
+PATHS = ("a", "a/b", "b", "b/c/d")
+
+
+def _rows() -> list[CdxRow]:
+    """Two hundred captures of four pages of three hosts; status, type, file and time go round."""
+    return [
+        captured(
+            f"http://{('', 'news.', 'old.')[n % 3]}example.org/{PATHS[n % 4]}",
+            f"{2000 + n % 7}01{1 + n % 28:02d}000000",
+            n,
+            mimetype=TYPES[n % len(TYPES)],
+            status=(200, 226, None)[n % 3],
+            sha1hex=f"{n % 11:040x}",
+        )
+        for n in range(200)
+    ]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> SqlRecords:
+    records = open_sqlite(tmp_path_factory.mktemp("cdx") / "records.sqlite")
+    records.put(_rows())
+    return records
+
+
+def pieces(records: object, query: CdxQuery) -> list[tuple[str, ...]]:
+    """The whole answer, however many pieces it comes in; a key survives being written down."""
+    rows: list[tuple[str, ...]] = []
+    resume: Resume | None = None
+    for _ in range(10_000):
+        found = ask(records, replace(query, resume=resume))  # type: ignore[arg-type]
+        assert len(found.rows) <= query.limit
+        rows += found.rows
+        if found.resume is None:
+            return rows
+        resume = Resume.read(found.resume.text())
+        assert resume == found.resume
+    raise AssertionError("the pieces never end")
+
+
+def expected(query: CdxQuery) -> list[tuple[str, ...]]:
+    """What a reader of all rows would answer."""
+    hosts = {
+        Match.EXACT: lambda row: row.surt == "org,example)/a",
+        Match.PREFIX: lambda row: row.surt.startswith("org,example)/a"),
+        Match.HOST: lambda row: row.surt.startswith("org,example)"),
+        Match.DOMAIN: lambda row: row.surt.startswith(("org,example)", "org,example,")),
+    }
+    rows = sorted(_rows(), key=lambda row: (row.surt, row.datetime, row.warc_path, row.warc_offset))
+    rows = [row for row in rows if hosts[query.match](row)]
+    rows = [row for row in rows if query.since <= row.datetime <= (query.until or "9")]
+    told = [cdx_query._values(row) for row in rows]
+    for one in query.filters:
+        told = [v for v in told if bool(re.fullmatch(one.pattern, v[one.name])) is not one.negated]
+    if query.collapse:
+        neighbours = groupby(told, key=lambda v: tuple(one.of(v) for one in query.collapse))
+        told = [next(group) for _, group in neighbours]
+    return [tuple(values[name] for name in query.fields) for values in told]
+
+
+FILTERS = st.lists(
+    st.sampled_from(
+        ["statuscode:200", "!statuscode:200", "mimetype:text/.*", "!mimetype:warc/revisit",
+         "original:.*/b.*", "timestamp:200[0-3].*", "length:-", "digest:A+.|.*Q"]
+    ),
+    max_size=2,
+)  # fmt: skip
+COLLAPSES = st.lists(st.sampled_from(["timestamp:4", "urlkey", "digest", "mimetype:3"]), max_size=2)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    match=st.sampled_from(list(Match)),
+    bounds=st.tuples(
+        st.sampled_from(["", "20020101000000"]), st.sampled_from(["", "20041231235959"])
+    ),
+    filters=FILTERS,
+    collapse=COLLAPSES,
+    limit=st.sampled_from([1, 2, 7, 50, 10_000]),
+    scanned=st.sampled_from([1, 13, 50_000]),
+)
+def test_an_answer_is_that_of_a_reader_of_everything_in_pieces_of_any_size(
+    filled: SqlRecords,
+    match: Match,
+    bounds: tuple[str, str],
+    filters: list[str],
+    collapse: list[str],
+    limit: int,
+    scanned: int,
+) -> None:
+    query = CdxQuery(
+        "http://example.org/a",
+        match,
+        *bounds,
+        [Filter.parse(one) for one in filters],
+        [Collapse.parse(one) for one in collapse],
+        FIELDS,
+        limit,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cdx_query, "SCANNED_MAX", scanned)
+        patch.setattr(cdx_query, "_TOGETHER", 5)
+        assert pieces(filled, query) == expected(query)
+
+
+def test_more_is_never_looked_at_than_may_be_and_the_answer_says_where_it_stopped(
+    tmp_path: Path,
+) -> None:
+    records = open_sqlite(tmp_path / "records.sqlite")
+    many = [captured(f"http://many.example/{n}", "20240101000000", n) for n in range(3000)]
+    records.put(
+        [
+            *many,
+            *(
+                captured(f"http://other.example/{n}", "20240101000000", 9000 + n)
+                for n in range(3000)
+            ),
+        ]
+    )
+    counting = Counting(records)
+    nothing = CdxQuery("http://many.example/", Match.HOST, filters=[Filter.parse("digest:none")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cdx_query, "SCANNED_MAX", 1000)
+        found = ask(counting, nothing)
+        assert (found.rows, found.scanned) == ([], 1000)
+        assert found.resume is not None
+        assert counting.given < 2500
+        counting.given = 0
+        assert pieces(counting, nothing) == []
+    counting.given = 0
+    one = ask(counting, CdxQuery("http://many.example/7"))
+    assert (len(one.rows), one.resume, counting.given) == (1, None, 16)
+    records.close()
+
+
+def test_a_time_of_one_address_is_gone_to_directly(tmp_path: Path) -> None:
+    records = open_sqlite(tmp_path / "records.sqlite")
+    times = [f"2024{1 + n // 28 % 12:02d}{1 + n % 28:02d}{n // 336:02d}0000" for n in range(3360)]
+    records.put([captured("http://often.example/", at, n) for n, at in enumerate(times)])
+    counting = Counting(records)
+    found = ask(counting, CdxQuery("often.example", since="20241201000000", until="20241203999999"))
+    assert len(found.rows) == 30
+    assert counting.given < 120
+    records.close()
+
+
+def test_fields_hold_no_blanks_and_say_what_is_not_known() -> None:
+    row = captured("http://example.org/a b\n", "20240101000000", 1, status=None, warc_csize=None)
+    values = cdx_query._values(row)
+    assert values["original"] == "http://example.org/a%20b"
+    assert (values["statuscode"], values["length"]) == ("-", "-")
+    assert len(values["digest"]) == 32
+    assert not any(" " in one or "\n" in one or not one for one in values.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("statuscode", r"a filter is \[!\]FIELD:PATTERN"),
+        ("status:200", "did you mean 'statuscode'"),
+        ("original:(", "cannot be used"),
+        ("original:(?=look)", "cannot be used"),
+        (r"original:(a)\1", "cannot be used"),
+        ("original:a)|(b", "cannot be used"),
+        ("original:((a{0,100}){0,100}){0,100}", "cannot be used"),
+        (f"original:{'a' * 501}", "500 characters at most"),
+        ("original:\ud800", "cannot be used"),
+    ],
+)
+def test_a_filter_that_cannot_be_is_refused(text: str, wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        Filter.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["timestamp:0", "timestamp:-1", "timestamp:x", "timestamp:", "time"]
+)
+def test_a_collapse_that_cannot_be_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"number from 1|no field"):
+        Collapse.parse(text)
+
+
+def test_a_field_there_is_not_is_refused() -> None:
+    assert check_fields("urlkey, timestamp") == ("urlkey", "timestamp")
+    with pytest.raises(ValueError, match="did you mean 'original'"):
+        check_fields("urlkey,orignal")
+
+
+@given(st.text(max_size=60))
+def test_a_key_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no place in a list"):
+        Resume.read(text)
+
+
+def test_an_evil_pattern_takes_no_longer_than_a_good_one(filled: SqlRecords) -> None:
+    """Backtracking would take longer than the world lasts."""
+    rows = [
+        captured(f"http://long.example/{'a' * 5000}{n}", "20240101000000", 10_000 + n)
+        for n in range(20)
+    ]
+    filled.put(rows)
+    query = CdxQuery(
+        "http://long.example/", Match.HOST, filters=[Filter.parse("original:.*/(a*)*(a*)*(a|a)*b")]
+    )
+    found: CdxAnswer = ask(filled, query)
+    assert (found.rows, found.scanned) == ([], 20)
