@@ -131,6 +131,17 @@ class WebSettings(BaseModel):
 
     host: str = Field("127.0.0.1", description="Address the web page and the metrics listen on")
     port: int = Field(8765, ge=0, le=65535, description="Port the web page listens on")
+    replay_port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="Port captures are replayed on; 0 means the one behind `web.port`",
+    )
+    replay_url: str = Field(
+        "",
+        pattern=r"^$|^https?://[^/?#\s]+/?$",
+        description="Origin browsers reach that port at, behind a proxy; empty means this host",
+    )
     metrics_port: int = Field(
         0, ge=0, le=65535, description="Port of a worker's /metrics and /healthz; 0 means none"
     )

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,21 +12,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
+from e2e.browsing import QUIET, chromium, running
 from filled_home import Filled, fill, opened
-from fonds.ports import Stores
 from fonds.web.app import create_app
-from fonds.web.serving.server import server as make_server
 
 pytestmark = pytest.mark.browser
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-QUIET = (
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-START_S, TEXT_MIN_PX, CONTRAST_MIN = 20.0, 10.0, 4.5
+TEXT_MIN_PX, CONTRAST_MIN = 10.0, 4.5
 LIGHT: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "light": LIGHT,
@@ -59,36 +46,6 @@ SVG_TEXTS = """() => {
     };
   });
 }"""
-
-
-def chromium() -> str:
-    """The browser's path. Without one the tests fail in CI and are skipped elsewhere."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        reason = "no Chromium on this machine; `sh scripts/browser.sh` says what to install"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return path
-
-
-@contextmanager
-def served(stores: Stores) -> Iterator[str]:
-    """The pages over `stores` on a free port of the loopback."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = make_server(create_app(stores))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            deadline = time.monotonic() + START_S
-            while not server.started:
-                assert thread.is_alive(), "the server died at its start"
-                assert time.monotonic() < deadline, "the server did not start"
-                time.sleep(0.01)
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +121,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     ):
         filled = fill(stores)
         browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
-        with served(stores) as full, served(nothing) as empty:
+        with running(create_app(stores)) as full, running(create_app(nothing)) as empty:
             yield Site(browser, filled, full, empty)
         browser.close()
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 
 from fonds.formats.surt import NONE, lookup_key, lookup_prefix, surt
 from fonds.model.capture import from_datetime14
@@ -19,6 +20,7 @@ from fonds.ports import Records
 ORDER = ("surt_key", "datetime")
 BACKWARDS = ("-surt_key", "-datetime", "-warc_path", "-warc_offset")
 PAGE_ROWS = 1000
+SAME_SECOND_MAX = 100
 LAST_TEXT = "\U0010ffff"
 LAST_TIME = "99999999999999"
 _LAST_OFFSET = 2**62
@@ -178,3 +180,28 @@ def nearest(records: Records, url: str, moment: datetime, datetime14: str) -> Cd
     found = [last_before(records, url, datetime14), first_from(records, url, datetime14)]
     near = [row for row in found if row is not None]
     return min(near, key=lambda row: abs(from_datetime14(row.datetime) - moment), default=None)
+
+
+def at_second(records: Records, url: str, datetime14: str) -> CdxRow | None:
+    """A capture of an address of that very second: with its spelling if there is one, else the first."""
+    found: CdxRow | None = None
+    for row in islice(of_url(records, url, since=datetime14), SAME_SECOND_MAX):
+        if row.datetime != datetime14:
+            break
+        if row.url == url:
+            return row
+        found = found or row
+    return found
+
+
+def seconds_behind(records: Records, url: str, after: str, count_max: int) -> list[CdxRow]:
+    """Captures of an address behind a time, the first of each second, oldest first."""
+    key = surt(url)
+    found: list[CdxRow] = []
+    spot = behind_time(lookup_key(key), after) if after else None
+    for row in walk(records, stretches_of(url, Match.EXACT), after=spot):
+        if not found or row.datetime != found[-1].datetime:
+            if len(found) >= count_max:
+                break
+            found.append(row)
+    return found

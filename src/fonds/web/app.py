@@ -20,6 +20,7 @@ from fonds.ports import Stores
 from fonds.web.pages import cdx, downloads, failures, file, overview, records, search
 from fonds.web.parameters import only_known, refusal
 from fonds.web.rendering import OpenStores, cut, page
+from fonds.web.replay.origin import NO_REPLAY, ReplayOrigin, onward
 from fonds.web.security import SECURITY_HEADERS, Guard
 from fonds.web.serving.answers import Answers, AtOnce
 
@@ -57,8 +58,16 @@ class Health:
     documents: int
 
 
-def create_app(stores: Stores, *, title: str = "Fonds", host: str = "127.0.0.1") -> FastAPI:
-    """The pages over `stores`. `host` is what the server binds: it answers to that and to the loopback."""
+def create_app(
+    stores: Stores,
+    *,
+    title: str = "Fonds",
+    host: str = "127.0.0.1",
+    replay: ReplayOrigin = NO_REPLAY,
+) -> FastAPI:
+    """The pages over `stores`. `host` is what the server binds: it answers to that and to the loopback.
+    `replay` is where captures are replayed.
+    """
     app = FastAPI(
         title=title,
         version=__version__,
@@ -69,6 +78,7 @@ def create_app(stores: Stores, *, title: str = "Fonds", host: str = "127.0.0.1")
     )
     app.state.stores = stores
     app.state.title = title
+    app.state.replay = replay
     app.add_middleware(AtOnce)
     app.add_middleware(Answers)
     app.add_middleware(Guard, host=host)
@@ -76,6 +86,7 @@ def create_app(stores: Stores, *, title: str = "Fonds", host: str = "127.0.0.1")
         app.include_router(router)
     app.add_api_route("/healthz", healthz, summary="Whether the stores answer")
     app.add_api_route("/docs", docs, include_in_schema=False)
+    app.add_route("/web/{rest:path}", onward)
     app.add_api_route("/robots.txt", robots, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(RequestValidationError, invalid)

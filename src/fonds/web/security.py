@@ -17,6 +17,11 @@ CONTENT_SECURITY_POLICY = (
 )
 # What came out of an archive is somebody else's: were it ever rendered, then without any rights.
 ARCHIVED_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
+# A page is shown as it was, and that is all: it runs, loads and sends nothing, and is framed nowhere.
+REPLAY_POLICY = (
+    "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; "
+    "media-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
 SECURITY_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",

@@ -11,7 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import HOSTILE_TEXT, HOSTILE_TITLE, HOSTILE_URL, SCRIPT_URL, Filled, opened
+from fonds.ports import Stores
 from fonds.web.app import create_app
+from fonds.web.replay.origin import ReplayOrigin
 from home_rows import NOW, Body, entry, file_row, said
 from page_reading import PageRead, read
 
@@ -261,3 +263,14 @@ def test_show_says_where_an_unknown_key_was_looked_for(client: TestClient, key: 
 def test_show_without_a_key_asks_for_one(client: TestClient) -> None:
     assert read(client, "/show").heading == "Look up a file, a URL or a story."
     assert read(client, "/show?key=" + "x" * 4097, 400).heading == "This cannot be answered."
+
+
+def test_a_capture_leads_to_where_it_is_replayed(stores: Stores, filled: Filled) -> None:
+    pages = create_app(stores, replay=ReplayOrigin(port=8766))
+    with TestClient(pages, base_url="http://localhost:8765") as asked:
+        shown = read(asked, f"/file/{filled.pdfs[0]}")
+        (link, *_) = [href for href in shown.links("//main") if href.startswith("/web/")]
+        told = asked.get(link, follow_redirects=False)
+        assert told.headers["location"] == f"http://localhost:8766{link}"
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as asked:
+        assert "/web/" not in asked.get(f"/file/{filled.pdfs[0]}").text

@@ -10,6 +10,8 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, console
 
+PORT_MAX = 65535
+
 
 @command("serve")
 @click.option(
@@ -18,8 +20,16 @@ from fonds.cli.context import App, command, console
     help="Address to listen on; other machines see it only if you say so here.",
 )
 @click.option("--port", "web_port", type=click.IntRange(0, 65535))
+@click.option(
+    "--replay-port",
+    "web_replay_port",
+    type=click.IntRange(0, 65535),
+    help="Port captures are replayed on [the one behind --port].",
+)
 def serve(app: App, **flags: Any) -> int:
-    """Show the library as web pages, with a JSON API beside them.
+    """Show the library as web pages, with a JSON API beside them, and replay its captures.
+
+    Captures are replayed on a port of their own, where nothing in them runs or reaches the pages.
 
     \b
     fonds serve
@@ -27,14 +37,19 @@ def serve(app: App, **flags: Any) -> int:
     """
     # The command line and the pages do not see each other: these are loaded by their name.
     create_app = import_module("fonds.web.app").create_app
+    create_replay = import_module("fonds.web.replay.app").create_replay
+    origin = import_module("fonds.web.replay.origin").ReplayOrigin
     settings = app.settings(**flags)
-    run = import_module("fonds.web.serving.server").serve
-    pages = create_app(app.stores(settings), host=settings.web.host)
-    screen = console(stderr=True)
-    run(
-        pages,
-        settings.web.host,
-        settings.web.port,
-        lambda address: screen.print(f"Serving {escape(str(app.home))} at {address}"),
-    )
+    serving = import_module("fonds.web.serving.server")
+    stores, web = app.stores(settings), settings.web
+    port = web.replay_port or (web.port + 1 if 0 < web.port < PORT_MAX else 0)
+    with serving.listen(web.host, web.port) as pages, serving.listen(web.host, port) as replay:
+        at = origin(web.replay_url, serving.port_of(replay))
+        screen = console(stderr=True)
+        screen.print(f"Serving {escape(str(app.home))} at {serving.shown(web.host, pages)}")
+        screen.print(f"Replaying captures at {serving.shown(web.host, replay)}web/")
+        serving.serve(
+            (create_app(stores, host=web.host, replay=at), pages),
+            (create_replay(stores, host=web.host, url=web.replay_url), replay),
+        )
     return 0

@@ -18,6 +18,7 @@ from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Stores
+from fonds.replay.memento import in_link
 from fonds.web.pages.records import Record, record
 from fonds.web.rendering import OpenStores, cut, link, page, size, web_url
 
@@ -210,6 +211,11 @@ def _first_url(found: FilePage) -> str | None:
     return next((url for url in urls if web_url(url)), None)
 
 
+def replay_href(row: ArchivedCopy) -> str:
+    """Where a capture is replayed; from there it goes on to an origin of its own."""
+    return f"/web/{row.datetime}/{in_link(row.url)}"
+
+
 def _distinct(values: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
@@ -258,6 +264,8 @@ def file_html(request: Request, stores: OpenStores, sha1hex: str) -> Response:
         reasons={str(reason): reason.explanation for reason in Reason},
         language=found.language,
         first_url=_first_url(found),
+        replays=request.app.state.replay.of(request) is not None,
+        replay_href=replay_href,
     )
 
 

@@ -37,9 +37,10 @@ def takes_gzip(accepted: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """ASGI middleware: HEAD as GET without its body, and gzip where it is taken."""
+    """ASGI middleware: HEAD as GET without its body, and gzip where it is taken, unless `packs` is False."""
 
     app: ASGIApp
+    packs: bool = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on what was asked as the pages understand it, and put right what they answer."""
@@ -48,7 +49,9 @@ class Answers:
             return
         is_head = scope["method"] == "HEAD"
         headers = Headers(scope=scope)
-        coding = "gzip" if takes_gzip(headers.get("accept-encoding", "")) else "identity"
+        coding = (
+            "gzip" if self.packs and takes_gzip(headers.get("accept-encoding", "")) else "identity"
+        )
         asked = {**scope, "method": "GET"} if is_head else {**scope}
         others = [(name, value) for name, value in headers.raw if name != b"accept-encoding"]
         asked["headers"] = [*others, (b"accept-encoding", coding.encode())]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
-from typing import Any, cast
+import threading
+from functools import partial
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -27,7 +28,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise ConfigurationError(
             f"the pages cannot be served at {host}, port {port}: {error.strerror or error}."
-            " Choose another with --port or --host"
+            " Choose another with --port, --replay-port or --host"
         ) from error
 
 
@@ -54,9 +55,30 @@ def server(
     return uvicorn.Server(config)
 
 
-def serve(app: ASGIApp, host: str, port: int, ready: Callable[[str], Any]) -> None:
-    """Serve until a signal says stop; `ready` is told the address once it is listened on."""
-    listening = listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    ready(f"http://{shown}:{listening.getsockname()[1]}/")
-    server(app).run(sockets=[listening])
+def port_of(listening: socket.socket) -> int:
+    """The port a socket listens on."""
+    port: int = listening.getsockname()[1]
+    return port
+
+
+def shown(host: str, listening: socket.socket) -> str:
+    """The address of a listening socket, for people."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port_of(listening)}/"
+
+
+Served = tuple[ASGIApp, socket.socket]
+
+
+def serve(pages: Served, replay: Served) -> None:
+    """Serve both until a signal says stop; each has half of the connections there may be."""
+    count_max = connections_max() // 2
+    second = server(replay[0], count_max=count_max)
+    # Signals are the first one's: a server in another thread takes none.
+    thread = threading.Thread(target=partial(second.run, sockets=[replay[1]]), name="replay")
+    thread.start()
+    try:
+        server(pages[0], count_max=count_max).run(sockets=[pages[1]])
+    finally:
+        second.should_exit = True
+        thread.join()

@@ -1,0 +1,1 @@
+"""What is replayed, on an origin of its own: captures, TimeGates and TimeMaps."""

@@ -1,0 +1,51 @@
+"""`fonds serve`: two origins from one process, which end together."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from filled_home import opened
+from replayed_home import BODY, PAGE, TIMES, fill
+
+WAIT_S = 60
+
+
+def test_pages_and_captures_are_served_side_by_side_and_end_with_a_signal(tmp_path: Path) -> None:
+    with opened(tmp_path) as stores:
+        fill(stores, "http://localhost")
+    words = (sys.executable, "-m", "fonds", "--home", str(tmp_path), "serve", "--port", "0")
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as serving:
+        assert serving.stderr is not None
+        told = serving.stderr.readline() + serving.stderr.readline()
+        (pages, replay) = re.findall(r"http://127\.0\.0\.1:\d+/", told)
+        assert pages != replay
+        with urllib.request.urlopen(f"{pages}web/{TIMES[0]}/{PAGE}", timeout=WAIT_S) as answer:
+            assert answer.url == f"{replay}web/{TIMES[0]}/{PAGE}"
+            assert answer.read() == BODY(TIMES[0][:4]).encode()
+        with urllib.request.urlopen(f"{pages}healthz", timeout=WAIT_S) as answer:
+            assert answer.status == 200
+        serving.send_signal(signal.SIGTERM)
+        serving.wait(WAIT_S)
+    assert serving.returncode in (0, -signal.SIGTERM)
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    with opened(tmp_path):
+        pass
+    words = (sys.executable, "-m", "fonds", "--home", str(tmp_path), "serve")
+    command = (*words, "--port", "0", "--replay-port")
+    with subprocess.Popen((*command, "0"), stderr=subprocess.PIPE, text=True) as serving:
+        assert serving.stderr is not None
+        serving.stderr.readline()
+        (port,) = re.findall(r":(\d+)/web/", serving.stderr.readline())
+        second = subprocess.run((*command, port), capture_output=True, text=True, timeout=WAIT_S)
+        serving.send_signal(signal.SIGINT)
+        serving.wait(WAIT_S)
+    assert second.returncode == 2
+    assert f"port {port}" in second.stderr
+    assert "--replay-port" in second.stderr
