@@ -37,7 +37,7 @@ from fonds.extract.pdf import PdfLimits, extract_pdf
 from fonds.formats.warc import read_heads
 from fonds.isolation import ChildLimits, ChildPool
 from fonds.model.capture import Place, PlaceKind
-from fonds.ports import OpenBody
+from fonds.model.open_body import OpenBody
 from fonds.wiring.backends import open_archive
 
 FILES = 100

@@ -32,7 +32,7 @@ from warcio.warcwriter import WARCWriter
 
 from fonds.extract.pdf import PdfLimits, extract_pdf
 from fonds.isolation import ChildLimits, ChildPool
-from fonds.ports import OpenBody
+from fonds.model.open_body import OpenBody
 from sample import write_sample
 
 ROOT = Path(__file__).parents[1]

@@ -24,7 +24,7 @@ from fonds.isolation import ChildLimits, ChildPool
 from fonds.isolation.confinement import privileges, seccomp
 from fonds.isolation.confinement.system_calls import MACHINES
 from fonds.isolation.handover import handed
-from fonds.ports import OpenBody
+from fonds.model.open_body import OpenBody
 
 LIMITS = ChildLimits(wall_s=30, memory_bytes=2**29, output_max_bytes=2**20)
 PRCTL = {"x86_64": 157, "aarch64": 167}

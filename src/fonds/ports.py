@@ -48,8 +48,7 @@ class Queue(Protocol):
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """Up to `count_max` messages, waiting at most `wait_s` seconds for the first; [] when none came.
 
-        What is received and never settled comes back: at once when the process ends, else after the
-        backend's lease.
+        What is never settled comes back: at once when the process ends, else after the backend's lease.
         """
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
@@ -65,8 +64,8 @@ class Queue(Protocol):
     def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """The messages are still being worked on: their lease begins anew.
 
-        Returns those of them that are in hand as yet; the others were settled or released, or come
-        again elsewhere, and what is done for them will be done twice.
+        Returns those in hand as yet; the others were settled or released, or come again elsewhere, and
+        what is done for them will be done twice.
         """
 
     def depth(self, subscription: Subscription) -> Depth:
@@ -253,18 +252,15 @@ class Archive(Protocol):
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         """The body at `place`, codings undone; with `sha1hex` only if it is those bytes.
 
-        Raises DamagedInputError (`damaged-record` when other bytes lie there now), LimitError, and
-        PermanentError (`missing-source`, `unreadable-source`) with the path in the message;
-        TransientError when this one place does not answer.
-        """
+        Raises DamagedInputError (`damaged-record` when other bytes lie there now), LimitError, PermanentError
+        (`missing-source`, `unreadable-source`: with the path); TransientError when it does not answer."""
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
         """Append records and make them durable (one fsync a batch); places in the order of `entries`.
 
-        A place in a file of ours has its bare name for a path, wherever the file lies or will lie. A
-        file that is full is finished by the next `write`, when the caller has noted these places. The
-        same `capture_id` written again before a crash was noticed may lie there twice; the caller asks
-        `recover` first.
+        A place in a file of ours has its bare name for a path, wherever the file lies or will lie. A full
+        file is finished by the next `write`, when the caller has noted these places. The same `capture_id`
+        written again before a crash was noticed may lie there twice; the caller asks `recover` first.
         """
 
     def recover(self, known: Callable[[str], int | None]) -> None:
@@ -284,11 +280,8 @@ class WarcFiles(Protocol):
         """The bare name of every WARC of ours, each once wherever it lies, open ones too; streamed."""
 
     def open(self, path: str) -> BinaryIO:
-        """A WARC from its first byte on, to be read and sought in: one of ours by its name, another of this
-        machine by its absolute path.
-
-        Raises PermanentError (`missing-source`, `unreadable-source`); a bucket's may raise while it is read.
-        """
+        """A WARC to be read and sought in: one of ours by name, another of this machine by its absolute path.
+        Raises PermanentError (`missing-source`, `unreadable-source`), a bucket's also while it is read."""
 
     def held(self, path: str, *, mend: bool = False) -> Held | None:
         """What there is of a WARC, by the `path` of a place in it; None when it is gone. No record is read.
@@ -298,8 +291,8 @@ class WarcFiles(Protocol):
         """
 
     def unsent(self) -> Mapping[str, int]:
-        """The WARCs of ours that are finished, lie on this machine alone and are to be moved on: bytes by
-        name, indexes included. Empty where they stay in the place they are written to."""
+        """Finished WARCs of ours that are here alone and are to be moved on: bytes by name, with indexes.
+        Empty where they stay where they are written."""
 
 
 class WarcArchive(Archive, WarcFiles, Protocol):
@@ -315,17 +308,6 @@ class Source(Protocol):
     def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         """What lies in one input from `row.position` on: entries; tallies of what is counted and not
         emitted; and positions (int) from which reading can go on later."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenBody:
-    """A body in a file open for reading, as an isolated process is handed it: no path, no way to write.
-
-    `descriptor` is this process's number for it; where it was handed to, that process's own.
-    """
-
-    descriptor: int
-    size_bytes: int
 
 
 class Isolate(Protocol):

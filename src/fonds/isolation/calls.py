@@ -21,7 +21,7 @@ from fonds.isolation.limits import ChildLimits
 from fonds.model import errors
 from fonds.model.disposition import Reason
 from fonds.model.errors import FaultError, FondsError, PermanentError
-from fonds.ports import OpenBody
+from fonds.model.open_body import OpenBody
 
 _FAULT_MAX_CHARS = 8_000
 _ERRORS: dict[str, type[FondsError]] = {

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from fonds.ports import Isolate, OpenBody
+from fonds.model.open_body import OpenBody
+from fonds.ports import Isolate
 
 ValueT = TypeVar("ValueT")
 PREFIX = "body-"

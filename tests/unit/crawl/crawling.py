@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from fonds.crawl.pace import Answer
 from fonds.crawl.frontier import Frontier, Turn
+from fonds.crawl.pace import Answer
 
 
 @dataclass

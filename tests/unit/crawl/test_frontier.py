@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fonds.crawl.frontier import Frontier, Rules, Turn
 from fonds.crawl.pace import Answer, PaceRules
-from fonds.crawl.frontier import Rules, Frontier, Turn
 from unit.crawl.crawling import VirtualWeb, gaps
 
 USUAL = Rules(

@@ -34,8 +34,8 @@ from fonds.extract.pdf import PdfLimits, extract_pdf, extract_pdf_bytes, extract
 from fonds.isolation.handover import handed
 from fonds.model.disposition import Reason
 from fonds.model.errors import TransientError
+from fonds.model.open_body import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
-from fonds.ports import OpenBody
 
 LIMITS = PdfLimits()
 

@@ -25,8 +25,9 @@ from fonds.model.errors import (
     PermanentError,
     TransientError,
 )
+from fonds.model.open_body import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
-from fonds.ports import Isolate, OpenBody
+from fonds.ports import Isolate
 
 LIMITS = ChildLimits(wall_s=20, memory_bytes=2**29, output_max_bytes=2**22)
 

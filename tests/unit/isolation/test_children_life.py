@@ -20,7 +20,8 @@ import pytest
 from fixtures import tasks
 from fonds.isolation import ChildLimits, ChildPool
 from fonds.model.errors import ChildError, FaultError, StoreUnavailableError, TransientError
-from fonds.ports import Isolate, OpenBody
+from fonds.model.open_body import OpenBody
+from fonds.ports import Isolate
 
 LIMITS = ChildLimits(wall_s=20, memory_bytes=2**29, output_max_bytes=2**22)
 

@@ -16,8 +16,6 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fonds import sqlite_file
 from fonds.formats.surt import lookup_key
@@ -26,7 +24,6 @@ from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavai
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.model.rows.prefix import Prefix
 from fonds.stores.records import engine, schema
-from fonds.stores.records.column_types import clean_json, clean_text
 from fonds.stores.records.migration import upgrade
 from fonds.stores.records.revision import VERSION_TABLE
 from fonds.stores.records.sql import SqlRecords, open_sqlite
@@ -312,31 +309,6 @@ def test_what_postgresql_says_is_told_as_what_to_do(
     ):
         raise sa.exc.OperationalError("SELECT 1", {}, told)
     assert "secret" not in str(caught.value)
-
-
-@given(st.text())
-def test_clean_text_is_what_every_store_takes_and_nothing_else_is_lost(text: str) -> None:
-    clean = clean_text(text)
-    assert clean.encode().decode() == clean
-    assert "\x00" not in clean
-    assert clean == text.encode("utf-8", "ignore").decode().replace("\x00", "")
-    assert clean_text(clean) == clean
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=12,
-)
-
-
-@given(JSON_VALUES)
-def test_clean_json_can_be_written_and_is_clean_throughout(value: object) -> None:
-    clean = clean_json(value)
-    text = engine._to_json(clean)
-    assert text.encode()
-    assert "\\u0000" not in text.replace("\\\\", "")
-    assert clean_json(clean) == clean
 
 
 def test_the_timeout_of_every_sqlite_file_is_the_same() -> None:

@@ -30,8 +30,8 @@ from fonds.extract.pdf.strings import clean_text, date_to_iso
 from fonds.extract.pdf.trailer import looks_like_pdf, without_junk
 from fonds.extract.pdf.xmp import XmpFields, read_xmp
 from fonds.model.errors import TransientError
+from fonds.model.open_body import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
-from fonds.ports import OpenBody
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,34 @@
+"""Texts and JSON as every records store takes them: no NUL, no lone surrogate."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.stores.records import engine
+from fonds.stores.records.column_types import clean_json, clean_text
+
+
+@given(st.text())
+def test_clean_text_is_what_every_store_takes_and_nothing_else_is_lost(text: str) -> None:
+    clean = clean_text(text)
+    assert clean.encode().decode() == clean
+    assert "\x00" not in clean
+    assert clean == text.encode("utf-8", "ignore").decode().replace("\x00", "")
+    assert clean_text(clean) == clean
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(JSON_VALUES)
+def test_clean_json_can_be_written_and_is_clean_throughout(value: object) -> None:
+    clean = clean_json(value)
+    text = engine._to_json(clean)
+    assert text.encode()
+    assert "\\u0000" not in text.replace("\\\\", "")
+    assert clean_json(clean) == clean
