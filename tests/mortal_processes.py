@@ -20,7 +20,7 @@ from fonds.runtime.binding import bind, public_topics, subscriptions, topic_name
 from fonds.runtime.hand import Hand
 from fonds.runtime.handover import Handover
 from fonds.runtime.intake import Entered, Gate, Intake, Marks
-from fonds.runtime.loop import Loop
+from fonds.runtime.paces.loop import Loop
 from random_pipelines import (
     RETRY,
     TURNS_MAX,

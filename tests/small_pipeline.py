@@ -21,7 +21,7 @@ from fonds.queues.sqlite import SqliteQueue
 from fonds.runtime.binding import Bound, bind, subscriptions
 from fonds.runtime.hand import Hand
 from fonds.runtime.handover import Bounds, Handover
-from fonds.runtime.loop import Loop, Observer, unobserved
+from fonds.runtime.paces.loop import Loop, Observer, unobserved
 from fonds.runtime.working import RetryPolicy
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 

@@ -21,6 +21,7 @@ from fonds.setting_groups import (
     STRICT,
     AuditSettings,
     ElsewhereSettings,
+    FetchSettings,
     PageSettings,
     PdfSettings,
     WarcSettings,
@@ -72,6 +73,7 @@ class Settings(BaseModel):
     page: PageSettings = Field(default_factory=PageSettings)
     warc: WarcSettings = Field(default_factory=WarcSettings)
     elsewhere: ElsewhereSettings = Field(default_factory=ElsewhereSettings)
+    fetch: FetchSettings = Field(default_factory=FetchSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
     web: WebSettings = Field(default_factory=WebSettings)
 

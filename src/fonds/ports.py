@@ -336,6 +336,28 @@ class Sink(Protocol[ItemT]):
         """Raises as a Step does; the runtime then tries the items one by one to find the culprit."""
 
 
+class Errands(Protocol):
+    """Many items in hand at once, each as long as it takes; for one thread."""
+
+    @property
+    def room(self) -> int:
+        """How many more items may be begun."""
+
+    def begin(self, items: Sequence[tuple[int, Any]]) -> None:
+        """Begin items, each under a number of its own. Does not wait. Raises StoreUnavailableError when a
+        store is away: they are begun all the same, and nothing is lost."""
+
+    def ended(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
+        """What has ended, waiting at most `wait_s` seconds for the first; an exception stands for what a Step
+        would raise. Raises StoreUnavailableError: what has ended is told the next time."""
+
+    def forget(self, numbers: Sequence[int]) -> None:
+        """These are not wanted any more; whatever was begun for them may be given up."""
+
+    def close(self) -> None:
+        """Give up everything, and let go of what belongs to this process alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stores:
     """The stores of one home, opened. `journal` is the name of the journal-extract table."""

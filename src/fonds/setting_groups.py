@@ -114,6 +114,41 @@ class ElsewhereSettings(BaseModel):
     )
 
 
+class FetchSettings(BaseModel):
+    """Fetching: who we are, how fast, and how much."""
+
+    model_config = STRICT
+
+    agent: str = Field(
+        "Fonds",
+        pattern=r"^[A-Za-z_-]{1,64}$",
+        description="Our name in the User-Agent; robots.txt files know us by it",
+    )
+    contact: str = Field(
+        "",
+        pattern=r"^[\x21-\x7e]{0,200}$",
+        description="Address of a page or mailbox for those whose sites we fetch, in the User-Agent",
+    )
+    host_gap_s: float = Field(
+        2.0, ge=0, description="Least seconds between requests to a host; half of it for its domain"
+    )
+    gap_longest_s: float = Field(
+        3600.0, gt=0, description="Longest gap that refusals and slow answers lead to"
+    )
+    at_once: int = Field(64, ge=1, le=1000, description="Requests under way at once")
+    in_hand_max: int = Field(1_000, ge=1, description="Links that wait for their turn here")
+    patience_s: float = Field(
+        60.0, gt=0, description="Seconds a link waits here before it goes back to the queue"
+    )
+    connect_s: float = Field(30.0, gt=0, description="Longest time to connect")
+    total_s: float = Field(120.0, gt=0, description="Longest time for one request")
+    max_bytes: int = Field(10_000_000, ge=1, description="Largest body fetched, as it is sent")
+    redirects_max: int = Field(10, ge=0, description="Redirects followed for one link")
+    ca_file: str = Field(
+        "", description="File of the authorities whose certificates count; empty means Mozilla's"
+    )
+
+
 class AuditSettings(BaseModel):
     """The audit that recurs."""
 

@@ -188,6 +188,11 @@ class Frontier:
         pace = self._host(host, domain, now_s).pace
         pace.floor_s = min(max(0.0, delay_s), pace.rules.gap_longest_s)
 
+    def needs(self, domain: str) -> bool:
+        """Whether anything of a domain waits or has begun."""
+        known = self._domains.get(domain)
+        return known is not None and (known.waiting > 0 or known.pace.active > 0)
+
     def paces(self, domain: str) -> dict[str, Pace]:
         """What is remembered of a domain and its hosts, by name; the domain's own under ""."""
         known = self._domains.get(domain)

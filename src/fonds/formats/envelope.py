@@ -15,6 +15,7 @@ from fonds.formats.wire import CONTRACTS
 from fonds.model.disposition import Reason
 from fonds.model.entry import MESSAGE, Entry
 from fonds.model.errors import DamagedInputError
+from fonds.model.exchange import Exchange
 from fonds.model.message import PIPELINE, Message
 from fonds.model.story import (
     ContentMetadata,
@@ -32,6 +33,7 @@ _SUB_OBJECTS: dict[str, type[Any]] = {
     "http_metadata": HttpMetadata,
     "content_metadata": ContentMetadata,
     "page_metadata": PageMetadata,
+    "exchange": Exchange,
 }
 
 
@@ -84,7 +86,10 @@ def story_to_json(story: Story, *, html: bool = False) -> dict[str, Any]:
     for name in _SUB_OBJECTS:
         if name == "raw_html" and not html:
             continue
-        known = msgspec.to_builtins(getattr(story, name))
+        part = getattr(story, name)
+        if part is None:
+            continue
+        known = msgspec.to_builtins(part)
         whole[name] = {**whole.get(name, {}), **known}
     return whole
 

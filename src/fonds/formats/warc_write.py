@@ -18,6 +18,7 @@ from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 from warcio.warcwriter import WARCWriter
 
 from fonds.model.archive import ArchiveEntry, HttpHead
+from fonds.model.exchange import Exchange
 from fonds.model.keys import sha1_base32
 
 VERSIONS = ("WARC/1.0", "WARC/1.1")
@@ -86,6 +87,8 @@ class RecordWriter:
         if entry.http:
             head, protocol = _http_head(entry.http, len(entry.body))
             own |= {"WARC-Protocol": protocol} if protocol else {}
+        if entry.exchange:
+            own |= _answered_by(entry.exchange)
         kind = "response" if head else "resource"
         content_type = "application/http; msgtype=response" if head else entry.mime
         if entry.revisit_of is not None:
@@ -99,6 +102,10 @@ class RecordWriter:
             self._write(
                 "metadata", f"urn:metadata:{entry.url}", about, METADATA_TYPE, entry.metadata_json
             )
+        if entry.exchange and (request := entry.exchange.hops[-1].request_head):
+            about = {**shared, "WARC-Concurrent-To": record_id}
+            sort = "application/http; msgtype=request"
+            self._write("request", entry.url, about, sort, request.encode("latin-1", "replace"))
         return size_bytes
 
     def _revisit_fields(self, original: tuple[str, datetime], body: bytes) -> dict[str, str]:
@@ -156,6 +163,14 @@ class _GzipMember:
     def close(self) -> None:
         """Complete the member; the file stays open."""
         self._out.write(self._packer.flush())
+
+
+def _answered_by(exchange: Exchange) -> dict[str, str]:
+    """Where the answer came from, and how it was secured; the latter as WARC 1.1's proposed fields."""
+    last = exchange.hops[-1]
+    found = {"WARC-IP-Address": last.address}
+    cipher = (last.tls or "").partition(" ")[2]
+    return {name: value for name, value in {**found, "WARC-Cipher-Suite": cipher}.items() if value}
 
 
 def _http_head(http: HttpHead, body_bytes: int) -> tuple[StatusAndHeaders, str]:

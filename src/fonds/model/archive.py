@@ -5,34 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from email.message import Message as Headers
 
 from fonds.model.capture import Place
-
-
-@dataclass(frozen=True, slots=True)
-class HttpHead:
-    """Status line and headers of an HTTP response as they stand in a record; header names as written."""
-
-    status: int
-    status_line: str
-    headers: Sequence[tuple[str, str]] = ()
-
-    def get(self, name: str) -> str | None:
-        """The first header of this name, whatever its case."""
-        lowered = name.lower()
-        return next((value for key, value in self.headers if key.lower() == lowered), None)
-
-    @property
-    def charset(self) -> str | None:
-        """The charset parameter of the Content-Type, as the server wrote it."""
-        declared = self.get("content-type")
-        if not declared:
-            return None
-        headers = Headers()
-        headers["Content-Type"] = declared.encode("ascii", "replace").decode()
-        charset = headers.get_param("charset")
-        return charset if isinstance(charset, str) and charset else None
+from fonds.model.exchange import Exchange
+from fonds.model.http_head import HttpHead as HttpHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +16,14 @@ class Payload:
     """A body read from its place, transfer and content codings undone.
 
     `size_bytes` is the length on disk where the place lies in a container (compressed), else None.
+    `exchange` is that in which we fetched it, where it lies in the spool as yet.
     """
 
     body: bytes
     http: HttpHead | None = None
     size_bytes: int | None = None
     warc_headers: Mapping[str, str] = field(default_factory=dict)
+    exchange: Exchange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +33,7 @@ class ArchiveEntry:
     `metadata_json` is written as a `metadata` record beside it
     (`application/x.mediacloud-indexer+json`), None when there is none. `revisit_of` names the
     (url, captured_at) under which the same bytes were archived before: a `revisit` is written then.
+    With an `exchange` the request is written as well, and from where the answer came.
     """
 
     capture_id: str
@@ -65,6 +44,7 @@ class ArchiveEntry:
     http: HttpHead | None = None
     metadata_json: bytes | None = None
     revisit_of: tuple[str, datetime] | None = None
+    exchange: Exchange | None = None
 
 
 @dataclass(frozen=True, slots=True)

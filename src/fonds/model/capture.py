@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from fonds.model.disposition import Reason
+from fonds.model.rss_entry import RssEntry
 
 REVISIT_MIME = "warc/revisit"
 """The type a CDX line of a record has that holds no body."""
@@ -20,6 +21,7 @@ class PlaceKind(StrEnum):
     ZIP = "zip"  # a member of a ZIP
     REPLAY = "replay"  # a capture that a web archive replays
     PETABOX = "petabox"  # a file of an item of the Internet Archive
+    SPOOL = "spool"  # an exchange of ours among the blobs, until it is archived
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Place:
     """Where a body's bytes lie, exactly enough to read them again.
 
     `path` is absolute, an http(s) or s3 URL (without user or keys), or the bare name of a WARC of ours,
-    which the archive finds wherever it lies; of a replay `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`.
+    which the archive finds wherever it lies; of a replay `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`, in
+    the spool the blob's key.
     `offset` and `size_bytes` are those of the record on disk (compressed); `size_bytes` None means
     unknown. `member` is the name inside a ZIP.
     """
@@ -55,7 +58,8 @@ class Capture:
     `record_type` is the WARC record's (`response`, `resource`, `revisit`, `conversion`) or `file`.
     `status` is the HTTP status where there is one, `mime` the declared type, `digest` the declared
     SHA-1 in base32. `damage` and
-    `damage_reason` are set when the source already saw that nothing can be read there.
+    `damage_reason` are set when the source already saw that nothing can be read there. `rss_entry` is where
+    it was found, of what was fetched.
     """
 
     id: str
@@ -70,6 +74,7 @@ class Capture:
     digest: str | None = None
     damage: str | None = None
     damage_reason: Reason | None = None
+    rss_entry: RssEntry | None = None
 
     @property
     def about(self) -> str:

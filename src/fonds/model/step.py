@@ -86,6 +86,7 @@ class Stage:
     tag: str = ""
     threads: int | None = 1
     indexes: bool = False
+    many: bool = False
     batch_max: int = 100
     linger_s: float = 0.0
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fonds.model.capture import Capture
+from fonds.model.exchange import Exchange
 from fonds.model.file import FileMeta
 from fonds.model.rss_entry import RssEntry as RssEntry
 
@@ -87,13 +88,16 @@ class PageMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The seed's four sub-objects, and ours. `unknown` keeps what others added, by sub-object and field."""
+    """The seed's four sub-objects, and ours; `exchange` None for what was not fetched by us. `unknown` keeps
+    what others added, by sub-object and field.
+    """
 
     rss_entry: RssEntry = field(default_factory=RssEntry)
     raw_html: RawHtml = field(default_factory=RawHtml)
     http_metadata: HttpMetadata = field(default_factory=HttpMetadata)
     content_metadata: ContentMetadata = field(default_factory=ContentMetadata)
     page_metadata: PageMetadata = field(default_factory=PageMetadata)
+    exchange: Exchange | None = None
     unknown: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 

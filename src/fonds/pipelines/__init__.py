@@ -6,6 +6,7 @@ from fonds.model.step import Pipeline
 from fonds.pipelines.archive_only import archive_only
 from fonds.pipelines.library import library
 from fonds.pipelines.metadata_only import metadata_only
+from fonds.pipelines.news import csv, news, queue_fetcher
 from fonds.pipelines.pdf_only import pdf_only
 from fonds.pipelines.stories_only import stories_only
 
@@ -15,5 +16,8 @@ PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = {
     "stories-only": stories_only,
     "archive-only": archive_only,
     "metadata-only": metadata_only,
+    "news": news,
+    "queue-fetcher": queue_fetcher,
+    "csv": csv,
 }
 """Each flavour by name, to be made with the forms of thumbnails it has beside the usual one."""

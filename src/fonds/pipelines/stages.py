@@ -9,6 +9,7 @@ from fonds.model.step import Output, Stage, Topic
 from fonds.pipelines.topics import (
     CAPTURED,
     IDENTIFIED,
+    LINKS,
     PDF_TEXT,
     STORIES,
     UNARCHIVED,
@@ -18,6 +19,10 @@ from fonds.pipelines.topics import (
 )
 
 LINGER_S = 0.2
+
+
+FETCH = Stage("fetch", LINKS, (CAPTURED,), many=True, batch_max=200)
+"""What links lead to."""
 
 
 def identify(*omits: Output) -> Stage:

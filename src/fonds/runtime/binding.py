@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ from fonds.model.errors import ConfigurationError, FaultError
 from fonds.model.message import Subscription, Traits
 from fonds.model.step import Item, Output, Pipeline, Stage, Topic
 
-Steps = Mapping[str, Callable[[Any], Any]]
+Steps = Mapping[str, Any]
+"""By the names of stages: a callable of an item, or of a batch for a sink; an `Errands` for one of many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A stage bound to what carries it out: `step` takes one item, or a sequence when it is a sink.
+    """A stage bound to what carries it out: `step` takes one item, or a sequence when it is a sink, or is an
+    `Errands`.
 
     `shared` says that other stages read the same topic: what this one makes of a message then needs an
     id of its own.
@@ -35,7 +37,7 @@ class Bound:
     pipeline: str
     stage: Stage
     subscription: Subscription
-    step: Callable[[Any], Any]
+    step: Any
     routes: tuple[Route, ...]
     shared: bool = False
 

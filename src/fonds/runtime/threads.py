@@ -14,7 +14,8 @@ from fonds.model.secrets import without_secrets
 from fonds.ports import Queue
 from fonds.runtime.binding import Bound
 from fonds.runtime.handover import Handover
-from fonds.runtime.loop import Loop
+from fonds.runtime.paces.crowd import Crowd
+from fonds.runtime.paces.loop import Loop
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class WorkerThreads:
     queue: Queue
     handover: Handover
     stages: Sequence[Bound]
-    make_loop: Callable[[Bound], Loop]
+    make_loop: Callable[[Bound], Loop | Crowd]
     threads_default: int
     threads: int | None = None
     patient: bool = False
@@ -52,7 +53,7 @@ class WorkerThreads:
     def start(self) -> None:
         """Start the threads."""
         for bound in self.stages:
-            for number in range(self.threads or bound.stage.threads or self.threads_default):
+            for number in range(self._count(bound)):
                 name = f"{bound.stage.name}-{number}"
                 thread = threading.Thread(
                     target=self._work, args=(self.make_loop(bound),), name=name, daemon=True
@@ -61,6 +62,12 @@ class WorkerThreads:
                 self._threads.append(thread)
         keeper = threading.Thread(target=self._keep, name="keeper", daemon=True)
         keeper.start()
+
+    def _count(self, bound: Bound) -> int:
+        """How many threads work a stage."""
+        if bound.stage.many:
+            return 1
+        return self.threads or bound.stage.threads or self.threads_default
 
     def stopping(self) -> bool:
         """Whether they were told to stop, or had to."""
@@ -152,7 +159,7 @@ class WorkerThreads:
             except TransientError as error:
                 logger.warning("could not renew what is in hand: %s", error)
 
-    def _work(self, loop: Loop) -> None:
+    def _work(self, loop: Loop | Crowd) -> None:
         try:
             self._work_until_stopped(loop)
         except BaseException as error:  # noqa: BLE001 (told to whoever waits for the threads)
@@ -160,7 +167,7 @@ class WorkerThreads:
         finally:
             loop.give_back()
 
-    def _work_until_stopped(self, loop: Loop) -> None:
+    def _work_until_stopped(self, loop: Loop | Crowd) -> None:
         pause_s, name = PAUSE_FIRST_S, threading.current_thread().name
         while not self._stop.is_set() or (self.handover.left and not self._failure):
             try:

@@ -96,21 +96,35 @@ class Worker:
             held.waits = 0
         return [result for result in held.results if result is not None]
 
+    def item(self, delivery: Delivery) -> object | Result:
+        """What a message holds, or its result at once where it cannot be read or never ends."""
+        if delivery.redelivered >= REDELIVERIES_MAX:
+            return Result(quarantined(Reason.INTERNAL_ERROR, UNSETTLED))
+        try:
+            item: object = decode(delivery.message, self.reads.payload, self.reads.tag)
+        except PermanentError as error:
+            return Result(quarantined(error.reason, error.detail))
+        return item
+
+    def result(self, end: Result | Exception, delivery: Delivery) -> Result:
+        """What the end of one item means for its message; no store is held to be away for one of many."""
+        if isinstance(end, Result):
+            return self._judged(end, delivery)
+        held = Batch([delivery])
+        held.waits = WAITS_MAX
+        return self._failed(shortage(end) or end, held, delivery)
+
     def _items(self, held: Batch) -> list[tuple[int, object]]:
         """What is still to be worked, decoded; a message that cannot be read has its result at once."""
         items: list[tuple[int, object]] = []
         for position, delivery in enumerate(held.deliveries):
             if held.results[position] is not None:
                 continue
-            message = delivery.message
-            if delivery.redelivered >= REDELIVERIES_MAX:
-                held.results[position] = Result(quarantined(Reason.INTERNAL_ERROR, UNSETTLED))
-                continue
-            try:
-                item: object = decode(message, self.reads.payload, self.reads.tag)
+            item = self.item(delivery)
+            if isinstance(item, Result):
+                held.results[position] = item
+            else:
                 items.append((position, item))
-            except PermanentError as error:
-                held.results[position] = Result(quarantined(error.reason, error.detail))
         return items
 
     def _try_batch(self, items: Sequence[object]) -> Sequence[Result] | None:

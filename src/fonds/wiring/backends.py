@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from fonds.config import PORTS, Settings
 from fonds.formats.journal import COLUMNS, FAMILIES, check_columns, journal_table
+from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, FondsError, StoreUnavailableError
 from fonds.model.message import Subscription
 from fonds.model.names import no_such
@@ -21,11 +22,12 @@ from fonds.model.rows import CdxRow
 from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
-from fonds.ports import Index, Queue, Stores, WarcArchive
+from fonds.ports import Index, Queue, Records, Stores, WarcArchive
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
 from fonds.runtime.homelock import make_home
 from fonds.stores.archive.body_cache import BodyCache
+from fonds.stores.archive.elsewhere.spooled import SpooledArchive
 from fonds.stores.archive.options import ArchiveOptions
 
 
@@ -123,7 +125,8 @@ def stages_side_by_side(settings: Settings) -> list[str]:
     if any(_named(port, getattr(settings, port)).alone for port in PORTS):
         return []
     several = _named("index", settings.index).shared
-    return [one.name for one in pipeline_of(settings).stages if several or not one.indexes]
+    stages = pipeline_of(settings).stages
+    return [one.name for one in stages if (several or not one.indexes) and not one.many]
 
 
 def topic_prefix(settings: Settings) -> str:
@@ -188,6 +191,8 @@ def open_stores(home: Path, settings: Settings) -> Stores:
     """
     queue = open_queue(home, settings)
     records = backend("records", settings.records, home)
+    archive = _bare_archive(home, settings)
+    limit_bytes = max(settings.pdf.max_bytes, settings.page.max_bytes)
     stores = Stores(
         queue=queue,
         table=backend("table", settings.table, home),
@@ -195,7 +200,9 @@ def open_stores(home: Path, settings: Settings) -> Stores:
         ledger=records.ledger,
         blobs=queue.blobs,
         index=backend("index", settings.index, home),
-        archive=open_archive(home, settings),
+        archive=BodyCache(
+            SpooledArchive(archive, queue.blobs, partial(_archived_at, records), limit_bytes)
+        ),
         journal=journal_table(settings.group, settings.table_version, settings.env),
     )
     check_columns(COLUMNS)
@@ -241,7 +248,11 @@ def _nothing() -> None:
 
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:
-    """The archive of a home; nothing is written before the first body is."""
+    """The archive of a home, without its spool; nothing is written before the first body is."""
+    return BodyCache(_bare_archive(home, settings))
+
+
+def _bare_archive(home: Path, settings: Settings) -> WarcArchive:
     elsewhere = settings.elsewhere
     options = ArchiveOptions(
         prefix=settings.warc.prefix,
@@ -257,7 +268,16 @@ def open_archive(home: Path, settings: Settings) -> WarcArchive:
         petabox_url=without_user(elsewhere.petabox_url),
         credentials=credentials((settings.warc.base, elsewhere.replay_url, elsewhere.petabox_url)),
     )
-    return BodyCache(backend("archive", settings.archive, home, options))
+    archive: WarcArchive = backend("archive", settings.archive, home, options)
+    return archive
+
+
+def _archived_at(records: Records, capture_id: str) -> Place | None:
+    """Where a capture lies in a WARC of ours."""
+    row = next(records.find(CdxRow, {"capture_id": capture_id}, count_max=1), None)
+    if row is None:
+        return None
+    return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
 def _s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:

@@ -13,7 +13,8 @@ from fonds.runtime.binding import Bound, Steps, bind, topic_name
 from fonds.runtime.hand import Hand
 from fonds.runtime.handover import Handover
 from fonds.runtime.intake import Gate, Intake, Marks
-from fonds.runtime.loop import Loop, Observer, unobserved
+from fonds.runtime.paces.crowd import Crowd
+from fonds.runtime.paces.loop import Loop, Observer, unobserved
 from fonds.runtime.threads import WorkerThreads
 from fonds.runtime.working import RetryPolicy
 from fonds.sources.paths import PathSource
@@ -60,9 +61,9 @@ def make_threads(
     fed = {reader.incoming for one in here for way in one.routes for reader in way.readers}
     handover = Handover(stores.queue, stores.ledger, mine & fed)
 
-    def make_loop(bound: Bound) -> Loop:
+    def make_loop(bound: Bound) -> Loop | Crowd:
         hand = Hand(bound, stores.queue, stores.ledger, handover, now)
-        return Loop(hand, retry, observe)
+        return (Crowd if bound.stage.many else Loop)(hand, retry, observe)
 
     each = settings.work.children or cores()
     return WorkerThreads(stores.queue, handover, here, make_loop, each, threads, patient=patient)

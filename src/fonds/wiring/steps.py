@@ -13,11 +13,11 @@ from fonds.model.file import Unextracted
 from fonds.model.secrets import without_user
 from fonds.model.step import Result
 from fonds.model.task import Task
-from fonds.ports import Archive, Sink, Step, Stores
+from fonds.ports import Archive, Errands, Sink, Step, Stores
 from fonds.runtime.binding import Steps
 from fonds.wiring.readers import Readers
 
-Made = Step[Any] | Sink[Any]
+Made = Step[Any] | Sink[Any] | Errands
 
 
 def now() -> datetime:
@@ -98,6 +98,12 @@ def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
     return PersistFile(stores.table, stores.records, stores.journal, settings.warc.copy_bodies, now)
 
 
+def _fetch(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.wiring.fetching import make_fetch
+
+    return make_fetch(stores, settings)
+
+
 def _archive_unparsed(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.archive_unparsed import ArchiveUnparsed
 
@@ -107,7 +113,8 @@ def _archive_unparsed(stores: Stores, readers: Readers, settings: Settings) -> M
 def _archive_body(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.archive_body import ArchiveBody
 
-    return ArchiveBody(stores.archive, stores.records, stores.table, stores.journal, now)
+    kept = (stores.archive, stores.records, stores.table, stores.blobs)
+    return ArchiveBody(*kept, stores.journal, now)
 
 
 def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:
@@ -141,6 +148,7 @@ def _import_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
 
 
 STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
+    "fetch": _fetch,
     "identify": _identify,
     "persist_file": _persist_file,
     "archive_unparsed": _archive_unparsed,

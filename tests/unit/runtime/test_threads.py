@@ -21,7 +21,7 @@ from fonds.runtime import threads as threads_module
 from fonds.runtime.binding import Bound, bind
 from fonds.runtime.hand import Hand
 from fonds.runtime.handover import Bounds, Handover
-from fonds.runtime.loop import Loop
+from fonds.runtime.paces.loop import Loop
 from fonds.runtime.threads import WorkerThreads
 from small_pipeline import RETRY, SUMS, Number, RaisesOnce, Spy, Workplace, double, keep
 

@@ -47,7 +47,9 @@ def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
     capture = bench.loose()
     bench.enter(capture)
     CALLS.clear()
-    step = ArchiveBody(stores["archive"], stores["records"], stores["table"], JOURNAL, clock)
+    step = ArchiveBody(
+        stores["archive"], stores["records"], stores["table"], stores["blobs"], JOURNAL, clock
+    )
     step([Unarchived(capture, page_file())])
     assert calls() == ["archive.write", "table.put", "records.put"]
 

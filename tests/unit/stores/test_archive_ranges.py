@@ -13,11 +13,11 @@ from typing import ClassVar
 import pytest
 
 from fixtures import warcs
+from fonds.fetching.special_addresses import is_public
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 from fonds.stores.archive.elsewhere.by_scheme import elsewhere
-from fonds.stores.archive.elsewhere.special_addresses import is_public
 from fonds.stores.archive.elsewhere.web import Web
 from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.archive.options import ArchiveOptions

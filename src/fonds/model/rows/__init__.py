@@ -6,6 +6,7 @@ without NUL and lone surrogates; all times aware UTC.
 
 from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
+from fonds.model.rows.fetching import FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
 from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
@@ -18,9 +19,11 @@ __all__ = [
     "DispositionRow",
     "EntryRow",
     "FaultRow",
+    "FetchedRow",
     "FileMetaRow",
     "FixityRow",
     "InputRow",
+    "PaceRow",
     "PdfMetaRow",
     "Row",
     "StoppedRow",

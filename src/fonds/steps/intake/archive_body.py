@@ -12,11 +12,11 @@ from fonds.formats.envelope import story_to_json
 from fonds.formats.journal import alternate_key, row_key
 from fonds.formats.placing import cdx_row, first_cells, later_cells
 from fonds.model.archive import ArchiveEntry
-from fonds.model.capture import REVISIT_MIME, Place, from_datetime14
-from fonds.model.rows import CdxRow, EntryRow
+from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
+from fonds.model.rows import CdxRow, EntryRow, FetchedRow
 from fonds.model.step import Result
-from fonds.model.story import Unarchived
-from fonds.ports import Archive, Records, Table
+from fonds.model.story import RssEntry, Story, Unarchived
+from fonds.ports import Archive, Blobs, Records, Table
 
 TOGETHER_MAX_BYTES = 64 * 1024**2
 
@@ -35,11 +35,13 @@ class ArchiveBody:
     archive: Archive
     records: Records
     table: Table
+    blobs: Blobs
     journal: str
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[Unarchived]) -> list[Result]:
-        """Durable in the WARC before its place is written down, and both before the message is settled."""
+        """Durable in the WARC before its place is written down, both before the spool forgets what was there,
+        and all of it before the message is settled."""
         ids = [item.capture.id for item in items]
         there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
         # A message may come twice in one batch.
@@ -49,17 +51,29 @@ class ArchiveBody:
             entries = [self._entry(item, first) for item in some]
             places = [archived.place for archived in self.archive.write(entries)]
             self._note(some, entries, places)
+        self._forget([item.capture for item in items])
         return [Result() for _ in items]
 
-    def _entries(self, capture_ids: Sequence[str]) -> dict[str, EntryRow]:
-        """The captures that brought these bytes first, whichever pipeline they came into."""
-        return {row.entry_id: row for row in self.records.find(EntryRow, {"entry_id": capture_ids})}
+    def _entries(self, capture_ids: Sequence[str]) -> dict[str, tuple[str, datetime]]:
+        """URL and time of the captures that brought these bytes first, whichever pipeline they came into."""
+        entered = self.records.find(EntryRow, {"entry_id": capture_ids})
+        found = {row.entry_id: (row.url, from_datetime14(row.seen)) for row in entered if row.seen}
+        fetched = self.records.get(FetchedRow, [one for one in capture_ids if one not in found])
+        return found | {row.capture_id: (row.final_url, row.fetched) for row in fetched}
 
-    def _entry(self, item: Unarchived, first: dict[str, EntryRow]) -> ArchiveEntry:
+    def _forget(self, captures: Sequence[Capture]) -> None:
+        """The spool needs no more what lies in a WARC."""
+        spooled = [one for one in captures if one.place.kind is PlaceKind.SPOOL]
+        if spooled:
+            self.blobs.delete([one.place.path for one in spooled])
+            self.records.change(FetchedRow, [one.id for one in spooled], {"in_spool": False})
+
+    def _entry(self, item: Unarchived, first: dict[str, tuple[str, datetime]]) -> ArchiveEntry:
         capture = item.capture
         payload = self.archive.read(capture.place, item.file.sha1)
-        owner = first.get(item.repeat_of or "")
-        story = msgspec.json.encode(story_to_json(item.story)) if item.story else None
+        told = item.story
+        if told is None and payload.exchange is not None:
+            told = Story(capture.rss_entry or RssEntry(), exchange=payload.exchange)
         return ArchiveEntry(
             capture_id=capture.id,
             url=capture.url,
@@ -67,8 +81,9 @@ class ArchiveBody:
             mime=item.file.mime,
             body=payload.body,
             http=payload.http,
-            metadata_json=story,
-            revisit_of=(owner.url, from_datetime14(owner.seen)) if owner and owner.seen else None,
+            metadata_json=msgspec.json.encode(story_to_json(told)) if told else None,
+            revisit_of=first.get(item.repeat_of or ""),
+            exchange=payload.exchange,
         )
 
     def _note(

@@ -55,11 +55,12 @@ class ParseStory:
     ) -> Story:
         content = replace(page.content, parsed_date=self.clock().astimezone(UTC).isoformat())
         return Story(
-            rss_entry=RssEntry(link=capture.url, via=str(capture.place)),
+            rss_entry=capture.rss_entry or RssEntry(link=capture.url, via=str(capture.place)),
             raw_html=RawHtml(encoding=page.charset),
             http_metadata=_exchange(capture, payload, charset),
             content_metadata=content,
             page_metadata=page.metadata,
+            exchange=payload.exchange,
         )
 
 

@@ -59,8 +59,8 @@ class FolderArchive:
     @cached_property
     def _places(self) -> PlaceReader:
         """Made when the first body is read: most commands read none."""
+        from fonds.fetching.special_addresses import is_public
         from fonds.stores.archive.elsewhere.by_scheme import elsewhere
-        from fonds.stores.archive.elsewhere.special_addresses import is_public
         from fonds.stores.archive.elsewhere.web import Web
         from fonds.stores.archive.places import PlaceReader
 

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -34,6 +34,8 @@ SUFFIX = ".warc.gz"
 INDEX_SUFFIX = ".cdxj"
 MARKER_SUFFIX = ".open"
 NAMES_TRIED = 100
+BESIDE_MAX = 2
+"""How many records stand behind that of a body and belong to it: metadata, and the request."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 _serials = count()
 _INDEXED = frozenset({"response", "resource", "revisit"})
@@ -205,7 +207,7 @@ def left_open(folder: Path) -> Iterator[Path]:
 def recover_file(path: Path, known_end: int | None) -> None:
     """Cut a file to the end of what is referred to and finish it; remove it when nothing is.
 
-    A whole metadata record right behind that end belongs to the record before it and stays.
+    Whole metadata and request records right behind that end belong to the record before them and stay.
     """
     if path.exists():
         if known_end is None:
@@ -227,18 +229,18 @@ def index_again(path: Path) -> None:
 
 def _cut_to(path: Path, known_end: int) -> None:
     with path.open("r+b") as stream:
-        following = next(read_heads(stream, known_end), None)
-        if (
-            isinstance(following, RecordHead)
-            and following.offset == known_end
-            and following.type == "metadata"
-            and following.size_bytes is not None
-            and not following.truncated
-        ):
-            known_end += following.size_bytes
+        for following in islice(read_heads(stream, known_end), BESIDE_MAX):
+            if not (isinstance(following, RecordHead) and _is_beside(following, known_end)):
+                break
+            known_end += following.size_bytes or 0
         if known_end < stream.seek(0, os.SEEK_END):
             stream.truncate(known_end)
         os.fsync(stream.fileno())
+
+
+def _is_beside(head: RecordHead, at: int) -> bool:
+    whole = head.offset == at and head.size_bytes is not None and not head.truncated
+    return whole and head.type in ("metadata", "request")
 
 
 def _scan(path: Path) -> Iterator[CdxLine]:

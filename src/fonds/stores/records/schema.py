@@ -131,6 +131,39 @@ Table(
 )
 
 Table(
+    "fetched",
+    metadata,
+    Column("capture_id", CleanText, primary_key=True),
+    Column("url", CleanText, nullable=False),
+    Column("final_url", CleanText, nullable=False),
+    Column("fetched", UtcTime, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("address", CleanText, nullable=False),
+    Column("tls", CleanText),
+    Column("tls_check", CleanText, nullable=False),
+    Column("redirects", Integer, nullable=False),
+    Column("in_spool", Boolean, nullable=False),
+    Column("etag", CleanText),
+    Column("last_modified", CleanText),
+    Column("content_usage", CleanText),
+    Column("x_robots_tag", CleanText),
+    Column("tdm_reservation", CleanText),
+    Column("tdm_policy", CleanText),
+    Index("fetched_url", "url", "fetched"),
+    Index("fetched_in_spool", "in_spool", sqlite_where=sa.text("in_spool")),
+)
+
+Table(
+    "paces",
+    metadata,
+    Column("domain", CleanText, primary_key=True),
+    Column("claimed_by", CleanText),
+    Column("beats", BigInteger, nullable=False),
+    Column("paces", CleanJson, nullable=False),
+    Column("updated", UtcTime, nullable=False),
+)
+
+Table(
     "inputs",
     metadata,
     Column("input_id", CleanText, primary_key=True),

@@ -30,7 +30,9 @@ KEY = page_file().sha1
 
 @pytest.fixture
 def step(bench: Bench) -> ArchiveBody:
-    return ArchiveBody(bench.archive, bench.records, bench.table, JOURNAL, lambda: LATER)
+    return ArchiveBody(
+        bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
+    )
 
 
 def unarchived(bench: Bench, body: bytes = PAGE, **more: object) -> Unarchived:

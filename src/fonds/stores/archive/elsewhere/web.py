@@ -6,9 +6,8 @@ Source: RFC 9110, section 15 (status codes).
 from __future__ import annotations
 
 import re
-import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -19,10 +18,11 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from fonds.address import Address, split_address
+from fonds.fetching.resolving import Resolve, judged_addresses, resolve
+from fonds.fetching.special_addresses import is_public
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 from fonds.model.secrets import Credentials, without_secrets
-from fonds.stores.archive.elsewhere.special_addresses import is_public
 
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+(?:%[a-z0-9._-]+)?\]")
@@ -34,12 +34,6 @@ _PIECE_BYTES = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MISSING = frozenset({404, 410})
 _PASSING = frozenset({408, 425, 429})
-
-
-def resolve(host: str, port: int) -> Sequence[str]:
-    """The IP addresses of a host. Raises OSError."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def check_status(status: int, wanted: int) -> None:
@@ -95,7 +89,7 @@ class Web:
     """
 
     is_allowed: Callable[[str], bool] = is_public
-    resolve: Callable[[str, int], Sequence[str]] = resolve
+    resolve: Resolve = resolve
     connect_s: float = 10.0
     read_s: float = 30.0
     credentials: Credentials = NO_CREDENTIALS
@@ -162,14 +156,12 @@ class Web:
         host = parts.host.strip("[]").lower()
         port = int(parts.port) if parts.port else _PORTS[parts.scheme]
         try:
-            addresses = self.resolve(host, port)
-        except (OSError, UnicodeError) as error:
-            raise TransientError(f"the name {host} cannot be resolved: {error}") from error
-        if not addresses or not all(self.is_allowed(address) for address in addresses):
+            addresses = judged_addresses(host, port, self.resolve, self.is_allowed)
+        except PermanentError as error:
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
                 f"{host} is a private address; set private_addresses=true to read it",
-            )
+            ) from error
         return host, port, addresses[0]
 
 

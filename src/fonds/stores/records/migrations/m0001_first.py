@@ -116,6 +116,8 @@ def _make_accounting() -> None:
     _make_entries()
     _make_dispositions()
     _make_tallies()
+    _make_fetched()
+    _make_paces()
 
 
 def _make_inputs() -> None:
@@ -213,4 +215,45 @@ def _make_tallies() -> None:
         sa.Column("third", TEXT, primary_key=True),
         sa.Column("count", sa.BigInteger, nullable=False),
         sqlite_with_rowid=False,
+    )
+
+
+def _make_fetched() -> None:
+    op.create_table(
+        "fetched",
+        sa.Column("capture_id", TEXT, primary_key=True),
+        sa.Column("url", TEXT, nullable=False),
+        sa.Column("final_url", TEXT, nullable=False),
+        sa.Column("fetched", TIME, nullable=False),
+        sa.Column("status", sa.Integer, nullable=False),
+        sa.Column("address", TEXT, nullable=False),
+        sa.Column("tls", TEXT),
+        sa.Column("tls_check", TEXT, nullable=False),
+        sa.Column("redirects", sa.Integer, nullable=False),
+        sa.Column("in_spool", sa.Boolean, nullable=False),
+        sa.Column("etag", TEXT),
+        sa.Column("last_modified", TEXT),
+        sa.Column("content_usage", TEXT),
+        sa.Column("x_robots_tag", TEXT),
+        sa.Column("tdm_reservation", TEXT),
+        sa.Column("tdm_policy", TEXT),
+    )
+    op.create_index("fetched_url", "fetched", ["url", "fetched"])
+    op.create_index(
+        "fetched_in_spool",
+        "fetched",
+        ["in_spool"],
+        sqlite_where=sa.text("in_spool"),
+        postgresql_where=sa.text("in_spool"),
+    )
+
+
+def _make_paces() -> None:
+    op.create_table(
+        "paces",
+        sa.Column("domain", TEXT, primary_key=True),
+        sa.Column("claimed_by", TEXT),
+        sa.Column("beats", sa.BigInteger, nullable=False),
+        sa.Column("paces", JSON, nullable=False),
+        sa.Column("updated", TIME, nullable=False),
     )

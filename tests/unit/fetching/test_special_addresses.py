@@ -13,8 +13,7 @@ import urllib3.util.connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.model.errors import PermanentError, TransientError
-from fonds.stores.archive.elsewhere.special_addresses import (
+from fonds.fetching.special_addresses import (
     AS_OF,
     GLOBAL_UNICAST,
     IPV4,
@@ -22,6 +21,7 @@ from fonds.stores.archive.elsewhere.special_addresses import (
     PLATFORMS,
     is_public,
 )
+from fonds.model.errors import PermanentError, TransientError
 from fonds.stores.archive.elsewhere.web import Web
 
 # What the registries have outside the global unicast addresses, and what was withdrawn from use there.

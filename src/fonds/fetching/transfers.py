@@ -1,0 +1,163 @@
+"""Many requests at once, each to addresses that were judged, in one thread; connections are kept and reused.
+
+A connection is made to the judged addresses alone, whatever a name resolves to meanwhile, and its address is
+judged again before anything is sent on it. Nothing here follows a redirect.
+
+Source: libcurl's multi interface; RFC 9110, RFC 9112, RFC 9113.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import time
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pycurl
+
+from fonds.fetching.request import Ask, Failed, Limits, Received, Underway
+from fonds.fetching.special_addresses import is_public
+
+_EVENTS = {
+    pycurl.POLL_IN: selectors.EVENT_READ,
+    pycurl.POLL_OUT: selectors.EVENT_WRITE,
+    pycurl.POLL_INOUT: selectors.EVENT_READ | selectors.EVENT_WRITE,
+}
+_HANDLES_KEPT = 256
+
+
+@dataclass(slots=True)
+class _Timer:
+    at_s: float | None = None
+
+
+class Transfers:
+    """`is_allowed` judges IP addresses; `ca_file` holds the certificates of the authorities that are known.
+
+    One thread begins and collects; `wake` may be called from any.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        is_allowed: Callable[[str], bool] = is_public,
+        ca_file: str | None = None,
+    ) -> None:
+        import certifi
+
+        self._limits = limits
+        self._is_allowed = is_allowed
+        self._ca_file = ca_file or certifi.where()
+        self._multi = pycurl.CurlMulti()
+        self._selector = selectors.DefaultSelector()
+        self._timer = _Timer()
+        self._woken, self._waker = socket.socketpair()
+        for end in (self._woken, self._waker):
+            end.setblocking(False)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, limits.connections_max)
+        self._free: list[pycurl.Curl] = []
+        self._underway: dict[pycurl.Curl, tuple[Hashable, Underway]] = {}
+        self._secured: dict[tuple[str, int], str] = {}
+        self._was_woken = False
+
+    @property
+    def count(self) -> int:
+        """How many requests are under way."""
+        return len(self._underway)
+
+    def begin(self, key: Hashable, ask: Ask) -> None:
+        """Send a request; `ended` tells its end under this key."""
+        handle = self._free.pop() if self._free else pycurl.Curl()
+        underway = Underway(ask, self._limits, self._is_allowed)
+        underway.prepare(handle, self._ca_file)
+        self._underway[handle] = (key, underway)
+        self._multi.add_handle(handle)
+
+    def ended(self, wait_s: float) -> list[tuple[Hashable, Received | Failed]]:
+        """What has ended, waiting at most `wait_s` seconds for the first."""
+        ends_at_s = time.monotonic() + wait_s
+        while True:
+            self._act(max(0.0, ends_at_s - time.monotonic()))
+            found = self._collect()
+            if found or self._was_woken or time.monotonic() >= ends_at_s:
+                return found
+
+    def wake(self) -> None:
+        """Let whoever waits in `ended` return."""
+        with suppress(BlockingIOError):
+            self._waker.send(b"\0")
+
+    def close(self) -> None:
+        """Give up what is under way, and close all connections."""
+        for handle, (_, underway) in self._underway.items():
+            self._multi.remove_handle(handle)
+            handle.close()
+            underway.close()
+        self._underway.clear()
+        for handle in self._free:
+            handle.close()
+        self._multi.close()
+        self._selector.close()
+        self._woken.close()
+        self._waker.close()
+
+    def _act(self, wait_s: float) -> None:
+        """Wait for sockets and time, and let libcurl do what is to be done."""
+        self._was_woken = False
+        timer_s = self._timer.at_s
+        if timer_s is not None:
+            wait_s = min(wait_s, max(0.0, timer_s - time.monotonic()))
+        for key, events in self._selector.select(wait_s):
+            if key.fileobj is self._woken:
+                self._was_woken = True
+                with suppress(BlockingIOError):
+                    self._woken.recv(4096)
+                continue
+            mask = pycurl.CSELECT_IN if events & selectors.EVENT_READ else 0
+            mask |= pycurl.CSELECT_OUT if events & selectors.EVENT_WRITE else 0
+            self._multi.socket_action(key.fd, mask)
+        timer_s = self._timer.at_s
+        if timer_s is not None and timer_s <= time.monotonic():
+            self._timer.at_s = None
+            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+
+    def _watch(self, what: int, descriptor: int, multi: object, data: object) -> None:
+        """Look after a socket, or no more: libcurl says which."""
+        known = descriptor in self._selector.get_map()
+        if what == pycurl.POLL_REMOVE:
+            if known:
+                self._selector.unregister(descriptor)
+        elif known:
+            self._selector.modify(descriptor, _EVENTS[what])
+        else:
+            self._selector.register(descriptor, _EVENTS[what])
+
+    def _set_timer(self, wait_ms: int) -> None:
+        self._timer.at_s = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000.0
+
+    def _collect(self) -> list[tuple[Hashable, Received | Failed]]:
+        found: list[tuple[Hashable, Received | Failed]] = []
+        left = 1
+        while left:
+            left, good, bad = self._multi.info_read()
+            found += [self._finish(handle, 0, "") for handle in good]
+            found += [self._finish(handle, code, told) for handle, code, told in bad]
+        return found
+
+    def _finish(
+        self, handle: pycurl.Curl, code: int, told: str
+    ) -> tuple[Hashable, Received | Failed]:
+        key, underway = self._underway.pop(handle)
+        end = underway.received(handle, self._secured) if code == 0 else underway.failed(code, told)
+        self._multi.remove_handle(handle)
+        underway.close()
+        if len(self._free) < _HANDLES_KEPT:
+            self._free.append(handle)
+        else:
+            handle.close()
+        return key, end

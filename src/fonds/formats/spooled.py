@@ -1,0 +1,38 @@
+"""An exchange with its body as one blob, as it lies in the spool: a line of JSON, then the body as sent."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
+from fonds.model.exchange import Exchange
+
+SPOOL_FOLDER = "spool"
+
+
+def spool_key(capture_id: str) -> str:
+    """Where the exchange of a capture lies among the blobs: two folders by the end of its id."""
+    return f"{SPOOL_FOLDER}/{capture_id[-2:]}/{capture_id[-4:-2]}/{capture_id}"
+
+
+def capture_of(key: str) -> str:
+    """The capture whose exchange lies there."""
+    return key.rpartition("/")[2]
+
+
+def to_spool(exchange: Exchange, body: bytes) -> bytes:
+    """The blob; `body` has its content codings."""
+    return msgspec.json.encode(exchange) + b"\n" + body
+
+
+def from_spool(blob: bytes) -> tuple[Exchange, bytes]:
+    """The exchange, and the body as it was sent. Raises DamagedInputError."""
+    line, mark, body = blob.partition(b"\n")
+    try:
+        exchange = msgspec.json.decode(line, type=Exchange)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedInputError(Reason.DAMAGED_RECORD, f"no exchange: {error}") from error
+    if not mark or not exchange.hops:
+        raise DamagedInputError(Reason.DAMAGED_RECORD, "the exchange has no answer")
+    return exchange, body

@@ -1,0 +1,1 @@
+"""Paces: how work is done between taking messages and letting go of them."""

@@ -1,0 +1,128 @@
+"""Links as people name them: addresses on the command line, or lists with one address a line.
+
+Bound: linear in the list; a line is read up to 64 KiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha1
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from fonds.crawl.links import link_to
+from fonds.model.entry import Entry
+from fonds.model.errors import ConfigurationError
+from fonds.model.link import TlsCheck, of_link
+from fonds.model.rows import InputRow
+from fonds.model.rss_entry import RssEntry
+
+LINKS = "links"
+LINE_MAX_BYTES = 64 * 1024
+MARK_EVERY = 200
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLinks:
+    """Addresses a person names now: `asked_at` (aware UTC) tells this time from all others, so that they are
+    fetched whatever was fetched before.
+    """
+
+    urls: Sequence[str]
+    collection: str
+    asked_at: datetime
+    tls: TlsCheck = TlsCheck.FULL
+    via: str = "the command line"
+
+    def inputs(self) -> Iterator[InputRow]:
+        """One input for all of them."""
+        if self.urls:
+            told = f"{self.asked_at.isoformat()}\n" + "\n".join(self.urls)
+            yield _input(self.via, told, self.asked_at)
+
+    def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
+        """A link for each address; one that is named twice is one link."""
+        for number, url in enumerate(islice(self.urls, row.position, None), row.position + 1):
+            found = RssEntry(via=self.via, fetch_date=self.asked_at.date().isoformat())
+            link = link_to(
+                url,
+                row.input_id,
+                found,
+                collection=self.collection,
+                found_at=self.asked_at,
+                tls=self.tls,
+            )
+            yield of_link(link)
+            if number % MARK_EVERY == 0:
+                yield number
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLinks:
+    """A file with one address a line; empty lines and those that begin with `#` are passed over.
+
+    The same file is one input, and is gone on with where it was left; `again` (a time) makes it a new one.
+    """
+
+    path: Path
+    collection: str
+    now: datetime
+    again: bool = False
+    tls: TlsCheck = TlsCheck.FULL
+
+    def inputs(self) -> Iterator[InputRow]:
+        """The file. Raises ConfigurationError when it is none that can be read."""
+        try:
+            status = self.path.stat()
+            with self.path.open("rb"):
+                pass
+        except (OSError, ValueError) as error:
+            told = getattr(error, "strerror", None) or error
+            raise ConfigurationError(f"{self.path}: {told}") from error
+        told = f"{self.path}\n{status.st_size}:{status.st_mtime_ns}"
+        yield _input(str(self.path), told + (self.now.isoformat() if self.again else ""), self.now)
+
+    def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
+        """A link for each line, from `row.position` on, which is in bytes."""
+        with self.path.open("rb") as stream:
+            stream.seek(row.position)
+            for number, line in enumerate(_lines(stream), 1):
+                url = line.decode("utf-8-sig", "replace").strip()
+                if url and not url.startswith("#"):
+                    found = RssEntry(via=str(self.path), fetch_date=self.now.date().isoformat())
+                    link = link_to(
+                        url,
+                        row.input_id,
+                        found,
+                        collection=self.collection,
+                        found_at=self.now,
+                        tls=self.tls,
+                    )
+                    yield of_link(link)
+                if number % MARK_EVERY == 0:
+                    yield stream.tell()
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    while line := stream.readline(LINE_MAX_BYTES):
+        yield line
+
+
+def _input(path: str, told: str, now: datetime) -> InputRow:
+    digest = sha1(told.encode("utf-8", "surrogateescape"))  # noqa: S324 (a key, not a seal)
+    return InputRow(
+        input_id=digest.hexdigest()[:16],
+        path=path,
+        kind=LINKS,
+        fingerprint=digest.hexdigest(),
+        position=0,
+        entries=0,
+        tally={},
+        tally_count=0,
+        finished=False,
+        error=None,
+        updated=now,
+    )

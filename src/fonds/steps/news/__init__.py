@@ -1,0 +1,1 @@
+"""Steps that fetch what links lead to."""

@@ -1,0 +1,98 @@
+"""What was fetched, durable before anything else hears of it: the exchange among the blobs, then its row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fonds.formats.spooled import spool_key, to_spool
+from fonds.model.blob import Blob
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.exchange import Exchange, Hop
+from fonds.model.link import Link
+from fonds.model.rows import FetchedRow
+from fonds.ports import Blobs, Records
+
+SIGNAL_CHARS_MAX = 2000
+BLOB_TYPE = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A link that was answered with a page; `body` has its content codings."""
+
+    link: Link
+    exchange: Exchange
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """Blob before row, row before capture: what anybody is told of is there."""
+
+    blobs: Blobs
+    records: Records
+
+    def keep(self, some: Sequence[Fetched]) -> list[Capture]:
+        """The captures of what was fetched, in order; done again, they replace what is there."""
+        self.blobs.put(
+            [
+                Blob(spool_key(one.link.id), to_spool(one.exchange, one.body), BLOB_TYPE)
+                for one in some
+            ]
+        )
+        self.records.put([_row(one) for one in some])
+        return [_capture(one) for one in some]
+
+    def before(self, urls: Sequence[str]) -> dict[str, FetchedRow]:
+        """What was fetched last from these addresses, of what a request can be made conditional by."""
+        found: dict[str, FetchedRow] = {}
+        wanted = sorted(set(urls))
+        for row in self.records.find(FetchedRow, {"url": wanted}, order=("url", "fetched")):
+            if row.etag or row.last_modified:
+                found[row.url] = row
+        return found
+
+
+def _row(one: Fetched) -> FetchedRow:
+    last = one.exchange.hops[-1]
+    return FetchedRow(
+        capture_id=one.link.id,
+        url=one.link.url,
+        final_url=last.url,
+        fetched=last.began_at,
+        status=last.status,
+        address=last.address,
+        tls=last.tls,
+        tls_check=one.exchange.tls_check,
+        redirects=len(one.exchange.hops) - 1,
+        in_spool=True,
+        etag=_signal(last, "etag"),
+        last_modified=_signal(last, "last-modified"),
+        content_usage=_signal(last, "content-usage"),
+        x_robots_tag=_signal(last, "x-robots-tag"),
+        tdm_reservation=_signal(last, "tdm-reservation"),
+        tdm_policy=_signal(last, "tdm-policy"),
+    )
+
+
+def _signal(hop: Hop, name: str) -> str | None:
+    """All headers of this name as one."""
+    values = [value for key, value in hop.headers if key.lower() == name]
+    return ", ".join(values)[:SIGNAL_CHARS_MAX] or None
+
+
+def _capture(one: Fetched) -> Capture:
+    last, link = one.exchange.hops[-1], one.link
+    return Capture(
+        id=link.id,
+        input_id=link.input_id,
+        place=Place(PlaceKind.SPOOL, spool_key(link.id)),
+        url=last.url,
+        captured_at=last.began_at,
+        record_type="response",
+        collection=link.collection,
+        mime=(last.get("content-type") or "").partition(";")[0].strip().lower() or None,
+        status=last.status,
+        rss_entry=link.rss_entry,
+    )

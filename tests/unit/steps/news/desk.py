@@ -1,0 +1,99 @@
+"""The step `fetch` on real stores and real sockets, and how what it fetched ended."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fixtures.web_of_hosts import Web, is_allowed
+from fonds.crawl.frontier import Frontier, Rules
+from fonds.crawl.links import link_to
+from fonds.crawl.pace import PaceRules
+from fonds.fetching.request import Limits
+from fonds.fetching.resolving import Resolver
+from fonds.fetching.transfers import Transfers
+from fonds.model.capture import Capture
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.errors import PermanentError
+from fonds.model.rss_entry import RssEntry
+from fonds.model.step import Result
+from fonds.steps.news.claims import DomainClaims
+from fonds.steps.news.fetch import Fetch, FetchRules
+from fonds.steps.news.spool import Spool
+from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+
+GAP_S = 0.15
+RULES = FetchRules(
+    "Fonds/0 (+https://fonds.example)", "Fonds", body_max_bytes=50_000, redirects_max=4
+)
+LIMITS = Limits(connect_s=1.0, total_s=2.0, slow_bytes=100, slow_s=1)
+PACES = Rules(
+    PaceRules(GAP_S, busy_factor=0.0),
+    PaceRules(0.0, busy_factor=0.0, active_max=10),
+    PaceRules(0.0, busy_factor=0.0, active_max=100),
+    patience_s=5.0,
+)
+
+
+def clock() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass
+class Desk:
+    """A Fetch with real stores and real sockets, and the web it fetches from."""
+
+    web: Web
+    blobs: FolderBlobs
+    records: SqlRecords
+    fetch: Fetch
+
+    def run(self, *urls: str, poll: str = "poll") -> dict[str, Result | Exception]:
+        """How each link ended, by its address."""
+        links = [link_to(url, poll, RssEntry(title="told by the feed")) for url in urls]
+        self.fetch.begin(list(enumerate(links)))
+        found: dict[str, Result | Exception] = {}
+        ends_s = time.monotonic() + 30
+        while len(found) < len(urls):
+            assert time.monotonic() < ends_s, f"still waiting: {set(urls) - found.keys()}"
+            for number, end in self.fetch.ended(0.5):
+                assert urls[number] not in found
+                found[urls[number]] = end
+        return found
+
+
+def make_desk(web: Web, folder: Path, who: str = "here", **more: Any) -> Desk:
+    blobs = FolderBlobs(folder / "blobs")
+    records = open_sqlite(folder / "records.sqlite")
+    frontier = Frontier(more.pop("paces", PACES))
+    claims = DomainClaims(records, frontier, who, clock, **more)
+    fetch = Fetch(
+        RULES,
+        lambda: Transfers(LIMITS, is_allowed),
+        Resolver(web.resolve, is_allowed),
+        frontier,
+        Spool(blobs, records),
+        claims,
+        time.monotonic,
+    )
+    return Desk(web, blobs, records, fetch)
+
+
+def capture(end: Result | Exception) -> Capture:
+    assert isinstance(end, Result), end
+    assert end.disposition.verdict is Verdict.DONE, end.disposition
+    (item,) = end.items
+    assert isinstance(item, Capture)
+    return item
+
+
+def ended(end: Result | Exception) -> tuple[Verdict, Reason | None]:
+    if isinstance(end, PermanentError):
+        return Verdict.DROPPED, end.reason
+    assert isinstance(end, Result), end
+    assert end.items == ()
+    return end.disposition.verdict, end.disposition.reason
