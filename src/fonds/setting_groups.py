@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 STRICT = ConfigDict(frozen=True, extra="forbid")
@@ -69,12 +71,22 @@ class WarcSettings(BaseModel):
 
     model_config = STRICT
 
-    prefix: str = Field("fonds", description="Beginning of our WARC files' names")
+    prefix: str = Field(
+        "fonds",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+        description="Beginning of our WARC files' names, where the pipeline has none of its own",
+    )
     version: str = Field(
         "1.1", pattern=r"^1\.[01]$", description="WARC version written, 1.1 or 1.0"
     )
+    form: Literal["fonds", "mediacloud"] = Field(
+        "fonds",
+        description="Form of what is written: the standard's, or WARC/1.0 as Media Cloud's readers take it",
+    )
     stories_max: int = Field(5_000, ge=1, description="Bodies in one WARC file")
-    max_bytes: int = Field(1024**3, ge=1, description="Size at which a WARC is closed")
+    max_bytes: int = Field(
+        1024**3, ge=1, description="Size of a WARC at most, one long body alone excepted"
+    )
     waiting_max_bytes: int = Field(
         20 * 1024**3, ge=0, description="Finished WARCs that may wait here for S3, in bytes"
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -122,6 +125,24 @@ def test_a_public_topic_is_the_same_in_every_pipeline() -> None:
         if topic.public
     }
     assert len({topic.name for topic in public}) == len(public)
+
+
+@each_pipeline
+def test_the_names_of_its_warcs_begin_as_names_of_files_may(pipeline: Pipeline) -> None:
+    plain = pipeline.warc_prefix.replace("{YYYY}", "2026")
+    assert plain == "" or re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", plain)
+
+
+def test_a_flavour_says_how_the_names_of_its_warcs_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    def old_news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+        return replace(FLAVOURS["library"](more_thumbnails), name="old", warc_prefix="mchist{YYYY}")
+
+    monkeypatch.setitem(FLAVOURS, "old", old_news)  # type: ignore[arg-type]
+    stores = Stores(*[None] * 7, journal="journal")  # type: ignore[arg-type]
+    made = build_step("archive_body", stores, None, Settings(pipeline="old"))  # type: ignore[arg-type]
+    assert getattr(made, "prefix", None) == "mchist{YYYY}"
+    usual = build_step("archive_body", stores, None, Settings())  # type: ignore[arg-type]
+    assert getattr(usual, "prefix", None) == ""
 
 
 def test_each_form_of_thumbnail_has_a_topic_of_its_own() -> None:

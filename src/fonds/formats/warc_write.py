@@ -23,8 +23,11 @@ from fonds.model.keys import sha1_base32
 
 VERSIONS = ("WARC/1.0", "WARC/1.1")
 METADATA_TYPE = "application/x.mediacloud-indexer+json"
+METADATA_URI = "urn:metadata:"
 
 _GZIP_LEVEL = 6
+_FIXED_BYTES_MAX = 4096
+"""What an entry's records have besides its address, headers, body and metadata."""
 _SPECIFICATION = "https://iipc.github.io/warc-specifications/specifications/warc-format/"
 _PROFILE = "http://netpreserve.org/{version}/revisit/identical-payload-digest"
 _UNDONE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
@@ -42,11 +45,15 @@ _NOT_IN_URI = re.compile(r"[\x00-\x20\x7f]")
 class RecordWriter:
     """Appends records to a binary file, one gzip member each. Not safe for several threads at once."""
 
-    def __init__(self, out: BinaryIO, *, version: str = "WARC/1.1") -> None:
+    def __init__(
+        self, out: BinaryIO, *, version: str = "WARC/1.1", metadata_uri: str = METADATA_URI
+    ) -> None:
+        """`metadata_uri` is what stands before the address of a metadata record's subject in its own."""
         if version not in VERSIONS:
             raise ValueError(f"not a version of WARC that can be written: {version!r}")
         self._out = out
         self._version = version
+        self._metadata_uri = metadata_uri
         self._records = WARCWriter(None, gzip=False, warc_version=version)
         self._warcinfo_id = StatusAndHeadersParser.make_warc_id()
 
@@ -99,9 +106,8 @@ class RecordWriter:
         size_bytes = self._out.tell() - start
         if entry.metadata_json is not None:
             about = {**shared, "WARC-Refers-To": record_id}
-            self._write(
-                "metadata", f"urn:metadata:{entry.url}", about, METADATA_TYPE, entry.metadata_json
-            )
+            uri = f"{self._metadata_uri}{entry.url}"
+            self._write("metadata", uri, about, METADATA_TYPE, entry.metadata_json)
         if entry.exchange and (request := entry.exchange.hops[-1].request_head):
             about = {**shared, "WARC-Concurrent-To": record_id}
             sort = "application/http; msgtype=request"
@@ -163,6 +169,14 @@ class _GzipMember:
     def close(self) -> None:
         """Complete the member; the file stays open."""
         self._out.write(self._packer.flush())
+
+
+def longest_written(entry: ArchiveEntry) -> int:
+    """So many bytes an entry takes at most; packed it is nearly always shorter."""
+    headers = entry.http.headers if entry.http else ()
+    heads = sum(4 * len(name) + 4 * len(value) + 4 for name, value in headers)
+    plain = len(entry.body) + len(entry.metadata_json or b"") + heads + 12 * len(entry.url)
+    return plain + plain // 1000 + _FIXED_BYTES_MAX
 
 
 def _answered_by(exchange: Exchange) -> dict[str, str]:

@@ -34,6 +34,7 @@ class ArchiveEntry:
     (`application/x.mediacloud-indexer+json`), None when there is none. `revisit_of` names the
     (url, captured_at) under which the same bytes were archived before: a `revisit` is written then.
     With an `exchange` the request is written as well, and from where the answer came.
+    `prefix` begins the name of the file it is written to, "" for the archive's own.
     """
 
     capture_id: str
@@ -45,6 +46,7 @@ class ArchiveEntry:
     metadata_json: bytes | None = None
     revisit_of: tuple[str, datetime] | None = None
     exchange: Exchange | None = None
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,12 @@ class HttpHead:
 
     @property
     def charset(self) -> str | None:
-        """The charset parameter of the Content-Type, as the server wrote it."""
+        """The charset parameter of the Content-Type, as the server wrote it; Media Cloud's archives call it
+        `encoding`."""
         declared = self.get("content-type")
         if not declared:
             return None
         headers = Headers()
         headers["Content-Type"] = declared.encode("ascii", "replace").decode()
-        charset = headers.get_param("charset")
+        charset = headers.get_param("charset") or headers.get_param("encoding")
         return charset if isinstance(charset, str) and charset else None

@@ -98,9 +98,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A flavour: the topic its sources write and its stages, and a sentence for people."""
+    """A flavour: the topic its sources write and its stages, and a sentence for people.
+
+    `warc_prefix` begins the names of the WARC files its bodies are written to, "" for that of the settings;
+    `{YYYY}` in it is the year of the capture.
+    """
 
     name: str
     entry: Topic
     stages: Sequence[Stage]
     about: str = ""
+    warc_prefix: str = ""

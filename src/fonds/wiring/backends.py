@@ -257,6 +257,7 @@ def _bare_archive(home: Path, settings: Settings) -> WarcArchive:
     options = ArchiveOptions(
         prefix=settings.warc.prefix,
         version=f"WARC/{settings.warc.version}",
+        for_media_cloud=settings.warc.form == "mediacloud",
         stories_max=settings.warc.stories_max,
         file_max_bytes=settings.warc.max_bytes,
         body_max_bytes=max(settings.pdf.max_bytes, settings.page.max_bytes),

@@ -112,9 +112,10 @@ def _archive_unparsed(stores: Stores, readers: Readers, settings: Settings) -> M
 
 def _archive_body(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.archive_body import ArchiveBody
+    from fonds.wiring.backends import pipeline_of
 
     kept = (stores.archive, stores.records, stores.table, stores.blobs)
-    return ArchiveBody(*kept, stores.journal, now)
+    return ArchiveBody(*kept, stores.journal, now, pipeline_of(settings).warc_prefix)
 
 
 def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -169,3 +170,20 @@ def test_a_folder_that_was_moved_keeps_its_places(tmp_path: Path) -> None:
     archive.finish()
     (tmp_path / "old").rename(tmp_path / "new")
     assert FolderArchive(tmp_path / "new").read(one.place).body == written.body
+
+
+def test_what_cannot_be_written_for_one_prefix_is_undone_for_all(
+    archive: FolderArchive, disk: Disk, tmp_path: Path
+) -> None:
+    first, second = (replace(entry(n), prefix=prefix) for n, prefix in ((1, "mc"), (2, "mccsv")))
+    archive.write([first])
+    (kept,) = (tmp_path / "archive").glob("mc-*.warc.gz")
+    before = kept.read_bytes()
+    disk.room_bytes = 2500
+    with pytest.raises(StorageFullError):
+        archive.write([replace(first, capture_id="3"), second, replace(second, capture_id="4")])
+    assert kept.read_bytes() == before
+    assert not list((tmp_path / "archive").glob("mccsv-*"))
+    disk.room_bytes = 10**9
+    (again,) = archive.write([replace(first, capture_id="5")])
+    assert (again.place.path, again.place.offset) == (kept.name, len(before))

@@ -29,7 +29,8 @@ class ArchiveBody:
     """Writes each capture once: what `cdx` already names is not written again.
 
     Two processes that have the same capture in hand at the same moment, as two pipelines may, each write
-    it, to a file of its own: both places are right.
+    it, to a file of its own: both places are right. `prefix` begins the files' names, "" for the archive's
+    own; `{YYYY}` in it is the year of the capture.
     """
 
     archive: Archive
@@ -38,6 +39,7 @@ class ArchiveBody:
     blobs: Blobs
     journal: str
     clock: Callable[[], datetime]
+    prefix: str = ""
 
     def __call__(self, items: Sequence[Unarchived]) -> list[Result]:
         """Durable in the WARC before its place is written down, both before the spool forgets what was there,
@@ -84,6 +86,7 @@ class ArchiveBody:
             metadata_json=msgspec.json.encode(story_to_json(told)) if told else None,
             revisit_of=first.get(item.repeat_of or ""),
             exchange=payload.exchange,
+            prefix=self.prefix.replace("{YYYY}", capture.datetime14[:4]),
         )
 
     def _note(

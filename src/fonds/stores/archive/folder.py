@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from fonds.formats.warc_media_cloud import MediaCloudWriter
+from fonds.formats.warc_write import RecordWriter, longest_written
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from fonds.stores.archive.places import PlaceReader, ReadMoved
 
 DEFAULTS = ArchiveOptions()
+PREFIXES_OPEN_MAX = 8
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST})
@@ -52,7 +55,7 @@ class FolderArchive:
         self._folder = folder
         self._options = options
         self._lock = threading.Lock()
-        self._volume: Volume | None = None
+        self._open: dict[str, Volume] = {}
         self._full: list[Volume] = []
         self._moved = moved
 
@@ -85,15 +88,19 @@ class FolderArchive:
             return []
         with self._lock, _translated(self._folder):
             self._finish_full()
-            batch = _Batch(self._volume)
+            batch = _Batch(self._open)
             try:
                 archived = [self._append(entry, batch) for entry in entries]
                 batch.sync()
             except BaseException:
-                self._volume = batch.undo()
+                batch.undo()
                 raise
-            self._volume = batch.volumes[-1]
-            self._full += batch.volumes[:-1]
+            self._full += batch.full
+            # The one written to last stands last; of many prefixes the others are not kept open.
+            older = {prefix: one for prefix, one in self._open.items() if prefix not in batch.open}
+            self._open = {**older, **batch.open}
+            for prefix in list(self._open)[:-PREFIXES_OPEN_MAX]:
+                self._full.append(self._open.pop(prefix))
             return archived
 
     def _finish_full(self) -> None:
@@ -103,18 +110,28 @@ class FolderArchive:
             self._finished()
 
     def _append(self, entry: ArchiveEntry, batch: _Batch) -> Archived:
-        volume = batch.volumes[-1] if batch.volumes else None
-        if volume is None or self._is_full(volume):
+        prefix = entry.prefix or self._options.prefix
+        volume = batch.volume(prefix)
+        if volume is None or self._is_full(volume, entry):
             options = self._options
-            volume = Volume(self._folder, options.prefix, options.now(), options.version)
-            batch.volumes.append(volume)
+            writer = MediaCloudWriter if options.for_media_cloud else RecordWriter
+            volume = Volume(
+                self._folder,
+                prefix,
+                options.now(),
+                lambda out: writer(out, version=options.version),
+            )
+            batch.begin(prefix, volume)
         offset, size_bytes = volume.append(entry)
         place = Place(PlaceKind.WARC, volume.path.name, offset, size_bytes)
         return Archived(entry.capture_id, place)
 
-    def _is_full(self, volume: Volume) -> bool:
+    def _is_full(self, volume: Volume, entry: ArchiveEntry) -> bool:
+        """Whether an entry goes to another file, so that none is longer than it may be."""
         options = self._options
-        return volume.stories >= options.stories_max or volume.size_bytes >= options.file_max_bytes
+        reached = volume.size_bytes + longest_written(entry)
+        too_long = volume.stories > 0 and reached > options.file_max_bytes
+        return too_long or volume.stories >= options.stories_max
 
     def recover(self, known: Callable[[str], int | None]) -> None:
         """Cut files left open by a killed process to what `known(name)` refers to, and finish them.
@@ -159,35 +176,48 @@ class FolderArchive:
         """
         self._places.close()
         with self._lock, _translated(self._folder):
+            self._full += self._open.values()
+            self._open = {}
             self._finish_full()
-            if self._volume is not None:
-                self._volume.finish()
-                self._volume = None
-                self._finished()
 
 
 class _Batch:
-    """The files one batch is written to, and what undoes it: where the first of them ended before."""
+    """The files one batch is written to, and what undoes it: where those ended that were open before."""
 
-    def __init__(self, volume: Volume | None) -> None:
-        self.volumes = [] if volume is None else [volume]
-        self._before = volume
-        self._size_bytes = 0 if volume is None else volume.size_bytes
-        self._stories = 0 if volume is None else volume.stories
+    def __init__(self, before: Mapping[str, Volume]) -> None:
+        self._before = before
+        self._ends: dict[str, tuple[int, int]] = {}
+        self._begun: list[Volume] = []
+        self.open: dict[str, Volume] = {}
+        self.full: list[Volume] = []
+
+    def volume(self, prefix: str) -> Volume | None:
+        """The file to go on with."""
+        volume = self.open.pop(prefix, None)
+        if volume is None and (volume := self._before.get(prefix)) is not None:
+            self._ends[prefix] = volume.size_bytes, volume.stories
+        if volume is not None:
+            self.open[prefix] = volume
+        return volume
+
+    def begin(self, prefix: str, volume: Volume) -> None:
+        """Go on with a new file."""
+        self._begun.append(volume)
+        if (before := self.open.pop(prefix, None)) is not None:
+            self.full.append(before)
+        self.open[prefix] = volume
 
     def sync(self) -> None:
         """All files of the batch are on the disk when this returns."""
-        for volume in self.volumes:
+        for volume in (*self.full, *self.open.values()):
             volume.sync()
 
-    def undo(self) -> Volume | None:
-        """Cut the first file back and remove those created since; the file to go on with, or None."""
-        for volume in self.volumes:
-            if volume is not self._before:
-                volume.discard()
-        if self._before is not None:
-            self._before.cut(self._size_bytes, self._stories)
-        return self._before
+    def undo(self) -> None:
+        """Remove the files begun since, and cut the others back."""
+        for volume in self._begun:
+            volume.discard()
+        for prefix, (size_bytes, stories) in self._ends.items():
+            self._before[prefix].cut(size_bytes, stories)
 
 
 @contextmanager

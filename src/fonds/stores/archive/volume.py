@@ -14,7 +14,7 @@ import re
 import secrets
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import count, islice
@@ -24,6 +24,7 @@ from typing import BinaryIO, cast
 from fonds.formats.cdx import CdxLine, sorted_cdxj
 from fonds.formats.surt import surt
 from fonds.formats.warc import RecordHead, read_heads
+from fonds.formats.warc_media_cloud import MediaCloudWriter
 from fonds.formats.warc_write import RecordWriter
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, to_datetime14
@@ -44,7 +45,13 @@ _INDEXED = frozenset({"response", "resource", "revisit"})
 class Volume:
     """An open WARC file with the lines of its index so far. For one thread at a time."""
 
-    def __init__(self, folder: Path, prefix: str, created_at: datetime, version: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        prefix: str,
+        created_at: datetime,
+        make_writer: Callable[[BinaryIO], RecordWriter | MediaCloudWriter],
+    ) -> None:
         """Create the next free name and write the warcinfo record. Raises OSError, leaving nothing."""
         hostname = host_name()
         folder.mkdir(parents=True, exist_ok=True)
@@ -53,7 +60,7 @@ class Volume:
         self._lines: list[CdxLine] = []
         self._out = Appender(descriptor)
         try:
-            self._writer = RecordWriter(cast(BinaryIO, self._out), version=version)
+            self._writer = make_writer(cast(BinaryIO, self._out))
             self._writer.write_warcinfo(self.path.name, created_at, hostname)
             sync_folder(folder)
         except BaseException:

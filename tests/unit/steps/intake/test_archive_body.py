@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,12 @@ def test_a_pdf_keeps_its_type(step: ArchiveBody, bench: Bench) -> None:
 def test_nothing_is_done_for_nothing(step: ArchiveBody, bench: Bench) -> None:
     assert step([]) == []
     assert not (bench.home / "archive").exists()
+
+
+def test_bodies_go_to_files_named_as_the_flavour_says(step: ArchiveBody, bench: Bench) -> None:
+    old = unarchived(bench)
+    year = replace(old.capture, captured_at=datetime(2011, 5, 6, tzinfo=UTC))
+    replace(step, prefix="mchist{YYYY}")([replace(old, capture=year)])
+    (name,) = (path.name for path in files(bench.home, ".warc.gz"))
+    assert name.startswith("mchist2011-")
+    assert len(heads(bench)) == 1

@@ -1,0 +1,80 @@
+"""Stories as Media Cloud's archives have them: WARC/1.0, and nothing its readers refuse.
+
+Source: seed 004, "WARC file format" and its metadata fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, BinaryIO
+
+import msgspec
+
+from fonds.formats.warc_write import RecordWriter
+from fonds.model.archive import ArchiveEntry, HttpHead
+
+FIELDS = {
+    "rss_entry": (
+        *("link", "title", "domain", "pub_date", "fetch_date", "source_url"),
+        *("source_feed_id", "source_source_id", "via"),
+    ),
+    "http_metadata": ("response_code", "fetch_timestamp", "final_url", "encoding"),
+    "content_metadata": (
+        *("original_url", "url", "normalized_url", "canonical_domain", "publication_date"),
+        *("language", "full_language", "text_extraction_method", "article_title"),
+        *("normalized_article_title", "text_content", "is_homepage", "is_shortened"),
+        *("parsed_date", "canonical_url"),
+    ),
+}
+"""The sub-objects and their fields: its readers stop at any other."""
+
+
+class MediaCloudWriter:
+    """Writes entries as `RecordWriter` does, in that form. Not safe for several threads at once.
+
+    A body without metadata is no story there: it is a `resource` or `revisit`, which its readers pass over.
+    """
+
+    def __init__(self, out: BinaryIO, *, version: str = "WARC/1.0") -> None:
+        """Whatever `version` is asked for, it is WARC/1.0."""
+        self._writer = RecordWriter(out, version="WARC/1.0", metadata_uri="")
+
+    def write_warcinfo(
+        self, filename: str, created_at: datetime, hostname: str | None = None
+    ) -> None:
+        """As `RecordWriter`."""
+        self._writer.write_warcinfo(filename, created_at, hostname)
+
+    def write_entry(self, entry: ArchiveEntry) -> int:
+        """As `RecordWriter`."""
+        return self._writer.write_entry(as_media_cloud(entry))
+
+
+def as_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
+    """The entry as it is written: of the server's answer the status, and the charset under another name."""
+    if entry.metadata_json is None:
+        plain = replace(entry, exchange=None)
+        return plain if entry.revisit_of else replace(plain, http=None)
+    told = msgspec.json.decode(entry.metadata_json)
+    story = {
+        name: {one: told.get(name, {}).get(one) for one in fields}
+        for name, fields in FIELDS.items()
+    }
+    return replace(
+        entry,
+        http=_head(entry.http, story["http_metadata"]),
+        metadata_json=msgspec.json.format(msgspec.json.encode(story), indent=2),
+        revisit_of=None,
+        exchange=None,
+    )
+
+
+def _head(http: HttpHead | None, http_metadata: dict[str, Any]) -> HttpHead:
+    code = http_metadata["response_code"]
+    if code is None and http is not None:
+        code = http.status
+    encoding = http_metadata["encoding"] or (http.charset if http else None)
+    content_type = f"text/html; encoding={encoding}" if encoding else "text/html"
+    line = "HTTP/1.0 200 OK" if code == 200 else f"HTTP/1.0 {code} HUH?"
+    return HttpHead(code or 0, line, (("Content-Type", content_type),))

@@ -1,0 +1,141 @@
+"""What is written for Media Cloud's readers, read as they read, and by ourselves."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fixtures.archives import AT, entry
+from fixtures.media_cloud import read_stories
+from fonds.formats.envelope import story_from_json, story_to_json
+from fonds.formats.warc import RecordHead, read_heads, read_record
+from fonds.formats.warc_media_cloud import FIELDS, MediaCloudWriter
+from fonds.formats.warc_write import RecordWriter
+from fonds.library.checks.warcs import verify
+from fonds.model.archive import ArchiveEntry, HttpHead
+from fonds.model.story import (
+    ContentMetadata,
+    HttpMetadata,
+    PageMetadata,
+    RssEntry,
+    Story,
+)
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
+
+LATIN1 = "<p>größer</p>".encode("latin-1")
+
+
+def story(number: int, code: int | None = 200, encoding: str | None = "iso-8859-1") -> Story:
+    return Story(
+        rss_entry=RssEntry(link=f"http://example.org/{number}", source_feed_id=7, via="x@server"),
+        http_metadata=HttpMetadata(code, AT.timestamp(), f"http://example.org/{number}", encoding),
+        content_metadata=ContentMetadata(
+            url=f"http://example.org/{number}", article_title="Größer", is_homepage=False
+        ),
+        page_metadata=PageMetadata(authors=("A. Writer",)),
+        unknown={"http_metadata": {"remote_address": "192.0.2.1"}, "queue_data": {"x": 1}},
+    )
+
+
+def told(one: Story) -> bytes:
+    return msgspec.json.encode(story_to_json(one))
+
+
+def entries() -> list[ArchiveEntry]:
+    http = HttpHead(
+        200,
+        "HTTP/1.1 200 OK",
+        (("Content-Type", "text/html; charset=iso-8859-1"), ("Set-Cookie", "a=b")),
+    )
+    made = [
+        entry(0, body=LATIN1, http=http, metadata_json=told(story(0))),
+        entry(1, mime="application/pdf", body=b"%PDF-1.4"),
+        entry(2, body=LATIN1, http=http, metadata_json=told(story(2, None, None))),
+        entry(3, body=b"<p>loose", http=None, metadata_json=told(story(3, None, None))),
+        entry(4, body=b"<p>gone", metadata_json=told(story(4, 404))),
+    ]
+    made.append(entry(5, body=LATIN1, http=http, revisit_of=(made[0].url, AT)))
+    return made
+
+
+def written(writer_of: Any = MediaCloudWriter) -> bytes:
+    out = io.BytesIO()
+    writer = writer_of(out)
+    writer.write_warcinfo("mc-20240305060708-00000-here.warc.gz", AT, "here")
+    for one in entries():
+        writer.write_entry(one)
+    return out.getvalue()
+
+
+def test_their_readers_read_every_story_whole() -> None:
+    stories = list(read_stories(io.BytesIO(written())))
+    assert [one.html for one in stories] == [LATIN1, LATIN1, b"<p>loose", b"<p>gone"]
+    assert [one.rss_entry.link for one in stories] == [
+        f"http://example.org/{n}" for n in (0, 2, 3, 4)
+    ]
+    assert (stories[0].encoding, stories[0].http_metadata.response_code) == ("iso-8859-1", 200)
+    assert stories[0].content_metadata.article_title == "Größer"
+    assert stories[0].content_metadata.is_homepage is False
+    assert stories[0].http_metadata.fetch_timestamp == AT.timestamp()
+    assert stories[0].content_metadata.parsed_date == "2024-03-05T06:07:08"
+
+
+def test_their_readers_stop_at_what_we_write_otherwise() -> None:
+    with pytest.raises(RuntimeError):
+        list(read_stories(io.BytesIO(written(RecordWriter))))
+
+
+def test_records_are_as_the_seed_has_them() -> None:
+    text = gzip.decompress(written()).decode("latin-1")
+    assert text.count("WARC/1.0\r\n") == text.count("WARC-Type: ") == 11
+    head = "HTTP/1.0 200 OK\r\nContent-Type: text/html; encoding=iso-8859-1\r\nContent-Length: 13\r\n\r\n"
+    assert head in text
+    assert "HTTP/1.0 404 HUH?\r\n" in text
+    assert "HTTP/1.0 None HUH?\r\nContent-Type: text/html\r\n" in text
+    assert "WARC-Date: 2024-03-05T06:07:08Z" in text
+    assert "urn:metadata:" not in text
+    assert text.count("Set-Cookie") == 1  # The revisit's, which is passed over.
+    assert '{\n  "rss_entry": {\n    "link": ' in text
+    assert text.count("WARC-Type: resource") == text.count("WARC-Type: revisit") == 1
+
+
+def test_fields_are_those_we_know() -> None:
+    kinds = {
+        "rss_entry": RssEntry,
+        "http_metadata": HttpMetadata,
+        "content_metadata": ContentMetadata,
+    }
+    for part, kind in kinds.items():
+        assert set(FIELDS[part]) <= set(kind.__dataclass_fields__)
+
+
+def test_we_read_them_too_charset_and_metadata_included() -> None:
+    stream = io.BytesIO(written())
+    heads = [head for head in read_heads(stream) if isinstance(head, RecordHead)]
+    response = read_record(stream, heads[1].offset, body_max_bytes=10_000)
+    assert (response.body, response.http and response.http.charset) == (LATIN1, "iso-8859-1")
+    metadata = read_record(stream, heads[2].offset, body_max_bytes=10_000)
+    again = story_from_json(metadata.body)
+    assert again.rss_entry == story(0).rss_entry
+    assert again.unknown == {}
+    assert set(json.loads(metadata.body)) == set(FIELDS)
+
+
+def test_an_archive_writes_them_on_request(tmp_path: Path) -> None:
+    archive = FolderArchive(tmp_path, ArchiveOptions(prefix="mc", for_media_cloud=True))
+    archived = archive.write(entries())
+    archive.finish()
+    (path,) = tmp_path.glob("mc-*.warc.gz")
+    with path.open("rb") as stream:
+        assert len(list(read_stories(stream))) == 4
+    assert verify(archive, path.name).faults == []
+    assert [archive.read(one.place).body for one in archived][:5] == [
+        one.body for one in entries()
+    ][:5]
