@@ -24,6 +24,7 @@ from fonds.setting_groups import (
     FetchSettings,
     PageSettings,
     PdfSettings,
+    SourcesSettings,
     WarcSettings,
     WebSettings,
     WorkSettings,
@@ -74,6 +75,7 @@ class Settings(BaseModel):
     warc: WarcSettings = Field(default_factory=WarcSettings)
     elsewhere: ElsewhereSettings = Field(default_factory=ElsewhereSettings)
     fetch: FetchSettings = Field(default_factory=FetchSettings)
+    sources: SourcesSettings = Field(default_factory=SourcesSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
     web: WebSettings = Field(default_factory=WebSettings)
 

@@ -161,6 +161,31 @@ class FetchSettings(BaseModel):
     )
 
 
+class SourcesSettings(BaseModel):
+    """Sources that are followed, and the links they list."""
+
+    model_config = STRICT
+
+    poll_shortest_s: float = Field(
+        900.0, ge=10, description="Seconds between two polls of a source at least"
+    )
+    poll_longest_s: float = Field(
+        86_400.0, ge=10, description="Seconds between two polls of a source at most"
+    )
+    poll_threads: int = Field(8, ge=1, le=100, description="Hosts whose sources are polled at once")
+    non_news: str = Field(
+        "", description="Further domains whose links are refused, as example.org,example.com"
+    )
+    news: str = Field(
+        "", description="Domains whose links are taken though they are listed as no news"
+    )
+    logins: str = Field(
+        "",
+        repr=False,
+        description="URLs with user and password of servers that ask for them, blanks between them",
+    )
+
+
 class AuditSettings(BaseModel):
     """The audit that recurs."""
 

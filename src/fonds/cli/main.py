@@ -26,6 +26,7 @@ EXIT_INTERRUPTED = 130
 COMMANDS: dict[str, str] = {
     "ingest": "fonds.cli.commands.ingest",
     "fetch": "fonds.cli.commands.fetch",
+    "sources": "fonds.cli.commands.sources",
     "run": "fonds.cli.commands.work",
     "work": "fonds.cli.commands.work",
     "extract": "fonds.cli.commands.extract",

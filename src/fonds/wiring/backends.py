@@ -281,6 +281,18 @@ def _archived_at(records: Records, capture_id: str) -> Place | None:
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
+def open_web(settings: Settings) -> Any:
+    """What asks for sources over the web; users and passwords are those of `sources.logins`."""
+    web = import_module("fonds.stores.archive.elsewhere.web")
+    allowed = {"is_allowed": _any_address} if settings.elsewhere.private_addresses else {}
+    return web.Web(credentials=credentials(settings.sources.logins.split()), **allowed)
+
+
+def _any_address(address: str) -> bool:
+    """Any address may be asked."""
+    return True
+
+
 def _s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
     """What opens the objects of S3: once, and only when a place needs them if nobody set `elsewhere.s3_url`.
 

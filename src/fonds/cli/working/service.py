@@ -7,8 +7,9 @@ import os
 import signal
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from pythonjsonlogger.json import JsonFormatter
 
@@ -19,11 +20,15 @@ from fonds.cli.signals import on_stop_signals
 from fonds.cli.working.working_off import SPOOL
 from fonds.config import Settings
 from fonds.model.disposition import Verdict
+from fonds.model.link import Link
 from fonds.model.rows import DispositionRow
 from fonds.ports import Stores
 from fonds.runtime.homelock import HomeLock, make_home
 from fonds.runtime.metrics import Metrics, MetricsServer
 from fonds.runtime.threads import WorkerThreads
+
+if TYPE_CHECKING:
+    from fonds.wiring.readers import Readers
 
 logger = logging.getLogger("fonds.worker")
 
@@ -97,30 +102,50 @@ def serve(
             patient=True,
             observe=partial(_observe, metrics),
         )
-        with _watched(settings, metrics, working), _recurring(app, settings, stores, stages):
+        recurring = _recurring(app, settings, stores, readers, stages)
+        with _watched(settings, metrics, working), recurring:
             ended = _run(working)
         if ended:
             readers.close()
             stores.archive.finish()
         close_stores(stores)
         logger.info("stopped", extra={"finished": ended})
-        if (failure := working.failure()) is not None:
-            raise failure
-        if not ended:
-            # A reader is still at work in a thread; what it held was given back with the queue.
-            os._exit(0)
+        _end(working, ended)
     return 0
 
 
+def _end(working: WorkerThreads, ended: bool) -> None:
+    """Raises what made the threads end. A reader still at work in one does not keep the process: what it
+    held was given back with the queue."""
+    if (failure := working.failure()) is not None:
+        raise failure
+    if not ended:
+        os._exit(0)
+
+
+@contextmanager
 def _recurring(
-    app: App, settings: Settings, stores: Stores, stages: Collection[str] | None
-) -> AbstractContextManager[object]:
-    """Does what recurs meanwhile, in processes that run a whole pipeline."""
+    app: App,
+    settings: Settings,
+    stores: Stores,
+    readers: Readers,
+    stages: Collection[str] | None,
+) -> Iterator[None]:
+    """Does what recurs meanwhile, in processes that run a whole pipeline; polls its sources where it takes
+    links in."""
+    from fonds.wiring.backends import pipeline_of
     from fonds.wiring.timetable import make_runner
 
     if stages is not None:
-        return nullcontext()
-    return make_runner(stores, app.home / SPOOL, settings.audit.days)
+        yield
+        return
+    with ExitStack() as doing:
+        doing.enter_context(make_runner(stores, app.home / SPOOL, settings.audit.days))
+        if pipeline_of(settings).entry.payload is Link:
+            from fonds.wiring.following import following
+
+            doing.enter_context(following(stores, readers.pool, settings))
+        yield
 
 
 def _run(threads: WorkerThreads) -> bool:

@@ -59,6 +59,16 @@ class Listing:
     cut: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """One feed of a list: its address, what it is called, the folders it stands in (`news/europe`)."""
+
+    url: str
+    title: str = ""
+    folder: str = ""
+    site_url: str = ""
+
+
 def listing(
     kind: str,
     entries: Sequence[RssEntry],

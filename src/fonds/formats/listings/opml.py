@@ -7,28 +7,17 @@ Bound: 100,000 outlines; depth is libxml2's 256.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
 
 from lxml import etree
 
-from fonds.formats.listings.listing import clean_title, clean_url
+from fonds.formats.listings.listing import Outline, clean_title, clean_url
 from fonds.formats.listings.markup import local_name, parse_strictly
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
 
 OUTLINES_MAX = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """One feed of a list: its address, what it is called, the folders it stands in (`news/europe`)."""
-
-    url: str
-    title: str = ""
-    folder: str = ""
-    site_url: str = ""
 
 
 def read_opml(body: bytes) -> list[Outline]:

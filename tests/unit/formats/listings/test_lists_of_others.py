@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from fixtures.feeds import api_rows, whole_day
 from fonds.formats.listings import whole_day as day_reader
 from fonds.formats.listings.epochs import EPOCHS, FIRST_ID, LAST_ID, Version, choose, epoch_of
-from fonds.formats.listings.opml import Outline, read_opml, write_opml
+from fonds.formats.listings.listing import Outline
+from fonds.formats.listings.opml import read_opml, write_opml
 from fonds.formats.listings.reading import read_listing
 from fonds.formats.listings.rss_fetcher import last_id
 from fonds.formats.listings.tables import (

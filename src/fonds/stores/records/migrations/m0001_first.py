@@ -118,6 +118,7 @@ def _make_accounting() -> None:
     _make_tallies()
     _make_fetched()
     _make_paces()
+    _make_sources()
 
 
 def _make_inputs() -> None:
@@ -256,4 +257,36 @@ def _make_paces() -> None:
         sa.Column("beats", sa.BigInteger, nullable=False),
         sa.Column("paces", JSON, nullable=False),
         sa.Column("updated", TIME, nullable=False),
+    )
+
+
+def _make_sources() -> None:
+    op.create_table(
+        "sources",
+        sa.Column("source_id", TEXT, primary_key=True),
+        *(
+            sa.Column(name, TEXT, nullable=False)
+            for name in ("url", "kind", "state", "title", "folder", "collection", "pipeline", "tls")
+        ),
+        sa.Column("added_at", TIME, nullable=False),
+        sa.Column("next_poll", TIME, nullable=False),
+        sa.Column("polls", sa.BigInteger, nullable=False),
+        sa.Column("polling", sa.Boolean, nullable=False),
+        sa.Column("claims", sa.BigInteger, nullable=False),
+        sa.Column("etag", TEXT),
+        sa.Column("last_modified", TEXT),
+        sa.Column("digest", TEXT),
+        sa.Column("mark", sa.BigInteger, nullable=False),
+        sa.Column("rate_day", sa.REAL),
+        sa.Column("listed", sa.BigInteger, nullable=False),
+        sa.Column("links", sa.BigInteger, nullable=False),
+        sa.Column("last_polled", TIME),
+        sa.Column("last_well", TIME),
+        sa.Column("last_new", TIME),
+        sa.Column("failures", sa.BigInteger, nullable=False),
+        sa.Column("status", sa.BigInteger),
+        sa.Column("error", TEXT),
+        sa.Column("moved_from", TEXT),
+        sa.Column("refused", JSON),
+        sa.Column("hints", JSON),
     )

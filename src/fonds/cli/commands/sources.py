@@ -1,0 +1,215 @@
+"""`fonds sources`: what is followed, how it fares, and what is to be followed from now on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.commands.source_check import check
+from fonds.cli.commands.source_lists import export, import_
+from fonds.cli.context import App, command, console, echo_json, global_options, say
+from fonds.cli.names import Commands, Name
+from fonds.cli.source_facts import poll_facts, print_poll, print_source, source_facts
+from fonds.cli.source_options import tell_added, told_wanted, wanted_options
+from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.model.rows.prefix import Prefix
+from fonds.runtime.homelock import make_home
+from fonds.sources.following.editing import KINDS, add, change_state, found, new_source
+from fonds.sources.following.rhythm import Standing, standing
+
+POLLS_SHOWN = 10
+LIST_WIDTH = 1000
+ENTRIES_SHOWN = 50
+
+
+@click.group("sources", cls=Commands)
+@click.pass_context
+def sources(ctx: click.Context, /, **flags: Any) -> None:
+    """Say which feeds, sitemaps and pages of links are followed, and see how they fare.
+
+    SOURCE is the URL of one, or its id or the beginning of that. `fonds run` polls those of its pipeline.
+
+    \b
+    fonds sources add https://example.org/feed.xml
+    fonds sources check https://example.org/feed.xml
+    fonds sources list
+    fonds sources import feeds.opml
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+sources.params += global_options()
+
+
+@command("add")
+@click.argument("urls", nargs=-1, required=True, metavar="URL…")
+@click.option(
+    "--kind",
+    type=Name("kind", KINDS),
+    default="feed",
+    show_default=True,
+    help="A feed, sitemap or list (told by its content), a page of links, or an rss-fetcher API.",
+)
+@click.option("--title", default="", help="What it is called; else what it calls itself.")
+@click.option("--folder", default="", help="Folder it stands in when exported, as news/europe.")
+@wanted_options
+def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **flags: Any) -> int:
+    """Follow further sources; those that are followed already stay as they are. Nothing is asked yet.
+
+    \b
+    fonds sources add https://example.org/feed.xml https://example.com/sitemap.xml
+    fonds sources add --kind page https://example.org/politics/
+    fonds sources add --kind rss-fetcher https://rss.example.org/api/rss_entries
+    """
+    now = datetime.now(UTC)
+    wanted = told_wanted(app, flags, kind, title, folder)
+    rows = [new_source(url, wanted, now) for url in urls]
+    make_home(app.home)
+    fresh = add(app.stores(make=True).records, rows)
+    tell_added(app, fresh, len(rows) - len(fresh), {})
+    return 0
+
+
+@command("list")
+@click.option(
+    "--standing",
+    "stands",
+    type=Name("standing", [str(one) for one in Standing]),
+    help="Only those that stand so.",
+)
+def list_(app: App, stands: str | None) -> int:
+    """Show what is followed: how each stands, when it was polled last and is next, what it brought.
+
+    \b
+    fonds sources list
+    fonds sources list --standing failing
+    fonds sources list --json
+    """
+    now = datetime.now(UTC)
+    rows = sorted(app.stores().records.find(SourceRow), key=lambda row: (row.folder, row.url))
+    shown = [row for row in rows if stands is None or standing(row, now) == stands]
+    if app.json:
+        for row in shown:
+            echo_json(source_facts(row, now))
+        return 0
+    if not rows:
+        console().print("Nothing is followed yet. `fonds sources add URL` begins.")
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for title in ("Id", "Standing", "Polled last", "Next", "Links"):
+        table.add_column(title, no_wrap=True, justify="right" if title == "Links" else "left")
+    table.add_column("Source", overflow="fold")
+    # Addresses stay on one line, to be copied; a terminal wraps them itself.
+    for row in shown:
+        facts = source_facts(row, now)
+        times = (facts["polled_last"] or "never", facts["polled_next"] or "-")
+        name = f"{row.title}  {row.url}" if row.title else row.url
+        stand = str(facts["standing"])
+        table.add_row(row.source_id, stand, *map(str, times), f"{row.links:,}", escape(name))
+    screen = console()
+    screen.width = max(screen.width, LIST_WIDTH)
+    screen.print(table)
+    if len(shown) < len(rows):
+        say(f"{len(shown):,} of {len(rows):,} sources")
+    return 0
+
+
+@command("show")
+@click.argument("name", metavar="SOURCE|POLL")
+def show(app: App, name: str) -> int:
+    """Show all that is known of a source with its last polls, or of one poll with the links it entered.
+
+    A poll is what a story's `via` names: SOURCE.NUMBER.
+
+    \b
+    fonds sources show https://example.org/feed.xml
+    fonds sources show 0123456789ab.000017
+    """
+    records = app.stores().records
+    if "." in name and (polls := list(records.find(InputRow, {"input_id": name}))):
+        entries = list(records.find(EntryRow, {"input_id": name}, count_max=ENTRIES_SHOWN + 1))
+        if app.json:
+            echo_json({**poll_facts(polls[0]), "links": [_entry_facts(one) for one in entries]})
+            return 0
+        print_poll(console(), polls[0], entries, ENTRIES_SHOWN)
+        return 0
+    row = found(records, name)
+    where = {"input_id": Prefix(f"{row.source_id}.")}
+    polls = list(records.find(InputRow, where, order=("-input_id",), count_max=POLLS_SHOWN))
+    now = datetime.now(UTC)
+    if app.json:
+        echo_json({**source_facts(row, now), "last_polls": [poll_facts(one) for one in polls]})
+        return 0
+    print_source(console(), row, polls, now)
+    return 0
+
+
+def _entry_facts(row: EntryRow) -> dict[str, object]:
+    return {
+        "entry_id": row.entry_id,
+        "url": row.url,
+        "outcome": row.outcome,
+        "reason": row.reason,
+        "step": row.step,
+    }
+
+
+@command("pause")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+def pause(app: App, names: tuple[str, ...]) -> int:
+    """Poll these no more until they are resumed.
+
+    \b
+    fonds sources pause https://example.org/feed.xml
+    """
+    return _change(app, names, "paused", "paused")
+
+
+@command("resume")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+def resume(app: App, names: tuple[str, ...]) -> int:
+    """Follow these again, also what was gone or dead: they are polled at once.
+
+    \b
+    fonds sources resume https://example.org/feed.xml
+    """
+    return _change(app, names, "active", "followed again")
+
+
+def _change(app: App, names: tuple[str, ...], state: str, told: str) -> int:
+    records = app.stores().records
+    rows = [found(records, name) for name in names]
+    for row in rows:
+        change_state(records, row, state, datetime.now(UTC))
+        if not app.json:
+            console().print(f"{told}: {row.url}", markup=False)
+    if app.json:
+        echo_json({"state": state, "sources": [row.url for row in rows]})
+    return 0
+
+
+@command("remove")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+def remove(app: App, names: tuple[str, ...]) -> int:
+    """Follow these no more, and forget what was learned of them. Their stories and polls stay.
+
+    \b
+    fonds sources remove https://example.org/feed.xml
+    """
+    records = app.stores().records
+    rows = [found(records, name) for name in names]
+    records.delete(SourceRow, [row.source_id for row in rows])
+    if app.json:
+        echo_json({"removed": [row.url for row in rows]})
+    else:
+        for row in rows:
+            console().print(f"removed: {row.url}", markup=False)
+    return 0
+
+
+for _made in (add_, list_, show, pause, resume, remove, check, import_, export):
+    sources.add_command(_made)

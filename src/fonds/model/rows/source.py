@@ -1,0 +1,56 @@
+"""The row of a source that is followed: polled again and again for what is new."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """`sources`: one feed, sitemap, page of links or API that is followed, and what is known of it.
+
+    `kind` is `feed` (feeds, sitemaps and lists, told by their content), `page` or `rss-fetcher`; `state`
+    `active`, `paused` or `gone`, which it stays until a person changes it. `source_id` follows from the URL
+    it was added with. `polls` counts polls begun; one is under way, or was broken off, while `polling`.
+    `claims` counts who took it: of several who would, one does. `etag`, `last_modified` and `digest` (SHA-1
+    of the body) are those of the last listing read; `mark` is the id after which an API is asked. `rate_day`
+    is how many new links it has a day, None before the first listing. `failures` counts polls that failed
+    since `last_well`; `error` and `status` are the last one's. `refused` holds ids of links the last listing
+    had and that were refused. `hints` is what the listing says of being polled.
+    """
+
+    TABLE: ClassVar[str] = "sources"
+    KEY: ClassVar[tuple[str, ...]] = ("source_id",)
+    source_id: str
+    url: str
+    kind: str
+    state: str
+    title: str
+    folder: str
+    collection: str
+    pipeline: str
+    tls: str
+    added_at: dt.datetime
+    next_poll: dt.datetime
+    polls: int = 0
+    polling: bool = False
+    claims: int = 0
+    etag: str | None = None
+    last_modified: str | None = None
+    digest: str | None = None
+    mark: int = 0
+    rate_day: float | None = None
+    listed: int = 0
+    links: int = 0
+    last_polled: dt.datetime | None = None
+    last_well: dt.datetime | None = None
+    last_new: dt.datetime | None = None
+    failures: int = 0
+    status: int | None = None
+    error: str | None = None
+    moved_from: str | None = None
+    refused: Mapping[str, Any] | None = None
+    hints: Mapping[str, Any] | None = None

@@ -1,0 +1,121 @@
+"""Sources as a person adds, pauses and removes them, one by one or as OPML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha1
+
+from fonds.formats.listings.listing import Outline
+from fonds.model.errors import ConfigurationError
+from fonds.model.names import nearest
+from fonds.model.rows import SourceRow
+from fonds.model.secrets import holds_secret, without_secrets
+from fonds.ports import Records
+from fonds.sources.link_rules import LinkRules
+
+KINDS = ("feed", "page", "rss-fetcher")
+ID_CHARS = 12
+_ANY = LinkRules(non_news=frozenset(), private_addresses=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a person says of sources to be followed."""
+
+    kind: str = "feed"
+    title: str = ""
+    folder: str = ""
+    collection: str = "default"
+    pipeline: str = "queue-fetcher"
+    tls: str = "full"
+
+
+def source_id(url: str) -> str:
+    """The id of the source at a URL, the same whenever it is added."""
+    return sha1(url.encode("utf-8", "replace")).hexdigest()[:ID_CHARS]  # noqa: S324 (a key, not a seal)
+
+
+def new_source(url: str, wanted: Wanted, now: datetime) -> SourceRow:
+    """A source to be polled at once. Raises ConfigurationError for no URL, or one with a password."""
+    url = url.strip()
+    if holds_secret(url):
+        raise ConfigurationError(
+            f"{without_secrets(url)}: a user and password stand in the setting sources.logins, not in the URL"
+        )
+    refusal = _ANY.refusal(url)
+    if refusal is not None:
+        raise ConfigurationError(f"not a source: {refusal[1]}")
+    return SourceRow(
+        source_id=source_id(url),
+        url=url,
+        kind=wanted.kind,
+        state="active",
+        title=wanted.title,
+        folder=wanted.folder,
+        collection=wanted.collection,
+        pipeline=wanted.pipeline,
+        tls=wanted.tls,
+        added_at=now,
+        next_poll=now,
+    )
+
+
+def add(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
+    """Write down sources that are new; those that were there before stay as they are. The new ones."""
+    ids = [row.source_id for row in rows]
+    there = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
+    taken = {row.url for row in records.find(SourceRow, {"url": [row.url for row in rows]})}
+    fresh = {
+        row.source_id: row for row in rows if row.source_id not in there and row.url not in taken
+    }
+    records.put(list(fresh.values()), replace=False)
+    return list(fresh.values())
+
+
+def found(records: Records, name: str) -> SourceRow:
+    """The source by its id, the beginning of it, or its URL. Raises ConfigurationError with the nearest."""
+    by_url = next(iter(records.find(SourceRow, {"url": name}, count_max=1)), None)
+    if by_url is not None:
+        return by_url
+    rows = list(records.find(SourceRow))
+    fitting = [row for row in rows if len(name) >= 4 and row.source_id.startswith(name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise ConfigurationError(f"{name} is the beginning of {len(fitting)} sources' ids")
+    moved = next((row for row in rows if row.moved_from == name), None)
+    if moved is not None:
+        return moved
+    near = nearest(name, [known for row in rows for known in (row.url, row.source_id)])
+    hint = f" Did you mean {near}?" if near else " `fonds sources list` shows them."
+    raise ConfigurationError(f"there is no source {without_secrets(name)!r}.{hint}")
+
+
+def change_state(records: Records, row: SourceRow, state: str, now: datetime) -> None:
+    """Pause a source, or follow it again: then it is polled at once, and its failures are forgotten."""
+    values: dict[str, object] = {"state": state}
+    if state == "active":
+        values |= {"next_poll": now, "failures": 0}
+    records.change(SourceRow, [row.source_id], values)
+
+
+def outlines(rows: Iterable[SourceRow]) -> list[Outline]:
+    """Sources as OPML has them: the feeds among them."""
+    return [Outline(row.url, row.title, row.folder) for row in rows if row.kind == "feed"]
+
+
+def of_outlines(
+    listed: Iterable[Outline], wanted: Wanted, now: datetime
+) -> tuple[list[SourceRow], Mapping[str, str]]:
+    """Sources of an OPML list, and by URL why some of it are none."""
+    rows: list[SourceRow] = []
+    refused: dict[str, str] = {}
+    for one in listed:
+        told = Wanted("feed", one.title, one.folder, wanted.collection, wanted.pipeline, wanted.tls)
+        try:
+            rows.append(new_source(one.url, told, now))
+        except ConfigurationError as error:
+            refused[without_secrets(one.url)] = str(error)
+    return rows, refused

@@ -1,0 +1,160 @@
+"""One poll as the intake reads it: an input whose entries are the links it found new.
+
+A poll is a row of `inputs`: `input_id` is source and number, `fingerprint` what it saw, as JSON. What was
+entered before is known by the entries on the books: nothing else is kept of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from hashlib import sha1
+from itertools import islice
+
+import msgspec
+
+from fonds.crawl.links import link_to
+from fonds.extract.url import canonical_domain
+from fonds.formats.listings.listing import Listing
+from fonds.model.entry import LINK, Entry
+from fonds.model.link import Link, TlsCheck, of_link
+from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.model.rss_entry import RssEntry
+from fonds.ports import Records
+from fonds.sources.link_rules import LinkRules
+
+POLL = "poll"
+CHUNK = 200
+REFUSED_KEPT_MAX = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """A listing's links sorted out: those to enter, how many are known, and those refused, by reason.
+
+    `refused` holds ids of all that were refused, with their reasons; `refused_anew` counts, by reason, those
+    the listing before did not have.
+    """
+
+    links: tuple[Link, ...] = ()
+    known: int = 0
+    refused: Mapping[str, str] = field(default_factory=dict)
+    refused_anew: Mapping[str, int] = field(default_factory=dict)
+
+
+def input_id(row: SourceRow) -> str:
+    """The id of the poll a source is at."""
+    return f"{row.source_id}.{row.polls:06d}"
+
+
+def poll_row(
+    row: SourceRow, told: Mapping[str, object], error: str | None, now: datetime
+) -> InputRow:
+    """A poll as an input; `told` is what was seen."""
+    return InputRow(
+        input_id=input_id(row),
+        path=row.url,
+        kind=POLL,
+        fingerprint=msgspec.json.encode(told).decode(),
+        position=0,
+        entries=0,
+        tally={},
+        tally_count=0,
+        finished=False,
+        error=error,
+        updated=now,
+    )
+
+
+def sift(
+    row: SourceRow, listing: Listing, rules: LinkRules, records: Records, now: datetime
+) -> Sifted:
+    """What of a listing is to be entered. Links this very poll entered before it was broken off are."""
+    poll, links = input_id(row), dict[str, Link]()
+    refused: dict[str, str] = {}
+    known = 0
+    for entry in listing.entries:
+        why = rules.refusal(entry.link)
+        if why is None and row.kind == "page" and not _is_own(entry.link or "", row.url):
+            continue
+        if why is not None:
+            refused[_refused_id(entry)] = str(why[0])
+            continue
+        link = _link(row, entry, poll, now)
+        known += link.id in links
+        links.setdefault(link.id, link)
+    met = _met(records, row.pipeline, [link.url for link in links.values()], poll)
+    fresh = [link for link in links.values() if link.url not in met]
+    before = row.refused or {}
+    anew = Counter(why for one, why in refused.items() if one not in before)
+    kept = dict(islice(refused.items(), REFUSED_KEPT_MAX))
+    return Sifted(tuple(fresh), known + len(links) - len(fresh), kept, anew)
+
+
+@dataclass(frozen=True, slots=True)
+class PollSource:
+    """A Source of one input: the links a poll found, and those it entered before it was broken off."""
+
+    row: InputRow
+    source: SourceRow
+    sifted: Sifted
+    records: Records
+
+    def inputs(self) -> Iterator[InputRow]:
+        """The poll."""
+        yield self.row
+
+    def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
+        """Its links, and what was refused."""
+        where = {"input_id": row.input_id, "pipeline": self.source.pipeline}
+        left = {one.entry_id: one for one in self.records.find(EntryRow, where)}
+        for link in self.sifted.links:
+            left.pop(link.id, None)
+            yield of_link(link)
+        for gone in left.values():
+            # Listed when the poll was begun, and no more when it was begun again: on the books all the same.
+            yield of_link(
+                _link(self.source, RssEntry(link=gone.url), row.input_id, gone.entered_at)
+            )
+        if self.sifted.refused_anew:
+            yield self.sifted.refused_anew
+
+
+def _link(row: SourceRow, entry: RssEntry, poll: str, now: datetime) -> Link:
+    return link_to(
+        entry.link or "",
+        poll,
+        _with_source(entry, row, now),
+        collection=row.collection,
+        found_at=now,
+        tls=TlsCheck(row.tls),
+    )
+
+
+def _with_source(entry: RssEntry, row: SourceRow, now: datetime) -> RssEntry:
+    return replace(
+        entry,
+        source_url=entry.source_url or row.url,
+        fetch_date=entry.fetch_date or f"{now:%Y-%m-%d}",
+        via=entry.via or input_id(row),
+    )
+
+
+def _met(records: Records, pipeline: str, urls: Sequence[str], poll: str) -> set[str]:
+    """Those of these addresses that another poll or list entered into the pipeline."""
+    met = set[str]()
+    for start in range(0, len(urls), CHUNK):
+        where = {"url": list(urls[start : start + CHUNK]), "pipeline": pipeline, "kind": LINK}
+        met |= {one.url for one in records.find(EntryRow, where) if one.input_id != poll}
+    return met
+
+
+def _is_own(url: str, page: str) -> bool:
+    return canonical_domain(url) == canonical_domain(page)
+
+
+def _refused_id(entry: RssEntry) -> str:
+    told = "\0".join((entry.link or "", entry.title or "", entry.pub_date or ""))
+    return sha1(told.encode("utf-8", "replace")).hexdigest()[:12]  # noqa: S324 (a key, not a seal)

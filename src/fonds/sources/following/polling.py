@@ -1,0 +1,284 @@
+"""Polls sources: claims one, asks it, enters what is new, and writes down what is known of it now.
+
+Killed at any moment nothing is lost: the links stand on the books under the poll they were found by, and a
+poll that was broken off is begun again under its own number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha1
+
+from fonds.formats.listings.dates import read_moment
+from fonds.formats.listings.listing import Listing
+from fonds.formats.listings.rss_fetcher import last_id
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError, TransientError
+from fonds.model.rows import InputRow, SourceRow
+from fonds.ports import Records, Source
+from fonds.sources.following.answers import Answer, Get, Read, conditional
+from fonds.sources.following.poll_source import PollSource, Sifted, poll_row, sift
+from fonds.sources.following.rhythm import Bounds, first_rate, interval_s, learned
+from fonds.sources.link_rules import LinkRules
+
+CLAIM_S = 900.0
+"""A poll that was begun so long ago and not ended was broken off, and is begun again."""
+FURTHER_MAX = 50
+"""Sitemaps of an index that are asked for in one poll; those beyond are told."""
+API_ROWS = 2_500
+ERROR_CHARS = 500
+_GONE, _UNCHANGED = 410, 304
+
+Enter = Callable[[Source], None]
+"""Enters what a source finds into the pipeline; may leave off when the process is to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """What came of one poll: the source's row as it is now, what was seen, and why it failed, if it did."""
+
+    row: SourceRow
+    told: Mapping[str, object]
+    new: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a source answered: its listing, None where nothing is to be read."""
+
+    answer: Answer
+    listing: Listing | None = None
+    digest: str | None = None
+    mark: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """Polls the sources of a pipeline. `enter` is the intake, `get` asks, `read` understands."""
+
+    records: Records
+    pipeline: str
+    enter: Enter
+    get: Get
+    read: Read
+    rules: LinkRules
+    bounds: Bounds
+    clock: Callable[[], datetime]
+
+    def due(self, count_max: int) -> list[SourceRow]:
+        """Sources that are to be polled now, the longest due first."""
+        now = self.clock()
+        found = self.records.find(
+            SourceRow, {"state": "active", "pipeline": self.pipeline}, order=("next_poll",)
+        )
+        due: list[SourceRow] = []
+        for row in found:
+            if row.next_poll > now or len(due) >= count_max:
+                break
+            due.append(row)
+        return due
+
+    def poll(self, row: SourceRow) -> Polled | None:
+        """Poll a source now; None when somebody else took it, or it is not active any more.
+
+        What the source answers, however odd, is a result. Raises what the stores raise.
+        """
+        taken = self._claim(row)
+        if taken is None:
+            return None
+        try:
+            seen = look(taken, self.get, self.read)
+        except (TransientError, PermanentError) as error:
+            return self._failed(taken, Answer(0), str(error))
+        status = seen.answer.status
+        if status == _GONE:
+            return self._failed(taken, seen.answer, "it is gone for good (410)", state="gone")
+        if seen.listing is None and status not in (200, _UNCHANGED):
+            return self._failed(taken, seen.answer, f"it answers {status}")
+        return self._well(taken, seen)
+
+    def _claim(self, row: SourceRow) -> SourceRow | None:
+        """The row as this process has it, alone; a poll that was broken off keeps its number."""
+        now = self.clock()
+        values: dict[str, object] = {
+            "claims": row.claims + 1,
+            "polls": row.polls if row.polling else row.polls + 1,
+            "polling": True,
+            "next_poll": now + timedelta(seconds=CLAIM_S),
+        }
+        still = {"claims": row.claims, "state": "active"}
+        if not self.records.change(SourceRow, [row.source_id], values, still):
+            return None
+        # Whether an earlier one was broken off is told by what the row was before.
+        return replace(row, **{**values, "polling": row.polling})  # type: ignore[arg-type]
+
+    def _well(self, row: SourceRow, seen: Seen) -> Polled | None:
+        now = self.clock()
+        told: dict[str, object] = {"status": seen.answer.status, "bytes": len(seen.answer.body)}
+        sifted = Sifted()
+        if seen.listing is not None:
+            sifted = sift(row, seen.listing, self.rules, self.records, now)
+            told |= _told(seen.listing, sifted)
+        entered = self._enter(row, told, sifted, None)
+        if entered is None:
+            return None
+        values = _after(row, seen, sifted, entered.entries, now)
+        changed = self._write(row, values, seen.answer.asked_s(now))
+        return Polled(changed, told, entered.entries)
+
+    def _failed(self, row: SourceRow, answer: Answer, error: str, state: str = "") -> Polled | None:
+        now, told = self.clock(), {"status": answer.status}
+        error = error[:ERROR_CHARS]
+        if self._enter(row, told, Sifted(), error) is None:
+            return None
+        values: dict[str, object] = {
+            "last_polled": now,
+            "failures": row.failures + 1,
+            "status": answer.status or None,
+            "error": error,
+            **({"state": state} if state else {}),
+        }
+        return Polled(self._write(row, values, answer.asked_s(now)), told, 0, error)
+
+    def _enter(
+        self, row: SourceRow, told: Mapping[str, object], sifted: Sifted, error: str | None
+    ) -> InputRow | None:
+        """The poll on the books, with its links; None when the process is to stop before all are entered."""
+        made = poll_row(row, told, error, self.clock())
+        self.enter(PollSource(made, row, sifted, self.records))
+        found = self.records.get(InputRow, [(made.input_id, row.pipeline)])
+        return next((one for one in found if one.finished), None)
+
+    def _write(self, row: SourceRow, values: Mapping[str, object], asked_s: float) -> SourceRow:
+        """The row as it is after the poll. What a person changed meanwhile stays changed."""
+        after = replace(row, **values)  # type: ignore[arg-type]
+        wait_s = interval_s(after, self.bounds, self.clock(), asked_s)
+        if row.kind == "rss-fetcher" and after.listed >= API_ROWS and after.mark > row.mark:
+            wait_s = 0.0  # A full page: there are more behind it.
+        values = {
+            **values,
+            "polling": False,
+            "next_poll": self.clock() + timedelta(seconds=wait_s),
+        }
+        self.records.change(SourceRow, [row.source_id], values, {"claims": row.claims})
+        return replace(row, **values)  # type: ignore[arg-type]
+
+
+def look(row: SourceRow, get: Get, read: Read) -> Seen:
+    """Ask a source and read what it answers; nothing is written.
+
+    Raises TransientError and PermanentError.
+    """
+    url = row.url
+    if row.kind == "rss-fetcher":
+        url = f"{row.url.rstrip('/')}/{row.mark + 1}?_limit={API_ROWS}"
+    answer = get(url, conditional(row))
+    if answer.status != 200:
+        return Seen(answer)
+    digest = sha1(answer.body).hexdigest()  # noqa: S324 (a key, not a seal)
+    if digest == row.digest and not row.polling:
+        return Seen(answer, None, digest, row.mark)
+    listing = read(answer.body, answer.url or url, answer.charset)
+    _check_kind(row, listing)
+    if row.kind == "rss-fetcher":
+        mark = last_id(answer.body)
+        return Seen(answer, listing, digest, row.mark if mark is None else mark)
+    if listing.kind == "sitemap-index":
+        listing = _with_further(listing, get, read)
+    return Seen(answer, listing, digest)
+
+
+def _with_further(index: Listing, get: Get, read: Read) -> Listing:
+    """An index with the links of the sitemaps it leads to; those that cannot be read are told."""
+    entries, wrong = list(index.entries), [index.problem] if index.problem else []
+    for url in index.further[:FURTHER_MAX]:
+        try:
+            answer = get(url, {})
+            if answer.status != 200:
+                raise TransientError(f"it answers {answer.status}")
+            entries += read(answer.body, answer.url or url, answer.charset).entries
+        except (TransientError, PermanentError) as error:
+            wrong.append(f"{url}: {error}")
+    if len(index.further) > FURTHER_MAX:
+        wrong.append(f"{len(index.further) - FURTHER_MAX} more sitemaps than are asked for at once")
+    return replace(index, entries=tuple(entries), problem="; ".join(wrong)[:ERROR_CHARS])
+
+
+def poll_each(polling: Polling, rows: list[SourceRow]) -> Iterator[Polled]:
+    """Poll these one after the other: those of one host, so that it is never asked twice at once."""
+    for row in rows:
+        done = polling.poll(row)
+        if done is not None:
+            yield done
+
+
+def _check_kind(row: SourceRow, listing: Listing) -> None:
+    """Raises PermanentError for a page where a feed was to be, and the other way round."""
+    if (listing.kind == "page") != (row.kind == "page"):
+        named = f"; it names the feed {listing.further[0]}" if listing.further else ""
+        wanted = "a page of links" if row.kind == "page" else "a feed"
+        raise PermanentError(Reason.BAD_LISTING, f"not {wanted}, but {listing.kind}{named}")
+
+
+def _told(listing: Listing, sifted: Sifted) -> dict[str, object]:
+    told: dict[str, object] = {
+        "kind": listing.kind,
+        "listed": len(listing.entries),
+        "known": sifted.known,
+        "refused": len(sifted.refused),
+    }
+    extra = {"cut": listing.cut, "problem": listing.problem[:ERROR_CHARS]}
+    return told | {name: value for name, value in extra.items() if value}
+
+
+def _after(
+    row: SourceRow, seen: Seen, sifted: Sifted, new: int, now: datetime
+) -> dict[str, object]:
+    """What is known of a source after a poll that went well."""
+    answer = seen.answer
+    values: dict[str, object] = {
+        "last_polled": now,
+        "last_well": now,
+        "failures": 0,
+        "error": None,
+        "status": answer.status,
+        "rate_day": _rate(row, seen.listing, new, now),
+    }
+    if answer.moved_to and answer.moved_to != row.url:
+        values |= {"url": answer.moved_to, "moved_from": row.url}
+    if answer.status == 200:
+        values |= {
+            "etag": answer.headers.get("etag"),
+            "last_modified": answer.headers.get("last-modified"),
+            "digest": seen.digest,
+            "mark": seen.mark or row.mark,
+        }
+    if seen.listing is not None:
+        told = seen.listing.hints
+        values |= {
+            "title": row.title or seen.listing.title,
+            "listed": len(seen.listing.entries),
+            "links": row.links + new,
+            "refused": sifted.refused,
+            "hints": {
+                "ttl_s": told.ttl_s,
+                "update_s": told.update_s,
+                "hubs": list(told.hubs),
+                "cloud": told.cloud,
+                "self_url": told.self_url,
+            },
+        }
+    return values | ({"last_new": now} if new else {})
+
+
+def _rate(row: SourceRow, listing: Listing | None, new: int, now: datetime) -> float | None:
+    """How many new links a day it has, with what this poll told."""
+    if row.last_well is None or row.rate_day is None:
+        told = [read_moment(one.pub_date)[0] for one in listing.entries] if listing else []
+        first = first_rate([moment for moment in told if moment], now)
+        if first is not None or row.last_well is None:
+            return first
+    return learned(row.rate_day, new, (now - (row.last_well or row.added_at)).total_seconds())

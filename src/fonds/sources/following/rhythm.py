@@ -1,0 +1,120 @@
+"""When a source is polled next, and how it stands: pure functions of its row and the time.
+
+The interval is half of what passes between two new links, as far as was seen, so that what is new waits a
+quarter of it on average; it is shorter where a listing would be full before, and never outside the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from hashlib import sha256
+from math import exp
+
+from fonds.model.rows import SourceRow
+
+DAY_S = 86_400.0
+MEMORY_S = 7 * DAY_S
+"""What was seen so long ago counts a third of what is seen now."""
+UNKNOWN_S = 3_600.0
+SHARE_OF_GAP = 0.5
+SHARE_OF_WINDOW = 0.5
+JITTER = 0.1
+HINT_MAX_S = DAY_S
+FAILURES_DEAD = 10
+DEAD_AFTER = timedelta(days=14)
+DEAD_S = 7 * DAY_S
+QUIET_AFTER = timedelta(days=90)
+GAP_MIN_S = 60.0
+
+
+class Standing(StrEnum):
+    """How a source stands, for people."""
+
+    WAITING = "waiting"  # never polled yet
+    ACTIVE = "active"
+    QUIET = "quiet"  # it answers, and had nothing new for long
+    FAILING = "failing"  # the last poll failed
+    DEAD = "dead"  # nothing but failures for long: asked once a week
+    PAUSED = "paused"
+    GONE = "gone"  # it said that it is no more (410): not asked again
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Seconds between two polls, at least and at most, whatever a source does."""
+
+    shortest_s: float = 900.0
+    longest_s: float = DAY_S
+
+
+def standing(row: SourceRow, now: datetime) -> Standing:
+    """How a source stands at an aware time."""
+    if row.state in ("paused", "gone"):
+        return Standing(row.state)
+    if row.failures:
+        return Standing.DEAD if is_dead(row, now) else Standing.FAILING
+    if row.last_well is None:
+        return Standing.WAITING
+    newest = row.last_new or row.added_at
+    return Standing.QUIET if now - newest >= QUIET_AFTER else Standing.ACTIVE
+
+
+def is_dead(row: SourceRow, now: datetime) -> bool:
+    """Whether it did nothing but fail, often enough and long enough."""
+    alive = row.last_well or row.added_at
+    return row.failures >= FAILURES_DEAD and now - alive >= DEAD_AFTER
+
+
+def interval_s(row: SourceRow, bounds: Bounds, now: datetime, asked_s: float = 0.0) -> float:
+    """Seconds until the next poll of a row as it stands after one. `asked_s` is what its server asked to be
+    left alone for (Retry-After), and counts up to a day."""
+    floor_s = max(bounds.shortest_s, min(asked_s, DAY_S))
+    if row.failures:
+        if is_dead(row, now):
+            return max(DEAD_S, floor_s) * _jitter(row)
+        doubled_s = bounds.shortest_s * 2.0 ** min(row.failures, 20)
+        return max(floor_s, min(doubled_s, bounds.longest_s) * _jitter(row))
+    return max(floor_s, _wanted_s(row, bounds) * _jitter(row))
+
+
+def _wanted_s(row: SourceRow, bounds: Bounds) -> float:
+    """What its own rhythm asks for, within the bounds and no shorter than its hints."""
+    hints = row.hints or {}
+    told = [float(hints.get(name) or 0) for name in ("ttl_s", "update_s")]
+    least_s = max(bounds.shortest_s, min(max(told), HINT_MAX_S))
+    if row.rate_day is None:
+        return max(least_s, min(UNKNOWN_S, bounds.longest_s))
+    if row.rate_day <= 0:
+        return max(least_s, bounds.longest_s)
+    gap_s = DAY_S / row.rate_day
+    wanted_s = max(SHARE_OF_GAP * gap_s, bounds.shortest_s)
+    window_s = SHARE_OF_WINDOW * gap_s * max(1, row.listed)
+    return max(least_s, min(wanted_s, window_s, bounds.longest_s))
+
+
+def learned(rate_day: float | None, new: int, elapsed_s: float) -> float:
+    """New links a day, after so many more in so many seconds since it was looked last: an average in which
+    what is longer ago counts less."""
+    elapsed_s = max(elapsed_s, GAP_MIN_S)
+    told = new * DAY_S / elapsed_s
+    if rate_day is None:
+        return told
+    kept = exp(-elapsed_s / MEMORY_S)
+    return rate_day * kept + told * (1.0 - kept)
+
+
+def first_rate(published: Sequence[datetime], now: datetime) -> float | None:
+    """New links a day as the moments of a first listing tell; None where they tell nothing."""
+    past = sorted(moment for moment in published if moment <= now)
+    if len(past) < 2:
+        return None
+    return (len(past) - 1) * DAY_S / max((now - past[0]).total_seconds(), GAP_MIN_S)
+
+
+def _jitter(row: SourceRow) -> float:
+    """Between 1 and a tenth more, by source and poll: what was added together does not stay together."""
+    chance = sha256(f"{row.source_id}.{row.polls}".encode()).digest()
+    return 1.0 + JITTER * int.from_bytes(chance[:4]) / 2**32

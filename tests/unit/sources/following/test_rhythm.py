@@ -1,0 +1,172 @@
+"""When sources are polled, on a clock of the test's own: bounds always, their own rhythm once it is known."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.model.rows import SourceRow
+from fonds.sources.following.rhythm import (
+    DAY_S,
+    DEAD_S,
+    JITTER,
+    Bounds,
+    Standing,
+    first_rate,
+    interval_s,
+    is_dead,
+    learned,
+    standing,
+)
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+BOUNDS = Bounds()
+ROW = SourceRow(
+    source_id="ab12",
+    url="https://a.example/feed",
+    kind="feed",
+    state="active",
+    title="",
+    folder="",
+    collection="default",
+    pipeline="queue-fetcher",
+    tls="full",
+    added_at=NOW,
+    next_poll=NOW,
+    last_well=NOW,
+    rate_day=1.0,
+    listed=20,
+)
+
+rows = st.builds(
+    replace,
+    st.just(ROW),
+    rate_day=st.none() | st.floats(0, 1e9),
+    listed=st.integers(0, 60_000),
+    failures=st.integers(0, 10_000),
+    polls=st.integers(0, 10**9),
+    hints=st.none() | st.fixed_dictionaries({"ttl_s": st.none() | st.integers(0, 10**12)}),
+    last_well=st.none() | st.just(NOW - timedelta(days=400)) | st.just(NOW),
+)
+
+
+@given(rows, st.floats(0, 1e9))
+def test_no_source_is_ever_polled_outside_the_bounds(row: SourceRow, asked_s: float) -> None:
+    found = interval_s(row, BOUNDS, NOW, asked_s)
+    longest = DEAD_S if is_dead(row, NOW) else BOUNDS.longest_s
+    assert BOUNDS.shortest_s <= found <= longest * (1 + JITTER)
+
+
+def simulate(
+    arrivals: list[float], window: int, days: int, row: SourceRow = ROW
+) -> tuple[list[float], int, list[float]]:
+    """Poll a feed that keeps its last `window` links: when it was polled (s), what was missed, delays (s)."""
+    now_s, seen_to, missed, delays, polls = 0.0, 0, 0, [], []
+    row = replace(row, rate_day=None, listed=0, last_well=None)
+    while now_s < days * DAY_S:
+        there = sum(one <= now_s for one in arrivals)
+        new = there - seen_to
+        missed += max(0, new - window)
+        delays += [now_s - one for one in arrivals[seen_to:there]]
+        elapsed_s = now_s - polls[-1] if polls else 0.0
+        rate = row.rate_day
+        if polls:
+            rate = learned(rate, min(new, window), elapsed_s)
+        row = replace(
+            row, rate_day=rate, listed=min(there, window), polls=row.polls + 1, last_well=NOW
+        )
+        polls.append(now_s)
+        seen_to = there
+        now_s += interval_s(row, BOUNDS, NOW)
+    return polls, missed, delays
+
+
+def test_a_feed_of_one_a_day_is_polled_a_few_times_a_day() -> None:
+    polls, missed, delays = simulate([DAY_S * (one + 0.3) for one in range(28)], 20, 28)
+    settled = [one for one in polls if one > 14 * DAY_S]
+    assert missed == 0
+    assert 14 <= len(settled) <= 5 * 14
+    assert max(delays[14:]) < 0.7 * DAY_S
+
+
+def test_a_busy_feed_is_polled_before_its_window_is_full() -> None:
+    chance = random.Random(7)
+    at_s, arrivals = 0.0, []
+    while at_s < 10 * DAY_S:
+        at_s += chance.expovariate(60 / 3600)
+        arrivals.append(at_s)
+    _, missed, delays = simulate(arrivals, 40, 10)
+    # Until its pace is known some are missed: the first hour is longer than its window.
+    assert missed <= 60
+    assert sum(delays) / len(delays) < BOUNDS.shortest_s
+
+
+def test_a_dead_quiet_feed_is_polled_once_a_day_and_wakes_up() -> None:
+    arrivals = [60 * DAY_S + one * 1800.0 for one in range(400)]
+    polls, _, _ = simulate(arrivals, 50, 70)
+    quiet = [one for one in polls if 30 * DAY_S < one < 60 * DAY_S]
+    awake = [one for one in polls if one > 65 * DAY_S]
+    assert 27 <= len(quiet) <= 30
+    assert len(awake) > 5 * 20
+
+
+def test_what_a_feed_asks_for_is_a_floor_of_a_day_at_most() -> None:
+    busy = replace(ROW, rate_day=1000.0)
+    assert interval_s(busy, BOUNDS, NOW) < 1_000
+    assert interval_s(replace(busy, hints={"ttl_s": 7_200}), BOUNDS, NOW) >= 7_200
+    assert interval_s(replace(busy, hints={"update_s": 7_200}), BOUNDS, NOW) >= 7_200
+    year = replace(busy, hints={"ttl_s": 365 * 86_400})
+    assert interval_s(year, BOUNDS, NOW) <= DAY_S * (1 + JITTER)
+
+
+def test_what_a_server_asks_for_counts() -> None:
+    assert interval_s(ROW, BOUNDS, NOW, 80_000.0) >= 80_000
+    assert interval_s(replace(ROW, failures=1), BOUNDS, NOW, 80_000.0) >= 80_000
+
+
+def test_failures_make_it_wait_longer_each_time() -> None:
+    waits = [interval_s(replace(ROW, failures=count), BOUNDS, NOW) for count in range(1, 12)]
+    assert waits[0] < waits[2] < waits[4]
+    assert waits[-1] <= BOUNDS.longest_s * (1 + JITTER)
+
+
+@pytest.mark.parametrize(
+    ("told", "stands"),
+    [
+        ({"last_well": None}, Standing.WAITING),
+        ({}, Standing.ACTIVE),
+        ({"last_new": NOW - timedelta(days=91)}, Standing.QUIET),
+        ({"failures": 1}, Standing.FAILING),
+        ({"failures": 50}, Standing.FAILING),
+        ({"failures": 50, "last_well": NOW - timedelta(days=15)}, Standing.DEAD),
+        ({"failures": 3, "last_well": NOW - timedelta(days=15)}, Standing.FAILING),
+        ({"failures": 50, "last_well": None, "added_at": NOW - timedelta(days=15)}, Standing.DEAD),
+        ({"state": "paused", "failures": 50}, Standing.PAUSED),
+        ({"state": "gone"}, Standing.GONE),
+    ],
+)
+def test_dead_is_told_from_quiet(told: dict[str, object], stands: Standing) -> None:
+    assert standing(replace(ROW, **told), NOW) is stands  # type: ignore[arg-type]
+
+
+def test_the_first_listing_tells_a_rhythm_where_it_has_days() -> None:
+    days = [NOW - timedelta(days=one) for one in range(5)]
+    assert first_rate(days, NOW) == pytest.approx(1.0)
+    assert first_rate([NOW + timedelta(days=9), NOW], NOW) is None
+    assert first_rate([], NOW) is None
+    assert first_rate([NOW, NOW], NOW) is not None
+
+
+@given(st.none() | st.floats(0, 1e6), st.integers(0, 10**6), st.floats(0, 1e9))
+def test_a_rate_is_a_number_and_lies_between_what_was_and_what_is(
+    rate: float | None, new: int, elapsed_s: float
+) -> None:
+    told = new * DAY_S / max(elapsed_s, 60.0)
+    found = learned(rate, new, elapsed_s)
+    low, high = min(rate if rate is not None else told, told), max(rate or told, told)
+    assert low * 0.999 - 1e-9 <= found <= high * 1.001 + 1e-9

@@ -1,0 +1,108 @@
+"""A server, the stores of a home, and what polls the one into the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fixtures.answering import Answering, Given, answering
+from fonds.config import load_settings
+from fonds.formats.envelope import decode
+from fonds.formats.listings.reading import read_listing
+from fonds.model.link import Link
+from fonds.model.message import Subscription
+from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.ports import Source
+from fonds.runtime.intake import Entered, Gate, Intake, Marks
+from fonds.sources.following.editing import Wanted, add, new_source
+from fonds.sources.following.polling import Polled, Polling
+from fonds.sources.following.rhythm import Bounds
+from fonds.sources.link_rules import LinkRules
+from fonds.wiring.following import make_get
+from small_pipeline import Workplace
+
+FETCH = Subscription("follow.fetch", "t.follow.links")
+GATE = Gate("follow", FETCH.topic, (FETCH,), ("fetch",))
+LINKS = [f"https://news.example.org/{number}" for number in range(4)]
+WANTED = Wanted(pipeline="follow", collection="papers")
+
+
+@dataclass
+class World:
+    """A server, a home's stores, and what polls."""
+
+    server: Answering
+    place: Workplace
+    polling: Polling
+    stop: list[bool] = field(default_factory=lambda: [False])
+
+    def add(self, path: str, wanted: Wanted = WANTED) -> SourceRow:
+        (row,) = add(
+            self.place.records, [new_source(self.server.url + path, wanted, self.place.clock())]
+        )
+        return row
+
+    def row(self, source_id: str) -> SourceRow:
+        (found,) = self.place.records.get(SourceRow, [source_id])
+        return found
+
+    def poll(self, row: SourceRow) -> Polled:
+        done = self.polling.poll(self.row(row.source_id))
+        assert done is not None
+        return done
+
+    def give(self, path: str, body: bytes, status: int = 200, **headers: str) -> None:
+        told = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.server.answers[path] = Given(status, body, told)
+
+    def entered(self) -> list[EntryRow]:
+        return sorted(self.place.records.find(EntryRow), key=lambda one: one.entry_id)
+
+    def polls(self) -> list[InputRow]:
+        return sorted(self.place.records.find(InputRow), key=lambda one: one.input_id)
+
+    def waiting(self) -> list[Link]:
+        taken = self.place.queue.receive(FETCH.incoming, 1000, 0.0)
+        found = [decode(one.message, Link) for one in taken]
+        self.place.queue.settle(taken)
+        return [one for one in found if isinstance(one, Link)]
+
+
+@pytest.fixture
+def world(place: Workplace, tmp_path: Path) -> Iterator[World]:
+    place.queue.declare([FETCH])
+    stop = [False]
+    intake = Intake(
+        place.queue,
+        place.records,
+        place.ledger,
+        GATE,
+        Marks(20_000, 10_000),
+        place.clock,
+        lambda: stop[0],
+    )
+    settings = load_settings(tmp_path, {"elsewhere.private_addresses": "true"})
+
+    def enter(source: Source) -> None:
+        intake.run(source, Entered())
+
+    with answering() as server:
+        polling = Polling(
+            place.records,
+            "follow",
+            enter,
+            make_get(settings),
+            read_listing,
+            LinkRules(),
+            Bounds(),
+            place.clock,
+        )
+        yield World(server, place, polling, stop)
+
+
+def later(world: World, **time: float) -> None:
+    world.place.clock.pass_s(timedelta(**time).total_seconds())
