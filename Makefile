@@ -67,7 +67,7 @@ torture: $(VENV)/.dev ## SIGKILLs at random over every command that writes; KILL
 	PYTHONPATH=tests:scripts $(BIN)/python tests/torture.py --kills $(KILLS)
 
 corpus: $(VENV)/.dev ## the whole of ../shared/corpus, with counts and rates
-	$(BIN)/pytest -s -m corpus tests/corpus
+	$(BIN)/pytest -s -m corpus tests/corpus tests/peers
 
 bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one run
 	$(BIN)/python scripts/bench.py

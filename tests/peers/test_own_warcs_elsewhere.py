@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from hashlib import sha1
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from fonds.model.capture import to_datetime14
 from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.archive.options import ArchiveOptions
 from peers.entries import entries
+from peers.others import installed, run
 
 # pywb looks up URLs with a session id in their path as they are; the key in our index is without it.
 KEYS_DIFFER = {"us": {"http://example.org/semi;jsessionid=0123456789abcdef0123456789abcdef"}}
@@ -26,39 +25,6 @@ KEYS_DIFFER = {"us": {"http://example.org/semi;jsessionid=0123456789abcdef012345
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
-PACKAGES = ("pywb==2.10.0", "warcio==1.8.1", "FastWARC==2.0.1")
-INSTALL_S, RUN_S = 500, 300
-
-
-def run(*command: str | Path, stdin: str = "") -> str:
-    """What a program prints. Fails with what it said when it fails."""
-    done = subprocess.run(
-        [str(word) for word in command], input=stdin, capture_output=True, text=True, timeout=RUN_S
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
-def installed(*command: str | Path) -> None:
-    """Run an installer; what needs it is left out when it fails, with what it said."""
-    try:
-        done = subprocess.run(
-            [str(word) for word in command], capture_output=True, text=True, timeout=INSTALL_S
-        )
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"{command[0]} did not end in {INSTALL_S} s: no registry to be reached?")
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
-        pytest.skip(f"the other programs cannot be installed (no registry?): {said[-1][:300]}")
-
-
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of a new environment that holds the readers."""
-    folder = tmp_path_factory.mktemp("peers")
-    run(sys.executable, "-m", "venv", folder)
-    installed(folder / "bin/pip", "install", "--quiet", *PACKAGES)
-    return folder / "bin/python"
 
 
 @pytest.fixture(scope="module")
