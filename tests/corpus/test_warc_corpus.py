@@ -18,7 +18,7 @@ from warcio.exceptions import ArchiveLoadFailed
 from fonds.formats.cdx import CdxLine, IndexReader
 from fonds.formats.surt import surt
 from fonds.formats.warc import Damage, RecordHead, read_heads, read_record
-from fonds.formats.warc_write import RecordWriter
+from fonds.formats.warc.write import RecordWriter
 from fonds.model.archive import ArchiveEntry, Payload
 from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_base32

@@ -15,7 +15,7 @@ from itertools import islice
 
 import msgspec
 
-from fonds.formats.warc_write import as_uri
+from fonds.formats.warc.write import as_uri
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.names import no_such
 from fonds.model.rows import CdxRow

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fixtures.archives import entry
 from fonds.formats.warc import CheckedRecord, Damage, check_records, record_bytes
-from fonds.formats.warc_write import RecordWriter
+from fonds.formats.warc.write import RecordWriter
 from fonds.model.errors import DamagedInputError
 
 BODY_MAX_BYTES = 1_000_000

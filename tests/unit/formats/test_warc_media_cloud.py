@@ -15,8 +15,8 @@ from fixtures.archives import AT, entry
 from fixtures.media_cloud import read_stories
 from fonds.formats.envelope import story_from_json, story_to_json
 from fonds.formats.warc import RecordHead, read_heads, read_record
-from fonds.formats.warc_media_cloud import FIELDS, MediaCloudWriter
-from fonds.formats.warc_write import RecordWriter
+from fonds.formats.warc.media_cloud import FIELDS, MediaCloudWriter
+from fonds.formats.warc.write import RecordWriter
 from fonds.library.checks.warcs import verify
 from fonds.model.archive import ArchiveEntry, HttpHead
 from fonds.model.story import (

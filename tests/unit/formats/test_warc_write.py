@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from fonds.formats.warc import RecordHead, read_heads, read_record
-from fonds.formats.warc_write import METADATA_TYPE, RecordWriter
+from fonds.formats.warc.write import METADATA_TYPE, RecordWriter
 from fonds.model.archive import ArchiveEntry, HttpHead, Payload
 from fonds.model.keys import sha1_base32
 

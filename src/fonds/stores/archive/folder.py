@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from fonds.formats.warc_media_cloud import MediaCloudWriter
-from fonds.formats.warc_write import RecordWriter, longest_written
+from fonds.formats.warc.media_cloud import MediaCloudWriter
+from fonds.formats.warc.write import RecordWriter, longest_written
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason

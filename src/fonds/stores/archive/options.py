@@ -25,7 +25,7 @@ class ArchiveOptions:
 
     A file has `stories_max` entries and `file_max_bytes` at most, but for one body that is longer alone;
     `prefix` begins its name where an entry names none, `version` is `WARC/1.1` or `WARC/1.0`, unless
-    they are written `for_media_cloud`, as `formats/warc_media_cloud.py` says. Bodies over
+    they are written `for_media_cloud`, as `formats/warc/media_cloud.py` says. Bodies over
     `body_max_bytes` are not read. What is behind http(s) URLs is read from public addresses only, unless
     `private_addresses`; `remotes` open what reads the URLs of other schemes. `replay_url` and `petabox_url`
     are templates, as `Replays` and `item_url` say; empty: such places are refused. `credentials` are those

@@ -24,8 +24,8 @@ from typing import BinaryIO, cast
 from fonds.formats.cdx import CdxLine, sorted_cdxj
 from fonds.formats.surt import surt
 from fonds.formats.warc import RecordHead, read_heads
-from fonds.formats.warc_media_cloud import MediaCloudWriter
-from fonds.formats.warc_write import RecordWriter
+from fonds.formats.warc.media_cloud import MediaCloudWriter
+from fonds.formats.warc.write import RecordWriter
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, to_datetime14
 from fonds.model.keys import sha1_base32

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from fonds.formats.warc_write import RecordWriter
+from fonds.formats.warc.write import RecordWriter
 from fonds.model.archive import ArchiveEntry, HttpHead
 
 FIELDS = {
