@@ -193,6 +193,7 @@ DATES = (
     b"2020-03-26",
 )
 PAGES = (
+    "of inter\ufffe\nnational",
     "a hyphen\ufffe ated and well-\ufffeKnown state-of\ufffethe\r\n\x00\ufeff soft\u00adhyphen \ufb01",
     "\u4e2d\u6587\u3001\u65e5\u672c\u8a9e \u0e44\u0e17\u0e22 word\f\u1000\u1780",
     "one\ud800two\udfff",

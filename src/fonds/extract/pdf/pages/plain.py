@@ -11,11 +11,13 @@ from fonds.extract.pdf.pages.characters import LINE_END_HYPHEN
 from fonds.extract.pdf.strings import clean_text
 
 _WORD_MAX_CHARS = 80
-_HYPHEN_AT_END = re.compile("([-\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806]) ?\r?\n(?=\\w)")
-_HYPHEN_ENDS, _OTHER_HYPHENS = (
-    ("-\r", "-\n", "- \r", "- \n"),
-    "\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806",
+_HYPHEN_AT_END = re.compile(
+    f"([-\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806{LINE_END_HYPHEN}]) ?\r?\n(?=\\w)"
 )
+_HYPHEN_ENDS = tuple(
+    f"{sign}{end}" for sign in ("-", LINE_END_HYPHEN) for end in ("\r", "\n", " \r", " \n")
+)
+_OTHER_HYPHENS = "\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806"
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _BRACKET = re.compile(r"[()\[\]{}]")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
