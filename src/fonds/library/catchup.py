@@ -16,7 +16,14 @@ from typing import Any
 from fonds.formats.envelope import decode, encode
 from fonds.formats.journal import FILE_META, read_file, row_key
 from fonds.kinds.kind import DerivativeKind, Reading
-from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
+from fonds.model.capture import (
+    REVISIT_MIME,
+    Capture,
+    Place,
+    PlaceKind,
+    from_datetime14,
+    to_datetime14,
+)
 from fonds.model.disposition import Verdict
 from fonds.model.errors import ConfigurationError, PermanentError
 from fonds.model.file import FileMeta
@@ -25,6 +32,7 @@ from fonds.model.rows import (
     CdxRow,
     DispositionRow,
     EntryRow,
+    FetchedRow,
     FileMetaRow,
     InputRow,
 )
@@ -207,9 +215,17 @@ class CatchUp:
         return last
 
     def _captures(self, files: Sequence[FileMetaRow]) -> dict[str, EntryRow]:
-        """The captures that brought these files, whichever pipeline they came into."""
-        wanted = {"entry_id": [file.capture_id for file in files]}
-        return {row.entry_id: row for row in self.records.find(EntryRow, wanted)} if files else {}
+        """The captures that brought these files, whichever pipeline they came into; of a link what it led
+        to, and when."""
+        ids = [file.capture_id for file in files]
+        found = self.records.find(EntryRow, {"entry_id": ids}) if files else ()
+        entered = {row.entry_id: row for row in found}
+        for row in self.records.get(FetchedRow, ids):
+            if row.capture_id in entered:
+                entered[row.capture_id] = replace(
+                    entered[row.capture_id], url=row.final_url, seen=to_datetime14(row.fetched)
+                )
+        return entered
 
     def _enter(
         self,

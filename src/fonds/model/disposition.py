@@ -73,6 +73,8 @@ class Reason(StrEnum):
         "the server says the page had not changed since it was fetched last",
     )
 
+    REPEATED = "repeated", Weight.SET_ASIDE, "the same list names it more than once"
+
     # Refused: the input is whole, but not something Fonds keeps.
     HTTP_STATUS = (
         "http-status",

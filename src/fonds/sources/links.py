@@ -1,19 +1,19 @@
 """Links as people name them: addresses on the command line, or lists with one address a line.
 
-Bound: linear in the list; a line is read up to 64 KiB.
+Bound: linear in the list, some hundred bytes of memory an address; a line is read up to 64 KiB.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha1
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 from fonds.crawl.links import link_to
+from fonds.model.disposition import Reason
 from fonds.model.entry import Entry
 from fonds.model.errors import ConfigurationError
 from fonds.model.link import TlsCheck, of_link
@@ -23,6 +23,8 @@ from fonds.model.rss_entry import RssEntry
 LINKS = "links"
 LINE_MAX_BYTES = 64 * 1024
 MARK_EVERY = 200
+LINKS_MAX = 5_000_000
+"""How many addresses one list may name: their ids are in memory, so that none is taken for two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +46,11 @@ class NamedLinks:
             yield _input(self.via, told, self.asked_at)
 
     def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """A link for each address; one that is named twice is one link."""
-        for number, url in enumerate(islice(self.urls, row.position, None), row.position + 1):
-            found = RssEntry(via=self.via, fetch_date=self.asked_at.date().isoformat())
-            link = link_to(
-                url,
-                row.input_id,
-                found,
-                collection=self.collection,
-                found_at=self.asked_at,
-                tls=self.tls,
-            )
-            yield of_link(link)
-            if number % MARK_EVERY == 0:
-                yield number
+        """A link for each address; one that is named again is counted."""
+        named = ((number, url) for number, url in enumerate(self.urls, 1))
+        yield from _links(
+            named, row, RssEntry(via=self.via), self.collection, self.asked_at, self.tls
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +79,48 @@ class ListedLinks:
         yield _input(str(self.path), told + (self.now.isoformat() if self.again else ""), self.now)
 
     def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """A link for each line, from `row.position` on, which is in bytes."""
+        """A link for each line from `row.position` on, which is in bytes; one named again is counted.
+
+        What stands before that is read too: an address is named again wherever it was named first.
+        """
         with self.path.open("rb") as stream:
-            stream.seek(row.position)
-            for number, line in enumerate(_lines(stream), 1):
-                url = line.decode("utf-8-sig", "replace").strip()
-                if url and not url.startswith("#"):
-                    found = RssEntry(via=str(self.path), fetch_date=self.now.date().isoformat())
-                    link = link_to(
-                        url,
-                        row.input_id,
-                        found,
-                        collection=self.collection,
-                        found_at=self.now,
-                        tls=self.tls,
-                    )
-                    yield of_link(link)
-                if number % MARK_EVERY == 0:
-                    yield stream.tell()
+            found = RssEntry(via=str(self.path))
+            yield from _links(_lines(stream), row, found, self.collection, self.now, self.tls)
 
 
-def _lines(stream: BinaryIO) -> Iterator[bytes]:
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
+    """Addresses, each with where its line ends."""
     while line := stream.readline(LINE_MAX_BYTES):
-        yield line
+        url = line.decode("utf-8-sig", "replace").strip()
+        if not url.startswith("#"):
+            yield stream.tell(), url
+
+
+def _links(
+    named: Iterator[tuple[int, str]],
+    row: InputRow,
+    found: RssEntry,
+    collection: str,
+    now: datetime,
+    tls: TlsCheck,
+) -> Iterator[Entry | Mapping[str, int] | int]:
+    """Links beyond the position of the row. Raises ConfigurationError for too long a list."""
+    found = replace(found, fetch_date=now.date().isoformat())
+    seen: set[str] = set()
+    for number, (position, url) in enumerate(named, 1):
+        if not url:
+            continue
+        link = link_to(url, row.input_id, found, collection=collection, found_at=now, tls=tls)
+        is_new = link.id not in seen
+        seen.add(link.id)
+        if len(seen) > LINKS_MAX:
+            raise ConfigurationError(
+                f"{row.path} names more than {LINKS_MAX:,} addresses; split it"
+            )
+        if position > row.position:
+            yield of_link(link) if is_new else {str(Reason.REPEATED): 1}
+            if number % MARK_EVERY == 0:
+                yield position
 
 
 def _input(path: str, told: str, now: datetime) -> InputRow:

@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 
+from fonds.crawl.links import link_to
+from fonds.model.exchange import Exchange, Hop
 from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
 from fonds.model.story import ContentMetadata, Parsed, Story, Unarchived
 from fonds.steps.intake.archive_body import ArchiveBody
 from fonds.steps.intake.persist_file import PersistFile
+from fonds.steps.news.spool import Fetched, Spool
 from fonds.steps.pdf.persist_pdf_text import PersistPdfText
 from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
 from fonds.steps.story.import_story import ImportStory
+from fonds.stores.archive.elsewhere.spooled import SpooledArchive
 from order_of_writes import watched
 from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identified, page_file, pdf_file
 
@@ -52,6 +56,33 @@ def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
     )
     step([Unarchived(capture, page_file())])
     assert calls() == ["archive.write", "table.put", "records.put"]
+
+
+def fetched(bench: Bench) -> Fetched:
+    hop = Hop(
+        "http://news.example/0", LATER, 200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"),)
+    )
+    return Fetched(link_to("http://news.example/0", "poll"), Exchange((hop,), "full"), PAGE)
+
+
+def test_what_was_fetched_is_in_the_spool_before_its_row_says_so(
+    bench: Bench, stores: dict[str, Any]
+) -> None:
+    """And both before anybody hears of it: the capture is what `keep` returns."""
+    Spool(stores["blobs"], stores["records"]).keep([fetched(bench)])
+    assert calls() == ["blobs.put", "records.put"]
+
+
+def test_the_spool_forgets_nothing_that_is_not_in_a_warc_and_on_the_books(
+    bench: Bench, stores: dict[str, Any]
+) -> None:
+    (capture,) = Spool(bench.blobs, bench.records).keep([fetched(bench)])
+    archive = SpooledArchive(stores["archive"], bench.blobs, lambda _: None, 10_000)
+    books = (stores["records"], stores["table"], stores["blobs"])
+    step = ArchiveBody(archive, *books, JOURNAL, clock)
+    step([Unarchived(capture, page_file())])
+    written = ["archive.write", "table.put", "records.put"]
+    assert calls() == [*written, "blobs.delete", "records.change"]
 
 
 def test_a_file_is_on_the_books_before_the_captures_that_lead_to_it(

@@ -1,0 +1,194 @@
+"""`fonds fetch` from a list, through a web of hosts of which many misbehave: everything is accounted for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.running import adds_up
+from fixtures.web_of_hosts import (
+    DEAD,
+    PRIVATE,
+    Asked,
+    Pieces,
+    Web,
+    answer,
+    is_allowed,
+    packed,
+    redirect,
+    usual,
+    web_of_hosts,
+)
+from fonds.cli.main import cli, run
+from fonds.fetching import resolving, special_addresses
+
+pytestmark = pytest.mark.slow
+
+HOSTS, PAGES, GAP_S = 30, 4, 0.2
+SETTINGS = {
+    "fetch.host_gap_s": GAP_S,
+    "fetch.total_s": 3,
+    "fetch.connect_s": 1,
+    "work.retries_max": 0,
+    "fetch.max_bytes": 200_000,
+}
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    with web_of_hosts() as ours:
+        monkeypatch.setattr(resolving, "resolve", ours.resolve)
+        monkeypatch.setattr(special_addresses, "is_public", is_allowed)
+        yield ours
+
+
+@pytest.fixture
+def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def called(*words: str) -> tuple[int, dict[str, Any]]:
+        sets = [f"--set={name}={value}" for name, value in SETTINGS.items()]
+        line = ["--home", str(tmp_path / "home"), "--json", *sets, *words]
+        code = run(lambda: cli.main(line, standalone_mode=False))
+        told = capsys.readouterr()
+        lines = told.out.splitlines()
+        return code, json.loads(lines[-1]) if lines else {"error": told.err}
+
+    return called
+
+
+async def endless() -> Pieces:
+    yield b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    while True:
+        yield b"x" * 10_000
+        await asyncio.sleep(0)
+
+
+def corrupt() -> bytes:
+    """A page whose compression is damaged in the middle."""
+    words = " ".join(str(number * 7919) for number in range(20_000))
+    sent = bytearray(packed(f"<p>{words}"))
+    sent[len(sent) // 2 : len(sent) // 2 + 200] = b"\xff" * 200
+    return bytes(sent)
+
+
+def page_of(name: str, web: Web) -> Any:
+    """What a host of this name answers for its pages."""
+    return {
+        "missing": lambda: answer("", "404 Not Found"),
+        "throttling": lambda: answer("", "429 Slow down", {"Retry-After": "3600"}),
+        "circle": lambda: redirect("/story"),
+        "to-private": lambda: redirect("http://private.example/"),
+        "to-good": lambda: redirect(web.url("good0.example", "/moved")),
+        "short": lambda: b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\nabc",
+        "endless": endless,
+        "wrongly-packed": corrupt,
+        "not-packed": lambda: answer(
+            "<html><title>Plain</title><p>" + "The council met on Monday. " * 30,
+            headers={"Content-Encoding": "gzip"},
+        ),
+        "empty": lambda: answer(""),
+        "picture": lambda: answer(
+            b"\x89PNG\r\n\x1a\n" + bytes(40), headers={"Content-Type": "text/html"}
+        ),
+    }[name]
+
+
+DROPPED = {
+    "missing": "http-status",
+    "throttling": "throttled",
+    "circle": "bad-redirect",
+    "to-private": "private-address",
+    "short": "unreachable",
+    "endless": "too-large",
+    "empty": "empty-body",
+    "picture": "unsupported-type",
+    "dead": "robots-unreachable",
+    "private": "private-address",
+    "denied": "robots-denied",
+    "nowhere": "no-such-host",
+}
+QUARANTINED = {"wrongly-packed": "bad-encoding"}
+KEPT = ("not-packed", "to-good")
+
+
+def misbehave(web: Web) -> list[str]:
+    """Hosts that misbehave, and an address of each."""
+    web.addresses |= {"dead.example": [DEAD], "private.example": [PRIVATE]}
+    web.hosts["denied.example"] = lambda asked, nth: answer("User-agent: *\nDisallow: /")
+    for name in {*DROPPED, *QUARANTINED, *KEPT} - {"dead", "private", "denied", "nowhere"}:
+
+        def behave(asked: Asked, nth: int, name: str = name) -> Any:
+            return usual(asked, nth) if asked.target == "/robots.txt" else page_of(name, web)()
+
+        web.hosts[f"{name}.example"] = behave
+    urls = [web.url(f"{name}.example") for name in sorted({*DROPPED, *QUARANTINED, *KEPT})]
+    return [url.replace("nowhere.example", "nowhere.invalid") for url in urls] + ["no address"]
+
+
+def test_a_list_is_fetched_whole_politely_and_every_link_accounted_for(
+    web: Web, call: Any, tmp_path: Path
+) -> None:
+    odd = misbehave(web)
+    good = [
+        web.url(f"good{host}.example", f"/{page}") for host in range(HOSTS) for page in range(PAGES)
+    ]
+    urls = tmp_path / "urls.txt"
+    urls.write_text("\n".join(["# a list", *odd, "", *good, good[0]]))
+    begun_s = time.monotonic()
+    code, told = call("fetch", "--from", str(urls))
+    assert code == 1, told
+    assert adds_up(told)
+    assert (told["in"], told["pending"]) == (len(odd) + len(good) + 1, 0)
+    assert told["done"] == len(good) + len(KEPT)
+    expected: dict[str, int] = {"bad-url": 1, "repeated": 1}
+    for reason in DROPPED.values():
+        expected[reason] = expected.get(reason, 0) + 1
+    assert told["dropped"] == expected
+    assert told["quarantined"] == {"bad-encoding": 1}
+    for host in range(HOSTS):
+        asked = web.asked(f"good{host}.example")
+        assert len(asked) == 1 + PAGES + (host == 0)
+        # However late a request arrives, it did not leave before its time.
+        for nth, one in enumerate(asked):
+            assert one.at_s >= begun_s + nth * GAP_S
+    assert web.asked("private.example") == []
+    assert call("audit", "--deep")[0] == 0
+    spool = tmp_path / "home" / "blobs" / "spool"
+    # What could not be taken for a page is there still; what was archived is not.
+    assert len([path for path in spool.rglob("*") if path.is_file()]) == 3
+
+    before = len(web.log)
+    code, told = call("fetch", "--from", str(urls))
+    assert (code, told["in"]) == (0, 0)
+    assert len(web.log) == before
+    urls.write_text(good[1] + "\n")
+    code, told = call("fetch", "--from", str(urls), "--again")
+    assert (code, told["dropped"]) == (0, {"duplicate": 1})
+    assert call("audit", "--deep")[0] == 0
+
+
+def test_addresses_that_are_named_are_fetched_each_time(web: Web, call: Any) -> None:
+    url = web.url("a.example")
+    assert call("fetch", url)[1]["done"] == 1
+    assert call("fetch", url)[1]["dropped"] == {"duplicate": 1}
+    assert len(web.asked("a.example")) == 4
+
+
+def test_what_cannot_be_meant_is_told(call: Any, tmp_path: Path) -> None:
+    for words, said in (
+        ((), "name an address"),
+        (("--from", str(tmp_path / "none")), "there is no such file"),
+        (("--pipeline", "library", "http://a.example/"), "does not begin with links"),
+        (("--pipeline", "nws", "http://a.example/"), "did you mean 'news'?"),
+        (("--tls", "maybe", "http://a.example/"), "maybe"),
+    ):
+        code, told = call("fetch", *words)
+        assert code == 2
+        assert said in told["error"]
+    code, told = call("ingest", "--pipeline", "news", str(tmp_path))
+    assert (code, "fonds fetch" in told["error"]) == (2, True)

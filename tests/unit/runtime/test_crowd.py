@@ -1,0 +1,192 @@
+"""Many in hand at once: each ends once, in any order, and comes back when nothing came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fonds.formats.envelope import encode
+from fonds.model.disposition import DONE, Reason, Verdict, deferred, retried
+from fonds.model.errors import PermanentError, StoreUnavailableError
+from fonds.model.message import Message
+from fonds.model.rows import DispositionRow, EntryRow
+from fonds.model.step import Pipeline, Result, Stage, Topic
+from fonds.queues.sqlite import SqliteQueue
+from fonds.runtime.binding import bind, subscriptions
+from fonds.runtime.hand import Hand
+from fonds.runtime.handover import Handover
+from fonds.runtime.paces.crowd import Crowd
+from fonds.runtime.working import RetryPolicy
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    name: str
+
+    @property
+    def about(self) -> str:
+        return self.name
+
+
+@dataclass
+class Shop:
+    """Errands that end when they are told to."""
+
+    room: int = 3
+    begun: dict[int, Errand] = field(default_factory=dict)
+    ends: list[tuple[int, Result | Exception]] = field(default_factory=list)
+    away: int = 0
+    forgotten: list[int] = field(default_factory=list)
+    closed: bool = False
+
+    def begin(self, items: Sequence[tuple[int, Errand]]) -> None:
+        self.begun |= dict(items)
+        self.room -= len(items)
+
+    def ended(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
+        if self.away:
+            self.away -= 1
+            raise StoreUnavailableError("away")
+        told, self.ends = self.ends, []
+        return told
+
+    def end(self, name: str, end: Result | Exception) -> None:
+        (number,) = (number for number, one in self.begun.items() if one.name == name)
+        del self.begun[number]
+        self.room += 1
+        self.ends.append((number, end))
+
+    def forget(self, numbers: Sequence[int]) -> None:
+        self.forgotten += numbers
+
+    def close(self) -> None:
+        self.closed = True
+
+
+ERRANDS = Topic("errands", Errand)
+PIPELINE = Pipeline("p", ERRANDS, (Stage("shop", ERRANDS, many=True, batch_max=10),))
+(READER,) = subscriptions(PIPELINE, "t")
+
+
+@dataclass
+class World:
+    queue: SqliteQueue
+    records: SqlRecords
+    shop: Shop
+    crowd: Crowd
+
+    def enter(self, *names: str) -> None:
+        now = datetime.now(UTC)
+        rows = [
+            EntryRow(name, "p", "link", "i", name, None, None, "default", now) for name in names
+        ]
+        self.records.ledger.enter([], rows, ["shop"])
+        self.queue.put(READER.topic, [Message(name, encode(Errand(name))) for name in names])
+
+    def verdicts(self) -> dict[str, tuple[str, str | None]]:
+        self.crowd.hand.handover.flush()
+        return {
+            row.message_id: (row.verdict, row.reason) for row in self.records.find(DispositionRow)
+        }
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Any:
+    queue = SqliteQueue(tmp_path / "queue.sqlite")
+    queue.declare([READER])
+    records = open_sqlite(tmp_path / "records.sqlite")
+    shop = Shop()
+    (bound,) = bind(PIPELINE, {"shop": shop}, "t")
+    handover = Handover(queue, records.ledger)
+    hand = Hand(bound, queue, records.ledger, handover, lambda: datetime.now(UTC))
+    yield World(queue, records, shop, Crowd(hand, RetryPolicy(count_max=1)))
+    queue.close()
+    records.close()
+
+
+def test_there_are_never_more_in_hand_than_there_is_room_for(world: World) -> None:
+    world.enter("a", "b", "c", "d")
+    world.crowd.turn(0.0)
+    assert [one.name for one in world.shop.begun.values()] == ["a", "b", "c"]
+    world.shop.end("b", Result())
+    assert world.crowd.turn(0.0) == 1
+    world.crowd.turn(0.0)
+    assert {one.name for one in world.shop.begun.values()} == {"a", "c", "d"}
+    assert world.verdicts()["b"] == (DONE.verdict, None)
+
+
+@pytest.mark.parametrize(
+    ("end", "verdict", "reason"),
+    [
+        (Result(), Verdict.DONE, None),
+        (Result(deferred(Reason.NOT_YET, "later", 60.0)), Verdict.DEFERRED, Reason.NOT_YET),
+        (Result(retried(Reason.THROTTLED, "later", 60.0)), Verdict.RETRIED, Reason.THROTTLED),
+        (PermanentError(Reason.BAD_URL, "no"), Verdict.DROPPED, Reason.BAD_URL),
+        (PermanentError(Reason.BOMB, "no"), Verdict.QUARANTINED, Reason.BOMB),
+        (StoreUnavailableError("away"), Verdict.RETRIED, Reason.STORE_UNAVAILABLE),
+        (RuntimeError("a bug"), Verdict.RETRIED, Reason.INTERNAL_ERROR),
+    ],
+)
+def test_each_end_is_judged_as_a_steps_is(
+    world: World, end: Result | Exception, verdict: Verdict, reason: Reason | None
+) -> None:
+    world.enter("a")
+    world.crowd.turn(0.0)
+    world.shop.end("a", end)
+    assert world.crowd.turn(0.0) == 1
+    assert world.verdicts()["a"] == (verdict, reason)
+
+
+def test_what_was_refused_again_and_again_is_dropped_and_what_failed_is_set_apart(
+    world: World,
+) -> None:
+    for name, reason in (("a", Reason.THROTTLED), ("b", Reason.STORE_UNAVAILABLE)):
+        now = datetime.now(UTC)
+        row = EntryRow(name, "p", "link", "i", name, None, None, "default", now)
+        world.records.ledger.enter([], [row], ["shop"])
+        world.queue.put(READER.topic, [Message(name, encode(Errand(name)), attempt=1)])
+        world.crowd.turn(0.0)
+        world.shop.end(name, Result(retried(reason, "no", 0.0)))
+        world.crowd.turn(0.0)
+    assert world.verdicts() == {
+        "a": (Verdict.DROPPED, Reason.THROTTLED),
+        "b": (Verdict.QUARANTINED, Reason.STORE_UNAVAILABLE),
+    }
+
+
+def test_a_store_that_is_away_keeps_everything_in_hand(world: World) -> None:
+    world.enter("a")
+    world.crowd.turn(0.0)
+    world.shop.end("a", Result())
+    world.shop.away = 2
+    for _ in range(2):
+        with pytest.raises(StoreUnavailableError):
+            world.crowd.turn(0.0)
+    assert world.crowd.turn(0.0) == 1
+    assert world.verdicts()["a"] == (Verdict.DONE, None)
+
+
+def test_a_message_that_cannot_be_read_is_set_apart_at_once(world: World) -> None:
+    now = datetime.now(UTC)
+    row = EntryRow("bad", "p", "link", "i", "bad", None, None, "default", now)
+    world.records.ledger.enter([], [row], ["shop"])
+    world.queue.put(READER.topic, [Message("bad", b"no errand")])
+    world.crowd.turn(0.0)
+    world.crowd.turn(0.0)
+    assert world.verdicts()["bad"] == (Verdict.QUARANTINED, Reason.INTERNAL_ERROR)
+    assert world.shop.begun == {}
+
+
+def test_what_is_in_hand_comes_back_when_work_ends(world: World) -> None:
+    world.enter("a", "b")
+    world.crowd.turn(0.0)
+    world.crowd.give_back()
+    assert sorted(world.shop.forgotten) == [0, 1]
+    assert world.shop.closed
+    assert world.queue.depth(READER).ready == 2
