@@ -77,6 +77,9 @@ bench: $(VENV)/.dev ## our speed beside named peers, on the same input in one ru
 bench-pages: $(VENV)/.dev ## pages beside other extractors, which are installed for the run only
 	$(BIN)/python scripts/bench_pages.py
 
+bench-fetch: $(VENV)/.dev ## fetching from loopback beside aiohttp and Scrapy, which are installed for the run only
+	$(BIN)/python scripts/bench_fetch.py
+
 bench-worst: $(VENV)/.dev ## the worst input of each format: twice the size may cost 2.3 times the CPU; ONLY="codings", MB=64
 	$(BIN)/python scripts/bench_worst.py --mb $(MB) $(ONLY)
 
@@ -92,4 +95,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format torture corpus bench bench-pages bench-worst fuzz lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format torture corpus bench bench-pages bench-fetch bench-worst fuzz lock clean

@@ -344,8 +344,7 @@ class Errands(Protocol):
         """How many more items may be begun."""
 
     def begin(self, items: Sequence[tuple[int, Any]]) -> None:
-        """Begin items, each under a number of its own. Does not wait. Raises StoreUnavailableError when a
-        store is away: they are begun all the same, and nothing is lost."""
+        """Begin items, each under a number of its own. Neither waits nor raises."""
 
     def ended(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
         """What has ended, waiting at most `wait_s` seconds for the first; an exception stands for what a Step

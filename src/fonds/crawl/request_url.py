@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote
 
 from fonds.address import split_address
@@ -16,6 +17,7 @@ from fonds.model.errors import PermanentError
 from fonds.model.secrets import without_secrets
 
 URL_CHARS_MAX = 8192
+HOSTS_KEPT = 65_536
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"(?=.{1,253}\Z)(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _BLANKS = "".join(map(chr, range(0x21)))
@@ -49,7 +51,7 @@ class RequestUrl:
     @property
     def domain(self) -> str:
         """Who answers for the host."""
-        return canonical_domain(self.origin) or self.host
+        return _domain(self.host)
 
 
 def request_url(text: str) -> RequestUrl:
@@ -57,7 +59,7 @@ def request_url(text: str) -> RequestUrl:
     bare = text.translate(_BREAKS).strip(_BLANKS)
     parts = split_address(bare)
     is_web = parts.scheme in _PORTS and len(bare) <= URL_CHARS_MAX
-    host = url_host(f"http://{parts.host}") if is_web and _WRITTEN.fullmatch(parts.host) else ""
+    host = _host(parts.host) if is_web and _WRITTEN.fullmatch(parts.host) else ""
     is_usable = (_IPV6 if ":" in host else _HOST).fullmatch(host) and _is_port(parts.port)
     if not is_usable:
         shown = without_secrets(text)[:200]
@@ -66,6 +68,16 @@ def request_url(text: str) -> RequestUrl:
     query = "" if parts.query is None else f"?{_escaped(parts.query)}"
     port = int(parts.port) if parts.port else _PORTS[parts.scheme]
     return RequestUrl(parts.scheme, host.rstrip("."), port, _escaped(path) + query)
+
+
+@lru_cache(HOSTS_KEPT)
+def _domain(host: str) -> str:
+    return canonical_domain(f"http://[{host}]/" if ":" in host else f"http://{host}/") or host
+
+
+@lru_cache(HOSTS_KEPT)
+def _host(written: str) -> str:
+    return url_host(f"http://{written}")
 
 
 def _is_port(digits: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 AS_OF = "2025-05"
 """When the newest block here came into the registries."""
@@ -59,9 +59,11 @@ CARRYING: Mapping[str, str] = {
 }
 """IPv6 addresses whose last 32 bits are the IPv4 address that is asked in the end: it is judged instead."""
 
+ADDRESSES_KEPT = 65_536
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
+@lru_cache(ADDRESSES_KEPT)
 def is_public(address: str) -> bool:
     """Whether an IP address is that of a host on the public internet, also behind IPv6 that carries IPv4.
 

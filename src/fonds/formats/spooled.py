@@ -12,8 +12,9 @@ SPOOL_FOLDER = "spool"
 
 
 def spool_key(capture_id: str) -> str:
-    """Where the exchange of a capture lies among the blobs: two folders by the end of its id."""
-    return f"{SPOOL_FOLDER}/{capture_id[-2:]}/{capture_id[-4:-2]}/{capture_id}"
+    """Where the exchange of a capture lies among the blobs: a folder for each input, so that what is fetched
+    together lies together; no more are there at once than are under way."""
+    return f"{SPOOL_FOLDER}/{capture_id.rpartition('-')[0] or 'others'}/{capture_id}"
 
 
 def capture_of(key: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from fonds.crawl.frontier import Frontier
 from fonds.crawl.pace import Pace
@@ -53,61 +52,79 @@ class DomainClaims:
         self._held: dict[str, _Held] = {}
         self._seen: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
-    def hold(self, domain: str, now_s: float) -> float:
-        """0.0 when the domain is this process's to ask; else after how many seconds to look again."""
-        held = self._held.get(domain)
-        if held is not None:
-            held.used_s = now_s
-            return 0.0
-        fresh = PaceRow(domain, self._who, 0, {}, self._clock())
-        row = next(iter(self._records.get(PaceRow, [domain])), None)
-        if row is None:
-            self._records.put([fresh], replace=False)
-            row = next(iter(self._records.get(PaceRow, [domain])), fresh)
-        if row.claimed_by != self._who:
-            if not self._is_free(row, now_s) or not self._write(row, self._who, row.paces):
-                return ELSEWHERE_S
-            row = PaceRow(domain, self._who, row.beats + 1, row.paces, row.updated)
-        self._held[domain] = _Held(row.beats, now_s, now_s)
-        self._seen.pop(domain, None)
-        self._recall(row, now_s)
-        return 0.0
+    def hold(self, domains: Collection[str], now_s: float) -> dict[str, float]:
+        """For each domain 0.0 when it is this process's to ask; else after how many seconds to look again."""
+        for domain in domains:
+            if (held := self._held.get(domain)) is not None:
+                held.used_s = now_s
+        wanted = [domain for domain in domains if domain not in self._held]
+        rows = {row.domain: row for row in self._records.get(PaceRow, wanted)}
+        unknown = [domain for domain in wanted if domain not in rows]
+        if unknown:
+            now = self._clock()
+            fresh = [PaceRow(domain, self._who, 0, {}, now) for domain in unknown]
+            self._records.put(fresh, replace=False)
+            rows |= {row.domain: row for row in self._records.get(PaceRow, unknown)}
+        return {
+            domain: 0.0 if domain in self._held or self._take(rows[domain], now_s) else ELSEWHERE_S
+            for domain in domains
+        }
 
     def renew(self, now_s: float) -> None:
         """Write down what is held, now and then; what nobody needed for a while is let go of."""
-        for domain, held in list(self._held.items()):
-            if now_s - held.written_s < self._lease_s / 3:
-                continue
-            is_idle = now_s - held.used_s > self._lease_s and not self._frontier.needs(domain)
-            self._note(domain, held, None if is_idle else self._who)
-            held.written_s = now_s
-            if is_idle:
-                self._held.pop(domain, None)
+        due = [
+            domain
+            for domain, held in self._held.items()
+            if now_s - held.written_s >= self._lease_s / 3
+        ]
+        if due:
+            idle = {domain for domain in due if self._is_idle(domain, now_s)}
+            self._note(due, idle, now_s)
 
     def release_all(self, now_s: float) -> None:
         """Write down everything, and let go of it."""
-        for domain, held in list(self._held.items()):
-            self._note(domain, held, None)
-            self._held.pop(domain, None)
+        held = list(self._held)
+        self._note(held, set(held), now_s)
 
-    def _note(self, domain: str, held: _Held, claimed_by: str | None) -> None:
-        before = PaceRow(domain, self._who, held.beats, {}, self._clock())
-        if self._write(before, claimed_by, _told(self._frontier.paces(domain))):
-            held.beats += 1
-        else:
-            # Somebody took it for abandoned; what waits here for it is asked for anew.
-            self._held.pop(domain, None)
+    def _is_idle(self, domain: str, now_s: float) -> bool:
+        unused_s = now_s - self._held[domain].used_s
+        return unused_s > self._lease_s and not self._frontier.needs(domain)
 
-    def _write(self, before: PaceRow, claimed_by: str | None, paces: Mapping[str, Any]) -> bool:
-        """Change the row if it is as it was."""
-        values = {
-            "claimed_by": claimed_by,
-            "beats": before.beats + 1,
-            "paces": dict(paces),
-            "updated": self._clock(),
-        }
-        still = {"beats": before.beats, "claimed_by": before.claimed_by}
-        return bool(self._records.change(PaceRow, [before.domain], values, still))
+    def _take(self, row: PaceRow, now_s: float) -> bool:
+        """Make a row this process's own, if it is nobody's."""
+        beats = row.beats
+        if row.claimed_by != self._who:
+            values = {"claimed_by": self._who, "beats": beats + 1, "updated": self._clock()}
+            still = {"beats": beats, "claimed_by": row.claimed_by}
+            if not self._is_free(row, now_s):
+                return False
+            if not self._records.change(PaceRow, [row.domain], values, still):
+                return False
+            beats += 1
+        self._held[row.domain] = _Held(beats, now_s, now_s)
+        self._seen.pop(row.domain, None)
+        self._recall(row, now_s)
+        return True
+
+    def _note(self, domains: Sequence[str], released: Collection[str], now_s: float) -> None:
+        """Write the rows of domains, all at once; one that somebody took for abandoned is held no more.
+
+        Whoever takes one between reading and writing saw it stand still for a whole lease before.
+        """
+        now, rows = self._clock(), []
+        for row in self._records.get(PaceRow, domains):
+            held = self._held[row.domain]
+            if (row.claimed_by, row.beats) != (self._who, held.beats):
+                continue
+            held.beats, held.written_s = held.beats + 1, now_s
+            who = None if row.domain in released else self._who
+            paces = _told(self._frontier.paces(row.domain))
+            rows.append(PaceRow(row.domain, who, held.beats, paces, now))
+        if rows:
+            self._records.put(rows)
+        kept = {row.domain for row in rows} - set(released)
+        for domain in set(domains) - kept:
+            self._held.pop(domain, None)
 
     def _is_free(self, row: PaceRow, now_s: float) -> bool:
         """Whether nobody has the domain: nobody's name stands there, or that of one who has ended."""

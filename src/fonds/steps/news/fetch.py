@@ -67,6 +67,7 @@ class Fetch:
         self._robots = RobotsCache()
         self._keys = count()
         self._chains: dict[int, Chain] = {}
+        self._new: list[Chain] = []
         self._at_robots: dict[str, list[Chain]] = {}
         self._resolved: deque[tuple[Chain, Sequence[str] | Exception]] = deque()
         self._fetched: list[tuple[int, Fetched]] = []
@@ -84,7 +85,6 @@ class Fetch:
 
     def begin(self, items: Sequence[tuple[int, Link]]) -> None:
         """As the port says."""
-        begun = []
         for number, link in items:
             try:
                 chain = Chain(next(self._keys), request_url(link.url), link, number)
@@ -92,16 +92,12 @@ class Fetch:
                 self._ended.append((number, error))
                 continue
             self._chains[chain.key] = chain
-            begun.append(chain)
-        for chain in begun:
-            self._go(chain, chain.url)
-        befores = self._spool.before([chain.link.url for chain in begun if chain.link])
-        for chain in begun:
-            chain.before = befores.get(chain.link.url) if chain.link else None
+            self._new.append(chain)
 
     def ended(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
         """As the port says."""
         self._claims.renew(self._seconds())
+        self._start_new()
         self._advance()
         wake_s = self._frontier.wake_at_s()
         if wake_s is not None and self._web.count < self._rules.at_once:
@@ -131,6 +127,17 @@ class Fetch:
         if "_web" in self.__dict__:
             self._web.close()
 
+    def _start_new(self) -> None:
+        """What was begun sets out, once the stores say whose its domain is and what was fetched before."""
+        begun = [chain for chain in self._new if not chain.forgotten]
+        if begun:
+            befores = self._spool.before([chain.link.url for chain in begun if chain.link])
+            waits = self._claims.hold({chain.url.domain for chain in begun}, self._seconds())
+            for chain in begun:
+                chain.before = befores.get(chain.link.url) if chain.link else None
+                self._look_up(chain, waits[chain.url.domain])
+        self._new = []
+
     def _advance(self) -> None:
         """All that can go on does."""
         while self._resolved:
@@ -145,13 +152,16 @@ class Fetch:
             self._web.begin(chain.key, chain.ask(self._rules.agent, most))
 
     def _go(self, chain: Chain, url: RequestUrl) -> None:
-        """On to an address: its domain is to be ours, and its host has to be found."""
+        """On to another address: its domain is to be ours."""
         chain.url = url
-        after_s = self._claims.hold(url.domain, self._seconds())
+        self._look_up(chain, self._claims.hold([url.domain], self._seconds())[url.domain])
+
+    def _look_up(self, chain: Chain, after_s: float) -> None:
+        """Its host has to be found, if its domain is ours."""
         if after_s:
             self._later(chain, after_s)
             return
-        self._resolver.ask(url.host, url.port, partial(self._note_resolved, chain))
+        self._resolver.ask(chain.url.host, chain.url.port, partial(self._note_resolved, chain))
 
     def _note_resolved(self, chain: Chain, found: Sequence[str] | Exception) -> None:
         self._resolved.append((chain, found))

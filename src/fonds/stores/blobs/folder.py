@@ -8,6 +8,7 @@ import secrets
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -29,6 +30,8 @@ _MISCONFIGURED = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 )
 PART_LIFE_S = 86_400.0
+ALONE_MAX = 3
+SYNCS_AT_ONCE = 8
 
 
 class FolderBlobs:
@@ -113,9 +116,7 @@ class FolderBlobs:
 
     def _move(self, parts: Sequence[Path], blobs: Sequence[Blob]) -> None:
         """To their places: contents on the disk first, then names, then the folders these stand in."""
-        for part, blob in zip(parts, blobs, strict=True):
-            with _translated(self._path(blob.key)):
-                _sync(part)
+        self._sync_all(parts, [self._path(blob.key) for blob in blobs])
         for part, blob in zip(parts, blobs, strict=True):
             with (
                 _translated(self._path(blob.key)),
@@ -125,6 +126,22 @@ class FolderBlobs:
         for key in {blob.key.rpartition("/")[0]: blob.key for blob in blobs}.values():
             with _translated(self._path(key)), _folder_of(self._root, key) as (folder, _):
                 os.fsync(folder)
+
+    def _sync_all(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
+        """Contents onto the disk; several at a time, which most file systems write down together."""
+
+        def sync(one: tuple[Path, Path]) -> None:
+            with _translated(one[1]):
+                _sync(one[0])
+
+        pairs = list(zip(parts, paths, strict=True))
+        if len(pairs) <= ALONE_MAX:
+            for one in pairs:
+                sync(one)
+            return
+        with ThreadPoolExecutor(min(SYNCS_AT_ONCE, len(pairs)), "sync") as pool:
+            # All of them are waited for, and the first that failed is told.
+            list(pool.map(sync, pairs))
 
     def _path(self, key: str) -> Path:
         check_key(key)
