@@ -195,13 +195,27 @@ def at_second(records: Records, url: str, datetime14: str) -> CdxRow | None:
 
 
 def seconds_behind(records: Records, url: str, after: str, count_max: int) -> list[CdxRow]:
-    """Captures of an address behind a time, the first of each second, oldest first."""
-    key = surt(url)
+    """Captures of an address behind a time, the first of each second, oldest first.
+
+    Of a second with several the others are not looked at.
+    """
+    key, stretches = lookup_key(surt(url)), stretches_of(url, Match.EXACT)
+    spot = behind_time(key, after) if after else None
     found: list[CdxRow] = []
-    spot = behind_time(lookup_key(key), after) if after else None
-    for row in walk(records, stretches_of(url, Match.EXACT), after=spot):
-        if not found or row.datetime != found[-1].datetime:
-            if len(found) >= count_max:
-                break
-            found.append(row)
+    while len(found) < count_max:
+        some = _different_seconds(walk(records, stretches, after=spot), count_max - len(found))
+        if not some:
+            break
+        found += some
+        spot = behind_time(key, some[-1].datetime)
+    return found
+
+
+def _different_seconds(rows: Iterator[CdxRow], count_max: int) -> list[CdxRow]:
+    """Rows up to the first that has the second of the one before it."""
+    found: list[CdxRow] = []
+    for row in islice(rows, count_max):
+        if found and row.datetime == found[-1].datetime:
+            break
+        found.append(row)
     return found

@@ -15,11 +15,13 @@ from fonds.replay.captures import (
     ORDER,
     Match,
     Spot,
+    at_second,
     before_time,
     first_from,
     last_before,
     nearest,
     of_url,
+    seconds_behind,
     stretches_of,
     walk,
 )
@@ -161,3 +163,30 @@ def test_lookup_keys_are_of_bounded_length_and_keep_their_prefix(text: str) -> N
     assert len(key) <= LOOKUP_CHARS_MAX
     assert key.startswith(lookup_prefix(text))
     assert (key == text) == (len(text) <= LOOKUP_CHARS_MAX)
+
+
+def test_of_many_captures_in_one_second_one_is_looked_at(records: SqlRecords) -> None:
+    url = "http://busy.example/"
+    seconds = [f"202401010000{n:02d}" for n in range(5)]
+    records.put(
+        [captured(url, at, 1000 * n + m) for n, at in enumerate(seconds) for m in range(900)]
+    )
+    counting = Counting(records)
+    assert [row.datetime for row in seconds_behind(counting, url, "", 10)] == seconds
+    assert [row.datetime for row in seconds_behind(counting, url, seconds[1], 2)] == seconds[2:4]
+    assert counting.given < 200
+    assert at_second(counting, url, seconds[3]) is not None
+    assert counting.given < 400
+
+
+def test_a_spelling_of_its_own_is_preferred(records: SqlRecords) -> None:
+    urls = ("http://www.spelt.example/", "https://spelt.example/")
+    records.put([captured(url, "20240101000000", n) for n, url in enumerate(urls)])
+    for url in urls:
+        found = at_second(records, url, "20240101000000")
+        assert found is not None
+        assert found.url == url
+    other = at_second(records, "spelt.example", "20240101000000")
+    assert other is not None
+    assert other.url == urls[0]
+    assert at_second(records, urls[0], "20240101000001") is None

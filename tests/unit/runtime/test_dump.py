@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fonds.formats.message_record import read_messages
 from fonds.model.disposition import Reason, quarantined
 from fonds.model.errors import ConfigurationError
+from fonds.model.message import Message
 from fonds.model.step import Result
+from fonds.queues.headers import spell, value_of
 from fonds.runtime import dump as dumping
 from small_pipeline import Spy, Workplace
+from unit.queues.header_values import TEXTS, VALUES, same
 
 
 @pytest.fixture(autouse=True)
@@ -96,3 +101,39 @@ def test_an_address_that_cannot_be_read_is_refused_with_those_that_can(
 ) -> None:
     with pytest.raises(ConfigurationError, match=told):
         dumping.readable_address(word, place.subscriptions)
+
+
+HEADERS = st.dictionaries(TEXTS.filter(bool), VALUES, max_size=5)
+MESSAGES = st.lists(
+    st.tuples(TEXTS.filter(bool), st.binary(max_size=50), TEXTS, st.integers(0, 1000), HEADERS),
+    min_size=1,
+    max_size=5,
+    unique_by=lambda one: one[0],
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(found=MESSAGES)
+def test_whatever_type_a_header_has_it_comes_back_through_dump_and_load(
+    place: Workplace, tmp_path_factory: pytest.TempPathFactory, found: list[Any]
+) -> None:
+    """Another program's headers, as brokers type them, from a queue into a file and onto the queue again."""
+    file = tmp_path_factory.mktemp("dump") / "dump.warc.gz"
+    headers = {id_: values for id_, _, _, _, values in found}
+    sent = [
+        Message(id_, body, key, attempt, {name: spell(one) for name, one in values.items()})
+        for id_, body, key, attempt, values in found
+    ]
+    place.queue.put("sums.double-in", sent)
+    with file.open("xb") as out:
+        list(dumping.dump(place.queue, "sums.double-in", out, count_max=None, keep=False))
+    assert place.depth().pending == 0
+    list(dumping.load(place.queue, file, place.subscriptions, None))
+    back = place.queue.receive("sums.double-in", 100, 0.0)
+    place.queue.settle(back)
+    assert {one.message.id: one.message for one in back} == {one.id: one for one in sent}
+    for one in back:
+        values = {name: value_of(text) for name, text in one.message.headers.items()}
+        assert same(values, headers[one.message.id])
