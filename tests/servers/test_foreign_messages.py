@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from fixtures import rabbit_leftovers
-from fonds.formats.message_record import MessageWriter, read_messages
+from fonds.formats.warc.message_record import MessageWriter, read_messages
 from fonds.model.message import PIPELINE, Delivery, Message, Subscription, Traits
 from fonds.queues.headers import COUNT_MAX, Value
 from fonds.queues.rabbit.tables import Properties, encode_table

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from fonds.formats.message_record import MessageWriter, read_messages
+from fonds.formats.warc.message_record import MessageWriter, read_messages
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Delivery, Message, Subscription

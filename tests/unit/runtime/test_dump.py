@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fonds.formats.message_record import read_messages
+from fonds.formats.warc.message_record import read_messages
 from fonds.model.disposition import Reason, quarantined
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Message
