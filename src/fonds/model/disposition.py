@@ -139,6 +139,7 @@ class Reason(StrEnum):
         Weight.SET_ASIDE,
         "the address was listed before, and is not fetched again for that",
     )
+    NOT_SAMPLED = "not-sampled", Weight.SET_ASIDE, "outside of the share that --sample asked for"
     NO_URL = "no-url", Weight.REFUSED, "an entry of a feed or a row of a list without an address"
     NO_HOST = "no-host", Weight.REFUSED, "an address that names no host"
     BAD_SCHEME = "bad-scheme", Weight.REFUSED, "an address of neither http nor https"

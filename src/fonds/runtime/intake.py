@@ -169,6 +169,7 @@ class Intake:
         """One input; many small ones share a batch, a large one fills several."""
         tally: Counter[str] = Counter(row.tally)
         unmarked: list[Entry] = []
+        marked: tuple[int, int, Counter[str]] | None = None
         for found in _until(reading, self.stopping):
             if isinstance(found, Entry):
                 unmarked.append(found)
@@ -176,10 +177,15 @@ class Intake:
                 tally.update(found)
             elif len(unmarked) + len(batch.entries) >= BATCH_MAX:
                 row = batch.add(row, unmarked, tally, found)
-                unmarked = []
+                unmarked, marked = [], None
                 self._flush(batch, entered)
+            else:
+                marked = found, len(unmarked), Counter(tally)
         if self.stopping():
             # What no mark stands behind is read again next time.
+            if marked is not None:
+                position, count, counted = marked
+                batch.add(row, unmarked[:count], counted, position)
             return
         batch.add(replace(row, finished=True), unmarked, tally, row.position)
         if max(len(batch.entries), len(batch.rows)) >= BATCH_MAX:

@@ -105,7 +105,7 @@ def lines_of(path: Path) -> Generator[bytes, None, None]:
     Raises LimitError (`bomb`) when it unpacks to more than 200 times its size, and what gzip raises.
     """
     size_max_bytes, size_bytes = max(LINE_MAX_BYTES, RATIO_MAX * path.stat().st_size), 0
-    with _open(path) as stream:
+    with unpacked(path) as stream:
         while line := stream.readline(LINE_MAX_BYTES):
             size_bytes += len(line)
             if size_bytes > size_max_bytes:
@@ -114,7 +114,8 @@ def lines_of(path: Path) -> Generator[bytes, None, None]:
             yield line.rstrip(b"\r\n")
 
 
-def _open(path: Path) -> IO[bytes]:
+def unpacked(path: Path) -> IO[bytes]:
+    """A file opened for reading, gzip undone. How much it unpacks to is for the reader to bound."""
     with path.open("rb") as stream:
         packed = stream.read(2) == GZIP_MAGIC
     return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))

@@ -264,7 +264,7 @@ def _bare_archive(home: Path, settings: Settings) -> WarcArchive:
         waiting_folder=home / "archive",
         waiting_max_bytes=settings.warc.waiting_max_bytes,
         private_addresses=elsewhere.private_addresses,
-        remotes={"s3": _s3_objects(home, settings)},
+        remotes={"s3": s3_objects(home, settings)},
         replay_url=without_user(elsewhere.replay_url),
         petabox_url=without_user(elsewhere.petabox_url),
         credentials=credentials((settings.warc.base, elsewhere.replay_url, elsewhere.petabox_url)),
@@ -293,7 +293,7 @@ def _any_address(address: str) -> bool:
     return True
 
 
-def _s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
+def s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
     """What opens the objects of S3: once, and only when a place needs them if nobody set `elsewhere.s3_url`.
 
     Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.

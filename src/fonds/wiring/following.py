@@ -32,9 +32,9 @@ from fonds.runtime.intake import Entered
 from fonds.sources.following.answers import BODY_MAX_BYTES, Answer, Get, Read
 from fonds.sources.following.polling import Polling, look, poll_each
 from fonds.sources.following.rhythm import Bounds
-from fonds.sources.link_rules import LinkRules, rules_of
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.backends import open_web
+from fonds.wiring.link_inputs import link_rules
 from fonds.wiring.pipelines import make_intake
 from fonds.wiring.steps import now
 
@@ -50,15 +50,6 @@ ACCEPT = (
 )
 
 logger = logging.getLogger("fonds.sources")
-
-
-def link_rules(settings: Settings) -> LinkRules:
-    """Which links are refused before anything is fetched."""
-    return rules_of(
-        settings.sources.non_news,
-        settings.sources.news,
-        private_addresses=settings.elsewhere.private_addresses,
-    )
 
 
 def bounds(settings: Settings) -> Bounds:

@@ -12,7 +12,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import Protocol
 
 from fonds.formats.listings.dates import read_moment, rfc2822
 from fonds.formats.listings.listing import clean_title, clean_url
@@ -43,12 +43,14 @@ class DayItem:
     problem: str = ""
 
 
-def is_whole_day(head: bytes) -> bool:
-    """Whether a file that begins so is synthetic RSS."""
-    return b"<rss" in head[:4096].lower() and b"mcfeedid" in head.lower()
+class Stream(Protocol):
+    """What bytes are read of."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many; none at the end."""
 
 
-def read_whole_day(stream: IO[bytes], via: str) -> Iterator[DayItem]:
+def read_whole_day(stream: Stream, via: str) -> Iterator[DayItem]:
     """The items of a stream of RSS that is unpacked, numbered from 0; `via` says where it came from.
 
     `fetch_date` is the day of the channel's `lastBuildDate`. What stands after the last whole item is

@@ -35,6 +35,7 @@ from fonds.stores.s3.answers import code_of, explain, without_request
 
 ValueT = TypeVar("ValueT")
 
+LISTED_MAX = 100_000
 CLIENTS_MAX = 16
 """Of so many buckets the client is kept."""
 
@@ -84,6 +85,28 @@ class S3Objects:
             return found.bytes().to_bytes()
 
         return self._answered(url, act)
+
+    def found(self, url: str) -> list[tuple[str, int, str]]:
+        """URL, size in bytes and time of the objects whose URLs begin with `url`, in order of name.
+
+        At most 100,000. Raises as `fetch`, and LimitError (TOO_LARGE) for more.
+        """
+        bucket, _, wanted = url.removeprefix("s3://").partition("/")
+        folder = wanted.rpartition("/")[0]
+
+        def act(store: S3Store, key: str) -> list[tuple[str, int, str]]:
+            listed: list[tuple[str, int, str]] = []
+            for some in obstore.list(store, folder or None):
+                for one in some:
+                    if one["path"].startswith(wanted):
+                        told = one["last_modified"].isoformat()
+                        listed.append((f"s3://{bucket}/{one['path']}", one["size"], told))
+                if len(listed) > LISTED_MAX:
+                    raise LimitError(Reason.TOO_LARGE, f"more than {LISTED_MAX} objects begin so")
+            return sorted(listed)
+
+        # What is asked is judged by an object that would lie there.
+        return self._answered(f"{url}any" if url.endswith("/") or not wanted else url, act)
 
     def _answered(self, url: str, act: Callable[[S3Store, str], ValueT]) -> ValueT:
         bucket, key = self._object(url)

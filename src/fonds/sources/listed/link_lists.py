@@ -1,0 +1,268 @@
+"""Links out of files: tables of addresses (CSV, or one a line) and whole-day RSS, packed with gzip or not.
+
+A file is the same input as long as its whole name, size and time are. What is known of an address is asked
+of the entries on the books: nothing grows with a file, and an address is entered once however often it
+stands in it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import os
+import zlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import sha1
+from itertools import islice
+from pathlib import Path
+
+from fonds.crawl.links import link_to
+from fonds.formats.listings.tables import day_of_name, fields_of, header_of, url_row
+from fonds.formats.listings.whole_day import read_whole_day
+from fonds.model.disposition import Reason
+from fonds.model.entry import LINK, Entry
+from fonds.model.errors import LimitError, PermanentError
+from fonds.model.link import of_link
+from fonds.model.rows import EntryRow, InputRow
+from fonds.model.rss_entry import RssEntry
+from fonds.model.shortage import shortage
+from fonds.ports import Records
+from fonds.sources.indexes import LINE_MAX_BYTES, RATIO_MAX, lines_of, unpacked
+from fonds.sources.link_rules import LinkRules
+from fonds.sources.listed.bounded import Bounded
+from fonds.sources.listed.remote_files import RemoteFile, Remotes, is_remote
+from fonds.sources.walk import FoundPath, walk
+
+ADDRESSES, WHOLE_DAY = "addresses", "whole-day"
+"""What a flavour's files are: tables of addresses, or whole days of RSS."""
+
+CHUNK = 200
+RECENT_MAX = 2_000
+"""Addresses given out lately, which may not be on the books yet."""
+
+logger = logging.getLogger("fonds.sources")
+
+Row = tuple[int, RssEntry | None]
+"""A line's or item's number from 0, and what it says; None for one that cannot be understood."""
+
+
+@dataclass(slots=True)
+class Choice:
+    """Which links of those that are found are taken: a share of them in percent, and so many in this run."""
+
+    percent: float = 100.0
+    count_max: int | None = None
+    taken: int = 0
+    done: bool = False
+
+    def is_full(self) -> bool:
+        """Whether no more are wanted in this run."""
+        return self.count_max is not None and self.taken >= self.count_max
+
+    def is_sampled(self, url: str) -> bool:
+        """Whether an address belongs to the share; the same ones whenever the share is the same."""
+        if self.percent >= 100.0:
+            return True
+        chance = sha1(url.encode("utf-8", "replace")).digest()  # noqa: S324 (a choice, not a seal)
+        return int.from_bytes(chance[:8]) < self.percent / 100.0 * 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLists:
+    """A Source of what a person names: paths, folders, URLs of http(s) and `s3://` with a `*` at the end.
+
+    `form` is what the files are. `records` None: nothing is known, as where there is no home yet.
+    """
+
+    names: Sequence[str]
+    form: str
+    home: Path
+    pipeline: str
+    collection: str
+    rules: LinkRules
+    remotes: Remotes
+    clock: Callable[[], datetime]
+    records: Records | None = None
+    follow: bool = False
+    choice: Choice = field(default_factory=Choice)
+
+    def inputs(self) -> Iterator[InputRow]:
+        """One input a file; what cannot be read is one too."""
+        for name in self.names:
+            if is_remote(name):
+                yield from (self._remote(found) for found in self.remotes.find(name))
+            else:
+                found_paths = walk([Path(name)], self.home, follow=self.follow)
+                yield from (self._local(found) for found in found_paths if self._is_meant(found))
+
+    def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
+        """The links of one file from `row.position` on; what is refused is counted by its reason."""
+        if row.error is not None:
+            reason = Reason.MISSING_SOURCE if row.kind == "missing" else Reason.UNREADABLE_SOURCE
+            yield {str(reason): 1}
+            return
+        try:
+            path = (
+                self.remotes.fetched(row.path, self._kept(row))
+                if is_remote(row.path)
+                else Path(row.path)
+            )
+            yield from self._read(row, path)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            yield self._broken(row, Reason.DAMAGED_RECORD, f"unpacking fails: {error}")
+        except LimitError as error:
+            yield self._broken(row, error.reason, error.detail)
+        except PermanentError as error:
+            yield self._broken(row, error.reason, error.detail)
+        except OSError as error:
+            if (short := shortage(error)) is not None:
+                raise short from error
+            yield self._broken(row, Reason.UNREADABLE_SOURCE, error.strerror or str(error))
+        else:
+            if is_remote(row.path) and not self.choice.is_full():
+                self._kept(row).unlink(missing_ok=True)
+
+    def _read(self, row: InputRow, path: Path) -> Iterator[Entry | Mapping[str, int] | int]:
+        read = _days if self.form == WHOLE_DAY else _addresses
+        recent: OrderedDict[str, None] = OrderedDict()
+        with closing(read(path, row.path)) as rows:
+            ahead = (one for one in rows if one[0] >= row.position)
+            while some := list(islice(ahead, CHUNK)):
+                tally: Counter[str] = Counter()
+                for number, entry in self._sifted(row, some, tally, recent):
+                    if self.choice.is_full():
+                        # The line is read again in the next run.
+                        yield tally
+                        yield number
+                        return
+                    self.choice.taken += 1
+                    yield entry
+                yield tally
+                yield some[-1][0] + 1
+
+    def _sifted(
+        self,
+        row: InputRow,
+        rows: Iterable[Row],
+        tally: Counter[str],
+        recent: OrderedDict[str, None],
+    ) -> Iterator[tuple[int, Entry]]:
+        """Entries of some lines, with the lines' numbers; `tally` counts the others as it goes."""
+        good: list[tuple[int, RssEntry, str]] = []
+        for number, entry in rows:
+            reason = self._refusal(entry)
+            if reason is not None:
+                tally[str(reason)] += 1
+            elif entry is not None and entry.link:
+                good.append((number, entry, entry.link.strip()))
+        met = self._met([url for _, _, url in good])
+        for number, told, url in good:
+            own = f"{row.input_id}-{number:012x}"
+            if url in recent or met.get(url, own) != own:
+                tally[str(Reason.KNOWN_LINK)] += 1
+                continue
+            recent[url] = None
+            if len(recent) > RECENT_MAX:
+                recent.popitem(last=False)
+            link = link_to(
+                url, row.input_id, told, collection=self.collection, found_at=self.clock()
+            )
+            yield number, of_link(replace(link, id=own))
+
+    def _refusal(self, entry: RssEntry | None) -> Reason | None:
+        if entry is None:
+            return Reason.BAD_INDEX_LINE
+        refusal = self.rules.refusal(entry.link)
+        if refusal is not None:
+            return refusal[0]
+        return None if self.choice.is_sampled(entry.link or "") else Reason.NOT_SAMPLED
+
+    def _met(self, urls: Sequence[str]) -> dict[str, str]:
+        """Those of these addresses that are on the books of the pipeline, with the first entry of each."""
+        if self.records is None or not urls:
+            return {}
+        where = {"url": list(dict.fromkeys(urls)), "pipeline": self.pipeline, "kind": LINK}
+        met: dict[str, str] = {}
+        for one in self.records.find(EntryRow, where):
+            met[one.url] = min(one.entry_id, met.get(one.url, one.entry_id))
+        return met
+
+    def _broken(self, row: InputRow, reason: Reason, detail: str) -> Mapping[str, int]:
+        logger.warning("%s: %s; what follows in it is lost", row.path, detail)
+        return {str(reason): 1}
+
+    def _kept(self, row: InputRow) -> Path:
+        """Where a file from elsewhere lies while it is read."""
+        return self.home / "inbox" / f"list-{row.input_id}"
+
+    def _is_meant(self, found: FoundPath) -> bool:
+        """Links that lead out of what was named are left alone; without --follow nothing is behind them."""
+        return not found.leads_out
+
+    def _local(self, found: FoundPath) -> InputRow:
+        path = os.fsencode(found.path).decode("utf-8", "backslashreplace")
+        kind = "missing" if found.missing else "links"
+        version = f"{found.size_bytes}:{found.modified_ns}"
+        return self._input(path, kind, version, found.error, found.modified_ns / 1e9)
+
+    def _remote(self, found: RemoteFile) -> InputRow:
+        kind = "missing" if found.missing else "links"
+        version = f"{found.size_bytes}:{found.version}"
+        return self._input(found.url, kind, version, found.error, 0.0)
+
+    def _input(
+        self, path: str, kind: str, version: str, error: str | None, seconds: float
+    ) -> InputRow:
+        share = "" if self.choice.percent >= 100.0 else f":{self.choice.percent:g}%"
+        fingerprint = f"{version}:{self.form}{share}"
+        digest = sha1(f"{path}\0{fingerprint}".encode())  # noqa: S324 (a key, not a seal)
+        return InputRow(
+            input_id=digest.hexdigest()[:16],
+            path=path,
+            kind=kind,
+            fingerprint=fingerprint,
+            position=0,
+            entries=0,
+            tally={},
+            tally_count=0,
+            finished=False,
+            error=error,
+            updated=datetime.fromtimestamp(seconds, UTC) if seconds else self.clock(),
+        )
+
+
+def _addresses(path: Path, name: str) -> Generator[Row, None, None]:
+    """The lines of a table; empty ones, comments and the header are none.
+
+    Without a header whole lines are addresses, commas and all, but in files called `.csv`.
+    """
+    day, header, is_bare = day_of_name(name), None, False
+    with closing(lines_of(path)) as lines:
+        for number, line in enumerate(lines):
+            text = line.decode("utf-8", "replace").strip("\ufeff\t\r\n ")
+            if not text or text.startswith("#"):
+                continue
+            try:
+                fields = [text] if is_bare else fields_of(text)
+            except ValueError:
+                yield number, None
+                continue
+            if header is None:
+                header = header_of(fields)
+                if header.is_said:
+                    continue
+                is_bare = ".csv" not in name.lower() and header.columns["url"] == 0
+                fields = [text] if is_bare else fields
+            yield number, url_row(header, fields, name, day)
+
+
+def _days(path: Path, name: str) -> Generator[Row, None, None]:
+    """The items of a whole day of RSS."""
+    bytes_max = RATIO_MAX * max(path.stat().st_size, LINE_MAX_BYTES)
+    with unpacked(path) as stream:
+        for item in read_whole_day(Bounded(stream, bytes_max), name):
+            yield item.number, item.entry

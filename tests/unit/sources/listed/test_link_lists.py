@@ -1,0 +1,285 @@
+"""Links out of files: each address once, what is refused counted, gone on with wherever it was left."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.answering import Answering, Given, answering
+from fixtures.feeds import whole_day
+from fonds.config import load_settings
+from fonds.formats.envelope import decode
+from fonds.model.link import Link
+from fonds.model.message import Subscription
+from fonds.model.rows import EntryRow, InputRow
+from fonds.runtime.intake import Entered, Gate, Intake, Marks
+from fonds.sources.link_rules import LinkRules
+from fonds.sources.listed.link_lists import ADDRESSES, WHOLE_DAY, Choice, LinkLists
+from fonds.sources.listed.shuffled import Limited, Shuffled
+from fonds.wiring.backends import open_web
+from fonds.wiring.remote_files import RemoteFiles
+from small_pipeline import Workplace
+
+FETCH = Subscription("csv.fetch", "t.csv.links")
+GATE = Gate("csv", FETCH.topic, (FETCH,), ("fetch",))
+
+
+def urls(first: int, last: int) -> list[str]:
+    return [f"https://news.example.org/{number:04}" for number in range(first, last)]
+
+
+@dataclass
+class World:
+    place: Workplace
+    folder: Path
+    stops: list[int] = field(default_factory=list)
+
+    def file(self, name: str, lines: list[str] | bytes) -> str:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        body = lines if isinstance(lines, bytes) else "\n".join(lines).encode()
+        path.write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
+        return str(path)
+
+    def source(self, *names: str, form: str = ADDRESSES, choice: Choice | None = None) -> LinkLists:
+        settings = load_settings(self.folder, {"elsewhere.private_addresses": "true"})
+        return LinkLists(
+            names,
+            form,
+            self.folder / "home",
+            "csv",
+            "default",
+            LinkRules(),
+            RemoteFiles(open_web(settings), lambda: None),
+            self.place.clock,
+            self.place.records,
+            choice=choice or Choice(),
+        )
+
+    def take(self, source: LinkLists | Shuffled | Limited, stop_after: int = 10**9) -> Entered:
+        """Enter what the source has; the intake is told to stop when it asked so often."""
+        asked = [0]
+
+        def stopping() -> bool:
+            asked[0] += 1
+            return asked[0] > stop_after or (isinstance(source, Limited) and source.is_done())
+
+        self.place.queue.declare([FETCH])
+        entered = Entered()
+        intake = Intake(
+            self.place.queue,
+            self.place.records,
+            self.place.ledger,
+            GATE,
+            Marks(),
+            self.place.clock,
+            stopping,
+        )
+        intake.run(source, entered)
+        return entered
+
+    def links(self) -> list[Link]:
+        found = []
+        while taken := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
+            found += [decode(one.message, Link) for one in taken]
+            self.place.queue.settle(taken)
+        return [one for one in found if isinstance(one, Link)]
+
+    def inputs(self) -> list[InputRow]:
+        return list(self.place.records.find(InputRow))
+
+    def balanced(self) -> None:
+        """Each input has as many entries on the books as it says."""
+        for row in self.inputs():
+            there = self.place.records.count(EntryRow, (), {"input_id": row.input_id})[()]
+            assert row.entries == there
+
+
+@pytest.fixture
+def world(place: Workplace, tmp_path: Path) -> World:
+    return World(place, tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[Answering]:
+    with answering() as serving:
+        yield serving
+
+
+def test_a_table_enters_with_its_fields(world: World) -> None:
+    name = world.file(
+        "stories_2023-11-04.csv",
+        ["url,title", 'https://a.example/1,"A, b"', "https://a.example/2,"],
+    )
+    world.take(world.source(name))
+    first, second = world.links()
+    told = first.rss_entry
+    assert (first.url, told.title, told.fetch_date) == ("https://a.example/1", "A, b", "2023-11-04")
+    assert (told.via, second.rss_entry.link) == (name, "https://a.example/2")
+
+
+def test_a_list_without_header_may_have_commas_in_its_addresses(world: World) -> None:
+    world.take(
+        world.source(
+            world.file("list", ["# note", "", "https://a.example/x,y", "https://b.example/1,2"])
+        )
+    )
+    assert [one.url for one in world.links()] == ["https://a.example/x,y", "https://b.example/1,2"]
+
+
+def test_what_is_refused_is_counted_by_reason(world: World) -> None:
+    lines = [
+        "url",
+        "https://a.example/1",
+        "",
+        "ftp://a.example/",
+        "https://youtube.com/1",
+        '"open',
+        ",",
+    ]
+    world.take(world.source(world.file("x.csv", lines)))
+    (row,) = world.inputs()
+    assert row.tally == {"bad-scheme": 1, "non-news": 1, "bad-index-line": 1, "no-url": 1}
+    assert (row.entries, row.finished) == (1, True)
+
+
+def test_an_address_enters_once_however_often_it_stands_there(world: World) -> None:
+    often = [*urls(0, 700), *urls(0, 700), *urls(600, 900)]
+    world.take(world.source(world.file("x.csv", often)))
+    assert len(world.links()) == 900
+    (row,) = world.inputs()
+    assert row.tally == {"known-link": 800}
+    world.balanced()
+
+
+def test_what_another_list_had_is_known_and_a_list_that_grew_adds_what_is_new(world: World) -> None:
+    world.take(world.source(world.file("a.csv", urls(0, 300))))
+    world.take(world.source(world.file("b.csv", urls(200, 500))))
+    world.file("a.csv", urls(0, 310) + urls(500, 505))
+    world.take(world.source(str(world.folder / "a.csv")))
+    assert sorted(one.url for one in world.links()) == urls(0, 505)
+    world.balanced()
+
+
+def test_the_same_file_again_adds_nothing_and_is_not_read(world: World) -> None:
+    """The original went by the bare name: two files of one name in two folders were one to it."""
+    one, other = world.file("a/x.csv", urls(0, 5)), world.file("b/x.csv", urls(5, 10))
+    world.take(world.source(one, other))
+    again = world.take(world.source(one, other))
+    assert len(world.links()) == 10
+    assert (again.entries, again.inputs_known) == (0, 2)
+
+
+@pytest.mark.parametrize("stop_after", [1, 3, 50, 201, 333, 420, 900, 1500])
+def test_interrupted_anywhere_it_goes_on_and_loses_nothing(world: World, stop_after: int) -> None:
+    lines = [*urls(0, 300), *urls(100, 200), "ftp://x.example/", *urls(250, 640)]
+    name = world.file("x.csv.gz", lines)
+    world.take(world.source(name), stop_after=stop_after)
+    world.take(world.source(name))
+    sent = world.links()
+    assert {one.url for one in sent} == set(urls(0, 640))
+    (row,) = world.inputs()
+    assert (row.entries, row.finished) == (640, True)
+    assert sum(row.tally.values()) == len(lines) - 640
+    world.balanced()
+
+
+def test_folders_gzip_and_whole_days(world: World) -> None:
+    world.file("days/mc-2022-02-18.rss.gz", whole_day(urls(0, 250)))
+    world.file("days/mc-2022-02-19.rss", whole_day(urls(250, 300))[:-80])
+    world.take(world.source(str(world.folder / "days"), form=WHOLE_DAY))
+    found = world.links()
+    assert len(found) == 299
+    assert found[0].rss_entry.source_feed_id == 70
+    assert sum(row.tally.get("bad-index-line", 0) for row in world.inputs()) == 1
+
+
+@pytest.mark.parametrize("form", [ADDRESSES, WHOLE_DAY])
+def test_a_bomb_is_left_and_told(world: World, form: str) -> None:
+    body = b"<rss><item>" + b" " * 40_000_000 if form == WHOLE_DAY else b"\n" * 40_000_000
+    world.take(world.source(world.file("bomb.gz", body), form=form))
+    (row,) = world.inputs()
+    assert row.tally["bomb"] == 1
+
+
+def test_what_is_missing_or_damaged_is_an_input_that_says_so(world: World) -> None:
+    damaged = world.folder / "cut.gz"
+    damaged.write_bytes(gzip.compress("\n".join(urls(0, 5000)).encode())[:4000])
+    world.take(world.source(str(world.folder / "nowhere.csv"), str(damaged)))
+    missing, cut = sorted(world.inputs(), key=lambda row: row.entries)
+    assert (missing.tally, missing.error) == ({"missing-source": 1}, "no such file")
+    assert cut.tally == {"damaged-record": 1}
+    assert cut.entries > 0
+    world.balanced()
+
+
+def test_so_many_are_taken_in_a_run_and_the_next_goes_on(world: World) -> None:
+    name = world.file("x.csv", urls(0, 120))
+    for _ in range(2):
+        choice = Choice(count_max=50)
+        world.take(Limited(world.source(name, choice=choice), choice))
+    (row,) = world.inputs()
+    assert ([one.url for one in world.links()], row.finished) == (urls(0, 100), False)
+    world.take(world.source(name))
+    assert [one.url for one in world.links()] == urls(100, 120)
+    world.balanced()
+
+
+def test_a_sample_is_the_same_share_each_time_and_says_what_it_left_out(world: World) -> None:
+    name = world.file("x.csv", urls(0, 1000))
+    world.take(world.source(name, choice=Choice(percent=10)))
+    some = world.links()
+    assert 60 < len(some) < 140
+    (row,) = world.inputs()
+    assert row.tally == {"not-sampled": 1000 - len(some)}
+    world.take(world.source(name, choice=Choice(percent=10)))
+    assert world.links() == []
+    world.take(world.source(name))
+    assert len(world.links()) == 1000 - len(some)
+    world.balanced()
+
+
+@pytest.mark.parametrize("stop_after", [250, 10**9])
+def test_shuffled_links_are_the_same_links_and_interrupted_they_are_too(
+    world: World, stop_after: int
+) -> None:
+    name = world.file("x.csv", urls(0, 700))
+    mixed = Shuffled(world.source(name), lambda held: held.reverse(), window=100)
+    world.take(mixed, stop_after=stop_after)
+    world.take(replace(mixed, source=world.source(name)))
+    found = [one.url for one in world.links()]
+    assert sorted(set(found)) == urls(0, 700)
+    assert found != sorted(found)
+    world.balanced()
+
+
+def test_a_file_of_another_server_is_fetched_once_and_not_kept(
+    world: World, server: Answering
+) -> None:
+    body = gzip.compress("\n".join(urls(0, 30)).encode())
+    server.answers["/2024-01-02.csv.gz"] = Given(200, body, {"ETag": '"1"'})
+    name = f"{server.url}/2024-01-02.csv.gz"
+    world.take(world.source(name, f"{server.url}/none"))
+    assert len(world.links()) == 30
+    again = world.take(world.source(name))
+    assert again.inputs_known == 1
+    assert list((world.folder / "home" / "inbox").iterdir()) == []
+    assert [row.tally for row in world.inputs() if row.error] == [{"missing-source": 1}]
+    server.answers["/2024-01-02.csv.gz"] = Given(200, body, {"ETag": '"2"'})
+    world.take(world.source(name))
+    assert world.links() == []
+    assert {"known-link": 30} in [row.tally for row in world.inputs()]
+
+
+def test_a_file_that_breaks_off_is_fetched_again(world: World, server: Answering) -> None:
+    body = "\n".join(urls(0, 30)).encode()
+    server.answers["/x"] = Given(200, body, cut=100)
+    source = world.source(f"{server.url}/x")
+    (row,) = source.inputs()
+    with pytest.raises(Exception, match="broke off"):
+        list(source.entries(row))
+    assert list((world.folder / "home" / "inbox").iterdir()) == []
