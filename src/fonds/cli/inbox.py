@@ -13,6 +13,7 @@ from typing import BinaryIO
 import click
 
 from fonds.model.secrets import without_secrets
+from fonds.sources.listed.remote_files import is_remote
 
 URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 CHUNK_BYTES = 1024 * 1024
@@ -28,6 +29,39 @@ def expand_paths(names: Sequence[str], home: Path) -> list[Path]:
     return [path for name in names for path in _expand(name, home)]
 
 
+def expand_names(names: Sequence[str], home: Path) -> list[str]:
+    """The files behind names of lists of links: paths, URLs and `s3://BUCKET/PREFIX*`, as text.
+
+    Raises click.UsageError for a path that does not exist, a URL of another kind, and one with a password.
+    """
+    return [found for name in names for found in _expand_name(name, home)]
+
+
+def _expand_name(name: str, home: Path) -> Iterator[str]:
+    if name == "-":
+        yield str(keep_stream(sys.stdin.buffer, home / "inbox"))
+    elif URL.match(name):
+        yield _remote_name(name)
+    elif name.startswith("@") and not Path(name).exists():
+        for listed in _listed(Path(name[1:])):
+            yield _remote_name(listed) if URL.match(listed) else listed
+    elif not Path(name).exists() and not Path(name).is_symlink():
+        raise click.UsageError(f"{name}: no such file or folder")
+    else:
+        yield name
+
+
+def _remote_name(url: str) -> str:
+    shown = without_secrets(url)
+    if shown != url:
+        raise click.UsageError(
+            f"{shown}: a user and password stand in a setting (sources.logins, elsewhere.s3_url)"
+        )
+    if not is_remote(url):
+        raise click.UsageError(f"{shown}: links are read out of files and http, https and s3 URLs")
+    return url
+
+
 def _expand(name: str, home: Path) -> Iterator[Path]:
     if name == "-":
         yield keep_stream(sys.stdin.buffer, home / "inbox")
@@ -38,15 +72,15 @@ def _expand(name: str, home: Path) -> Iterator[Path]:
             f"  curl -sSLO {shown}"
         )
     elif name.startswith("@") and not Path(name).exists():
-        yield from _listed(Path(name[1:]))
+        yield from map(Path, _listed(Path(name[1:])))
     elif not Path(name).exists() and not Path(name).is_symlink():
         raise click.UsageError(f"{name}: no such file or folder")
     else:
         yield Path(name)
 
 
-def _listed(path: Path) -> Iterator[Path]:
-    """The paths in a list, one a line; empty lines and those that begin with # are left out."""
+def _listed(path: Path) -> Iterator[str]:
+    """What a list names, one a line; empty lines and those that begin with # are left out."""
     try:
         if path.stat().st_size > LIST_MAX_BYTES:
             raise click.UsageError(f"{path}: a list may have {LIST_MAX_BYTES} bytes at most")
@@ -55,7 +89,7 @@ def _listed(path: Path) -> Iterator[Path]:
         raise click.UsageError(f"the list {path} cannot be read: {error}") from error
     for line in lines:
         if line.strip() and not line.startswith("#"):
-            yield Path(line.strip())
+            yield line.strip()
 
 
 def keep_stream(stream: BinaryIO, inbox: Path) -> Path:

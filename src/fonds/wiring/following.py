@@ -34,6 +34,7 @@ from fonds.sources.following.polling import Polling, look, poll_each
 from fonds.sources.following.rhythm import Bounds
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.backends import open_web
+from fonds.wiring.fetching import user_agent
 from fonds.wiring.link_inputs import link_rules
 from fonds.wiring.pipelines import make_intake
 from fonds.wiring.steps import now
@@ -59,12 +60,12 @@ def bounds(settings: Settings) -> Bounds:
 
 def make_get(settings: Settings) -> Get:
     """Asks for a source over the web: redirects judged one by one, the body within its limits."""
-    web = open_web(settings)
+    web, agent = open_web(settings), user_agent(settings.fetch)
 
     def get(url: str, headers: Mapping[str, str]) -> Answer:
         asked, moved_to, for_good = url, "", True
         for _ in range(REDIRECTS_MAX + 1):
-            wanted = {"Accept": ACCEPT, **headers}
+            wanted = {"Accept": ACCEPT, "User-Agent": agent, **headers}
             with web.get(asked, wanted, total_s=TOTAL_S, follows=_none) as found:
                 target = redirect_target(
                     request_url(asked), found.status, found.headers.get("location")

@@ -10,7 +10,8 @@ from fonds.config import Settings
 from fonds.model.link import Link
 from fonds.ports import Records
 from fonds.sources.link_rules import LinkRules, rules_of
-from fonds.sources.listed.link_lists import ADDRESSES, WHOLE_DAY, Choice, LinkLists
+from fonds.sources.listed.choice import Choice
+from fonds.sources.listed.link_lists import ADDRESSES, WHOLE_DAY, LinkLists
 from fonds.sources.listed.shuffled import Limited, Shuffled
 from fonds.wiring.backends import open_web, pipeline_of, s3_objects
 from fonds.wiring.remote_files import RemoteFiles

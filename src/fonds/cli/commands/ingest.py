@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
+from fonds.cli.commands.ingest_links import ingest_links
 from fonds.cli.context import App, command, pipeline_option
 from fonds.cli.inbox import expand_paths
 from fonds.cli.working import working_off
 from fonds.runtime.homelock import HomeLock, make_home
+from fonds.sources.listed.choice import Choice
 
 
 @command("ingest")
@@ -41,12 +43,36 @@ from fonds.runtime.homelock import HomeLock, make_home
 @click.option(
     "--enter-only", is_flag=True, help="Enter the captures and leave the work to workers."
 )
-def ingest(app: App, paths: tuple[str, ...], enter_only: bool, **flags: Any) -> int:
+@click.option(
+    "--max", "count_max", type=click.IntRange(1), metavar="N", help="So many links in this run."
+)
+@click.option(
+    "--sample",
+    type=click.FloatRange(0, 100, min_open=True),
+    metavar="PERCENT",
+    help="A share of links.",
+)
+@click.option("--shuffle", is_flag=True, help="Links in another order than they are listed.")
+@click.option("--dry-run", is_flag=True, help="Tell which links would enter, and enter none.")
+def ingest(
+    app: App,
+    paths: tuple[str, ...],
+    enter_only: bool,
+    count_max: int | None,
+    sample: float | None,
+    shuffle: bool,
+    dry_run: bool,
+    **flags: Any,
+) -> int:
     """Take in WARC, ARC, CDX, ZIP, PDF and HTML files, and folders of them.
 
     Each is recognised by its content. `@list` names a file with one path a line, `-` is standard input.
     Interrupted at any moment and started again, it goes on; run again on the same files it adds nothing.
     Exit code 0 when all is settled, 1 when something was quarantined or still waits, 130 when interrupted.
+
+    A pipeline that begins with links (`csv`, `queue-fetcher`) takes in files that list them: tables of
+    addresses, or whole days of RSS; also URLs and s3://BUCKET/PREFIX*. --max, --sample, --shuffle and
+    --dry-run are for these.
 
     \b
     fonds ingest crawl.warc.gz papers/ "old pages.zip"
@@ -54,8 +80,20 @@ def ingest(app: App, paths: tuple[str, ...], enter_only: bool, **flags: Any) -> 
     fonds ingest @paths.txt --collection elections
     fonds ingest --enter-only /archive/2026   # and `fonds work STEP` elsewhere
     curl -s https://example.org/paper.pdf | fonds ingest -
+    fonds ingest --pipeline csv urls.csv --max 1000
+    fonds ingest --pipeline csv --dry-run s3://bucket/csv/2023-11*
     """
     settings = app.settings(**flags)
+    from fonds.wiring.link_inputs import takes_links
+
+    if takes_links(settings):
+        wanted = Choice(100.0 if sample is None else sample, count_max)
+        return ingest_links(app, settings, paths, wanted, shuffle, dry_run, enter_only)
+    if count_max is not None or sample is not None or shuffle or dry_run:
+        raise click.UsageError(
+            f"--max, --sample, --shuffle and --dry-run are for pipelines that begin with links;"
+            f" {settings.pipeline!r} does not"
+        )
     found = expand_paths(paths, app.home)
     from fonds.pipelines.topics import CAPTURED
     from fonds.wiring.backends import all_shared, pipeline_of

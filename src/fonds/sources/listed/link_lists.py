@@ -8,11 +8,10 @@ stands in it.
 from __future__ import annotations
 
 import gzip
-import logging
 import os
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -34,6 +33,7 @@ from fonds.ports import Records
 from fonds.sources.indexes import LINE_MAX_BYTES, RATIO_MAX, lines_of, unpacked
 from fonds.sources.link_rules import LinkRules
 from fonds.sources.listed.bounded import Bounded
+from fonds.sources.listed.choice import Choice
 from fonds.sources.listed.remote_files import RemoteFile, Remotes, is_remote
 from fonds.sources.walk import FoundPath, walk
 
@@ -44,31 +44,8 @@ CHUNK = 200
 RECENT_MAX = 2_000
 """Addresses given out lately, which may not be on the books yet."""
 
-logger = logging.getLogger("fonds.sources")
-
 Row = tuple[int, RssEntry | None]
 """A line's or item's number from 0, and what it says; None for one that cannot be understood."""
-
-
-@dataclass(slots=True)
-class Choice:
-    """Which links of those that are found are taken: a share of them in percent, and so many in this run."""
-
-    percent: float = 100.0
-    count_max: int | None = None
-    taken: int = 0
-    done: bool = False
-
-    def is_full(self) -> bool:
-        """Whether no more are wanted in this run."""
-        return self.count_max is not None and self.taken >= self.count_max
-
-    def is_sampled(self, url: str) -> bool:
-        """Whether an address belongs to the share; the same ones whenever the share is the same."""
-        if self.percent >= 100.0:
-            return True
-        chance = sha1(url.encode("utf-8", "replace")).digest()  # noqa: S324 (a choice, not a seal)
-        return int.from_bytes(chance[:8]) < self.percent / 100.0 * 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +53,7 @@ class LinkLists:
     """A Source of what a person names: paths, folders, URLs of http(s) and `s3://` with a `*` at the end.
 
     `form` is what the files are. `records` None: nothing is known, as where there is no home yet.
+    `problems` takes a sentence for each file that could not be read, or not to its end.
     """
 
     names: Sequence[str]
@@ -89,6 +67,7 @@ class LinkLists:
     records: Records | None = None
     follow: bool = False
     choice: Choice = field(default_factory=Choice)
+    problems: list[str] = field(default_factory=list)
 
     def inputs(self) -> Iterator[InputRow]:
         """One input a file; what cannot be read is one too."""
@@ -103,7 +82,7 @@ class LinkLists:
         """The links of one file from `row.position` on; what is refused is counted by its reason."""
         if row.error is not None:
             reason = Reason.MISSING_SOURCE if row.kind == "missing" else Reason.UNREADABLE_SOURCE
-            yield {str(reason): 1}
+            yield self._broken(row, reason, row.error)
             return
         try:
             path = (
@@ -133,37 +112,32 @@ class LinkLists:
             ahead = (one for one in rows if one[0] >= row.position)
             while some := list(islice(ahead, CHUNK)):
                 tally: Counter[str] = Counter()
-                for number, entry in self._sifted(row, some, tally, recent):
+                for number, found in self._sifted(row, some, recent):
+                    if isinstance(found, Reason):
+                        tally[str(found)] += 1
+                        continue
                     if self.choice.is_full():
                         # The line is read again in the next run.
                         yield tally
                         yield number
                         return
                     self.choice.taken += 1
-                    yield entry
+                    yield found
                 yield tally
                 yield some[-1][0] + 1
 
     def _sifted(
-        self,
-        row: InputRow,
-        rows: Iterable[Row],
-        tally: Counter[str],
-        recent: OrderedDict[str, None],
-    ) -> Iterator[tuple[int, Entry]]:
-        """Entries of some lines, with the lines' numbers; `tally` counts the others as it goes."""
-        good: list[tuple[int, RssEntry, str]] = []
-        for number, entry in rows:
-            reason = self._refusal(entry)
-            if reason is not None:
-                tally[str(reason)] += 1
-            elif entry is not None and entry.link:
-                good.append((number, entry, entry.link.strip()))
-        met = self._met([url for _, _, url in good])
-        for number, told, url in good:
-            own = f"{row.input_id}-{number:012x}"
-            if url in recent or met.get(url, own) != own:
-                tally[str(Reason.KNOWN_LINK)] += 1
+        self, row: InputRow, rows: Sequence[Row], recent: OrderedDict[str, None]
+    ) -> Iterator[tuple[int, Entry | Reason]]:
+        """What comes of some lines, with their numbers: an entry, or why there is none."""
+        judged = [(number, told, self._refusal(told)) for number, told in rows]
+        met = self._met([_address(told) for _, told, why in judged if why is None])
+        for number, told, why in judged:
+            url, own = _address(told), f"{row.input_id}-{number:012x}"
+            if why is None and (url in recent or met.get(url, own) != own):
+                why = Reason.KNOWN_LINK
+            if why is not None or told is None:
+                yield number, why or Reason.BAD_INDEX_LINE
                 continue
             recent[url] = None
             if len(recent) > RECENT_MAX:
@@ -192,7 +166,7 @@ class LinkLists:
         return met
 
     def _broken(self, row: InputRow, reason: Reason, detail: str) -> Mapping[str, int]:
-        logger.warning("%s: %s; what follows in it is lost", row.path, detail)
+        self.problems.append(f"{row.path}: {detail}")
         return {str(reason): 1}
 
     def _kept(self, row: InputRow) -> Path:
@@ -233,6 +207,10 @@ class LinkLists:
             error=error,
             updated=datetime.fromtimestamp(seconds, UTC) if seconds else self.clock(),
         )
+
+
+def _address(told: RssEntry | None) -> str:
+    return (told.link or "").strip() if told is not None else ""
 
 
 def _addresses(path: Path, name: str) -> Generator[Row, None, None]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from fonds.model.entry import Entry
 from fonds.model.rows import InputRow
-from fonds.sources.listed.link_lists import Choice, LinkLists
+from fonds.sources.listed.choice import Choice
+from fonds.sources.listed.link_lists import LinkLists
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,12 @@ class Limited:
             if isinstance(found, int) and self.choice.is_full():
                 self.choice.done = True
             yield found
+
+    @property
+    def problems(self) -> list[str]:
+        """A sentence for each file that could not be read, or not to its end, so far."""
+        lists = self.source.source if isinstance(self.source, Shuffled) else self.source
+        return lists.problems
 
     def is_done(self) -> bool:
         """Whether the intake is to stop."""

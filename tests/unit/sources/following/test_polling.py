@@ -58,6 +58,7 @@ def test_a_poll_asks_only_for_what_changed(world: World) -> None:
     world.give("/feed", b"", 304)
     done = world.poll(row)
     asked = {name.lower(): value for name, value in world.server.asked[-1][1].items()}
+    assert asked["user-agent"].startswith("Fonds/")
     assert asked["if-none-match"] == '"v1"'
     assert asked["if-modified-since"] == "Sun, 22 Nov 2026 01:00:00 GMT"
     assert (done.new, done.error, done.row.etag) == (0, None, '"v1"')

@@ -18,7 +18,8 @@ from fonds.model.message import Subscription
 from fonds.model.rows import EntryRow, InputRow
 from fonds.runtime.intake import Entered, Gate, Intake, Marks
 from fonds.sources.link_rules import LinkRules
-from fonds.sources.listed.link_lists import ADDRESSES, WHOLE_DAY, Choice, LinkLists
+from fonds.sources.listed.choice import Choice
+from fonds.sources.listed.link_lists import ADDRESSES, WHOLE_DAY, LinkLists
 from fonds.sources.listed.shuffled import Limited, Shuffled
 from fonds.wiring.backends import open_web
 from fonds.wiring.remote_files import RemoteFiles
@@ -218,7 +219,8 @@ def test_what_is_missing_or_damaged_is_an_input_that_says_so(world: World) -> No
 
 
 def test_so_many_are_taken_in_a_run_and_the_next_goes_on(world: World) -> None:
-    name = world.file("x.csv", urls(0, 120))
+    lines = [*urls(0, 120), "nonsense", "https://youtube.com/x"]
+    name = world.file("x.csv", [*lines[:60], "ftp://a.example/", *lines[60:]])
     for _ in range(2):
         choice = Choice(count_max=50)
         world.take(Limited(world.source(name, choice=choice), choice))
@@ -226,6 +228,8 @@ def test_so_many_are_taken_in_a_run_and_the_next_goes_on(world: World) -> None:
     assert ([one.url for one in world.links()], row.finished) == (urls(0, 100), False)
     world.take(world.source(name))
     assert [one.url for one in world.links()] == urls(100, 120)
+    (row,) = world.inputs()
+    assert row.tally == {"bad-scheme": 1, "no-host": 1, "non-news": 1}
     world.balanced()
 
 
