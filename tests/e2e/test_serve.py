@@ -9,8 +9,16 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
+
+from e2e.browsing import running
 from filled_home import opened
-from replayed_home import BODY, PAGE, TIMES, fill
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.errors import PermanentError
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
+from fonds.web.replay.app import create_replay
+from replayed_home import BODY, LATIN1, PAGE, PDF, TIMES, fill
 
 WAIT_S = 60
 
@@ -49,3 +57,26 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     assert second.returncode == 2
     assert f"port {port}" in second.stderr
     assert "--replay-port" in second.stderr
+
+
+def test_what_is_replayed_here_is_read_by_another_fonds(tmp_path: Path) -> None:
+    with opened(tmp_path / "home") as stores, running(create_replay(stores)) as origin:
+        fill(stores, "http://localhost")
+        template = f"{origin}/web/{{timestamp}}id_/{{url}}"
+        reading = FolderArchive(
+            tmp_path / "other", ArchiveOptions(private_addresses=True, replay_url=template)
+        )
+        for at, found in ((TIMES[0], TIMES[0]), (TIMES[2], TIMES[1]), ("20200202000000", TIMES[0])):
+            payload = reading.read(Place(PlaceKind.REPLAY, f"{at}/{PAGE}"))
+            assert payload.body == BODY(found[:4]).encode()
+            assert payload.http is not None
+            assert payload.http.charset == "utf-8"
+        latin1 = reading.read(Place(PlaceKind.REPLAY, f"{TIMES[0]}/{LATIN1}"))
+        assert latin1.http is not None
+        assert (latin1.body.decode("latin-1"), latin1.http.charset) == (
+            "<p>größer</p>",
+            "iso-8859-1",
+        )
+        assert reading.read(Place(PlaceKind.REPLAY, f"{TIMES[0]}/{PDF}")).body.startswith(b"%PDF")
+        with pytest.raises(PermanentError):
+            reading.read(Place(PlaceKind.REPLAY, f"{TIMES[0]}/http://nowhere.example/"))
