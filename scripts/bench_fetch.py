@@ -29,6 +29,8 @@ from fonds.crawl.pace import PaceRules
 from fonds.fetching.request import Limits
 from fonds.fetching.resolving import Resolver
 from fonds.fetching.transfers import Transfers
+from fonds.model.capture import Capture
+from fonds.model.link import Link
 from fonds.model.step import Result
 from fonds.ports import Errands
 from fonds.steps.news.claims import DomainClaims
@@ -151,6 +153,10 @@ class _Nowhere:
 
     def keep(self, some: list[Fetched]) -> list[None]:
         return [None] * len(some)
+
+    def kept(self, links: list[Link]) -> dict[str, Capture]:
+        """None of them."""
+        return {}
 
     def before(self, urls: list[str]) -> dict[str, object]:
         return {}

@@ -47,7 +47,8 @@ def judged_addresses(
     if not addresses:
         raise TransientError(f"the name {host} has no address")
     if not all(is_allowed(address) for address in addresses):
-        raise PermanentError(Reason.PRIVATE_ADDRESS, f"{host} is in a private or reserved network")
+        told = f"{host} is in a private or reserved network; elsewhere.private_addresses=true allows it"
+        raise PermanentError(Reason.PRIVATE_ADDRESS, told)
     return addresses[:ADDRESSES_MAX]
 
 

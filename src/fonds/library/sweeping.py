@@ -11,10 +11,13 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from fonds.model.rows import StoppedRow
-from fonds.ports import Records
+from fonds.formats.spooled import spool_key
+from fonds.model.disposition import Verdict
+from fonds.model.rows import EntryRow, FetchedRow, StoppedRow
+from fonds.ports import Blobs, Records
 
 CHUNK = 500
+OVER = frozenset({str(Verdict.DONE), str(Verdict.DROPPED)})
 
 
 def sweep_stopped(records: Records, now: datetime) -> int:
@@ -24,6 +27,25 @@ def sweep_stopped(records: Records, now: datetime) -> int:
     while some := list(islice(expired, CHUNK)):
         records.delete(StoppedRow, [(row.sha1hex, row.extractor) for row in some])
         removed += len(some)
+    return removed
+
+
+def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int:
+    """Let the spool forget what was fetched before a time and refused since: no archive waits for it, and
+    nobody is to look at it; how many those were. What still waits, or is in quarantine, stays."""
+    old = (
+        row for row in records.find(FetchedRow, {"in_spool": True}) if row.fetched < fetched_before
+    )
+    removed = 0
+    while some := list(islice(old, CHUNK)):
+        ids = [row.capture_id for row in some]
+        entries = list(records.find(EntryRow, {"entry_id": ids}))
+        wanted = {row.entry_id for row in entries if row.outcome not in OVER}
+        over = sorted({row.entry_id for row in entries} - wanted)
+        if over:
+            blobs.delete([spool_key(one) for one in over])
+            records.change(FetchedRow, over, {"in_spool": False})
+        removed += len(over)
     return removed
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fonds.library.accounting import files_by_type
 from fonds.library.checks.bodies import DeepAudit
-from fonds.library.sweeping import sweep_files, sweep_stopped
+from fonds.library.sweeping import sweep_files, sweep_spool, sweep_stopped
 from fonds.ports import Stores
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.steps import now
@@ -33,7 +33,8 @@ def make_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
     def sweep() -> str:
         rows = sweep_stopped(stores.records, now())
         files = sweep_files(spool, now() - LEFT_FOR)
-        return f"{rows} expired rows and {files} old files removed"
+        refused = sweep_spool(stores.records, stores.blobs, now() - LEFT_FOR)
+        return f"{rows} expired rows, {files} old files and {refused} refused pages removed"
 
     def audit() -> str:
         total = sum(count for _, count in files_by_type(stores.records))

@@ -7,8 +7,14 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fonds.library.sweeping import sweep_files, sweep_stopped
-from fonds.model.rows import StoppedRow
+import pytest
+
+from fonds.crawl.links import link_to
+from fonds.library.sweeping import sweep_files, sweep_spool, sweep_stopped
+from fonds.model.exchange import Exchange, Hop
+from fonds.model.rows import EntryRow, FetchedRow, StoppedRow
+from fonds.steps.news.spool import Fetched, Spool
+from fonds.stores.blobs.folder import FolderBlobs
 from small_pipeline import Workplace
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -54,3 +60,36 @@ def test_old_files_go_but_those_in_use_or_new_or_no_files(tmp_path: Path) -> Non
 
 def test_a_folder_that_is_not_there_has_nothing_to_sweep(tmp_path: Path) -> None:
     assert sweep_files(tmp_path / "none", NOW) == 0
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "goes"),
+    [
+        (("dropped",), True),
+        (("done",), True),
+        (("pending",), False),
+        (("quarantined",), False),
+        (("dropped", "pending"), False),
+        ((), False),
+    ],
+)
+def test_the_spool_forgets_what_was_refused_and_nothing_anybody_may_need(
+    place: Workplace, tmp_path: Path, outcomes: tuple[str, ...], goes: bool
+) -> None:
+    blobs = FolderBlobs(tmp_path / "blobs")
+    fetched = []
+    for name, age in (("old", timedelta(days=2)), ("new", timedelta(hours=1))):
+        hop = Hop("http://a.example/", NOW - age, 200, "HTTP/1.1 200 OK", ())
+        link = link_to("http://a.example/", name)
+        fetched += Spool(blobs, place.records).keep([Fetched(link, Exchange((hop,)), b"body")])
+        for number, outcome in enumerate(outcomes):
+            entered = EntryRow(
+                link.id, f"p{number}", "link", name, "u", None, None, "c", NOW, outcome
+            )
+            place.records.put([entered])
+    before, after = fetched
+    assert sweep_spool(place.records, blobs, NOW - timedelta(days=1)) == goes
+    assert (blobs.get(before.place.path) is None) is goes
+    assert blobs.get(after.place.path) is not None
+    rows = {row.capture_id: row.in_spool for row in place.records.find(FetchedRow)}
+    assert rows == {before.id: not goes, after.id: True}

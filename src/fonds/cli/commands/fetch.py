@@ -17,6 +17,8 @@ from fonds.runtime.homelock import HomeLock, make_home
 from fonds.runtime.intake import Entered, Intake
 
 URLS_MAX = 1_000_000
+WAIT_S = 15.0
+"""How long links that were put off are waited for while there are no others: their times are less apart."""
 
 
 @command("fetch")
@@ -52,8 +54,8 @@ def fetch(
     """Fetch pages and PDFs from the web and take them in.
 
     Each host is asked at a gentle pace and as its robots.txt allows; what is refused or not to be had is
-    told with its reason. What a server puts off for longer than a minute waits for the next `fonds fetch`
-    or for `fonds run news`. A list is gone on with where it was left; addresses named here are always
+    told with its reason. What is put off and not due soon waits for the next `fonds fetch`, or for
+    `fonds run news`. A list is gone on with where it was left; addresses named here are always
     fetched. Exit code 0 when all is settled, 1 when something was quarantined or still waits, 130 when
     interrupted.
 
@@ -81,7 +83,8 @@ def fetch(
         nothing = "Nothing to fetch: no address was named that was not fetched; --again fetches a list anew."
         if enter_only:
             return working_off.enter_only(app, settings, stores, lock, feed)
-        return working_off.work_off(app, settings, stores, lock, feed, nothing)
+        wait_s = max(WAIT_S, 2 * settings.fetch.host_gap_s)
+        return working_off.work_off(app, settings, stores, lock, feed, nothing, wait_s)
 
 
 def _sources(

@@ -53,11 +53,13 @@ def work_through(
     stores: Stores,
     lock: HomeLock,
     feed: Callable[[Intake, Entered], None],
+    delayed_wait_s: float = DELAYED_WAIT_S,
 ) -> Worked:
     """Enter what `feed` brings and work everything off, what an earlier run left unfinished included.
 
-    Where much is waiting, further processes help, under the home's `lock`. The stores stay open. Raises
-    what made the work end.
+    What is delayed for longer than `delayed_wait_s` while nothing else is left to do stays so. Where much is
+    waiting, further processes help, under the home's `lock`. The stores stay open. Raises what made the
+    work end.
     """
     from fonds.wiring.backends import recover
     from fonds.wiring.pipelines import make_intake, make_threads
@@ -78,7 +80,7 @@ def work_through(
             with Progress(stores.records, entered, settings.pipeline, shown=shown) as progress:
                 ticks = partial(_tick, progress, processes, threads)
                 _feed(threads, lambda: feed(intake, entered), ticks)
-                worked.pending = threads.drain(DELAYED_WAIT_S, ticks)
+                worked.pending = threads.drain(delayed_wait_s, ticks)
         finally:
             worked.ended = _leave_off(processes, threads, readers, stores)
     if (failure := threads.failure()) is not None:
@@ -94,6 +96,7 @@ def work_off(
     lock: HomeLock,
     feed: Callable[[Intake, Entered], None],
     nothing: str = "Nothing found: there is no file in these paths.",
+    delayed_wait_s: float = DELAYED_WAIT_S,
 ) -> int:
     """Work through what `feed` brings, print the account, close the stores; returns the exit code.
 
@@ -102,7 +105,7 @@ def work_off(
     from fonds.wiring.backends import close_stores
 
     started = time.monotonic()
-    worked = work_through(app, settings, stores, lock, feed)
+    worked = work_through(app, settings, stores, lock, feed, delayed_wait_s)
     entered = worked.entered
     counted = tally(stores.records, sorted(entered.input_ids), settings.pipeline)
     seconds = time.monotonic() - started

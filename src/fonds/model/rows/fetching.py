@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 class FetchedRow:
     """`fetched`: one link that was answered with a page; `capture_id` is the link's and its capture's.
 
-    `url` is the address that was asked for, `final_url` the one that answered. `in_spool`: its exchange lies
-    there still. `etag` and `last_modified` are what a later request may be made conditional by. The signals
-    about use are as the server sent them: `content_usage`, `x_robots_tag`, `tdm_reservation`, `tdm_policy`.
+    `url` is the address that was asked for, `final_url` the one that answered; `mime` is the declared type.
+    `in_spool`: its exchange lies there still. `etag` and `last_modified` are what a later request may be made
+    conditional by. The signals about use are as the server sent them: `content_usage`, `x_robots_tag`,
+    `tdm_reservation`, `tdm_policy`.
     """
 
     TABLE: ClassVar[str] = "fetched"
@@ -24,6 +25,7 @@ class FetchedRow:
     final_url: str
     fetched: dt.datetime
     status: int
+    mime: str | None
     address: str
     tls: str | None
     tls_check: str

@@ -128,8 +128,14 @@ class Fetch:
             self._web.close()
 
     def _start_new(self) -> None:
-        """What was begun sets out, once the stores say whose its domain is and what was fetched before."""
+        """What was begun sets out, once the stores say whose its domain is and what was fetched before; of a
+        link that was itself fetched before, the capture is there."""
         begun = [chain for chain in self._new if not chain.forgotten]
+        kept = self._spool.kept([chain.link for chain in begun if chain.link]) if begun else {}
+        for chain in begun:
+            if chain.link and (capture := kept.get(chain.link.id)):
+                self._end(chain, Result(items=(capture,)))
+        begun = [chain for chain in begun if chain.key in self._chains]
         if begun:
             befores = self._spool.before([chain.link.url for chain in begun if chain.link])
             waits = self._claims.hold({chain.url.domain for chain in begun}, self._seconds())

@@ -35,14 +35,22 @@ class Spool:
 
     def keep(self, some: Sequence[Fetched]) -> list[Capture]:
         """The captures of what was fetched, in order; done again, they replace what is there."""
+        rows = [_row(one) for one in some]
         self.blobs.put(
             [
                 Blob(spool_key(one.link.id), to_spool(one.exchange, one.body), BLOB_TYPE)
                 for one in some
             ]
         )
-        self.records.put([_row(one) for one in some])
-        return [_capture(one) for one in some]
+        self.records.put(rows)
+        return [_capture(one.link, row) for one, row in zip(some, rows, strict=True)]
+
+    def kept(self, links: Sequence[Link]) -> dict[str, Capture]:
+        """By their ids, the captures of links that were fetched before: what failed since is no reason to
+        fetch them again."""
+        rows = self.records.get(FetchedRow, [link.id for link in links])
+        by_id = {link.id: link for link in links}
+        return {row.capture_id: _capture(by_id[row.capture_id], row) for row in rows}
 
     def before(self, urls: Sequence[str]) -> dict[str, FetchedRow]:
         """What was fetched last from these addresses, of what a request can be made conditional by."""
@@ -62,6 +70,7 @@ def _row(one: Fetched) -> FetchedRow:
         final_url=last.url,
         fetched=last.began_at,
         status=last.status,
+        mime=(last.get("content-type") or "").partition(";")[0].strip().lower() or None,
         address=last.address,
         tls=last.tls,
         tls_check=one.exchange.tls_check,
@@ -82,17 +91,16 @@ def _signal(hop: Hop, name: str) -> str | None:
     return ", ".join(values)[:SIGNAL_CHARS_MAX] or None
 
 
-def _capture(one: Fetched) -> Capture:
-    last, link = one.exchange.hops[-1], one.link
+def _capture(link: Link, row: FetchedRow) -> Capture:
     return Capture(
         id=link.id,
         input_id=link.input_id,
         place=Place(PlaceKind.SPOOL, spool_key(link.id)),
-        url=last.url,
-        captured_at=last.began_at,
+        url=row.final_url,
+        captured_at=row.fetched,
         record_type="response",
         collection=link.collection,
-        mime=(last.get("content-type") or "").partition(";")[0].strip().lower() or None,
-        status=last.status,
+        mime=row.mime,
+        status=row.status,
         rss_entry=link.rss_entry,
     )

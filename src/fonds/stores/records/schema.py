@@ -138,6 +138,7 @@ Table(
     Column("final_url", CleanText, nullable=False),
     Column("fetched", UtcTime, nullable=False),
     Column("status", Integer, nullable=False),
+    Column("mime", CleanText),
     Column("address", CleanText, nullable=False),
     Column("tls", CleanText),
     Column("tls_check", CleanText, nullable=False),

@@ -270,6 +270,15 @@ def test_what_did_not_change_is_not_fetched_twice(desk: Desk) -> None:
     assert ended(desk.run(url, poll="next")[url]) == (Verdict.DROPPED, Reason.NOT_MODIFIED)
 
 
+def test_a_link_that_was_fetched_and_comes_again_is_not_asked_for_again(desk: Desk) -> None:
+    """The process died when it was in the spool, or in a WARC: its message comes again, and it is there."""
+    url = desk.web.url("a.example", "/x#part")
+    first = capture(desk.run(url)[url])
+    again = capture(desk.run(url)[url])
+    assert again == first
+    assert len(desk.web.asked("a.example")) == 2
+
+
 def test_what_cannot_be_kept_now_is_kept_later_and_not_fetched_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -227,6 +227,7 @@ def _make_fetched() -> None:
         sa.Column("final_url", TEXT, nullable=False),
         sa.Column("fetched", TIME, nullable=False),
         sa.Column("status", sa.Integer, nullable=False),
+        sa.Column("mime", TEXT),
         sa.Column("address", TEXT, nullable=False),
         sa.Column("tls", TEXT),
         sa.Column("tls_check", TEXT, nullable=False),
