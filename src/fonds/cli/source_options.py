@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
 from fonds.cli.context import App, console, echo_json
-from fonds.cli.names import Name
-from fonds.model.link import TlsCheck
+from fonds.cli.link_options import link_pipeline_option, tls_option
 from fonds.model.rows import SourceRow
 from fonds.sources.following.editing import Wanted
 
-_OPTIONS = [
+_OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--collection", metavar="NAME", help="Collection its stories belong to."),
-    click.option(
-        "--pipeline",
-        default="queue-fetcher",
-        show_default=True,
-        metavar="PIPELINE",
-        help="The pipeline its links go into.",
-    ),
-    click.option(
-        "--tls",
-        type=Name("check of TLS", [str(one) for one in TlsCheck]),
-        default="full",
-        show_default=True,
-        help="How strictly its servers' TLS is held to account; the story says so.",
-    ),
+    link_pipeline_option("queue-fetcher", "The pipeline its links go into."),
+    tls_option,
 ]
 
 
@@ -59,4 +46,5 @@ def tell_added(app: App, fresh: list[SourceRow], known: int, refused: Mapping[st
     for url, why in refused.items():
         screen.print(f"refused: {url}: {why}", markup=False)
     known_told = f"; {known:,} were followed already" if known else ""
-    screen.print(f"{len(fresh):,} sources added{known_told}.")
+    noun = "source" if len(fresh) == 1 else "sources"
+    screen.print(f"{len(fresh):,} {noun} added{known_told}.")

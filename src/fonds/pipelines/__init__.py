@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fonds.model.step import Pipeline
+from fonds.model.step import Pipeline, Topic
 from fonds.pipelines.archive_only import archive_only
 from fonds.pipelines.library import library
 from fonds.pipelines.metadata_only import metadata_only
@@ -21,3 +21,8 @@ PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = {
     "csv": csv,
 }
 """Each flavour by name, to be made with the forms of thumbnails it has beside the usual one."""
+
+
+def beginning_with(topic: Topic) -> list[str]:
+    """The flavours whose entries go onto this topic."""
+    return [name for name, made in PIPELINES.items() if made(()).entry == topic]

@@ -13,6 +13,8 @@ from filled_home import BROKEN_PDFS, DUPLICATES, TIMEOUTS, Filled
 from fonds.cli.main import cli
 from fonds.kinds import KINDS
 
+AT = "http://daily.example/feed"
+ACTS = ("pause", "resume", "remove")
 # Closed lists: the call is refused with exit code 2, naming the nearest. By command and parameter.
 REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "kind"): (("search", "--kind", "stroy"), "did you mean 'story'"),
@@ -60,7 +62,22 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("archive verify", "paths"): (("archive", "verify", "fonds-2026.warc.gz"), "mean 'fonds-"),
     ("archive extract", "key"): (("archive", "extract", "nonsense"), "no capture is known by"),
     ("catchup", "COMMAND"): (("catchup", "pfd"), "Did you mean 'pdf'"),
+    ("fetch", "pipeline"): (("fetch", "--pipeline", "newz", AT), "did you mean 'news'"),
+    ("fetch", "tls"): (("fetch", "--tls", "nne", AT), "did you mean 'none'"),
+    ("fetch", "lists"): (("fetch", "--from", "no.txt"), "no.txt: there is no such file"),
+    ("sources", "COMMAND"): (("sources", "lst"), "Did you mean 'list'"),
+    ("sources add", "kind"): (("sources", "add", AT, "--kind", "fed"), "did you mean 'feed'"),
+    ("sources add", "pipeline"): (("sources", "add", AT, "--pipeline", "newz"), "'news'"),
+    ("sources add", "tls"): (("sources", "add", AT, "--tls", "nne"), "did you mean 'none'"),
+    ("sources add", "urls"): (("sources", "add", "nonsense"), "it names no host: 'nonsense'"),
+    ("sources check", "kind"): (("sources", "check", AT, "--kind", "fed"), "did you mean 'feed'"),
+    ("sources import", "path"): (("sources", "import", "no.opml"), "no.opml cannot be read"),
+    ("sources import", "pipeline"): (("sources", "import", "-", "--pipeline", "newz"), "'news'"),
+    ("sources import", "tls"): (("sources", "import", "-", "--tls", "nne"), "'none'"),
+    ("sources list", "stands"): (("sources", "list", "--standing", "ded"), "mean 'dead'"),
 }
+for _act, _word in (("check", "names"), ("show", "name"), *((a, "names") for a in ACTS)):
+    REFUSED[f"sources {_act}", _word] = (("sources", _act, "nonsense"), "no source 'nonsense'")
 for _kind in (one.name for one in KINDS if one.reading):
     _command, _words = f"catchup {_kind}", ("catchup", _kind)
     _status = (*_words, "--reextract", "--status", "sucess")
@@ -92,6 +109,8 @@ FREE = {
     ("extract", "paths"), ("extract", "warc_base"), ("serve", "web_host"), ("export", "out"),
     ("queue dump", "file"), ("queue load", "file"), ("queue load", "to"),
     ("archive extract", "out"), ("archive extract", "at"),
+    ("fetch", "urls"), ("fetch", "collection"), ("sources add", "collection"), ("sources add", "folder"),
+    ("sources add", "title"), ("sources export", "path"), ("sources import", "collection"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}
 NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fonds.cli.context import App, command
+from fonds.cli.link_options import link_pipeline_option, tls_option
 from fonds.cli.working import working_off
 from fonds.model.link import TlsCheck
 from fonds.ports import Source
@@ -32,14 +33,9 @@ WAIT_S = 15.0
     help="A file with one address a line; `-` is standard input.",
 )
 @click.option("--again", is_flag=True, help="Fetch what a list names anew, also if it was fetched.")
-@click.option(
-    "--tls",
-    type=click.Choice([str(one) for one in TlsCheck]),
-    default=str(TlsCheck.FULL),
-    help="How servers are held to account: `old` lets old TLS pass, `none` asks for no certificate [full].",
-)
+@tls_option
 @click.option("--collection", metavar="NAME", help="Collection the documents belong to.")
-@click.option("--pipeline", metavar="PIPELINE", help="A pipeline that begins with links [news].")
+@link_pipeline_option("news", "The pipeline the links go into.")
 @click.option("--enter-only", is_flag=True, help="Enter the links and leave the work to workers.")
 def fetch(
     app: App,
@@ -48,7 +44,7 @@ def fetch(
     again: bool,
     tls: str,
     enter_only: bool,
-    pipeline: str | None,
+    pipeline: str,
     **flags: Any,
 ) -> int:
     """Fetch pages and PDFs from the web and take them in.
@@ -65,13 +61,10 @@ def fetch(
     fonds fetch --from urls.txt --again --json
     grep -o "https://[^ ]*" notes.txt | fonds fetch -
     """
-    settings = app.settings(pipeline=pipeline or "news", **flags)
+    settings = app.settings(pipeline=pipeline, **flags)
     sources = _sources(urls, lists, again, TlsCheck(tls), settings.collection)
-    from fonds.pipelines.topics import LINKS
-    from fonds.wiring.backends import all_shared, pipeline_of
+    from fonds.wiring.backends import all_shared
 
-    if pipeline_of(settings).entry != LINKS:
-        raise click.UsageError(f"the pipeline {settings.pipeline!r} does not begin with links")
     make_home(app.home)
 
     def feed(intake: Intake, entered: Entered) -> None:

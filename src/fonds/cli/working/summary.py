@@ -24,8 +24,9 @@ def print_summary(
         _print_nothing_new(screen, entered, nothing)
         return
     rate = counted.received / seconds if seconds else 0.0
+    noun = "record" if counted.received == 1 else "records"
     screen.print(
-        f"[bold]{counted.received:,} records came in[/bold] in {seconds:,.1f} s ({rate:,.0f} a second)."
+        f"[bold]{counted.received:,} {noun} came in[/bold] in {seconds:,.1f} s ({rate:,.0f} a second)."
     )
     screen.print(summary_table(counted))
     if entered.known:
