@@ -12,7 +12,8 @@ import pytest
 from contract.ledger_rows import input_row
 from contract.record_rows import NOON, pdf_row
 from fonds.model.rows import InputRow, PdfMetaRow, StoppedRow
-from fonds.ports import Prefix, Records
+from fonds.model.rows.prefix import Prefix
+from fonds.ports import Records
 
 
 def test_columns_of_rows_that_are_there_are_changed(records: Records) -> None:

@@ -15,7 +15,8 @@ from fonds.model.rows import (
     DispositionRow,
     InputRow,
 )
-from fonds.ports import Prefix, Records
+from fonds.model.rows.prefix import Prefix
+from fonds.ports import Records
 
 
 def test_where_means_equal_or_any_of_or_absent(records: Records) -> None:

@@ -14,7 +14,8 @@ from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, TallyRow
-from fonds.ports import Prefix, Records
+from fonds.model.rows.prefix import Prefix
+from fonds.ports import Records
 
 INPUTS_A_QUERY = 500
 INPUTS_SHOWN = 50

@@ -1,0 +1,32 @@
+"""The system in one room: what the stores, the queue, the sources and the steps promise each other.
+
+Every backend of a port passes the same contract suite (`tests/contract`). Batches everywhere; nothing
+here may be a promise that RabbitMQ, Kafka, PostgreSQL, S3, Elasticsearch or HBase could not keep.
+All methods may raise StoreUnavailableError (try again) and StorageFullError (stop); other errors are
+named where they belong. A port is safe to use from several threads of one process.
+"""
+
+from fonds.ports.queue import Queue, TopicQueue, Topics
+from fonds.ports.records import Ledger, Records
+from fonds.ports.stores import Archive, Blobs, Index, Stores, Table, WarcArchive, WarcFiles
+from fonds.ports.work import Errands, Isolate, Sink, Source, Step
+
+__all__ = [
+    "Archive",
+    "Blobs",
+    "Errands",
+    "Index",
+    "Isolate",
+    "Ledger",
+    "Queue",
+    "Records",
+    "Sink",
+    "Source",
+    "Step",
+    "Stores",
+    "Table",
+    "TopicQueue",
+    "Topics",
+    "WarcArchive",
+    "WarcFiles",
+]

@@ -1,0 +1,159 @@
+"""What table, blobs, index and archive promise, and the stores of a home together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
+from fonds.model.blob import Blob
+from fonds.model.capture import Place
+from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.ports.queue import TopicQueue
+from fonds.ports.records import Ledger, Records
+
+
+class Table(Protocol):
+    """Wide rows by binary key, in key order (the HBase layout). One version of each cell.
+
+    Columns are `family:qualifier`; families are declared with the table. Writes are upserts by cell.
+    Who reads may name the columns, or whole families as `family:`; no other cell is fetched then, and a
+    row that has none of them is absent. At most 1,000 may be named; None means all there are.
+    """
+
+    def declare(self, table: str, families: Sequence[str]) -> None:
+        """Make the table exist; again is harmless. Raises ConfigurationError if its families differ."""
+
+    def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
+        """Write cells, replacing those of the same row and column; other cells stay. Durable.
+
+        Raises ConfigurationError for an undeclared table or family.
+        """
+
+    def get(
+        self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> dict[bytes, dict[str, bytes]]:
+        """The rows that exist, by key; absent rows are absent."""
+
+    def scan(
+        self,
+        table: str,
+        prefix: bytes = b"",
+        *,
+        after: bytes | None = None,
+        count_max: int = 1000,
+        columns: Sequence[str] | None = None,
+    ) -> list[tuple[bytes, dict[str, bytes]]]:
+        """Up to `count_max` rows in byte order of keys, with `prefix` and greater than `after`."""
+
+    def delete(self, table: str, keys: Sequence[bytes]) -> None:
+        """Remove whole rows; absent ones are no error."""
+
+
+class Blobs(Protocol):
+    """Bytes by key. No rename, no listing on hot paths; a put replaces the whole blob, atomically."""
+
+    def put(self, blobs: Sequence[Blob]) -> None:
+        """All durable when it returns; some may be there when it raises.
+
+        Raises ConfigurationError for a key with `..`, an empty part or a NUL.
+        """
+
+    def get(self, key: str) -> bytes | None:
+        """The blob, or None when there is none."""
+
+    def exists(self, keys: Sequence[str]) -> set[str]:
+        """Those of `keys` that exist."""
+
+    def sizes(self, keys: Sequence[str]) -> dict[str, int]:
+        """How many bytes those of `keys` have that exist; nothing is read."""
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Remove blobs; absent ones are no error."""
+
+
+class Index(Protocol):
+    """Full text. A document replaces the one with its `id`."""
+
+    def put(self, documents: Sequence[IndexDocument]) -> None:
+        """Durable when it returns; searchable at once or after the backend's refresh."""
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove documents; absent ones are no error."""
+
+    def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
+        """The documents that exist, whole, by `id`; without waiting for a refresh."""
+
+    def search(self, query: SearchQuery) -> SearchResults:
+        """Raises ValueError with a sentence for people when `query.text` cannot be understood."""
+
+    def count(self) -> int:
+        """How many documents there are."""
+
+
+class Archive(Protocol):
+    """Bodies in WARC files: read from any place, written to files of our own."""
+
+    def read(self, place: Place, sha1hex: str | None = None) -> Payload:
+        """The body at `place`, codings undone; with `sha1hex` only if it is those bytes.
+
+        Raises DamagedInputError (`damaged-record` when other bytes lie there now), LimitError, PermanentError
+        (`missing-source`, `unreadable-source`: with the path); TransientError when it does not answer."""
+
+    def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
+        """Append records and make them durable (one fsync a batch); places in the order of `entries`.
+
+        A place in a file of ours has its bare name for a path, wherever the file lies or will lie. A full
+        file is finished by the next `write`, when the caller has noted these places. The same `capture_id`
+        written again before a crash was noticed may lie there twice; the caller asks `recover` first.
+        """
+
+    def recover(self, known: Callable[[str], int | None]) -> None:
+        """Cut from files left open by a killed process what nobody refers to.
+
+        `known(name)` gives the end in bytes of the last record of that file that was settled, or None.
+        """
+
+    def finish(self) -> None:
+        """Close the open file: complete, with its CDXJ index beside it. Again is harmless."""
+
+
+class WarcFiles(Protocol):
+    """The files the archive writes, as files: what there is of them, and their bytes."""
+
+    def names(self) -> Iterator[str]:
+        """The bare name of every WARC of ours, each once wherever it lies, open ones too; streamed."""
+
+    def open(self, path: str) -> BinaryIO:
+        """A WARC to be read and sought in: one of ours by name, another of this machine by its absolute path.
+        Raises PermanentError (`missing-source`, `unreadable-source`), a bucket's also while it is read."""
+
+    def held(self, path: str, *, mend: bool = False) -> Held | None:
+        """What there is of a WARC, by the `path` of a place in it; None when it is gone. No record is read.
+
+        Of files on other machines that are not ours nothing is known. With `mend`, the CDXJ of a finished
+        file of ours is first made again from its records, whatever it says.
+        """
+
+    def unsent(self) -> Mapping[str, int]:
+        """Finished WARCs of ours that are here alone and are to be moved on: bytes by name, with indexes.
+        Empty where they stay where they are written."""
+
+
+class WarcArchive(Archive, WarcFiles, Protocol):
+    """An archive as its backends are: bodies by their places, and the files these lie in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The stores of one home, opened. `journal` is the name of the journal-extract table."""
+
+    queue: TopicQueue
+    table: Table
+    records: Records
+    ledger: Ledger
+    blobs: Blobs
+    index: Index
+    archive: WarcArchive
+    journal: str
