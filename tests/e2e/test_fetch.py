@@ -190,5 +190,3 @@ def test_what_cannot_be_meant_is_told(call: Any, tmp_path: Path) -> None:
         code, told = call("fetch", *words)
         assert code == 2
         assert said in told["error"]
-    code, told = call("ingest", "--pipeline", "news", str(tmp_path))
-    assert (code, "fonds fetch" in told["error"]) == (2, True)

@@ -102,6 +102,7 @@ class Pipeline:
 
     `warc_prefix` begins the names of the WARC files its bodies are written to, "" for that of the settings;
     `{YYYY}` in it is the year of the capture.
+    With `copies` bodies that lie in other people's WARCs are written to ours, whatever the settings say.
     """
 
     name: str
@@ -109,3 +110,4 @@ class Pipeline:
     stages: Sequence[Stage]
     about: str = ""
     warc_prefix: str = ""
+    copies: bool = False

@@ -1,6 +1,6 @@
 """The flavours that begin with links: what they lead to is fetched, read, archived and searchable.
 
-`queue-fetcher` and `csv` are seed 004's: what comes in tells them apart, and how its WARCs are named.
+`queue-fetcher`, `csv` and `batch` are seed 004's: what comes in tells them apart, and the names of WARCs.
 """
 
 from __future__ import annotations
@@ -48,6 +48,11 @@ def queue_fetcher(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 def csv(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Links out of lists; `more_thumbnails` makes none."""
     return _stories("csv", "links of lists fetched; stories alone")
+
+
+def batch(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """Links out of whole days of synthetic RSS; `more_thumbnails` makes none."""
+    return _stories("batch", "links of whole-day RSS fetched; stories alone")
 
 
 def _stories(name: str, about: str) -> Pipeline:

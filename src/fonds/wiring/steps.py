@@ -15,6 +15,7 @@ from fonds.model.step import Result
 from fonds.model.task import Task
 from fonds.ports import Archive, Errands, Sink, Step, Stores
 from fonds.runtime.binding import Steps
+from fonds.wiring.backends import pipeline_of
 from fonds.wiring.readers import Readers
 
 Made = Step[Any] | Sink[Any] | Errands
@@ -54,7 +55,7 @@ def take_in(stores: Stores, settings: Settings) -> Callable[[Task | Unextracted]
 
     base, folder = without_user(settings.warc.base), settings.elsewhere.task_folder
     places = TaskPlaces(base, folder, settings.follow_links)
-    copy_bodies = settings.warc.copy_bodies
+    copy_bodies = copies(settings)
     persist = PersistFile(stores.table, stores.records, stores.journal, copy_bodies, now)
     return TakeIn(stores.records, places, identify(stores.archive, settings), persist, now)
 
@@ -68,13 +69,16 @@ def take_known(item: Task | Unextracted) -> Result:
     return Result(items=(item,))
 
 
+def copies(settings: Settings) -> bool:
+    """Whether bodies out of other people's WARCs are written to ours."""
+    return settings.warc.copy_bodies or pipeline_of(settings).copies
+
+
 def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[Any]:
     """A page read."""
     from fonds.steps.story.parse_story import ParseStory
 
-    return ParseStory(
-        archive, readers.parse, readers.page_extractor, settings.warc.copy_bodies, now
-    )
+    return ParseStory(archive, readers.parse, readers.page_extractor, copies(settings), now)
 
 
 def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
@@ -95,7 +99,7 @@ def _identify(stores: Stores, readers: Readers, settings: Settings) -> Made:
 def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.persist_file import PersistFile
 
-    return PersistFile(stores.table, stores.records, stores.journal, settings.warc.copy_bodies, now)
+    return PersistFile(stores.table, stores.records, stores.journal, copies(settings), now)
 
 
 def _fetch(stores: Stores, readers: Readers, settings: Settings) -> Made:
@@ -107,7 +111,7 @@ def _fetch(stores: Stores, readers: Readers, settings: Settings) -> Made:
 def _archive_unparsed(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.archive_unparsed import ArchiveUnparsed
 
-    return ArchiveUnparsed(settings.warc.copy_bodies)
+    return ArchiveUnparsed(copies(settings))
 
 
 def _archive_body(stores: Stores, readers: Readers, settings: Settings) -> Made:

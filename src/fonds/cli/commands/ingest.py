@@ -95,14 +95,9 @@ def ingest(
             f" {settings.pipeline!r} does not"
         )
     found = expand_paths(paths, app.home)
-    from fonds.pipelines.topics import CAPTURED
-    from fonds.wiring.backends import all_shared, pipeline_of
+    from fonds.wiring.backends import all_shared
     from fonds.wiring.pipelines import path_source
 
-    if pipeline_of(settings).entry != CAPTURED:
-        raise click.UsageError(
-            f"the pipeline {settings.pipeline!r} does not begin with captures; `fonds fetch` enters links"
-        )
     make_home(app.home)
     with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
         source = path_source(found, app.home, settings)

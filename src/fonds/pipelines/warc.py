@@ -1,0 +1,16 @@
+"""The flavour `warc`: stories out of any WARC, read and archived anew; PDFs are not wanted.
+
+Source: seed 004, Appendix A, "If parsing (and archiving) data from WARC files is desired".
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fonds.model.step import Pipeline
+from fonds.pipelines.stories_only import stories_only
+
+
+def warc(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour; `more_thumbnails` makes none."""
+    about = "stories out of any WARC, read and archived in ours"
+    return replace(stories_only(), name="warc", about=about, copies=True)
