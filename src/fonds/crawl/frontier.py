@@ -9,32 +9,19 @@ Bound: a request costs a few heap operations, whatever waits; names are forgotte
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
 from typing import Any
 
+from fonds.crawl.hosts import Address, Domain, Host, Turn
 from fonds.crawl.pace import Answer, Pace, PaceRules
 
 NAMES_MAX = 100_000
 LOOKED_AT = 16
 """How many names are looked at when one is to be forgotten."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A request that waits for its turn. `key` is the caller's and unique among those that wait.
-
-    `host` is what robots.txt is asked of: scheme, name and port. `domain` answers for it, `address` is the
-    IP address it would go to.
-    """
-
-    key: Hashable
-    host: str
-    domain: str
-    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,49 +40,14 @@ class Rules:
     names_max: int = NAMES_MAX
 
 
-@dataclass(slots=True)
-class _Host:
-    name: str
-    domain: _Domain
-    pace: Pace
-    line: deque[Turn] = field(default_factory=deque)
-    is_ready: bool = False
-    """Whether it stands among the ready of its domain."""
-
-
-@dataclass(slots=True)
-class _Domain:
-    """`ready` is a heap of its hosts that have a line and are not full: from when on, and in which order
-    they came. `listed_s` is its valid place in the frontier's heap; `parked` says that it stands in the
-    line of an address instead.
-    """
-
-    name: str
-    pace: Pace
-    hosts: set[str] = field(default_factory=set)
-    ready: list[tuple[float, int, str]] = field(default_factory=list)
-    waiting: int = 0
-    promised_s: float = 0.0
-    listed_s: float | None = None
-    parked: bool = False
-
-
-@dataclass(slots=True)
-class _Address:
-    name: str
-    pace: Pace
-    line: deque[str] = field(default_factory=deque)
-    listed_s: float | None = None
-
-
 class Frontier:
     """Turns in, turns out when they may start. Not safe for several threads."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()
-        self._domains: OrderedDict[str, _Domain] = OrderedDict()
-        self._addresses: OrderedDict[str, _Address] = OrderedDict()
+        self._hosts: OrderedDict[str, Host] = OrderedDict()
+        self._domains: OrderedDict[str, Domain] = OrderedDict()
+        self._addresses: OrderedDict[str, Address] = OrderedDict()
         self._heap: list[tuple[float, int, bool, str]] = []
         self._count = 0
         self._waiting: OrderedDict[Hashable, tuple[Turn, float]] = OrderedDict()
@@ -204,34 +156,34 @@ class Frontier:
         """The pace of a host, or of the domain where `host` is "", to be told what is known of it."""
         return self._host(host, domain, now_s).pace if host else self._domain(domain, now_s).pace
 
-    def _host(self, name: str, domain: str, now_s: float) -> _Host:
+    def _host(self, name: str, domain: str, now_s: float) -> Host:
         host = self._hosts.get(name)
         if host is None:
             owner = self._domain(domain, now_s)
             self._forget_hosts(now_s)
-            host = self._hosts[name] = _Host(name, owner, Pace(self.rules.host))
+            host = self._hosts[name] = Host(name, owner, Pace(self.rules.host))
             owner.hosts.add(name)
         self._hosts.move_to_end(name)
         return host
 
-    def _domain(self, name: str, now_s: float) -> _Domain:
+    def _domain(self, name: str, now_s: float) -> Domain:
         domain = self._domains.get(name)
         if domain is None:
             if len(self._domains) >= self.rules.names_max:
                 quiet = _forgettable(self._domains, now_s, lambda one: not one.hosts)
                 for gone in quiet:
                     del self._domains[gone]
-            domain = self._domains[name] = _Domain(name, Pace(self.rules.domain))
+            domain = self._domains[name] = Domain(name, Pace(self.rules.domain))
         self._domains.move_to_end(name)
         return domain
 
-    def _address(self, name: str, now_s: float) -> _Address:
+    def _address(self, name: str, now_s: float) -> Address:
         address = self._addresses.get(name)
         if address is None:
             if len(self._addresses) >= self.rules.names_max:
                 for gone in _forgettable(self._addresses, now_s, lambda one: not one.line):
                     del self._addresses[gone]
-            address = self._addresses[name] = _Address(name, Pace(self.rules.address))
+            address = self._addresses[name] = Address(name, Pace(self.rules.address))
         self._addresses.move_to_end(name)
         return address
 
@@ -240,7 +192,7 @@ class Frontier:
             for gone in _forgettable(self._hosts, now_s, lambda one: not one.line):
                 self._hosts.pop(gone).domain.hosts.discard(gone)
 
-    def _make_ready(self, host: _Host, now_s: float) -> None:
+    def _make_ready(self, host: Host, now_s: float) -> None:
         """Put a host that has a line among those of its domain that may be asked."""
         self._drop_withdrawn(host)
         if host.line and not host.is_ready and not host.pace.is_full:
@@ -249,11 +201,11 @@ class Frontier:
             heappush(host.domain.ready, (host.pace.next_at_s, self._count, host.name))
             self._list(host.domain, now_s)
 
-    def _drop_withdrawn(self, host: _Host) -> None:
+    def _drop_withdrawn(self, host: Host) -> None:
         while host.line and host.line[0].key not in self._waiting:
             host.line.popleft()
 
-    def _list(self, domain: _Domain, now_s: float) -> None:
+    def _list(self, domain: Domain, now_s: float) -> None:
         """Note when a domain may be asked, unless it is noted, full, or waits for an address."""
         if not domain.ready or domain.parked or domain.pace.is_full:
             return
@@ -262,7 +214,7 @@ class Frontier:
             domain.listed_s = at_s
             self._push(at_s, domain.name, is_address=False)
 
-    def _list_address(self, address: _Address, now_s: float) -> None:
+    def _list_address(self, address: Address, now_s: float) -> None:
         if address.line and not address.pace.is_full and address.listed_s is None:
             address.listed_s = max(now_s, address.pace.next_at_s)
             self._push(address.listed_s, address.name, is_address=True)
@@ -292,7 +244,7 @@ class Frontier:
         domain.listed_s = None
         return None if domain.parked else self._begin(domain, now_s)
 
-    def _begin(self, domain: _Domain, now_s: float) -> Turn | None:
+    def _begin(self, domain: Domain, now_s: float) -> Turn | None:
         """The next turn of a domain, if it may begin now; the domain is noted for its next one."""
         turn = None
         host = self._ready_host(domain, now_s)
@@ -313,7 +265,7 @@ class Frontier:
         self._list(domain, now_s)
         return turn
 
-    def _ready_host(self, domain: _Domain, now_s: float) -> _Host | None:
+    def _ready_host(self, domain: Domain, now_s: float) -> Host | None:
         """The host of a domain that has been ready for longest, taken from among the ready; None while the
         domain or all of them have to wait."""
         if domain.pace.is_full or domain.pace.next_at_s > now_s:
@@ -330,7 +282,7 @@ class Frontier:
             self._make_ready(host, now_s)
         return None
 
-    def _promise(self, host: _Host, now_s: float) -> float:
+    def _promise(self, host: Host, now_s: float) -> float:
         """Seconds until a turn would begin behind all that wait and were promised a time."""
         domain = host.domain
         gap_s = max(host.pace.gap_s, domain.pace.gap_s)
@@ -339,7 +291,7 @@ class Frontier:
         domain.promised_s = begins_s + gap_s
         return max(begins_s - now_s, gap_s, 1.0)
 
-    def _send_all_back(self, host: _Host, now_s: float) -> None:
+    def _send_all_back(self, host: Host, now_s: float) -> None:
         """Nobody waits here for a host that is far away."""
         line = [turn for turn in host.line if turn.key in self._waiting]
         host.line.clear()

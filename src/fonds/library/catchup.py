@@ -1,7 +1,6 @@
 """Sends files to be read that never were, that failed, or that an older extractor read: of any kind.
 
-It streams the files out of the records, any number of them. Interrupted, it is simply begun again: what
-was done meanwhile is no longer wanted, and what is on its way is done once.
+It streams the files out of the records. Interrupted, it is begun again: what is done is not wanted any more.
 """
 
 from __future__ import annotations
@@ -299,7 +298,7 @@ class CatchUp:
         try:
             work: Any = decode(message, payload)
         except PermanentError:
-            return message
+            work = None
         if not isinstance(work, payload):
             return message
         return replace(message, body=encode(replace(work, after=after)))
@@ -323,9 +322,7 @@ def _entered_again(row: EntryRow, pipeline: str, now: datetime) -> EntryRow:
 
 def _is_over(row: DispositionRow | None) -> bool:
     """Whether the last extraction, if any, has ended; what is in quarantine was looked at before.
-
-    What was to be extracted again may never have reached the queue: it is sent once more, under its id.
-    """
+    What was to be extracted again may never have reached the queue: it is sent once more, as itself."""
     return row is None or not row.is_open or row.verdict == Verdict.RETRIED
 
 

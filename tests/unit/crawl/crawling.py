@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from fonds.crawl.frontier import Frontier, Turn
+from fonds.crawl.frontier import Frontier
+from fonds.crawl.hosts import Turn
 from fonds.crawl.pace import Answer
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.crawl.frontier import Frontier, Rules, Turn
+from fonds.crawl.frontier import Frontier, Rules
+from fonds.crawl.hosts import Turn
 from fonds.crawl.pace import Answer, PaceRules
 from unit.crawl.crawling import VirtualWeb, gaps
 

@@ -7,18 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
+from fonds.cli.archive_files import chosen_files, named_files, open_files
 from fonds.cli.commands.archive_extract import extract
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.names import Commands
 from fonds.model.errors import ConfigurationError
-from fonds.model.names import no_such
 
 if TYPE_CHECKING:
     from fonds.library.checks.warcs import WarcReport
@@ -26,16 +25,6 @@ if TYPE_CHECKING:
 
 SAID_EVERY_S = 10.0
 SHOWN_FAULTS = 50
-ENDINGS = (
-    ".warc",
-    ".arc",
-    ".warc.gz",
-    ".arc.gz",
-    ".warc.zst",
-    ".warc.lz4",
-    ".warc.bz2",
-    ".warc.xz",
-)
 
 
 @click.group("archive", cls=Commands)
@@ -67,14 +56,14 @@ def list_(app: App, names: tuple[str, ...]) -> int:
     fonds archive list
     fonds archive list --json | jq -r 'select(.state == "waiting") | .warc'
     """
-    files = _opened(app)
+    files = open_files(app)
     unsent = files.unsent()
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("WARC", no_wrap=True)
     for title in ("Bytes", "Captures", "From", "To", "State"):
         table.add_column(title, justify="right" if title in ("Bytes", "Captures") else "left")
     count = size_bytes = captures = 0
-    for name in _named(files, names):
+    for name in named_files(files, names):
         one = _described(files, name, name in unsent)
         count, size_bytes = count + 1, size_bytes + (one["size_bytes"] or 0)
         captures += one["captures"] or 0
@@ -134,8 +123,8 @@ def verify(app: App, paths: tuple[str, ...]) -> int:
     """
     from fonds.library.checks.warcs import verify as read_through
 
-    files = _opened(app, must_be_there=not paths)
-    chosen = list(_chosen(files, paths))
+    files = open_files(app, must_be_there=not paths)
+    chosen = list(chosen_files(files, paths))
     progress = _Progress(app, len(chosen))
     reports = []
     for number, path in enumerate(chosen):
@@ -224,9 +213,9 @@ def reindex(app: App, names: tuple[str, ...]) -> int:
     fonds archive reindex
     fonds archive reindex fonds-20260101000000-00000-host-0a1b2c3d.warc.gz
     """
-    files = _opened(app)
+    files = open_files(app)
     changed = same = failed = 0
-    chosen = list(_named(files, names))
+    chosen = list(named_files(files, names))
     progress = _Progress(app, len(chosen))
     for number, name in enumerate(chosen):
         progress.begin(number, name)
@@ -274,7 +263,7 @@ def upload(app: App) -> int:
             "the archive is a folder of this machine, where its files stay; only those of an archive in"
             " s3:// are sent"
         )
-    files = _opened(app)
+    files = open_files(app)
     waiting = files.unsent()
     with _told_of(app, lambda: sum(files.unsent().values())):
         files.finish()
@@ -308,48 +297,6 @@ def _told_of(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
         yield
     finally:
         done.set()
-
-
-def _opened(app: App, *, must_be_there: bool = True) -> WarcArchive:
-    """The archive alone: no other store need be there."""
-    from fonds.wiring.backends import open_archive
-
-    if must_be_there:
-        app.must_be_there()
-    files = open_archive(app.home, app.settings())
-    close = getattr(files, "close", None)
-    if close is not None:
-        click.get_current_context().call_on_close(close)
-    return files
-
-
-def _named(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
-    """The names given, or all there are. Raises ConfigurationError for a WARC that is not ours."""
-    if not names:
-        yield from files.names()
-        return
-    for word in names:
-        name = word.rpartition("/")[2]
-        if files.held(name) is None:
-            raise ConfigurationError(
-                f"{word} is no file here, and {no_such('WARC of ours', name, files.names())}"
-            )
-        yield name
-
-
-def _chosen(files: WarcArchive, paths: Sequence[str]) -> Iterator[str]:
-    """The names of ours and the absolute paths of others that are meant."""
-    if not paths:
-        yield from files.names()
-    for word in paths:
-        path = Path(word)
-        if path.is_dir():
-            found = (one for one in path.rglob("*") if one.name.lower().endswith(ENDINGS))
-            yield from (str(one.absolute()) for one in sorted(found) if one.is_file())
-        elif path.exists():
-            yield str(path.absolute())
-        else:
-            yield from _named(files, [word])
 
 
 for one in (list_, verify, extract, reindex, upload):

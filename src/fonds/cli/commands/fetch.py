@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from fonds.cli.context import App, command
-from fonds.cli.link_options import link_pipeline_option, tls_option
+from fonds.cli.sources.link_options import link_pipeline_option, tls_option
 from fonds.cli.working import working_off
 from fonds.model.link import TlsCheck
 from fonds.ports import Source

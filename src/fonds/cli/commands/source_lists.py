@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from fonds.cli.context import App, command, say
-from fonds.cli.source_options import tell_added, told_wanted, wanted_options
+from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
 from fonds.model.errors import FondsError
 from fonds.model.rows import SourceRow
 from fonds.runtime.homelock import make_home

@@ -13,8 +13,8 @@ from fonds.cli.commands.source_check import check
 from fonds.cli.commands.source_lists import export, import_
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.names import Commands, Name
-from fonds.cli.source_facts import poll_facts, print_poll, print_source, source_facts
-from fonds.cli.source_options import tell_added, told_wanted, wanted_options
+from fonds.cli.sources.source_facts import poll_facts, print_poll, print_source, source_facts
+from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
 from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.model.rows.prefix import Prefix
 from fonds.runtime.homelock import make_home

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fonds.crawl.frontier import Turn
+from fonds.crawl.hosts import Turn
 from fonds.crawl.request_url import RequestUrl
 from fonds.fetching.request import Ask
 from fonds.model.exchange import Headers, Hop

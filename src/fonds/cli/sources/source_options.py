@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from fonds.cli.context import App, console, echo_json
-from fonds.cli.link_options import link_pipeline_option, tls_option
+from fonds.cli.sources.link_options import link_pipeline_option, tls_option
 from fonds.model.rows import SourceRow
 from fonds.sources.following.editing import Wanted
 

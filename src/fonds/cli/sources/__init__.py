@@ -1,0 +1,1 @@
+"""What the commands about links and sources have in common."""
