@@ -21,6 +21,7 @@ from fonds.model.link import TlsCheck
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 CONNECTIONS_NOTED = 4096
+NEVER = datetime.fromtimestamp(0, UTC)
 _TEXT, _HEADER_OUT = 0, 2
 _SECURED = re.compile(r"SSL connection using ([^/]+?) / ([^ /]+)")
 _OLD_CIPHERS = "ALL:!eNULL:!aNULL:@SECLEVEL=0"
@@ -95,12 +96,15 @@ class Failed:
 
 @dataclass(slots=True)
 class Underway:
-    """A request while it is under way: what came of it so far."""
+    """A handle of libcurl with the request it makes, one after the other, and what came of it so far."""
 
     ask: Ask
     limits: Limits
     is_allowed: Callable[[str], bool]
-    began_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    ca_file: str
+    handle: pycurl.Curl = field(default_factory=pycurl.Curl)
+    made_for: TlsCheck | None = None
+    began_at: datetime = NEVER
     body: bytearray = field(default_factory=bytearray)
     lines: list[bytes] = field(default_factory=list)
     head_bytes: int = 0
@@ -110,24 +114,42 @@ class Underway:
     refused: Reason | None = None
     opened: list[socket.socket] = field(default_factory=list)
 
-    def prepare(self, handle: pycurl.Curl, ca_file: str) -> None:
-        """Make a handle ready for the request; what it did before is forgotten, its connections stay."""
-        ask, limits = self.ask, self.limits
+    def begin(self, ask: Ask) -> pycurl.Curl:
+        """The handle, ready for a request; what it did before is forgotten."""
+        self.ask, self.began_at = ask, datetime.now(UTC)
+        self.body, self.lines = bytearray(), []
+        self.head_bytes, self.head_done, self.refused = 0, False, None
+        self.sent, self.secured = b"", ""
+        handle = self.handle
+        if self.made_for is not ask.tls:
+            self._make()
+        handle.setopt(pycurl.URL, ask.url.url)
+        handle.setopt(pycurl.USERAGENT, ask.agent)
+        handle.setopt(pycurl.MAXFILESIZE_LARGE, 0 if ask.partial else ask.body_max_bytes)
+        self._headers(handle)
+        self._pin(handle)
+        # What is set while it is verbose would be told of, and nobody can listen yet.
+        handle.setopt(pycurl.VERBOSE, 0)
+        for cookie in ("ALL", *ask.cookies):
+            handle.setopt(pycurl.COOKIELIST, cookie)
+        handle.setopt(pycurl.VERBOSE, 1)
+        return handle
+
+    def _make(self) -> None:
+        """Set what is the same for all requests whose servers are held to account alike."""
+        limits, handle = self.limits, self.handle
         handle.reset()
         for option, value in (
-            (pycurl.URL, ask.url.url),
             (pycurl.PROXY, ""),
             (pycurl.NOSIGNAL, 1),
             (pycurl.FOLLOWLOCATION, 0),
             (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
-            (pycurl.USERAGENT, ask.agent),
             (pycurl.CONNECTTIMEOUT_MS, int(1000 * limits.connect_s)),
             (pycurl.TIMEOUT_MS, int(1000 * limits.total_s)),
             (pycurl.LOW_SPEED_LIMIT, limits.slow_bytes),
             (pycurl.LOW_SPEED_TIME, limits.slow_s),
-            (pycurl.MAXFILESIZE_LARGE, 0 if ask.partial else ask.body_max_bytes),
             (pycurl.COOKIEFILE, ""),
-            (pycurl.CAINFO, ca_file),
+            (pycurl.CAINFO, self.ca_file),
             (pycurl.HEADERFUNCTION, self._take_line),
             (pycurl.WRITEFUNCTION, self._take_body),
             (pycurl.DEBUGFUNCTION, self._listen),
@@ -135,16 +157,12 @@ class Underway:
             (pycurl.PREREQFUNCTION, self._judge),
         ):
             handle.setopt(option, value)
-        self._headers(handle)
-        self._pin(handle)
         self._check_tls(handle)
-        # A handle keeps its cookies whatever is reset.
-        for cookie in ("ALL", *ask.cookies):
-            handle.setopt(pycurl.COOKIELIST, cookie)
-        handle.setopt(pycurl.VERBOSE, 1)
+        self.made_for = self.ask.tls
 
-    def received(self, handle: pycurl.Curl, secured: dict[tuple[str, int], str]) -> Received:
+    def received(self, secured: dict[tuple[str, int], str]) -> Received:
         """The answer; `secured` keeps what is known of connections that stand, by both their ends."""
+        handle = self.handle
         status_line, headers = _head(self.lines)
         connection = (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.LOCAL_PORT))
         if self.secured:
@@ -188,8 +206,8 @@ class Underway:
         nobody = not self.lines
         return Failed(Reason.UNREACHABLE, told or f"libcurl error {code}", nobody, took_s)
 
-    def close(self) -> None:
-        """Nothing more is done with it."""
+    def rest(self) -> None:
+        """The request is over; the handle may make another."""
         for ours in self.opened:
             ours.close()
         self.opened.clear()
@@ -267,7 +285,7 @@ class Underway:
     def _listen(self, kind: int, data: bytes) -> None:
         if kind == _HEADER_OUT:
             self.sent += data
-        elif kind == _TEXT and not self.secured:
+        elif kind == _TEXT and not self.secured and self.ask.url.scheme == "https":
             found = _SECURED.search(data.decode("latin-1"))
             self.secured = f"{found[1]} {found[2]}" if found else ""
 

@@ -60,7 +60,7 @@ class Transfers:
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
         self._multi.setopt(pycurl.M_MAXCONNECTS, limits.connections_max)
-        self._free: list[pycurl.Curl] = []
+        self._free: list[Underway] = []
         self._underway: dict[pycurl.Curl, tuple[Hashable, Underway]] = {}
         self._secured: dict[tuple[str, int], str] = {}
         self._was_woken = False
@@ -72,9 +72,11 @@ class Transfers:
 
     def begin(self, key: Hashable, ask: Ask) -> None:
         """Send a request; `ended` tells its end under this key."""
-        handle = self._free.pop() if self._free else pycurl.Curl()
-        underway = Underway(ask, self._limits, self._is_allowed)
-        underway.prepare(handle, self._ca_file)
+        if self._free:
+            underway = self._free.pop()
+        else:
+            underway = Underway(ask, self._limits, self._is_allowed, self._ca_file)
+        handle = underway.begin(ask)
         self._underway[handle] = (key, underway)
         self._multi.add_handle(handle)
 
@@ -97,10 +99,10 @@ class Transfers:
         for handle, (_, underway) in self._underway.items():
             self._multi.remove_handle(handle)
             handle.close()
-            underway.close()
+            underway.rest()
         self._underway.clear()
-        for handle in self._free:
-            handle.close()
+        for one in self._free:
+            one.handle.close()
         self._multi.close()
         self._selector.close()
         self._woken.close()
@@ -153,11 +155,11 @@ class Transfers:
         self, handle: pycurl.Curl, code: int, told: str
     ) -> tuple[Hashable, Received | Failed]:
         key, underway = self._underway.pop(handle)
-        end = underway.received(handle, self._secured) if code == 0 else underway.failed(code, told)
+        end = underway.received(self._secured) if code == 0 else underway.failed(code, told)
         self._multi.remove_handle(handle)
-        underway.close()
+        underway.rest()
         if len(self._free) < _HANDLES_KEPT:
-            self._free.append(handle)
+            self._free.append(underway)
         else:
             handle.close()
         return key, end
