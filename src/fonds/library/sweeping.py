@@ -13,8 +13,9 @@ from pathlib import Path
 
 from fonds.formats.spooled import spool_key
 from fonds.model.disposition import Verdict
-from fonds.model.rows import EntryRow, FetchedRow, StoppedRow
+from fonds.model.rows import EntryRow, FetchedRow, InputRow, StoppedRow
 from fonds.ports import Blobs, Records
+from fonds.sources.following.poll_source import POLL
 
 CHUNK = 500
 OVER = frozenset({str(Verdict.DONE), str(Verdict.DROPPED)})
@@ -46,6 +47,19 @@ def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int
             blobs.delete([spool_key(one) for one in over])
             records.change(FetchedRow, over, {"in_spool": False})
         removed += len(over)
+    return removed
+
+
+def sweep_polls(records: Records, older_than: datetime) -> int:
+    """Remove polls last written before a time that entered and refused nothing; how many those were."""
+    idle = {"kind": POLL, "entries": 0, "tally_count": 0, "finished": True}
+    removed = 0
+    while some := list(records.find(InputRow, idle, order=("updated",), count_max=CHUNK)):
+        old = [(row.input_id, row.pipeline) for row in some if row.updated < older_than]
+        records.delete(InputRow, old)
+        removed += len(old)
+        if len(old) < len(some):
+            break
     return removed
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fonds.library.accounting import files_by_type
 from fonds.library.checks.bodies import DeepAudit
-from fonds.library.sweeping import sweep_files, sweep_spool, sweep_stopped
+from fonds.library.sweeping import sweep_files, sweep_polls, sweep_spool, sweep_stopped
 from fonds.ports import Stores
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.steps import now
@@ -21,6 +21,8 @@ from fonds.wiring.steps import now
 SWEEP = RecurringTask("sweep", daily_at="03:00", jitter_s=3600)
 AUDIT = RecurringTask("deep-audit", daily_at="04:00", jitter_s=3600)
 LEFT_FOR = timedelta(days=1)
+POLLS_KEPT_FOR = timedelta(days=90)
+"""Polls that entered and refused nothing are kept so long."""
 
 
 logger = logging.getLogger("fonds.timetable")
@@ -32,9 +34,10 @@ def make_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
 
     def sweep() -> str:
         rows = sweep_stopped(stores.records, now())
+        polls = sweep_polls(stores.records, now() - POLLS_KEPT_FOR)
         files = sweep_files(spool, now() - LEFT_FOR)
         refused = sweep_spool(stores.records, stores.blobs, now() - LEFT_FOR)
-        return f"{rows} expired rows, {files} old files and {refused} refused pages removed"
+        return f"{rows} expired rows, {polls} old polls, {files} old files and {refused} refused pages removed"
 
     def audit() -> str:
         total = sum(count for _, count in files_by_type(stores.records))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fonds.crawl.links import link_to
-from fonds.library.sweeping import sweep_files, sweep_spool, sweep_stopped
+from fonds.library.sweeping import sweep_files, sweep_polls, sweep_spool, sweep_stopped
 from fonds.model.exchange import Exchange, Hop
-from fonds.model.rows import EntryRow, FetchedRow, StoppedRow
+from fonds.model.rows import EntryRow, FetchedRow, InputRow, StoppedRow
 from fonds.steps.news.spool import Fetched, Spool
 from fonds.stores.blobs.folder import FolderBlobs
 from small_pipeline import Workplace
@@ -31,6 +31,26 @@ def test_rows_that_have_expired_go_and_others_stay(place: Workplace) -> None:
     assert sweep_stopped(place.records, NOW) == 1300
     assert list(place.records.find(StoppedRow)) == current
     assert sweep_stopped(place.records, NOW) == 0
+
+
+def poll(
+    number: int, days: int, entries: int = 0, refused: int = 0, kind: str = "poll"
+) -> InputRow:
+    tally = {"non-news": refused} if refused else {}
+    when = NOW - timedelta(days=days)
+    name = f"ab.{number:06}"
+    return InputRow(name, "u", kind, "{}", 0, entries, tally, refused, True, None, when, "p")
+
+
+def test_polls_that_brought_nothing_go_in_time_and_others_stay(place: Workplace) -> None:
+    idle = [poll(number, 91) for number in range(1200)]
+    kept = [poll(2000, 91, entries=1), poll(2001, 91, refused=1), poll(2002, 89)]
+    kept += [poll(2003, 91, kind="warc")]
+    place.ledger.enter([*idle, *kept], [], ())
+    assert sweep_polls(place.records, NOW - timedelta(days=90)) == 1200
+    left = {row.input_id for row in place.records.find(InputRow)}
+    assert left == {row.input_id for row in kept}
+    assert place.ledger.recount() == []
 
 
 def old(path: Path, days: float = 2) -> Path:

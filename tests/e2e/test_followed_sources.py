@@ -1,0 +1,97 @@
+"""A feed that is followed by a real process: polled, fetched, searchable; killed and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.running import fonds
+from fixtures.answering import Answering, Given, answering
+from fixtures.feeds import rss_of
+
+pytestmark = pytest.mark.slow
+
+WAIT_MAX_S = 120.0
+TEXT = (
+    "The council met on Tuesday to speak of the flood defences of the town and its old river wall. "
+)
+SETTINGS = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true", "FONDS_FETCH_HOST_GAP_S": "0.1"}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    with answering() as serving:
+        for number in range(8):
+            title = f"Story number {number}"
+            paragraphs = "".join(f"<p>{TEXT} {number} {one}</p>" for one in range(6))
+            page = f"<html><title>{title}</title><article><h1>{title}</h1>{paragraphs}</article></html>"
+            told = {"Content-Type": "text/html; charset=utf-8"}
+            serving.answers[f"/{number}"] = Given(200, page.encode(), told)
+        yield serving
+
+
+def list_stories(server: Answering, numbers: range) -> None:
+    body = rss_of([f"{server.url}/{number}" for number in numbers], "<ttl>1</ttl>")
+    server.answers["/feed"] = Given(200, body)
+
+
+def running(home: Path) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "fonds", "--home", str(home), "run", "queue-fetcher"]
+    return subprocess.Popen(words, stderr=subprocess.DEVNULL, env=dict(os.environ))
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + WAIT_MAX_S
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.5)
+
+
+def settled(home: Path) -> bool:
+    """Whether everything that entered has ended."""
+    told = fonds(home, "status", "--json")
+    return told.code == 0 and told.last["pending"] == 0 and told.last["done"] >= 5
+
+
+def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
+    server: Answering, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    list_stories(server, range(5))
+    assert fonds(home, "sources", "add", f"{server.url}/feed").code == 0
+    first = running(home)
+    try:
+        wait_for(lambda: any(path == "/feed" for path, _ in server.asked))
+    finally:
+        first.kill()
+        first.wait()
+    list_stories(server, range(3, 8))
+    assert fonds(home, "sources", "resume", f"{server.url}/feed").code == 0
+    second = running(home)
+    try:
+        wait_for(lambda: "/7" in {path for path, _ in server.asked})
+        wait_for(lambda: settled(home))
+    finally:
+        second.send_signal(signal.SIGTERM)
+        second.wait(60)
+    assert fonds(home, "audit", "--json").code == 0
+    shown = fonds(home, "sources", "show", "--json", f"{server.url}/feed").last
+    polls = shown["last_polls"]
+    assert (shown["standing"], shown["failures"]) == ("active", 0)
+    entered = [
+        fonds(home, "sources", "show", "--json", str(one["poll"])).last["links"] for one in polls
+    ]
+    urls = [link["url"] for links in entered for link in links]
+    assert len(urls) == len(set(urls)) == sum(one["new"] for one in polls)
+    assert {f"{server.url}/{number}" for number in range(3, 8)} <= set(urls)
+    assert json.dumps(entered).count('"done"') == len(urls)
