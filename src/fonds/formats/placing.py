@@ -7,6 +7,7 @@ from datetime import datetime
 from fonds.formats.journal import cdx_cell, first_seen_cell
 from fonds.formats.members.record_stream import split_offset
 from fonds.formats.surt import lookup_key, surt
+from fonds.model.archive import HttpHead
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.keys import sha1_from_text
@@ -52,6 +53,11 @@ def _row(capture: Capture, sha1hex: str, mime: str, place: Place, now: datetime)
         warc_offset=place.offset,
         row_created=now,
     )
+
+
+def status_of(http: HttpHead | None) -> int | None:
+    """The HTTP status a row tells of a record; None without head or a readable code."""
+    return (http.status or None) if http else None
 
 
 def end_in_file(row: CdxRow) -> int:

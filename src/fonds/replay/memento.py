@@ -59,7 +59,7 @@ def in_link(url: str) -> str:
     if plain[:5].lower() != "file:":
         # No key has the fragment, and escaped it would be a part of the path.
         plain = plain.partition("#")[0]
-    return quote(plain, safe=_SAFE)
+    return quote(plain, safe=_SAFE, errors="replace")
 
 
 def http_date(datetime14: str) -> str:

@@ -9,12 +9,20 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 import zstandard
 
 from fixtures import warcs
 from fonds.extract.container import Container, container
-from fonds.formats.warc import Damage, RecordHead, read_heads, read_record
+from fonds.formats.warc import (
+    Damage,
+    RecordHead,
+    check_records,
+    read_heads,
+    read_record,
+    record_bytes,
+)
 from fonds.model.errors import PermanentError
 from fuzz.promises import holds
 
@@ -51,11 +59,16 @@ def check(data: bytes) -> None:
         # What follows may be cut otherwise where a wrong length reached into the middle of a member.
         rest = [thing.offset for thing in read_heads(io.BytesIO(packed), offsets[middle])]
         holds(rest[:1] == offsets[middle:][:1], "a scan goes on from any thing", (things, rest))
+    checked = list(check_records(io.BytesIO(packed), body_max_bytes=BODY_MAX_BYTES))
+    holds(len(checked) <= 2 * len(data) + 2, "no more is checked than there are bytes", checked)
     for thing in things[:PLACES_READ_MAX]:
         _check_thing(packed, thing)
 
 
 def _check_thing(packed: bytes, thing: RecordHead | Damage) -> None:
+    with suppress(PermanentError):
+        whole = b"".join(record_bytes(io.BytesIO(packed), thing.offset))
+        holds(bool(whole), "a whole record has a header", thing)
     try:
         payload = read_record(io.BytesIO(packed), thing.offset, body_max_bytes=BODY_MAX_BYTES)
     except PermanentError as fault:

@@ -1,4 +1,4 @@
-"""Queries of people: a tree that every index can translate, or a sentence that says what is wrong."""
+"""Queries of people and addresses of replay: understood, or told in a sentence what is wrong with them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import msgspec
 
 from fonds.model.document import SearchQuery
+from fonds.replay.captures import Match, lower14, stretches_of
+from fonds.replay.cdx_query import Collapse, Filter, Resume
+from fonds.replay.memento import accepted, asked_of, in_link
 from fonds.stores.index import tantivy_query
 from fonds.stores.index.elastic import query as elastic_query
 from fonds.stores.index.query import DEPTH_MAX, And, Node, Not, Or, parse, wanted_terms
@@ -20,6 +23,7 @@ SENTENCE_CHARACTERS_MAX = 500
 def check(data: bytes) -> None:
     """Parse, and translate for both kinds of index."""
     text = without_surrogates(as_text(data))
+    _check_captures(text)
     try:
         tree = parse(text)
     except ValueError as error:
@@ -31,6 +35,24 @@ def check(data: bytes) -> None:
     query = SearchQuery(text=text)
     tantivy_query.build(query, tree, SCHEMA)
     msgspec.json.encode(elastic_query.body(query, tree))
+
+
+def _check_captures(text: str) -> None:
+    """Addresses below `/web/`, filters and places to go on from, as anybody may send them."""
+    path, _, query = text.partition("?")
+    asked = asked_of(path, query)
+    if asked is not None:
+        holds(in_link(asked.url).isascii(), "a link is ASCII", asked)
+    for understood in (Filter.parse, Collapse.parse, Resume.read, accepted, lower14):
+        try:
+            understood(text)
+        except ValueError as error:
+            holds(bool(str(error)), "an error is a sentence", error)
+    for match in Match:
+        try:
+            stretches_of(text, match)
+        except ValueError as error:
+            holds(bool(str(error)), "an error is a sentence", error)
 
 
 def _depth(node: Node) -> int:
@@ -52,5 +74,11 @@ def seeds() -> Iterator[bytes]:
         "洪水 OR 河川 title:洪水* Überschwemmung naïve",
         "--a ---b kind:other nofield:x http://example.org/a?b=c a:b:c",
         "(" * 40 + "a",
+        "20240301120000id_/https://example.org/a%20b?c=d#e",
+        "timemap/json/20240301120000/http:/example.org/",
+        "!statuscode:2..|3(0|1)*",
+        "timestamp:8",
+        "Thu, 31 May 2007 20:35:00 GMT",
+        "20240301",
     )
     yield from (text.encode() for text in texts)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from fonds.formats.journal import alternate_key, row_key
-from fonds.formats.placing import cdx_row, end_in_file, first_cells, later_cells
+from fonds.formats.placing import cdx_row, end_in_file, first_cells, later_cells, status_of
 from fonds.kinds import kinds_with_rows
 from fonds.library.checks.fault import Act
 from fonds.library.chunks import chunks
@@ -90,6 +90,7 @@ def _archive_again(shop: Workshop, row: CdxRow, file: FileMetaRow, payload: Payl
     place = archived.place
     capture = Capture(row.capture_id, "", place, row.url, entry.captured_at, "response")
     fresh = cdx_row(capture, meta_of(file), place, shop.clock())
+    fresh = replace(fresh, status=status_of(payload.http))
     if row.mimetype == REVISIT_MIME:
         fresh = replace(fresh, mimetype=REVISIT_MIME)
     if file.capture_id == row.capture_id:

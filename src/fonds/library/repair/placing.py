@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from fonds.formats.journal import read_location, row_key
-from fonds.formats.placing import cdx_row
+from fonds.formats.placing import cdx_row, status_of
 from fonds.library.checks.fault import Act
 from fonds.library.checks.places import is_ours
 from fonds.library.repair.workshop import PLACES_MAX, Workshop, owner_of, place_of
@@ -34,7 +34,7 @@ def _put_right(shop: Workshop, sha1hex: str) -> None:
         for row in (*_from_the_table(shop, sha1hex), *_from_indexes(shop, sha1hex, rows))
     }
     right = [
-        row
+        replace(row, status=_status(shop, row))
         for place, row in sorted(candidates.items())
         if place not in known and _is_true(shop, row)
     ]
@@ -62,6 +62,13 @@ def _is_true(shop: Workshop, row: CdxRow) -> bool:
     held = shop.stores.archive.held(row.warc_path)
     offsets = {one.offset for one in (held.records if held else None) or ()}
     return row.warc_offset in offsets or not is_ours(row.warc_path)
+
+
+def _status(shop: Workshop, row: CdxRow) -> int | None:
+    """What the record says that the server answered."""
+    whose = None if row.mimetype == REVISIT_MIME else row.sha1hex
+    found = shop.readable(place_of(row), whose)
+    return status_of(found.http) if found else None
 
 
 def _from_the_table(shop: Workshop, sha1hex: str) -> Iterator[CdxRow]:

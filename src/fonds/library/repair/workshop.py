@@ -81,8 +81,8 @@ class Workshop:
 
     # Bytes
 
-    def readable(self, place: Place, sha1hex: str) -> Payload | None:
-        """The bytes of a file at a place; None when they are not there."""
+    def readable(self, place: Place, sha1hex: str | None) -> Payload | None:
+        """The bytes of a file at a place, or with None whatever lies there; None when they are not there."""
         try:
             return self.stores.archive.read(place, sha1hex)
         except StoreUnavailableError:

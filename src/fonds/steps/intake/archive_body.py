@@ -10,7 +10,7 @@ import msgspec
 
 from fonds.formats.envelope import story_to_json
 from fonds.formats.journal import alternate_key, row_key
-from fonds.formats.placing import cdx_row, first_cells, later_cells
+from fonds.formats.placing import cdx_row, first_cells, later_cells, status_of
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
 from fonds.model.rows import CdxRow, EntryRow, FetchedRow
@@ -94,7 +94,9 @@ class ArchiveBody:
     ) -> None:
         now, rows, cells = self.clock(), [], []
         for item, entry, place in zip(items, entries, places, strict=True):
-            row = cdx_row(item.capture, item.file, place, now)
+            row = replace(
+                cdx_row(item.capture, item.file, place, now), status=status_of(entry.http)
+            )
             rows.append(row if entry.revisit_of is None else replace(row, mimetype=REVISIT_MIME))
             if item.repeat_of is None:
                 cells.append((row_key(item.file.sha1), first_cells(item.capture, place)))

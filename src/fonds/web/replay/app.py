@@ -88,8 +88,8 @@ async def _replay(request: Request) -> Response:
 def _answer(request: Request) -> Response:
     # The path as it came: escapes and double slashes in it are the captured address's.
     raw = request.scope.get("raw_path") or request.url.path.encode()
-    path = raw.decode("latin-1").partition("?")[0]
-    query = request.scope.get("query_string", b"").decode("latin-1")
+    path = raw.decode("utf-8", "replace").partition("?")[0]
+    query = request.scope.get("query_string", b"").decode("utf-8", "replace")
     asked = asked_of(path.removeprefix(PREFIX), query) if path.startswith(PREFIX) else None
     if asked is None or surt(asked.url) == NONE:
         told = f"Captures are at {PREFIX}TIME/URL, lists of them at {PREFIX}timemap/link/URL."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -28,6 +29,7 @@ class ReplayOrigin:
 
 
 NO_REPLAY = ReplayOrigin()
+PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 
 
 async def onward(request: Request) -> Response:
@@ -36,9 +38,10 @@ async def onward(request: Request) -> Response:
     if origin is None:
         raise HTTPException(404, "Captures are replayed by `fonds serve`, on a port of their own.")
     raw = request.scope.get("raw_path") or request.url.path.encode()
-    path = raw.decode("latin-1").partition("?")[0]
+    path = raw.decode("utf-8", "replace").partition("?")[0]
     query = f"?{request.url.query}" if request.url.query else ""
+    target = quote(f"{path}{query}", safe=PRINTABLE, errors="replace")
     # Escapes are the captured address's; what a response makes of its argument would double them.
     answer = RedirectResponse(origin, 307)
-    answer.headers["location"] = f"{origin}{path}{query}"
+    answer.headers["location"] = f"{origin}{target}"
     return answer

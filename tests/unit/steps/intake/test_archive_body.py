@@ -233,3 +233,15 @@ def test_bodies_go_to_files_named_as_the_flavour_says(step: ArchiveBody, bench: 
     (name,) = (path.name for path in files(bench.home, ".warc.gz"))
     assert name.startswith("mchist2011-")
     assert len(heads(bench)) == 1
+
+
+def test_a_row_tells_the_status_its_record_has(bench: Bench, step: ArchiveBody) -> None:
+    """Whatever the capture said of itself: it may have come without one."""
+    loose = unarchived(bench)
+    step([loose])
+    row = bench.cdx()[loose.capture.id]
+    assert row.status is None
+    copied = replace(loose.capture, id="copied", place=place_of(bench, loose.capture), status=200)
+    bench.enter(copied)
+    step([replace(loose, capture=copied)])
+    assert bench.cdx()["copied"].status is None
