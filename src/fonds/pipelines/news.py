@@ -42,20 +42,20 @@ def news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 
 def queue_fetcher(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Links of sources that are followed; `more_thumbnails` makes none."""
-    return _stories("queue-fetcher", "links of followed sources fetched; stories alone")
+    return _stories("queue-fetcher", "links of followed sources fetched; stories alone", "mc")
 
 
 def csv(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Links out of lists; `more_thumbnails` makes none."""
-    return _stories("csv", "links of lists fetched; stories alone")
+    return _stories("csv", "links of lists fetched; stories alone", "mccsv")
 
 
 def batch(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     """Links out of whole days of synthetic RSS; `more_thumbnails` makes none."""
-    return _stories("batch", "links of whole-day RSS fetched; stories alone")
+    return _stories("batch", "links of whole-day RSS fetched; stories alone", "mc")
 
 
-def _stories(name: str, about: str) -> Pipeline:
+def _stories(name: str, about: str, warc_prefix: str) -> Pipeline:
     return Pipeline(
         name,
         LINKS,
@@ -67,4 +67,5 @@ def _stories(name: str, about: str) -> Pipeline:
             ARCHIVE_BODY,
         ),
         about,
+        warc_prefix=warc_prefix,
     )

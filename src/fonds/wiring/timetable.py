@@ -37,7 +37,10 @@ def make_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
         polls = sweep_polls(stores.records, now() - POLLS_KEPT_FOR)
         files = sweep_files(spool, now() - LEFT_FOR)
         refused = sweep_spool(stores.records, stores.blobs, now() - LEFT_FOR)
-        return f"{rows} expired rows, {polls} old polls, {files} old files and {refused} refused pages removed"
+        told = (
+            f"{rows} expired rows, {polls} old polls, {files} old files and {refused} refused pages"
+        )
+        return f"{told} removed"
 
     def audit() -> str:
         total = sum(count for _, count in files_by_type(stores.records))
