@@ -13,8 +13,8 @@ from fonds.crawl.pace import Pace
 class Turn:
     """A request that waits for its turn. `key` is the caller's and unique among those that wait.
 
-    `host` is what robots.txt is asked of: scheme, name and port. `domain` answers for it, `address` is the
-    IP address it would go to.
+    `host` is a name, by whatever scheme and port it is asked. `domain` answers for it, `address` is the IP
+    address it would go to.
     """
 
     key: Hashable

@@ -40,7 +40,7 @@ class Chain:
     @property
     def turn(self) -> Turn:
         """Its next request, as it waits for its turn."""
-        return Turn(self.key, self.url.origin, self.url.domain, self.addresses[0])
+        return Turn(self.key, self.url.host, self.url.domain, self.addresses[0])
 
     def ask(self, agent: str, body_max_bytes: int) -> Ask:
         """Its next request, as it is sent."""

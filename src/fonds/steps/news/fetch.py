@@ -20,7 +20,7 @@ from fonds.fetching.resolving import Resolver
 from fonds.fetching.transfers import Transfers
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Reason, deferred, dropped, retried
-from fonds.model.errors import PermanentError, TransientError
+from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
 from fonds.model.exchange import Exchange
 from fonds.model.link import Link
 from fonds.model.step import Output, Result
@@ -30,6 +30,7 @@ from fonds.steps.news.spool import Fetched, Spool
 
 EMITS = (Output(Capture),)
 RETRIED = frozenset({Reason.UNREACHABLE})
+AWAY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class Fetch:
         if self._ended or self._fetched:
             wait_s = 0.0
         for key, end in self._web.ended(wait_s):
-            self._answered(self._chains[int(str(key))], end)
+            chain = self._chains[int(str(key))]
+            self._guarded(chain, partial(self._answered, chain, end))
         self._advance()
         self._keep()
         told, self._ended = self._ended, []
@@ -148,7 +150,7 @@ class Fetch:
         """All that can go on does."""
         while self._resolved:
             chain, found = self._resolved.popleft()
-            self._located(chain, found)
+            self._guarded(chain, partial(self._located, chain, found))
         now_s = self._seconds()
         for turn, after_s in self._frontier.late(now_s):
             self._later(self._chains[int(str(turn.key))], after_s)
@@ -156,6 +158,18 @@ class Fetch:
             chain = self._chains[int(str(turn.key))]
             most = BYTES_MAX if chain.is_robots else self._rules.body_max_bytes
             self._web.begin(chain.key, chain.ask(self._rules.agent, most))
+
+    def _guarded(self, chain: Chain, act: Callable[[], None]) -> None:
+        """A fault met with one link is that link's, not everybody's."""
+        try:
+            act()
+        except StoreUnavailableError:
+            self._later(chain, AWAY_S)
+        except Exception as error:  # noqa: BLE001 (told as what it is by whoever began the link)
+            if chain.is_robots:
+                self._know_robots(chain, unreachable(repr(error), self._seconds()))
+            else:
+                self._end(chain, error)
 
     def _go(self, chain: Chain, url: RequestUrl) -> None:
         """On to another address: its domain is to be ours."""
@@ -201,7 +215,7 @@ class Fetch:
                 self._chains[first.key] = first
                 self._offer(first)
             return
-        self._frontier.floor(url.origin, url.domain, robots.delay_s(self._rules.token), now_s)
+        self._frontier.floor(url.host, url.domain, robots.delay_s(self._rules.token), now_s)
         if robots.unreachable:
             self._end(chain, self._again(chain, Reason.ROBOTS_UNREACHABLE, robots.unreachable))
         elif not robots.allows(url, self._rules.token):
@@ -289,17 +303,18 @@ class Fetch:
     def _know_robots(self, chain: Chain, robots: Robots) -> None:
         """All who waited for a robots.txt go on."""
         self._robots.put(chain.origin, robots)
-        del self._chains[chain.key]
+        self._chains.pop(chain.key, None)
         for one in self._at_robots.pop(chain.origin, []):
-            self._obey(one)
+            self._guarded(one, partial(self._obey, one))
 
     def _again(self, chain: Chain, reason: Reason, told: str) -> Result:
         link_id = chain.link.id if chain.link else chain.origin
         return Result(retried(reason, told, later_s(link_id)))
 
     def _end(self, chain: Chain, end: Result | Exception) -> None:
-        self._chains.pop(chain.key, None)
-        if not chain.is_robots and not chain.forgotten:
+        """A chain is over, once."""
+        is_on = self._chains.pop(chain.key, None) is not None
+        if is_on and not chain.is_robots and not chain.forgotten:
             self._ended.append((chain.number, end))
 
     def _keep(self) -> None:

@@ -20,6 +20,8 @@ from fixtures.web_of_hosts import (
     usual,
 )
 from fonds.crawl.links import link_to
+from fonds.crawl.redirects import redirect_target
+from fonds.crawl.request_url import RequestUrl
 from fonds.formats.spooled import from_spool
 from fonds.model.capture import PlaceKind
 from fonds.model.disposition import Reason, Verdict
@@ -27,6 +29,7 @@ from fonds.model.errors import StoreUnavailableError
 from fonds.model.rows import FetchedRow
 from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Result
+from fonds.steps.news import fetch
 from fonds.stores.blobs.folder import FolderBlobs
 from unit.steps.news.desk import GAP_S, RULES, Desk, capture, ended
 
@@ -277,6 +280,25 @@ def test_a_link_that_was_fetched_and_comes_again_is_not_asked_for_again(desk: De
     again = capture(desk.run(url)[url])
     assert again == first
     assert len(desk.web.asked("a.example")) == 2
+
+
+def test_a_fault_met_with_one_link_is_that_links(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(url: RequestUrl, status: int, location: str | None) -> RequestUrl | None:
+        if url.host in ("bad.example", "bad-robots.example"):
+            if url.host == "bad.example" and url.target == "/robots.txt":
+                return None
+            raise RuntimeError("a bug")
+        return redirect_target(url, status, location)
+
+    monkeypatch.setattr(fetch, "redirect_target", fails)
+    names = ("good", "bad", "bad-robots")
+    good, bad, bad_robots = (desk.web.url(f"{name}.example") for name in names)
+    found = desk.run(good, bad, bad_robots)
+    capture(found[good])
+    assert isinstance(found[bad], RuntimeError)
+    assert ended(found[bad_robots]) == (Verdict.RETRIED, Reason.ROBOTS_UNREACHABLE)
 
 
 def test_what_cannot_be_kept_now_is_kept_later_and_not_fetched_again(

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from fonds.extract.pdf.pages.characters import LINE_END_HYPHEN
-from fonds.extract.pdf.strings import clean_text
+from fonds.extract.pdf.strings import clean_text, storable_text
 
 _WORD_MAX_CHARS = 80
 _HYPHEN_AT_END = re.compile(
-    f"([-\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806{LINE_END_HYPHEN}]) ?\r?\n(?=\\w)"
+    f"([-\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806{LINE_END_HYPHEN}]) ?\n(?=\\w)"
 )
-_HYPHEN_ENDS = tuple(
-    f"{sign}{end}" for sign in ("-", LINE_END_HYPHEN) for end in ("\r", "\n", " \r", " \n")
-)
+_HYPHEN_ENDS = tuple(f"{sign}{end}" for sign in ("-", LINE_END_HYPHEN) for end in ("\n", " \n"))
 _OTHER_HYPHENS = "\u2010\u2011\ufe63\uff0d\u00ad\u058a\u1806"
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _BRACKET = re.compile(r"[()\[\]{}]")
@@ -39,9 +37,11 @@ def plain(units: Sequence[str]) -> str:
 
 def normalise_page(raw: str) -> str:
     """One page as pdfium gives it, made plain: words cut at a line's end whole again, blanks trimmed."""
-    marked = raw
-    if any(end in raw for end in _HYPHEN_ENDS) or any(sign in raw for sign in _OTHER_HYPHENS):
-        marked = _HYPHEN_AT_END.sub(_hyphen, raw)
+    # What is not to be seen may stand between a word, its hyphen and the end of the line.
+    pieces = raw.replace("\ufeff", "").split(LINE_END_HYPHEN)
+    marked = LINE_END_HYPHEN.join(map(storable_text, pieces))
+    if any(end in marked for end in _HYPHEN_ENDS) or any(sign in marked for sign in _OTHER_HYPHENS):
+        marked = _HYPHEN_AT_END.sub(_hyphen, marked)
     text = _with_signs_whole(clean_text(_rejoin(marked))).strip()
     if text.isascii() or not _RIGHT_TO_LEFT.search(text):
         return text
