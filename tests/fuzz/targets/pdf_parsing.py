@@ -106,7 +106,9 @@ def check_cleaning(data: bytes) -> None:
 def check_page(data: bytes) -> None:
     page = normalise_page(as_utf16(data))
     check_storable(page)
-    holds(normalise_page(page) == page, "a plain page stays as it is", page)
+    # Of a hyphen that stayed at the end of a line it was judged what stood there before.
+    if not HYPHEN_AT_END.search(page):
+        holds(normalise_page(page) == page, "a plain page stays as it is", page)
     counted = count_words(page)
     holds(counted.whitespace == len(page.split()), "runs between blanks are counted", counted)
     holds(counted.words <= len(page), "no word without a character", (counted, page))
@@ -192,6 +194,7 @@ DATES = (
     b"2020-03-26T01:26:57+01:00",
     b"2020-03-26",
 )
+HYPHEN_AT_END = re.compile("[-\u2010\u2011\ufe63\uff0d\u058a\u1806] ?\n")
 PAGES = (
     "of inter\ufffe\nnational",
     "a hyphen\ufffe ated and well-\ufffeKnown state-of\ufffethe\r\n\x00\ufeff soft\u00adhyphen \ufb01",

@@ -92,6 +92,7 @@ def test_a_word_cut_at_the_end_of_a_line_is_whole_again() -> None:
         ("inter\ufffenational", "international"),
         ("inter\ufffe\r\nnational", "international"),
         ("inter\x00-\ufeff\r\nnational", "international"),
+        ("inter\ufffe\x04\ufffe\nnational", "international"),
         ("Jean\ufffePaul", "Jean-Paul"),
         ("years 2010\ufffe2015", "years 2010-2015"),
         ("state-of-the\ufffeart", "state-of-the-art"),

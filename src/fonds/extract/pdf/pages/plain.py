@@ -38,8 +38,10 @@ def plain(units: Sequence[str]) -> str:
 def normalise_page(raw: str) -> str:
     """One page as pdfium gives it, made plain: words cut at a line's end whole again, blanks trimmed."""
     # What is not to be seen may stand between a word, its hyphen and the end of the line.
-    pieces = raw.replace("\ufeff", "").split(LINE_END_HYPHEN)
-    marked = LINE_END_HYPHEN.join(map(storable_text, pieces))
+    first, *others = map(storable_text, raw.replace("\ufeff", "").split(LINE_END_HYPHEN))
+    last = others[-1:]
+    # Of several marks in a row one counts.
+    marked = LINE_END_HYPHEN.join([first, *filter(None, others[:-1]), *last])
     if any(end in marked for end in _HYPHEN_ENDS) or any(sign in marked for sign in _OTHER_HYPHENS):
         marked = _HYPHEN_AT_END.sub(_hyphen, marked)
     text = _with_signs_whole(clean_text(_rejoin(marked))).strip()
