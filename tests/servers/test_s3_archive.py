@@ -72,7 +72,9 @@ def test_while_the_server_is_away_work_goes_on_and_nothing_is_lost(tmp_path: Pat
         with pytest.raises(StoreUnavailableError, match="wait in"):
             archive.write([entry(20)])
         # A process may start meanwhile, and goes on as well.
-        opened(url, tmp_path, waiting_max_bytes=10**9).recover(lambda _: None)
+        another = opened(url, tmp_path, waiting_max_bytes=10**9)
+        another.recover(lambda _: None)
+        another.close()
         own.start()
         archive.finish()
         assert here(tmp_path) == []
