@@ -183,7 +183,7 @@ def test_what_cannot_be_meant_is_told(call: Any, tmp_path: Path) -> None:
     for words, said in (
         ((), "name an address"),
         (("--from", str(tmp_path / "none")), "there is no such file"),
-        (("--pipeline", "library", "http://a.example/"), "does not begin with links"),
+        (("--pipeline", "library", "http://a.example/"), "no pipeline that begins with links"),
         (("--pipeline", "nws", "http://a.example/"), "did you mean 'news'?"),
         (("--tls", "maybe", "http://a.example/"), "maybe"),
     ):
