@@ -145,7 +145,7 @@ def test_a_list_is_fetched_whole_politely_and_every_link_accounted_for(
     assert adds_up(told)
     assert (told["in"], told["pending"]) == (len(odd) + len(good) + 1, 0)
     assert told["done"] == len(good) + len(KEPT)
-    expected: dict[str, int] = {"bad-url": 1, "repeated": 1}
+    expected: dict[str, int] = {"no-host": 1, "repeated": 1}
     for reason in DROPPED.values():
         expected[reason] = expected.get(reason, 0) + 1
     assert told["dropped"] == expected
@@ -182,7 +182,7 @@ def test_addresses_that_are_named_are_fetched_each_time(web: Web, call: Any) -> 
 def test_what_cannot_be_meant_is_told(call: Any, tmp_path: Path) -> None:
     for words, said in (
         ((), "name an address"),
-        (("--from", str(tmp_path / "none")), "there is no such file"),
+        (("--from", str(tmp_path / "none")), "no such file or folder"),
         (("--pipeline", "library", "http://a.example/"), "no pipeline that begins with links"),
         (("--pipeline", "nws", "http://a.example/"), "did you mean 'news'?"),
         (("--tls", "maybe", "http://a.example/"), "maybe"),

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import click
 
+from fonds.cli.context import say
 from fonds.model.secrets import without_secrets
 from fonds.sources.listed.remote_files import is_remote
 
@@ -35,6 +36,13 @@ def expand_names(names: Sequence[str], home: Path) -> list[str]:
     Raises click.UsageError for a path that does not exist, a URL of another kind, and one with a password.
     """
     return [found for name in names for found in _expand_name(name, home)]
+
+
+def tell_unread(problems: Sequence[str], code: int) -> int:
+    """Tell which inputs could not be read to their end; the exit code, 1 at least if there are any."""
+    for problem in problems:
+        say(problem)
+    return max(code, int(bool(problems)))
 
 
 def _expand_name(name: str, home: Path) -> Iterator[str]:

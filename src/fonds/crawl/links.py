@@ -24,20 +24,26 @@ def link_to(
 ) -> Link:
     """The link to an address that was found in an input (one poll of a source, one list).
 
-    Its id is that of input and address, a fragment aside: an address that stands twice in one input is one
-    link, in another input it is another, and is fetched again. `rss_entry.link` becomes `url` where it says
-    nothing else. Any text is taken; what is no address is told when its turn comes. Never raises.
+    Its id is that of input and address: an address that stands twice in one input is one link, in another
+    input it is another, and is fetched again. A fragment is no part of the address: no server is told it.
+    `rss_entry.link` becomes what was said where it says nothing else. Any text is taken; what is no address
+    is told when its turn comes. Never raises.
     """
     told = url.strip()
-    asked = told.partition("#")[0]
+    asked = asked_address(told)
     digest = sha1(asked.encode("utf-8", "surrogatepass"))  # noqa: S324 (a key, not a seal)
     return Link(
         id=f"{input_id}-{digest.hexdigest()[:16]}",
         input_id=input_id,
-        url=told,
-        domain=canonical_domain(told),
+        url=asked,
+        domain=canonical_domain(asked),
         rss_entry=rss_entry if rss_entry.link else replace(rss_entry, link=told),
         collection=collection,
         found_at=found_at,
         tls=tls,
     )
+
+
+def asked_address(url: str) -> str:
+    """What a server is asked for an address somebody names: without fragment, and blanks around it."""
+    return url.partition("#")[0].strip()

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from hashlib import sha1
 from pathlib import Path
 
 from fonds.extract.container import Container, container, is_archive_name
@@ -16,6 +15,7 @@ from fonds.model.entry import Entry, of_capture
 from fonds.model.rows import InputRow
 from fonds.model.shortage import shortage
 from fonds.sources.indexes import read_index, read_zipnum
+from fonds.sources.input_rows import input_id_of, unread_input
 from fonds.sources.tasks import read_tasks
 from fonds.sources.walk import FoundPath, walk
 from fonds.sources.warcs import read_warc
@@ -137,19 +137,13 @@ def _input(found: FoundPath, warc_base: str, follow: bool) -> InputRow:
         fingerprint += f":{warc_base}"
     if kind in ("index", "tasks") and follow:
         fingerprint += ":follow"
-    digest = sha1(path + b"\x00" + fingerprint.encode())  # noqa: S324 (a key, not a seal)
-    return InputRow(
-        input_id=digest.hexdigest()[:16],
-        path=path.decode("utf-8", "backslashreplace"),
-        kind=kind,
-        fingerprint=fingerprint,
-        position=0,
-        entries=0,
-        tally={},
-        tally_count=0,
-        finished=False,
-        error=error,
-        updated=_moment(found.modified_ns / 1e9),
+    return unread_input(
+        input_id_of(path, fingerprint),
+        path.decode("utf-8", "backslashreplace"),
+        kind,
+        fingerprint,
+        _moment(found.modified_ns / 1e9),
+        error,
     )
 
 

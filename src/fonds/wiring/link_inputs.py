@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import SystemRandom
+from typing import Any
 
 from fonds.config import Settings
-from fonds.model.link import Link
+from fonds.model.link import Link, TlsCheck
 from fonds.ports import Records
 from fonds.sources.link_rules import LinkRules, rules_of
 from fonds.sources.listed.choice import Choice
@@ -45,17 +46,42 @@ def link_lists(
     shuffle: bool = False,
 ) -> Limited:
     """The Source of what a person names for a pipeline that begins with links."""
-    source = LinkLists(
+    source = _lists(names, home, settings, records, link_rules(settings), choice=choice)
+    return Limited(Shuffled(source, SystemRandom().shuffle) if shuffle else source, choice)
+
+
+def named_lists(
+    names: Sequence[str],
+    home: Path,
+    settings: Settings,
+    records: Records,
+    *,
+    again: bool,
+    tls: TlsCheck,
+) -> LinkLists:
+    """The Source of lists a person names to be fetched now: of any site, however little news it has."""
+    rules = LinkRules(frozenset(), settings.elsewhere.private_addresses)
+    return _lists(names, home, settings, records, rules, again=again, tls=tls)
+
+
+def _lists(
+    names: Sequence[str],
+    home: Path,
+    settings: Settings,
+    records: Records | None,
+    rules: LinkRules,
+    **more: Any,
+) -> LinkLists:
+    return LinkLists(
         names=names,
         form=FORMS.get(settings.pipeline, ADDRESSES),
         home=home,
         pipeline=settings.pipeline,
         collection=settings.collection,
-        rules=link_rules(settings),
+        rules=rules,
         remotes=RemoteFiles(open_web(settings), s3_objects(home, settings)),
         clock=now,
         records=records,
         follow=settings.follow_links,
-        choice=choice,
+        **more,
     )
-    return Limited(Shuffled(source, SystemRandom().shuffle) if shuffle else source, choice)

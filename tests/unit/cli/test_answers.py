@@ -64,7 +64,7 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("catchup", "COMMAND"): (("catchup", "pfd"), "Did you mean 'pdf'"),
     ("fetch", "pipeline"): (("fetch", "--pipeline", "newz", AT), "did you mean 'news'"),
     ("fetch", "tls"): (("fetch", "--tls", "nne", AT), "did you mean 'none'"),
-    ("fetch", "lists"): (("fetch", "--from", "no.txt"), "no.txt: there is no such file"),
+    ("fetch", "lists"): (("fetch", "--from", "no.txt"), "no.txt: no such file or folder"),
     ("sources", "COMMAND"): (("sources", "lst"), "Did you mean 'list'"),
     ("sources add", "kind"): (("sources", "add", AT, "--kind", "fed"), "did you mean 'feed'"),
     ("sources add", "pipeline"): (("sources", "add", AT, "--pipeline", "newz"), "'news'"),

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fonds.cli.context import App, command
+from fonds.cli.inbox import expand_names, tell_unread
 from fonds.cli.sources.link_options import link_pipeline_option, tls_option
 from fonds.cli.working import working_off
 from fonds.model.link import TlsCheck
-from fonds.ports import Source
 from fonds.runtime.homelock import HomeLock, make_home
 from fonds.runtime.intake import Entered, Intake
+
+if TYPE_CHECKING:
+    from fonds.config import Settings
 
 URLS_MAX = 1_000_000
 WAIT_S = 15.0
 """How long links that were put off are waited for while there are no others: their times are less apart."""
+
+NOTHING = (
+    "Nothing to fetch: no address was named that was not fetched; --again fetches a list anew."
+)
 
 
 @command("fetch")
@@ -28,9 +34,9 @@ WAIT_S = 15.0
     "--from",
     "lists",
     multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A file with one address a line; `-` is standard input.",
+    metavar="FILE|URL",
+    help="A list of addresses: one a line, or a table with a header; packed with gzip or not; here, behind "
+    "http(s) or in S3. `-` is standard input.",
 )
 @click.option("--again", is_flag=True, help="Fetch what a list names anew, also if it was fetched.")
 @tls_option
@@ -40,7 +46,7 @@ WAIT_S = 15.0
 def fetch(
     app: App,
     urls: tuple[str, ...],
-    lists: tuple[Path, ...],
+    lists: tuple[str, ...],
     again: bool,
     tls: str,
     enter_only: bool,
@@ -61,42 +67,49 @@ def fetch(
     fonds fetch --from urls.txt --again --json
     grep -o "https://[^ ]*" notes.txt | fonds fetch -
     """
-    settings = app.settings(pipeline=pipeline, **flags)
-    sources = _sources(urls, lists, again, TlsCheck(tls), settings.collection)
-    from fonds.wiring.backends import all_shared
-
-    make_home(app.home)
-
-    def feed(intake: Intake, entered: Entered) -> None:
-        for source in sources:
-            intake.run(source, entered)
-
-    with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
-        stores = app.stores(settings, make=True)
-        nothing = "Nothing to fetch: no address was named that was not fetched; --again fetches a list anew."
-        if enter_only:
-            return working_off.enter_only(app, settings, stores, lock, feed)
-        wait_s = max(WAIT_S, 2 * settings.fetch.host_gap_s)
-        return working_off.work_off(app, settings, stores, lock, feed, nothing, wait_s)
-
-
-def _sources(
-    urls: tuple[str, ...], lists: tuple[Path, ...], again: bool, tls: TlsCheck, collection: str
-) -> list[Source]:
-    from fonds.sources.links import ListedLinks, NamedLinks
-
-    now = datetime.now(UTC)
-    named = [url for url in urls if url != "-"]
-    if "-" in urls or Path("-") in lists:
-        named += _standard_input()
-    files = [one for one in lists if one != Path("-")]
     if not urls and not lists:
         raise click.UsageError("name an address, or a list of them with --from FILE")
-    for one in files:
-        if not one.is_file():
-            raise click.UsageError(f"--from {one}: there is no such file")
-    found: list[Source] = [NamedLinks(named, collection, now, tls)] if named else []
-    return found + [ListedLinks(one.absolute(), collection, now, again, tls) for one in files]
+    named, files = _named(urls, lists), [one for one in lists if one != "-"]
+    settings = app.settings(pipeline=pipeline, **flags)
+    return _fetch(app, settings, named, files, again, TlsCheck(tls), enter_only)
+
+
+def _fetch(
+    app: App,
+    settings: Settings,
+    urls: list[str],
+    lists: list[str],
+    again: bool,
+    tls: TlsCheck,
+    enter_only: bool,
+) -> int:
+    from fonds.sources.listed.named_links import NamedLinks
+    from fonds.wiring.backends import all_shared
+    from fonds.wiring.link_inputs import named_lists
+
+    named = NamedLinks(urls, settings.collection, datetime.now(UTC), tls)
+    files = expand_names(lists, app.home)
+    make_home(app.home)
+    with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
+        stores = app.stores(settings, make=True)
+        listed = named_lists(files, app.home, settings, stores.records, again=again, tls=tls)
+
+        def feed(intake: Intake, entered: Entered) -> None:
+            intake.run(named, entered)
+            intake.run(listed, entered)
+
+        if enter_only:
+            code = working_off.enter_only(app, settings, stores, lock, feed)
+        else:
+            wait_s = max(WAIT_S, 2 * settings.fetch.host_gap_s)
+            code = working_off.work_off(app, settings, stores, lock, feed, NOTHING, wait_s)
+        return tell_unread(listed.problems, code)
+
+
+def _named(urls: tuple[str, ...], lists: tuple[str, ...]) -> list[str]:
+    """Addresses of the command line, and of standard input where `-` stands for it."""
+    named = [url for url in urls if url != "-"]
+    return named + (_standard_input() if "-" in urls or "-" in lists else [])
 
 
 def _standard_input() -> list[str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from fonds.cli.context import App, console, echo_json, say
-from fonds.cli.inbox import expand_names
+from fonds.cli.context import App, console, echo_json
+from fonds.cli.inbox import expand_names, tell_unread
 from fonds.cli.working import working_off
 from fonds.model.entry import Entry
 from fonds.model.rows import InputRow
@@ -58,14 +58,7 @@ def ingest_links(
         act = (
             working_off.enter_only if enter_only else partial(working_off.work_off, nothing=NOTHING)
         )
-        return _told(lists, act(app, settings, stores, lock, _feed(lists)))
-
-
-def _told(source: Limited, code: int) -> int:
-    """The exit code, 1 at least when a list could not be read to its end; which, is told."""
-    for problem in source.problems:
-        say(problem)
-    return max(code, int(bool(source.problems)))
+        return tell_unread(lists.problems, act(app, settings, stores, lock, _feed(lists)))
 
 
 def _feed(source: Limited) -> Callable[[Intake, Entered], None]:
@@ -93,7 +86,7 @@ def _tell(app: App, source: Limited, records: Records | None, pipeline: str) -> 
         _tell_one(app, found, urls, tally, is_known=False)
         if source.is_done():
             break
-    return _told(source, 0)
+    return tell_unread(source.problems, 0)
 
 
 def _tell_one(

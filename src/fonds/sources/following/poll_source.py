@@ -23,6 +23,7 @@ from fonds.model.link import Link, TlsCheck, of_link
 from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.model.rss_entry import RssEntry
 from fonds.ports import Records
+from fonds.sources.input_rows import unread_input
 from fonds.sources.link_rules import LinkRules
 
 POLL = "poll"
@@ -53,18 +54,8 @@ def poll_row(
     row: SourceRow, told: Mapping[str, object], error: str | None, now: datetime
 ) -> InputRow:
     """A poll as an input; `told` is what was seen."""
-    return InputRow(
-        input_id=input_id(row),
-        path=row.url,
-        kind=POLL,
-        fingerprint=msgspec.json.encode(told).decode(),
-        position=0,
-        entries=0,
-        tally={},
-        tally_count=0,
-        finished=False,
-        error=error,
-        updated=now,
+    return unread_input(
+        input_id(row), row.url, POLL, msgspec.json.encode(told).decode(), now, error
     )
 
 

@@ -1,1 +1,1 @@
-"""Links out of files a person names: tables of addresses and whole-day RSS, here or elsewhere."""
+"""Links a person names: now, or in tables of addresses and whole-day RSS, here or elsewhere."""

@@ -15,22 +15,22 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from hashlib import sha1
 from itertools import islice
 from pathlib import Path
 
-from fonds.crawl.links import link_to
+from fonds.crawl.links import asked_address, link_to
 from fonds.formats.listings.tables import day_of_name, fields_of, header_of, url_row
 from fonds.formats.listings.whole_day import read_whole_day
 from fonds.model.disposition import Reason
 from fonds.model.entry import LINK, Entry
 from fonds.model.errors import LimitError, PermanentError
-from fonds.model.link import of_link
+from fonds.model.link import TlsCheck, of_link
 from fonds.model.rows import EntryRow, InputRow
 from fonds.model.rss_entry import RssEntry
 from fonds.model.shortage import shortage
 from fonds.ports import Records
 from fonds.sources.indexes import LINE_MAX_BYTES, RATIO_MAX, lines_of, unpacked
+from fonds.sources.input_rows import input_id_of, unread_input
 from fonds.sources.link_rules import LinkRules
 from fonds.sources.listed.bounded import Bounded
 from fonds.sources.listed.choice import Choice
@@ -52,7 +52,8 @@ Row = tuple[int, RssEntry | None]
 class LinkLists:
     """A Source of what a person names: paths, folders, URLs of http(s) and `s3://` with a `*` at the end.
 
-    `form` is what the files are. `records` None: nothing is known, as where there is no home yet.
+    `form` is what the files are. `records` None: nothing is known, as where there is no home yet. `again`
+    makes files inputs they were not before, and takes their links whatever was entered out of others.
     `problems` takes a sentence for each file that could not be read, or not to its end.
     """
 
@@ -66,6 +67,8 @@ class LinkLists:
     clock: Callable[[], datetime]
     records: Records | None = None
     follow: bool = False
+    again: bool = False
+    tls: TlsCheck = TlsCheck.FULL
     choice: Choice = field(default_factory=Choice)
     problems: list[str] = field(default_factory=list)
 
@@ -131,11 +134,11 @@ class LinkLists:
     ) -> Iterator[tuple[int, Entry | Reason]]:
         """What comes of some lines, with their numbers: an entry, or why there is none."""
         judged = [(number, told, self._refusal(told)) for number, told in rows]
-        met = self._met([_address(told) for _, told, why in judged if why is None])
+        met = self._met(row, [_address(told) for _, told, why in judged if why is None])
         for number, told, why in judged:
             url, own = _address(told), f"{row.input_id}-{number:012x}"
-            if why is None and (url in recent or met.get(url, own) != own):
-                why = Reason.KNOWN_LINK
+            if why is None:
+                why = _known(row, own, met.get(url, row.input_id if url in recent else own))
             if why is not None or told is None:
                 yield number, why or Reason.BAD_INDEX_LINE
                 continue
@@ -143,7 +146,12 @@ class LinkLists:
             if len(recent) > RECENT_MAX:
                 recent.popitem(last=False)
             link = link_to(
-                url, row.input_id, told, collection=self.collection, found_at=self.clock()
+                url,
+                row.input_id,
+                told,
+                collection=self.collection,
+                found_at=self.clock(),
+                tls=self.tls,
             )
             yield number, of_link(replace(link, id=own))
 
@@ -155,11 +163,13 @@ class LinkLists:
             return refusal[0]
         return None if self.choice.is_sampled(entry.link or "") else Reason.NOT_SAMPLED
 
-    def _met(self, urls: Sequence[str]) -> dict[str, str]:
+    def _met(self, row: InputRow, urls: Sequence[str]) -> dict[str, str]:
         """Those of these addresses that are on the books of the pipeline, with the first entry of each."""
         if self.records is None or not urls:
             return {}
         where = {"url": list(dict.fromkeys(urls)), "pipeline": self.pipeline, "kind": LINK}
+        if self.again:
+            where["input_id"] = row.input_id
         met: dict[str, str] = {}
         for one in self.records.find(EntryRow, where):
             met[one.url] = min(one.entry_id, met.get(one.url, one.entry_id))
@@ -192,25 +202,22 @@ class LinkLists:
         self, path: str, kind: str, version: str, error: str | None, seconds: float
     ) -> InputRow:
         share = "" if self.choice.percent >= 100.0 else f":{self.choice.percent:g}%"
-        fingerprint = f"{version}:{self.form}{share}"
-        digest = sha1(f"{path}\0{fingerprint}".encode())  # noqa: S324 (a key, not a seal)
-        return InputRow(
-            input_id=digest.hexdigest()[:16],
-            path=path,
-            kind=kind,
-            fingerprint=fingerprint,
-            position=0,
-            entries=0,
-            tally={},
-            tally_count=0,
-            finished=False,
-            error=error,
-            updated=datetime.fromtimestamp(seconds, UTC) if seconds else self.clock(),
-        )
+        anew = f":{self.clock().isoformat()}" if self.again else ""
+        fingerprint = f"{version}:{self.form}{share}{anew}"
+        updated = datetime.fromtimestamp(seconds, UTC) if seconds else self.clock()
+        found = input_id_of(path.encode(), fingerprint)
+        return unread_input(found, path, kind, fingerprint, updated, error)
+
+
+def _known(row: InputRow, own: str, first: str) -> Reason | None:
+    """Why an address is no new link when its first entry is `first`; None for one that is."""
+    if first == own:
+        return None
+    return Reason.REPEATED if first.startswith(row.input_id) else Reason.KNOWN_LINK
 
 
 def _address(told: RssEntry | None) -> str:
-    return (told.link or "").strip() if told is not None else ""
+    return asked_address(told.link or "") if told is not None else ""
 
 
 def _addresses(path: Path, name: str) -> Generator[Row, None, None]:

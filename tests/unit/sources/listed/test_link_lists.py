@@ -13,7 +13,7 @@ from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import whole_day
 from fonds.config import load_settings
 from fonds.formats.envelope import decode
-from fonds.model.link import Link
+from fonds.model.link import Link, TlsCheck
 from fonds.model.message import Subscription
 from fonds.model.rows import EntryRow, InputRow
 from fonds.runtime.intake import Entered, Gate, Intake, Marks
@@ -153,8 +153,36 @@ def test_an_address_enters_once_however_often_it_stands_there(world: World) -> N
     world.take(world.source(world.file("x.csv", often)))
     assert len(world.links()) == 900
     (row,) = world.inputs()
-    assert row.tally == {"known-link": 800}
+    assert row.tally == {"repeated": 800}
     world.balanced()
+
+
+def test_an_address_is_the_same_with_another_fragment(world: World) -> None:
+    lines = [
+        "https://a.example/1",
+        "https://b.example/#x",
+        "https://a.example/1#part",
+        "https://b.example/",
+    ]
+    world.take(world.source(world.file("x", lines)))
+    assert [one.url for one in world.links()] == ["https://a.example/1", "https://b.example/"]
+    assert [row.tally for row in world.inputs()] == [{"repeated": 2}]
+
+
+def test_a_list_that_is_wanted_again_is_another_input_with_all_of_its_links(world: World) -> None:
+    name = world.file("x.csv", [*urls(0, 300), *urls(0, 250)])
+    world.take(world.source(name))
+    again = replace(world.source(name), again=True)
+    world.place.clock.pass_s(60.0)
+    world.take(again)
+    assert [one.url for one in world.links()] == urls(0, 300) * 2
+    assert [row.tally for row in world.inputs()] == [{"repeated": 250}] * 2
+    world.balanced()
+
+
+def test_links_say_how_their_servers_are_held_to_account(world: World) -> None:
+    world.take(replace(world.source(world.file("x.csv", urls(0, 2))), tls=TlsCheck.NONE))
+    assert {one.tls for one in world.links()} == {TlsCheck.NONE}
 
 
 def test_what_another_list_had_is_known_and_a_list_that_grew_adds_what_is_new(world: World) -> None:
