@@ -26,8 +26,9 @@ from fonds.ports import Index, Queue, Records, Stores, WarcArchive
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
 from fonds.runtime.homelock import make_home
-from fonds.stores.archive.body_cache import BodyCache
-from fonds.stores.archive.elsewhere.spooled import SpooledArchive
+from fonds.stores.archive.bodies.body_cache import BodyCache
+from fonds.stores.archive.bodies.read_over import ReadOver
+from fonds.stores.archive.bodies.spooled import SpooledBodies
 from fonds.stores.archive.options import ArchiveOptions
 
 
@@ -193,6 +194,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
     records = backend("records", settings.records, home)
     archive = _bare_archive(home, settings)
     limit_bytes = max(settings.pdf.max_bytes, settings.page.max_bytes)
+    spooled = SpooledBodies(archive, queue.blobs, partial(_archived_at, records), limit_bytes)
     stores = Stores(
         queue=queue,
         table=backend("table", settings.table, home),
@@ -200,9 +202,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
         ledger=records.ledger,
         blobs=queue.blobs,
         index=backend("index", settings.index, home),
-        archive=BodyCache(
-            SpooledArchive(archive, queue.blobs, partial(_archived_at, records), limit_bytes)
-        ),
+        archive=ReadOver(archive, BodyCache(spooled)),
         journal=journal_table(settings.group, settings.table_version, settings.env),
     )
     check_columns(COLUMNS)
@@ -249,7 +249,8 @@ def _nothing() -> None:
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:
     """The archive of a home, without its spool; nothing is written before the first body is."""
-    return BodyCache(_bare_archive(home, settings))
+    archive = _bare_archive(home, settings)
+    return ReadOver(archive, BodyCache(archive))
 
 
 def _bare_archive(home: Path, settings: Settings) -> WarcArchive:

@@ -21,7 +21,8 @@ from fonds.steps.news.spool import Fetched, Spool
 from fonds.steps.pdf.persist_pdf_text import PersistPdfText
 from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
 from fonds.steps.story.import_story import ImportStory
-from fonds.stores.archive.elsewhere.spooled import SpooledArchive
+from fonds.stores.archive.bodies.read_over import ReadOver
+from fonds.stores.archive.bodies.spooled import SpooledBodies
 from order_of_writes import watched
 from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identified, page_file, pdf_file
 
@@ -77,7 +78,8 @@ def test_the_spool_forgets_nothing_that_is_not_in_a_warc_and_on_the_books(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
     (capture,) = Spool(bench.blobs, bench.records).keep([fetched(bench)])
-    archive = SpooledArchive(stores["archive"], bench.blobs, lambda _: None, 10_000)
+    spooled = SpooledBodies(stores["archive"], bench.blobs, lambda _: None, 10_000)
+    archive = ReadOver(stores["archive"], spooled)
     books = (stores["records"], stores["table"], stores["blobs"])
     step = ArchiveBody(archive, *books, JOURNAL, clock)
     step([Unarchived(capture, page_file())])

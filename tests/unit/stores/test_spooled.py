@@ -26,7 +26,8 @@ from fonds.model.rows import CdxRow, FetchedRow
 from fonds.model.story import Unarchived
 from fonds.steps.intake.archive_body import ArchiveBody
 from fonds.steps.news.spool import Fetched, Spool
-from fonds.stores.archive.elsewhere.spooled import SpooledArchive
+from fonds.stores.archive.bodies.read_over import ReadOver
+from fonds.stores.archive.bodies.spooled import SpooledBodies
 from step_bench import JOURNAL, LATER, PAGE, Bench, open_bench, page_file
 
 MOMENT = datetime(2026, 11, 22, 1, 2, 3, 456789, tzinfo=UTC)
@@ -52,12 +53,13 @@ def desk(tmp_path: Path) -> Iterator[Bench]:
     ours.close()
 
 
-def archive_of(bench: Bench) -> SpooledArchive:
+def archive_of(bench: Bench) -> ReadOver:
     def archived_at(capture_id: str) -> Place | None:
         row = next(bench.records.find(CdxRow, {"capture_id": capture_id}), None)
         return row and Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
-    return SpooledArchive(bench.archive, bench.blobs, archived_at, BODY_MAX_BYTES)
+    spooled = SpooledBodies(bench.archive, bench.blobs, archived_at, BODY_MAX_BYTES)
+    return ReadOver(bench.archive, spooled)
 
 
 def spooled(bench: Bench, body: bytes = PAGE, poll: str = "poll") -> Capture:
@@ -155,7 +157,7 @@ def test_a_body_that_unpacks_to_too_much_is_refused(desk: Bench) -> None:
     bomb = packer.compress(bytes(50 * 2**20)) + packer.flush()
     link = link_to("http://news.example/bomb", "poll")
     (capture,) = Spool(desk.blobs, desk.records).keep([Fetched(link, Exchange((HOP,)), bomb)])
-    large = SpooledArchive(desk.archive, desk.blobs, lambda _: None, 2**30)
+    large = SpooledBodies(desk.archive, desk.blobs, lambda _: None, 2**30)
     with pytest.raises(LimitError) as refused:
         large.read(capture.place)
     assert refused.value.reason is Reason.BOMB

@@ -24,10 +24,8 @@ def print_summary(
         _print_nothing_new(screen, entered, nothing)
         return
     rate = counted.received / seconds if seconds else 0.0
-    noun = "record" if counted.received == 1 else "records"
-    screen.print(
-        f"[bold]{counted.received:,} {noun} came in[/bold] in {seconds:,.1f} s ({rate:,.0f} a second)."
-    )
+    came = _counted(counted.received, "record")
+    screen.print(f"[bold]{came} came in[/bold] in {seconds:,.1f} s ({rate:,.0f} a second).")
     screen.print(summary_table(counted))
     if entered.known:
         screen.print(
@@ -43,11 +41,15 @@ def print_summary(
 def _print_nothing_new(screen: Console, entered: Entered, nothing: str) -> None:
     if entered.known or entered.inputs_known:
         screen.print(
-            f"Nothing new: all {entered.known:,} records of these "
-            f"{entered.inputs_known:,} files are here already."
+            f"Nothing new: {_counted(entered.known, 'record')} of"
+            f" {_counted(entered.inputs_known, 'file')} are here already."
         )
     else:
         screen.print(nothing)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def summary_table(counted: Tally) -> Table:

@@ -8,13 +8,11 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
 
-from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
+from fonds.model.archive import Payload
 from fonds.model.capture import Place
-from fonds.ports import WarcArchive
+from fonds.stores.archive.bodies.read_over import BodyReader
 
 KEPT_MAX_BYTES = 64 * 2**20
 BODY_MAX_BYTES = 16 * 2**20
@@ -28,13 +26,13 @@ class _Kept:
 
 
 class BodyCache:
-    """Implements the ports Archive and WarcFiles over another.
+    """Reads bodies of `archive`.
 
     What is read without a SHA-1 is kept until it is asked for with one, or for 60 seconds. When there is no
     more room nothing new is kept: messages are worked in their order, so the oldest are wanted next.
     """
 
-    def __init__(self, archive: WarcArchive, kept_max_bytes: int = KEPT_MAX_BYTES) -> None:
+    def __init__(self, archive: BodyReader, kept_max_bytes: int = KEPT_MAX_BYTES) -> None:
         self._archive = archive
         self._kept_max_bytes = kept_max_bytes
         self._lock = threading.Lock()
@@ -52,43 +50,6 @@ class BodyCache:
         if kept is not None and _sha1hex(kept.body) == sha1hex:
             return kept
         return self._archive.read(place, sha1hex)
-
-    def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
-        """As the port says."""
-        return self._archive.write(entries)
-
-    def recover(self, known: Callable[[str], int | None]) -> None:
-        """As the port says."""
-        self._archive.recover(known)
-
-    def finish(self) -> None:
-        """As the port says."""
-        self._archive.finish()
-
-    def names(self) -> Iterator[str]:
-        """As the port says."""
-        return self._archive.names()
-
-    def open(self, path: str) -> BinaryIO:
-        """As the port says."""
-        return self._archive.open(path)
-
-    def unsent(self) -> Mapping[str, int]:
-        """As the port says."""
-        return self._archive.unsent()
-
-    def held(self, path: str, *, mend: bool = False) -> Held | None:
-        """As the port says."""
-        return self._archive.held(path, mend=mend)
-
-    def close(self) -> None:
-        """Close the archive below, where it can be closed."""
-        with self._lock:
-            self._kept.clear()
-            self._bytes = 0
-        close = getattr(self._archive, "close", None)
-        if close is not None:
-            close()
 
     def _keep(self, place: Place, payload: Payload) -> None:
         size_bytes, now_s = len(payload.body), time.monotonic()

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from hashlib import sha1
-from typing import BinaryIO
 
 from fonds.formats.coding import codings_of, decode_body
 from fonds.formats.spooled import capture_of, from_spool
-from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
+from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, PermanentError
-from fonds.ports import Blobs, WarcArchive
+from fonds.ports import Blobs
+from fonds.stores.archive.bodies.read_over import BodyReader
 
 ArchivedAt = Callable[[str], Place | None]
 """Where the capture of this id was archived; None while it was not."""
 
 
-class SpooledArchive:
-    """Implements the ports Archive and WarcFiles over another, and over the blobs of the spool."""
+class SpooledBodies:
+    """Reads what lies among the blobs of the spool, or in `archive` once that has it."""
 
     def __init__(
-        self, archive: WarcArchive, blobs: Blobs, archived_at: ArchivedAt, body_max_bytes: int
+        self, archive: BodyReader, blobs: Blobs, archived_at: ArchivedAt, body_max_bytes: int
     ) -> None:
         self._archive = archive
         self._blobs = blobs
@@ -45,40 +45,6 @@ class SpooledArchive:
             told = f"{place.path}: the bytes here are no longer those of {sha1hex}"
             raise DamagedInputError(Reason.DAMAGED_RECORD, told)
         return payload
-
-    def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
-        """As the port says."""
-        return self._archive.write(entries)
-
-    def recover(self, known: Callable[[str], int | None]) -> None:
-        """As the port says."""
-        self._archive.recover(known)
-
-    def finish(self) -> None:
-        """As the port says."""
-        self._archive.finish()
-
-    def names(self) -> Iterator[str]:
-        """As the port says."""
-        return self._archive.names()
-
-    def open(self, path: str) -> BinaryIO:
-        """As the port says."""
-        return self._archive.open(path)
-
-    def unsent(self) -> Mapping[str, int]:
-        """As the port says."""
-        return self._archive.unsent()
-
-    def held(self, path: str, *, mend: bool = False) -> Held | None:
-        """As the port says."""
-        return self._archive.held(path, mend=mend)
-
-    def close(self) -> None:
-        """Close the archive below, where it can be closed."""
-        close = getattr(self._archive, "close", None)
-        if close is not None:
-            close()
 
     def _payload(self, blob: bytes) -> Payload:
         exchange, sent = from_spool(blob)
