@@ -210,10 +210,13 @@ def test_a_key_follows_from_the_name_alone(name: str, key: str) -> None:
     assert key_of(name) == key
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 def test_what_was_moved_is_told_with_its_index_and_mended_by_coming_back(
-    tmp_path: Path, bucket: FolderBucket
+    tmp_path: Path, bucket: FolderBucket, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
     archive = opened(tmp_path, bucket)
+    if at_once:  # However soon it is moved again.
+        monkeypatch.setattr(Mover, "wake", Mover.move_all)
     places = [one.place for one in archive.write([entry(n) for n in range(3)])]
     archive.finish()
     assert here(tmp_path) == []

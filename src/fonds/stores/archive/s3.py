@@ -96,8 +96,7 @@ class S3Archive:
         if size_bytes is None:
             return None
         if mend:
-            self._bring_here(path, size_bytes)
-            return self._here.held(path)
+            return self._bring_here(path, size_bytes)
         index = key_of(index_of(Path(path)).name)
         length = self._bucket.size_of(index)
         if length is None or length > INDEX_BYTES_MAX:
@@ -105,8 +104,11 @@ class S3Archive:
         data = self._bucket.fetch(index, 0, length)[0] if length else b""
         return Held(size_bytes, indexed(data.decode("utf-8", "replace").splitlines()))
 
-    def _bring_here(self, name: str, size_bytes: int) -> None:
-        """A file of the bucket with its index made again, to be moved; the marker keeps it here meanwhile."""
+    def _bring_here(self, name: str, size_bytes: int) -> Held:
+        """A file of the bucket with its index made again, to be moved; the marker keeps it here meanwhile.
+
+        What there is of it is told before it may be moved: soon after, nothing of it lies here.
+        """
         folder = self._options.waiting_folder
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / name
@@ -118,8 +120,10 @@ class S3Archive:
                 )
                 stream.write(piece)
         index_again(target)
+        held = Held(size_bytes, indexed(index_of(target).read_text("utf-8").splitlines()))
         marker_of(target).unlink(missing_ok=True)
         self._mover.wake()
+        return held
 
     def names(self) -> Iterator[str]:
         """As the port says: those of this machine, then those of the bucket."""
