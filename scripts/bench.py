@@ -156,7 +156,7 @@ def _poppler(paths: Sequence[Path]) -> None:
 
 def measure_warc(pages: Sequence[Page], work: Path) -> list[Measured]:
     """The scan of heads, and reading bodies, beside warcio's iterator on the same file."""
-    path, settings = work / "records.warc.gz", Settings.model_validate({})
+    path, settings = work / "records.warc.gz", Settings()
     pack(path, islice(cycle(pages), RECORDS))
     archive = open_archive(work / "home", settings)
     places: list[Place] = []

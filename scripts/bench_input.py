@@ -53,7 +53,7 @@ def sample_crawl(folder: Path) -> Path:
 
 def gather(data: Path, count: int, home: Path) -> Input:
     """`count` PDFs and pages, chosen by lot from a fixed seed; those Fonds cannot read are left out."""
-    settings = Settings.model_validate({})
+    settings = Settings()
     archive, source = open_archive(home, settings), path_source([data], home, settings)
     found = (entry for row in source.inputs() for entry in source.entries(row))
     items = (entry.item for entry in found if isinstance(entry, Entry))

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from annotated_types import Ge, Gt, Le
-from pydantic.fields import FieldInfo
-
-from fonds.config import ENVIRONMENT_PREFIX, SETTINGS, SETTINGS_FILE
+from fonds.config import ENVIRONMENT_PREFIX, SETTINGS, SETTINGS_FILE, Setting
 from fonds.model.disposition import Reason, Weight
 from fonds.model.pdf import PdfStatus, StatusClass
 
@@ -79,7 +76,7 @@ def settings_page() -> str:
     return SETTINGS_TOP + "".join(f"{line}\n" for line in lines)
 
 
-def _setting(name: str, field: FieldInfo) -> str:
+def _setting(name: str, field: Setting) -> str:
     variable = f"{ENVIRONMENT_PREFIX}{name.replace('.', '_').upper()}"
     allowed = ", ".join(_limits(field))
     cells = (f"`{name}`", f"`{variable}`", _default(field.default), allowed)
@@ -92,16 +89,14 @@ def _default(value: Any) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-def _limits(field: FieldInfo) -> Iterator[str]:
-    yield getattr(field.annotation, "__name__", str(field.annotation))
-    for limit in field.metadata:
-        match limit:
-            case Ge(ge=least):
-                yield f"at least {least}"
-            case Gt(gt=least):
-                yield f"more than {least}"
-            case Le(le=most):
-                yield f"at most {most}"
+def _limits(field: Setting) -> Iterator[str]:
+    yield getattr(field.kind, "__name__", str(field.kind))
+    if field.limits.ge is not None:
+        yield f"at least {field.limits.ge}"
+    if field.limits.gt is not None:
+        yield f"more than {field.limits.gt}"
+    if field.limits.le is not None:
+        yield f"at most {field.limits.le}"
 
 
 def reasons_page() -> str:

@@ -8,17 +8,19 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, Field, ValidationError
-from pydantic.fields import FieldInfo
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import FieldInfo, asdict, fields
 
 from fonds.model.errors import ConfigurationError
 from fonds.model.names import nearest
 from fonds.model.secrets import check_secrets, holds_secret, without_secrets
 from fonds.setting_groups import (
-    STRICT,
+    HIDDEN,
     AuditSettings,
     ElsewhereSettings,
     FetchSettings,
@@ -28,6 +30,7 @@ from fonds.setting_groups import (
     WarcSettings,
     WebSettings,
     WorkSettings,
+    shown,
 )
 
 ENVIRONMENT_PREFIX = "FONDS_"
@@ -37,70 +40,104 @@ PORTS = ("queue", "table", "records", "blobs", "index", "archive")
 DEFAULT_HOME = Path("fonds-data")
 COMMAND_LINE = "the command line"
 NOT_SETTINGS = frozenset({"FONDS_HOME"})
+SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 
 
-class Settings(BaseModel):
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """Every setting with its default; `docs/settings.md` is made from this class."""
 
-    model_config = STRICT
+    queue: Annotated[str, Meta(description="URL of the queue", extra=HIDDEN)] = (
+        "sqlite:queue.sqlite"
+    )
+    table: Annotated[str, Meta(description="URL of the wide-row table", extra=HIDDEN)] = (
+        "sqlite:table.sqlite"
+    )
+    records: Annotated[str, Meta(description="URL of the SQL records", extra=HIDDEN)] = (
+        "sqlite:records.sqlite"
+    )
+    blobs: Annotated[str, Meta(description="URL of the blob store", extra=HIDDEN)] = "file:blobs"
+    index: Annotated[str, Meta(description="URL of the full-text index", extra=HIDDEN)] = (
+        "tantivy:index"
+    )
+    archive: Annotated[
+        str, Meta(description="URL of where the WARC files we write are kept", extra=HIDDEN)
+    ] = "file:archive"
+    message_max_bytes: Annotated[
+        int, Meta(ge=1, description="Largest body on the queue; larger ones lie in the blobs")
+    ] = 900_000
+    group: Annotated[str, Meta(description="Group in the table's name and prefix of topics")] = (
+        "fonds"
+    )
+    env: Annotated[str, Meta(description="Environment in the table's name and in topics")] = "local"
+    table_version: Annotated[int, Meta(ge=0, description="Version in the table's name")] = 0
+    pipeline: Annotated[
+        str, Meta(description="Pipeline that captures go into; `fonds pipelines`")
+    ] = "library"
+    collection: Annotated[str, Meta(description="Collection that new documents belong to")] = (
+        "default"
+    )
+    isolation: Annotated[
+        Literal["possible", "required"],
+        Meta(
+            description="Confine readers as far as this machine can, or refuse to start without a layer"
+        ),
+    ] = "possible"
+    follow_links: Annotated[
+        bool,
+        Meta(description="Follow links that lead out of the folders that are named; each is noted"),
+    ] = False
+    work: WorkSettings = field(default_factory=WorkSettings)
+    pdf: PdfSettings = field(default_factory=PdfSettings)
+    page: PageSettings = field(default_factory=PageSettings)
+    warc: WarcSettings = field(default_factory=WarcSettings)
+    elsewhere: ElsewhereSettings = field(default_factory=ElsewhereSettings)
+    fetch: FetchSettings = field(default_factory=FetchSettings)
+    sources: SourcesSettings = field(default_factory=SourcesSettings)
+    audit: AuditSettings = field(default_factory=AuditSettings)
+    web: WebSettings = field(default_factory=WebSettings)
 
-    queue: str = Field("sqlite:queue.sqlite", repr=False, description="URL of the queue")
-    table: str = Field("sqlite:table.sqlite", repr=False, description="URL of the wide-row table")
-    records: str = Field("sqlite:records.sqlite", repr=False, description="URL of the SQL records")
-    blobs: str = Field("file:blobs", repr=False, description="URL of the blob store")
-    index: str = Field("tantivy:index", repr=False, description="URL of the full-text index")
-    archive: str = Field(
-        "file:archive", repr=False, description="URL of where the WARC files we write are kept"
-    )
-    message_max_bytes: int = Field(
-        900_000, ge=1, description="Largest body on the queue; larger ones lie in the blobs"
-    )
-    group: str = Field("fonds", description="Group in the table's name and prefix of topics")
-    env: str = Field("local", description="Environment in the table's name and in topics")
-    table_version: int = Field(0, ge=0, description="Version in the table's name")
-    pipeline: str = Field(
-        "library", description="Pipeline that captures go into; `fonds pipelines`"
-    )
-    collection: str = Field("default", description="Collection that new documents belong to")
-    isolation: Literal["possible", "required"] = Field(
-        "possible",
-        description="Confine readers as far as this machine can, or refuse to start where it lacks a layer",
-    )
-    follow_links: bool = Field(
-        False, description="Follow links that lead out of the folders that are named; each is noted"
-    )
-    work: WorkSettings = Field(default_factory=WorkSettings)
-    pdf: PdfSettings = Field(default_factory=PdfSettings)
-    page: PageSettings = Field(default_factory=PageSettings)
-    warc: WarcSettings = Field(default_factory=WarcSettings)
-    elsewhere: ElsewhereSettings = Field(default_factory=ElsewhereSettings)
-    fetch: FetchSettings = Field(default_factory=FetchSettings)
-    sources: SourcesSettings = Field(default_factory=SourcesSettings)
-    audit: AuditSettings = Field(default_factory=AuditSettings)
-    web: WebSettings = Field(default_factory=WebSettings)
+    __repr__ = shown
 
     def named(self) -> dict[str, Any]:
         """Every setting's value by its name, those of a group as `group.name`."""
-        return dict(_flat(self.model_dump()))
+        return dict(_flat({name: _as_table(value) for name, value in asdict(self).items()}))
 
     def changed(self, **values: object) -> Settings:
         """The same with some values changed; `group_name` for those of a group."""
         told = {JOINED_NAMES[name]: value for name, value in values.items()}
-        return Settings.model_validate(_grouped({**self.named(), **told}))
+        return settings_of({**self.named(), **told})
 
 
-def _all_fields() -> dict[str, FieldInfo]:
-    found: dict[str, FieldInfo] = {}
-    for name, one in Settings.model_fields.items():
-        if isinstance(one.annotation, type) and issubclass(one.annotation, BaseModel):
-            members = one.annotation.model_fields.items()
-            found |= {f"{name}.{member}": field for member, field in members}
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What there is to say of one setting; `limits` are as msgspec writes them."""
+
+    kind: type
+    default: Any
+    limits: Meta
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+        return self.limits.description or ""
+
+
+def _all_settings() -> dict[str, Setting]:
+    found: dict[str, Setting] = {}
+    for one in fields(Settings):
+        if isinstance(one.type, type):
+            found |= {f"{one.name}.{inner.name}": _setting_of(inner) for inner in fields(one.type)}
         else:
-            found[name] = one
+            found[one.name] = _setting_of(one)
     return found
 
 
-SETTINGS = _all_fields()
+def _setting_of(one: FieldInfo) -> Setting:
+    kind, limits = get_args(one.type)
+    return Setting(kind, one.default, limits)
+
+
+SETTINGS = _all_settings()
 """Every setting by its name, those of a group as `group.name`."""
 JOINED_NAMES = {name.replace(".", "_"): name for name in SETTINGS}
 """Their names where a point cannot stand: behind `FONDS_`, and in Python."""
@@ -139,13 +176,33 @@ def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Setting
         known = {_known(name, origin): value for name, value in layer.items()}
         _check_secrets(known, origin, may_hold=origin != COMMAND_LINE)
         values |= known
+    return settings_of(values)
+
+
+def settings_of(values: Mapping[str, Any]) -> Settings:
+    """Settings by their names, text or values. Raises ConfigurationError for one that cannot be."""
+    told = {
+        name: _switch(value) if SETTINGS[name].kind is bool else value
+        for name, value in values.items()
+    }
     try:
-        return Settings.model_validate(_grouped(values))
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
+        return msgspec.convert(_grouped(told), Settings, strict=False)
+    except msgspec.ValidationError as error:
+        why, _, place = str(error).replace("Expected", "expected").partition(" - at `$.")
+        name = place.rstrip("`")
         value = without_secrets(str(values.get(name)))
-        raise ConfigurationError(f"setting {name!r}: {first['msg']} (it is {value!r})") from None
+        raise ConfigurationError(
+            f"setting {name!r}: {why.replace('`', '')} (it is {value!r})"
+        ) from None
+
+
+def _switch(value: object) -> object:
+    """The words people say for true and false."""
+    return SWITCHES.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def _as_table(value: object) -> object:
+    return asdict(value) if isinstance(value, Struct) else value
 
 
 def _grouped(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,218 +2,269 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct
+from msgspec.structs import fields
 
-STRICT = ConfigDict(frozen=True, extra="forbid")
-"""No group changes once it was made, or has a setting nobody knows."""
+HIDDEN = {"hidden": True}
+"""Says of a setting that it may hold a password, and is not shown with the others."""
 
 
-class WorkSettings(BaseModel):
+def shown(settings: Struct) -> str:
+    """Settings as text, without those that may hold a password."""
+    named = ((one.name, one.type, getattr(settings, one.name)) for one in fields(settings))
+    told = ", ".join(f"{name}={value!r}" for name, kind, value in named if not is_hidden(kind))
+    return f"{type(settings).__name__}({told})"
+
+
+def is_hidden(kind: Any) -> bool:
+    """Whether the type of a setting says that it may hold a password."""
+    return any(meta.extra == HIDDEN for meta in getattr(kind, "__metadata__", ()))
+
+
+class WorkSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """How much is done at once, and how often something is tried."""
 
-    model_config = STRICT
+    children: Annotated[
+        int, Meta(ge=0, description="Isolated readers at once; 0 means one a core")
+    ] = 0
+    workers: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Processes `ingest`, `catchup` and retries may use; 0 means one a core",
+        ),
+    ] = 0
+    worker_backlog: Annotated[
+        int, Meta(ge=1, description="Waiting messages for which one more of these processes starts")
+    ] = 500
+    retries_max: Annotated[
+        int, Meta(ge=0, description="Retries before a message is quarantined")
+    ] = 10
+    retry_first_s: Annotated[
+        float, Meta(gt=0, description="Delay of the first retry, doubled each time")
+    ] = 5.0
+    retry_longest_s: Annotated[float, Meta(gt=0, description="Longest delay between retries")] = (
+        3600.0
+    )
+    queue_high: Annotated[
+        int, Meta(ge=1, description="Messages waiting at a step at which sources pause")
+    ] = 20_000
+    queue_low: Annotated[
+        int, Meta(ge=0, description="Messages waiting at a step at which sources go on")
+    ] = 10_000
+    child_memory_bytes: Annotated[
+        int,
+        Meta(
+            ge=2**28,
+            description="Memory of one reader at most; that of a PDF has 640 MiB and eight times its size",
+        ),
+    ] = 2 * 1024**3
 
-    children: int = Field(0, ge=0, description="Isolated readers at once; 0 means one a core")
-    workers: int = Field(
-        0, ge=0, description="Processes `ingest`, `catchup` and retries may use; 0 means one a core"
-    )
-    worker_backlog: int = Field(
-        500, ge=1, description="Waiting messages for which one more of these processes starts"
-    )
-    retries_max: int = Field(10, ge=0, description="Retries before a message is quarantined")
-    retry_first_s: float = Field(
-        5.0, gt=0, description="Delay of the first retry, doubled each time"
-    )
-    retry_longest_s: float = Field(3600.0, gt=0, description="Longest delay between retries")
-    queue_high: int = Field(
-        20_000, ge=1, description="Messages waiting at a step at which sources pause"
-    )
-    queue_low: int = Field(
-        10_000, ge=0, description="Messages waiting at a step at which sources go on"
-    )
-    child_memory_bytes: int = Field(
-        2 * 1024**3,
-        ge=2**28,
-        description="Memory of one reader at most; that of a PDF has 640 MiB and eight times its size",
-    )
 
-
-class PdfSettings(BaseModel):
+class PdfSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """PDFs, and what is made of them."""
 
-    model_config = STRICT
-
-    max_bytes: int = Field(256 * 1024**2, ge=1, description="Largest PDF read")
-    timeout_s: float = Field(60.0, gt=0, description="Longest time for one PDF")
-    pages_max: int = Field(2_000, ge=1, description="Pages of a PDF whose text is read")
-    pixels_max: int = Field(50_000_000, ge=10_000, description="Pixels rendered at most")
-    stopped_days: float = Field(
-        30.0, gt=0, description="Days before a PDF that stopped a reader is tried again"
-    )
-    more_thumbnails: str = Field(
-        "", description="Thumbnails besides 180px-jpg, as 360px-jpg,360px-webp,180px-png"
-    )
+    max_bytes: Annotated[int, Meta(ge=1, description="Largest PDF read")] = 256 * 1024**2
+    timeout_s: Annotated[float, Meta(gt=0, description="Longest time for one PDF")] = 60.0
+    pages_max: Annotated[int, Meta(ge=1, description="Pages of a PDF whose text is read")] = 2_000
+    pixels_max: Annotated[int, Meta(ge=10_000, description="Pixels rendered at most")] = 50_000_000
+    stopped_days: Annotated[
+        float, Meta(gt=0, description="Days before a PDF that stopped a reader is tried again")
+    ] = 30.0
+    more_thumbnails: Annotated[
+        str, Meta(description="Thumbnails besides 180px-jpg, as 360px-jpg,360px-webp,180px-png")
+    ] = ""
 
 
-class PageSettings(BaseModel):
+class PageSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Pages."""
 
-    model_config = STRICT
-
-    max_bytes: int = Field(10_000_000, ge=1, description="Largest page body read")
-    timeout_s: float = Field(20.0, gt=0, description="Longest time for one page")
+    max_bytes: Annotated[int, Meta(ge=1, description="Largest page body read")] = 10_000_000
+    timeout_s: Annotated[float, Meta(gt=0, description="Longest time for one page")] = 20.0
 
 
-class WarcSettings(BaseModel):
+class WarcSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """WARC files, ours and those an index names."""
 
-    model_config = STRICT
+    prefix: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+            description="Beginning of our WARC files' names, where the pipeline has none of its own",
+        ),
+    ] = "fonds"
+    version: Annotated[
+        str, Meta(pattern=r"^1\.[01]$", description="WARC version written, 1.1 or 1.0")
+    ] = "1.1"
+    form: Annotated[
+        Literal["fonds", "mediacloud"],
+        Meta(
+            description="Form of what is written: the standard's, or WARC/1.0 as Media Cloud reads it"
+        ),
+    ] = "fonds"
+    stories_max: Annotated[int, Meta(ge=1, description="Bodies in one WARC file")] = 5_000
+    max_bytes: Annotated[
+        int, Meta(ge=1, description="Size of a WARC at most, one long body alone excepted")
+    ] = 1024**3
+    waiting_max_bytes: Annotated[
+        int, Meta(ge=0, description="Finished WARCs that may wait here for S3, in bytes")
+    ] = 20 * 1024**3
+    copy_bodies: Annotated[
+        bool, Meta(description="Copy bodies out of other people's WARCs into ours")
+    ] = False
+    base: Annotated[
+        str, Meta(description="Folder or URL where the WARCs of a CDX are", extra=HIDDEN)
+    ] = ""
 
-    prefix: str = Field(
-        "fonds",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-        description="Beginning of our WARC files' names, where the pipeline has none of its own",
-    )
-    version: str = Field(
-        "1.1", pattern=r"^1\.[01]$", description="WARC version written, 1.1 or 1.0"
-    )
-    form: Literal["fonds", "mediacloud"] = Field(
-        "fonds",
-        description="Form of what is written: the standard's, or WARC/1.0 as Media Cloud's readers take it",
-    )
-    stories_max: int = Field(5_000, ge=1, description="Bodies in one WARC file")
-    max_bytes: int = Field(
-        1024**3, ge=1, description="Size of a WARC at most, one long body alone excepted"
-    )
-    waiting_max_bytes: int = Field(
-        20 * 1024**3, ge=0, description="Finished WARCs that may wait here for S3, in bytes"
-    )
-    copy_bodies: bool = Field(
-        False, description="Copy bodies out of other people's WARCs into ours"
-    )
-    base: str = Field("", repr=False, description="Folder or URL where the WARCs of a CDX are")
+    __repr__ = shown
 
 
-class ElsewhereSettings(BaseModel):
+class ElsewhereSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """What lies on other machines, and how it may be reached."""
 
-    model_config = STRICT
+    task_folder: Annotated[
+        str, Meta(description="Folder whose files other programs' tasks may name; empty means none")
+    ] = ""
+    s3_url: Annotated[
+        str,
+        Meta(
+            description="Server and keys of places in S3; empty means AWS by its environment",
+            extra=HIDDEN,
+        ),
+    ] = ""
+    replay_url: Annotated[
+        str,
+        Meta(
+            pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{timestamp\}[^{}?#]*\{url\}$",
+            description="Web archive that replays captures, unrewritten; empty means none",
+            extra=HIDDEN,
+        ),
+    ] = "https://web.archive.org/web/{timestamp}id_/{url}"
+    petabox_url: Annotated[
+        str,
+        Meta(
+            pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{item\}[^{}?#]*/\{path\}$",
+            description="Where the files of petabox items are; empty means nowhere",
+            extra=HIDDEN,
+        ),
+    ] = "https://archive.org/serve/{item}/{path}"
+    private_addresses: Annotated[
+        bool, Meta(description="Allow fetching from private and loopback addresses")
+    ] = False
 
-    task_folder: str = Field(
-        "", description="Folder whose files other programs' tasks may name; empty means none"
-    )
-    s3_url: str = Field(
-        "",
-        repr=False,
-        description="Server and keys of places in S3; empty means AWS by its environment",
-    )
-    replay_url: str = Field(
-        "https://web.archive.org/web/{timestamp}id_/{url}",
-        repr=False,
-        pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{timestamp\}[^{}?#]*\{url\}$",
-        description="Web archive that replays captures, unrewritten; empty means none",
-    )
-    petabox_url: str = Field(
-        "https://archive.org/serve/{item}/{path}",
-        repr=False,
-        pattern=r"^$|^https?://[^{}?#]+/[^{}?#]*\{item\}[^{}?#]*/\{path\}$",
-        description="Where the files of petabox items are; empty means nowhere",
-    )
-    private_addresses: bool = Field(
-        False, description="Allow fetching from private and loopback addresses"
-    )
+    __repr__ = shown
 
 
-class FetchSettings(BaseModel):
+class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Fetching: who we are, how fast, and how much."""
 
-    model_config = STRICT
+    agent: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z_-]{1,64}$",
+            description="Our name in the User-Agent; robots.txt files know us by it",
+        ),
+    ] = "Fonds"
+    contact: Annotated[
+        str,
+        Meta(
+            pattern=r"^[\x21-\x7e]{0,200}$",
+            description="Address of a page or mailbox for those whose sites we fetch, in the User-Agent",
+        ),
+    ] = ""
+    host_gap_s: Annotated[
+        float,
+        Meta(
+            ge=0, description="Least seconds between requests to a host; half of it for its domain"
+        ),
+    ] = 2.0
+    gap_longest_s: Annotated[
+        float, Meta(gt=0, description="Longest gap that refusals and slow answers lead to")
+    ] = 3600.0
+    at_once: Annotated[int, Meta(ge=1, le=1000, description="Requests under way at once")] = 64
+    in_hand_max: Annotated[int, Meta(ge=1, description="Links that wait for their turn here")] = (
+        1_000
+    )
+    patience_s: Annotated[
+        float, Meta(gt=0, description="Seconds a link waits here before it goes back to the queue")
+    ] = 60.0
+    connect_s: Annotated[float, Meta(gt=0, description="Longest time to connect")] = 30.0
+    total_s: Annotated[float, Meta(gt=0, description="Longest time for one request")] = 120.0
+    max_bytes: Annotated[int, Meta(ge=1, description="Largest body fetched, as it is sent")] = (
+        10_000_000
+    )
+    redirects_max: Annotated[int, Meta(ge=0, description="Redirects followed for one link")] = 10
+    ca_file: Annotated[
+        str,
+        Meta(description="File of the authorities whose certificates count; empty means Mozilla's"),
+    ] = ""
 
-    agent: str = Field(
-        "Fonds",
-        pattern=r"^[A-Za-z_-]{1,64}$",
-        description="Our name in the User-Agent; robots.txt files know us by it",
-    )
-    contact: str = Field(
-        "",
-        pattern=r"^[\x21-\x7e]{0,200}$",
-        description="Address of a page or mailbox for those whose sites we fetch, in the User-Agent",
-    )
-    host_gap_s: float = Field(
-        2.0, ge=0, description="Least seconds between requests to a host; half of it for its domain"
-    )
-    gap_longest_s: float = Field(
-        3600.0, gt=0, description="Longest gap that refusals and slow answers lead to"
-    )
-    at_once: int = Field(64, ge=1, le=1000, description="Requests under way at once")
-    in_hand_max: int = Field(1_000, ge=1, description="Links that wait for their turn here")
-    patience_s: float = Field(
-        60.0, gt=0, description="Seconds a link waits here before it goes back to the queue"
-    )
-    connect_s: float = Field(30.0, gt=0, description="Longest time to connect")
-    total_s: float = Field(120.0, gt=0, description="Longest time for one request")
-    max_bytes: int = Field(10_000_000, ge=1, description="Largest body fetched, as it is sent")
-    redirects_max: int = Field(10, ge=0, description="Redirects followed for one link")
-    ca_file: str = Field(
-        "", description="File of the authorities whose certificates count; empty means Mozilla's"
-    )
 
-
-class SourcesSettings(BaseModel):
+class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Sources that are followed, and the links they list."""
 
-    model_config = STRICT
+    poll_shortest_s: Annotated[
+        float, Meta(ge=10, description="Seconds between two polls of a source at least")
+    ] = 900.0
+    poll_longest_s: Annotated[
+        float, Meta(ge=10, description="Seconds between two polls of a source at most")
+    ] = 86_400.0
+    poll_threads: Annotated[
+        int, Meta(ge=1, le=100, description="Hosts whose sources are polled at once")
+    ] = 8
+    non_news: Annotated[
+        str, Meta(description="Further domains whose links are refused, as example.org,example.com")
+    ] = ""
+    news: Annotated[
+        str, Meta(description="Domains whose links are taken though they are listed as no news")
+    ] = ""
+    logins: Annotated[
+        str,
+        Meta(
+            description="URLs with user and password of servers that ask for them, blanks between them",
+            extra=HIDDEN,
+        ),
+    ] = ""
 
-    poll_shortest_s: float = Field(
-        900.0, ge=10, description="Seconds between two polls of a source at least"
-    )
-    poll_longest_s: float = Field(
-        86_400.0, ge=10, description="Seconds between two polls of a source at most"
-    )
-    poll_threads: int = Field(8, ge=1, le=100, description="Hosts whose sources are polled at once")
-    non_news: str = Field(
-        "", description="Further domains whose links are refused, as example.org,example.com"
-    )
-    news: str = Field(
-        "", description="Domains whose links are taken though they are listed as no news"
-    )
-    logins: str = Field(
-        "",
-        repr=False,
-        description="URLs with user and password of servers that ask for them, blanks between them",
-    )
+    __repr__ = shown
 
 
-class AuditSettings(BaseModel):
+class AuditSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The audit that recurs."""
 
-    model_config = STRICT
+    days: Annotated[
+        int,
+        Meta(
+            ge=1, description="Days in which `fonds run` reads and hashes everything that is kept"
+        ),
+    ] = 30
 
-    days: int = Field(
-        30, ge=1, description="Days in which `fonds run` reads and hashes everything that is kept"
-    )
 
-
-class WebSettings(BaseModel):
+class WebSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The pages, and what workers tell of themselves."""
 
-    model_config = STRICT
-
-    host: str = Field("127.0.0.1", description="Address the web page and the metrics listen on")
-    port: int = Field(8765, ge=0, le=65535, description="Port the web page listens on")
-    replay_port: int = Field(
-        0,
-        ge=0,
-        le=65535,
-        description="Port captures are replayed on; 0 means the one behind `web.port`",
+    host: Annotated[str, Meta(description="Address the web page and the metrics listen on")] = (
+        "127.0.0.1"
     )
-    replay_url: str = Field(
-        "",
-        pattern=r"^$|^https?://[^/?#\s]+/?$",
-        description="Origin browsers reach that port at, behind a proxy; empty means this host",
-    )
-    metrics_port: int = Field(
-        0, ge=0, le=65535, description="Port of a worker's /metrics and /healthz; 0 means none"
-    )
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port the web page listens on")] = 8765
+    replay_port: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=65535,
+            description="Port captures are replayed on; 0 means the one behind `web.port`",
+        ),
+    ] = 0
+    replay_url: Annotated[
+        str,
+        Meta(
+            pattern=r"^$|^https?://[^/?#\s]+/?$",
+            description="Origin browsers reach that port at, behind a proxy; empty means this host",
+        ),
+    ] = ""
+    metrics_port: Annotated[
+        int,
+        Meta(ge=0, le=65535, description="Port of a worker's /metrics and /healthz; 0 means none"),
+    ] = 0

@@ -38,7 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(home: Path, kind: type[Any] = PdfMetaRow) -> list[Any]:
-    stores = open_stores(home, Settings.model_validate({}))
+    stores = open_stores(home, Settings())
     try:
         return list(stores.records.find(kind))
     finally:

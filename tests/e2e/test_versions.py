@@ -79,7 +79,7 @@ def test_caught_up_the_index_is_as_it_was_and_no_body_is_archived_twice(tmp_path
     assert fonds(home, "ingest", *paths).code == 0
     before, kept = found(home), archived(home)
     assert len(before) == 3
-    stores = open_stores(home, Settings.model_validate({}))
+    stores = open_stores(home, Settings())
     keys = [row.sha1hex for row in stores.records.find(StoryMetaRow)]
     stores.records.change(StoryMetaRow, keys, {"extractor": "fonds-page/0"})
     close_stores(stores)

@@ -12,7 +12,8 @@ from house.tree import PACKAGE, Module, modules, public
 # Bases that give a shape or are what a library asks for; none of them is behaviour of our own.
 SHAPES = frozenset({"Protocol", "Generic", "Exception", "StrEnum", "IntEnum", "Enum", "NamedTuple"})
 OF_LIBRARIES = {
-    "BaseModel": "pydantic: a form or the settings",
+    "BaseModel": "pydantic: a form of the pages",
+    "Struct": "msgspec: the settings",
     "msgspec.Struct": "msgspec: a message between two processes",
     "click.Group": "click: commands imported when they are asked for, and told when they are not there",
     "click.Choice": "click: names of which the nearest is told",

@@ -36,13 +36,13 @@ def test_the_defaults_are_of_one_process() -> None:
 
 def test_servers_and_folders_are_shared() -> None:
     assert all_shared(ON_SERVERS)
-    assert all_shared(ON_SERVERS.model_copy(update={"blobs": "file:/shared/blobs"}))
+    assert all_shared(ON_SERVERS.changed(blobs="file:/shared/blobs"))
 
 
 @pytest.mark.parametrize("port", ["queue", "table", "records", "index"])
 def test_one_store_of_one_process_is_enough_to_work_alone(port: str) -> None:
     kept = getattr(Settings(), port)
-    assert not all_shared(ON_SERVERS.model_copy(update={port: kept}))
+    assert not all_shared(ON_SERVERS.changed(**{port: kept}))
 
 
 def test_whether_a_store_is_shared_is_not_where_its_url_leads(
@@ -50,7 +50,7 @@ def test_whether_a_store_is_shared_is_not_where_its_url_leads(
 ) -> None:
     """One that lies in memory has no path below the home, and is nobody else's all the same."""
     monkeypatch.setitem(BACKENDS["blobs"], "memory", Backend("nowhere:Blobs", shared=False))
-    assert not all_shared(ON_SERVERS.model_copy(update={"blobs": "memory:"}))
+    assert not all_shared(ON_SERVERS.changed(blobs="memory:"))
 
 
 @pytest.mark.parametrize("port", PORTS)

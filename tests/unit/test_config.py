@@ -150,7 +150,7 @@ def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
 
 
 def test_settings_do_not_change() -> None:
-    with pytest.raises(ValueError, match="frozen"):
+    with pytest.raises(AttributeError, match="immutable"):
         Settings().group = "x"  # type: ignore[misc]
 
 

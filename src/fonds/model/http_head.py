@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from email.message import Message as Headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,9 @@ class HttpHead:
         declared = self.get("content-type")
         if not declared:
             return None
-        headers = Headers()
+        from email.message import Message  # It costs as much as all else of the model.
+
+        headers = Message()
         headers["Content-Type"] = declared.encode("ascii", "replace").decode()
         charset = headers.get_param("charset") or headers.get_param("encoding")
         return charset if isinstance(charset, str) and charset else None

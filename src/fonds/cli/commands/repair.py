@@ -183,7 +183,7 @@ class _Bench:
         from fonds.wiring.steps import now
 
         def source_of(path: Path, collection: str) -> Source:
-            named = self.settings.model_copy(update={"collection": collection})
+            named = self.settings.changed(collection=collection)
             return path_source([path], self.app.home, named)
 
         screen = console(stderr=True)

@@ -79,7 +79,7 @@ class WorkerProcesses:
         self._running.append(process)
         order = {
             "home": str(self.home),
-            "settings": self.settings.model_dump(mode="json"),
+            "settings": self.settings.named(),
             "stages": list(self.stages),
             "lock": lock,
         }

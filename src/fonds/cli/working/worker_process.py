@@ -14,7 +14,7 @@ from typing import Any
 from fonds.cli.logs import log_plainly
 from fonds.cli.working.processes import STOP
 from fonds.cli.working.working_off import SPOOL
-from fonds.config import Settings
+from fonds.config import settings_of
 from fonds.model.errors import FondsError
 from fonds.runtime.threads import WorkerThreads
 
@@ -43,7 +43,7 @@ def _work(order: dict[str, Any]) -> None:
     from fonds.wiring.pipelines import make_threads
     from fonds.wiring.readers import open_readers
 
-    home, settings = Path(order["home"]), Settings(**order["settings"])
+    home, settings = Path(order["home"]), settings_of(order["settings"])
     stores = open_stores(home, settings)
     readers = open_readers(home / SPOOL, settings)
     threads = make_threads(stores, readers, settings, stages=order["stages"])
