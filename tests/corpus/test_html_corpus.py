@@ -139,7 +139,7 @@ def test_dates_of_publication_are_right(readings: list[Reading]) -> None:
     right = sum(got == wanted for got, wanted, _ in found)
     say(f"dates: {right} of {len(found)} right, {len(wrong)} wrong:", *map(str, wrong))
     assert len(found) == 341
-    assert right >= 0.91 * len(found)
+    assert right >= 0.92 * len(found)
     assert len(wrong) <= 0.06 * len(found)
 
 

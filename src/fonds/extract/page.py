@@ -16,7 +16,7 @@ from fonds.extract.article import (
     extract_article,
     normalize_title,
 )
-from fonds.extract.article.dates import Dated
+from fonds.extract.article.dates import STATED, Dated
 from fonds.extract.charset import decode
 from fonds.extract.language import Language, load_model, page_language
 from fonds.extract.mime import FEED_MIMES, sniff
@@ -33,7 +33,7 @@ from fonds.model.disposition import Reason
 from fonds.model.story import ContentMetadata, PageMetadata
 
 _LIBRARIES = ("trafilatura", "py3langid", "lxml")
-EXTRACTOR = f"fonds-page/2 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
+EXTRACTOR = f"fonds-page/3 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
 """Program and versions that decide what an extraction holds; a change means extracting again."""
 
 BODY_BYTES_MAX = 10_000_000
@@ -167,7 +167,10 @@ def _is_front(article: Article, addresses: ContentMetadata) -> bool:
 
 
 def _kind(article: Article, is_front: bool) -> PageKind:
-    return page_kind(article.title, article.text, article.linked.types, is_front=is_front)
+    published = article.dates.published
+    is_dated = published is not None and published.source in STATED
+    types = article.linked.types
+    return page_kind(article.title, article.text, types, is_front=is_front, is_dated=is_dated)
 
 
 def _metadata(

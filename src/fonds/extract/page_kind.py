@@ -26,7 +26,8 @@ _CONSENT_TITLE = re.compile(
     r"|zustimmung|wir ben[oö]tigen ihre zustimmung|bevor sie)",
     re.IGNORECASE,
 )
-_LISTINGS = frozenset({"CollectionPage", "SearchResultsPage", "ProfilePage", "ItemList"})
+_LISTINGS = frozenset({"CollectionPage", "SearchResultsPage", "ProfilePage"})
+_LIST = "ItemList"
 _ARTICLES = re.compile(r"Article|Posting|Report|Review|Recipe|Story")
 _CONSENT_WORDS_MIN = 4
 
@@ -41,8 +42,13 @@ class PageKind(StrEnum):
     CONSENT = "consent"
 
 
-def page_kind(title: str | None, text: str, types: frozenset[str], *, is_front: bool) -> PageKind:
-    """Judge by the title, a short text, and the types JSON-LD names; `is_front` is the address's verdict."""
+def page_kind(
+    title: str | None, text: str, types: frozenset[str], *, is_front: bool, is_dated: bool
+) -> PageKind:
+    """Judge by the title, a short text, and the types JSON-LD names; `is_front` is the address's verdict.
+
+    `is_dated` says that the page states when it was published: articles have lists in them, too.
+    """
     is_short = len(text) <= NOTICE_CHARS_MAX
     if is_short and title and _ERROR.search(title):
         return PageKind.ERROR
@@ -51,5 +57,6 @@ def page_kind(title: str | None, text: str, types: frozenset[str], *, is_front: 
         return PageKind.CONSENT
     if is_front:
         return PageKind.FRONT
-    is_listing = bool(types & _LISTINGS) and not any(map(_ARTICLES.search, types))
+    says_list = bool(types & _LISTINGS) or (_LIST in types and not is_dated)
+    is_listing = says_list and not any(map(_ARTICLES.search, types))
     return PageKind.LISTING if is_listing else PageKind.ARTICLE

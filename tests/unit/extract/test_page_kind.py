@@ -23,7 +23,7 @@ NONE: frozenset[str] = frozenset()
     ],
 )
 def test_an_error_page_is_known_by_its_title(title: str) -> None:
-    assert page_kind(title, "We are sorry.", NONE, is_front=False) is PageKind.ERROR
+    assert page_kind(title, "We are sorry.", NONE, is_front=False, is_dated=False) is PageKind.ERROR
 
 
 @pytest.mark.parametrize(
@@ -31,29 +31,44 @@ def test_an_error_page_is_known_by_its_title(title: str) -> None:
     ["Forbidden love in the harbour", "404 dead after the flood", "Not found guilty: the mayor"],
 )
 def test_a_story_of_some_length_is_no_error(title: str) -> None:
-    assert page_kind(title, "x" * (NOTICE_CHARS_MAX + 1), NONE, is_front=False) is PageKind.ARTICLE
+    assert (
+        page_kind(title, "x" * (NOTICE_CHARS_MAX + 1), NONE, is_front=False, is_dated=False)
+        is PageKind.ARTICLE
+    )
 
 
 def test_a_request_for_consent_is_one_by_title_or_words() -> None:
     words = (
         "We use cookies. Accept all cookies or change your privacy settings; your consent is asked."
     )
-    assert page_kind("The Daily", words, NONE, is_front=False) is PageKind.CONSENT
+    assert page_kind("The Daily", words, NONE, is_front=False, is_dated=False) is PageKind.CONSENT
     assert (
-        page_kind("Before you continue to Video", "Sign in", NONE, is_front=False)
+        page_kind("Before you continue to Video", "Sign in", NONE, is_front=False, is_dated=False)
         is PageKind.CONSENT
     )
     assert (
-        page_kind("The cookie baker", "She bakes cookies.", NONE, is_front=False)
+        page_kind("The cookie baker", "She bakes cookies.", NONE, is_front=False, is_dated=False)
         is PageKind.ARTICLE
     )
 
 
 def test_front_pages_and_listings_are_told_from_articles() -> None:
-    assert page_kind("The Daily", "News", NONE, is_front=True) is PageKind.FRONT
+    assert page_kind("The Daily", "News", NONE, is_front=True, is_dated=False) is PageKind.FRONT
     assert (
-        page_kind("Sports", "News", frozenset({"CollectionPage"}), is_front=False)
+        page_kind("Sports", "News", frozenset({"CollectionPage"}), is_front=False, is_dated=False)
         is PageKind.LISTING
     )
     both = frozenset({"ItemList", "NewsArticle"})
-    assert page_kind("A story", "News", both, is_front=False) is PageKind.ARTICLE
+    assert page_kind("A story", "News", both, is_front=False, is_dated=False) is PageKind.ARTICLE
+
+
+def test_a_list_in_a_page_that_says_when_it_was_published_is_a_part_of_it() -> None:
+    """As the other matches below the report of one."""
+    listed = frozenset({"ItemList", "SportsEvent"})
+    told = {
+        dated: page_kind("Won", "News", listed, is_front=False, is_dated=dated)
+        for dated in (True, False)
+    }
+    assert told == {True: PageKind.ARTICLE, False: PageKind.LISTING}
+    page = frozenset({"CollectionPage"})
+    assert page_kind("All", "News", page, is_front=False, is_dated=True) is PageKind.LISTING

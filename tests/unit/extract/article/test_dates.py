@@ -101,6 +101,26 @@ def test_the_day_is_the_one_of_the_page_s_own_calendar() -> None:
     assert (with_offset.day, in_utc.day, at_noon.day) == (DAY, DAY, date(2024, 6, 1))
 
 
+def test_a_day_written_for_a_change_says_nothing_of_the_page_s_calendar() -> None:
+    head = meta("article:published_time", "2024-05-31T22:30:00Z") + meta(
+        "article:modified_time", "2024-06-01T09:00:00+02:00"
+    )
+    found = find(head, "<p class='date'>1 June 2024</p>").published
+    assert found is not None
+    assert found.day == DAY
+
+
+def test_the_foot_of_an_article_is_its_own() -> None:
+    foot = (
+        "<div class='tags'>" + "<p>Bridges, council, repairs and what they cost</p>" * 8 + "</div>"
+        "<div class='{}'>This article was written on 31 May 2024 by Ann Harbour, in News and Traffic.</div>"
+    )
+    for names, day in (("post-footer", DAY), ("entry-footer", DAY), ("footer", None)):
+        markup = f"<article><h1>Bridge closes</h1>{STORY}</article>{foot.format(names)}"
+        found = extract_article(f"<html><body>{markup}</body></html>", None, NEWEST).dates.published
+        assert (found.day if found else None) == day
+
+
 def test_days_beside_the_article_are_not_its_own() -> None:
     around = "<aside class='related'><time datetime='2024-06-20'>20 June 2024</time></aside>"
     assert find("", around).published is None

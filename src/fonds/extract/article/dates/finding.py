@@ -44,6 +44,8 @@ _UTC_HOUR = re.compile(r"[T ](\d\d):\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]00:?00)$")
 _NUMBERS = re.compile(r"\d{4}|\d[./-]\d")
 _MONTH_FIRST = frozenset({"en", "en-us", "en-ph", ""})
 _SCORE_MIN = 1.2
+STATED = frozenset({"json-ld", "meta", "microdata"})
+"""Kinds of places in which pages state when they were published, for machines."""
 _AROUND = sum(1 << PLACES[tag] for tag in ("aside", "nav", "footer"))
 _CHANGED_WORTH = 0.8
 
@@ -297,7 +299,7 @@ def _decided(search: _Search) -> Dates:
         return Dates(
             replace(changed, confidence=changed.confidence / 2) if changed else None, changed
         )
-    return Dates(_local(published, search.published), changed)
+    return Dates(_local(published, search), changed)
 
 
 def _most_agreed(search: _Search) -> Dated | None:
@@ -323,17 +325,19 @@ def _most_agreed(search: _Search) -> Dated | None:
     return max((one for one in best.values() if one.day == chosen), key=lambda one: one.confidence)
 
 
-def _local(chosen: Dated, others: Sequence[Dated]) -> Dated:
+def _local(chosen: Dated, search: _Search) -> Dated:
     """The day on the page's own calendar, where the moment is in UTC and the page writes the day beside it.
 
     Late in Greenwich it is the next day further east; early there it is still the day before in America.
+    A day the page was changed on is written for that.
     """
     hour = chosen.utc_hour
     if hour is None or 8 <= hour < 14:
         return chosen
     beside = chosen.day + timedelta(days=1 if hour >= 14 else -1)
     written = ("url", "text", "time", "microdata")
-    agree = any(
-        one.day == beside and one.utc_hour is None and one.source in written for one in others
+    agree = beside not in {one.day for one in search.modified} and any(
+        one.day == beside and one.utc_hour is None and one.source in written
+        for one in search.published
     )
     return replace(chosen, day=beside) if agree else chosen

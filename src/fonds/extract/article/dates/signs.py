@@ -32,7 +32,9 @@ PUBLISHED_IN_NAMES = re.compile(
 )
 MODIFIED_IN_NAMES = re.compile(r"modified|update|aktualis|modific|changed|revision", re.I)
 DATE_IN_NAMES = re.compile(
-    r"date|datum|fecha|publi|posted|time|byline|meta|created|submitted|info|zeit|data\b|pub", re.I
+    r"date|datum|fecha|publi|posted|time|byline|meta|created|submitted|info|zeit|data\b|pub"
+    r"|(?:post|entry|article)-footer",
+    re.I,
 )
 MODIFIED_WORDS = re.compile(
     r"updat|modif|aktualisiert|ge[aä]ndert|actualiz|mis à jour|maj\b|aggiorn|edited|обновл|gewijzigd|stand\b",
@@ -44,9 +46,11 @@ PUBLISHED_WORDS = re.compile(
     re.I,
 )
 BESIDE = re.compile(
-    r"comment|related|sidebar|widget|recent|latest|teaser|footer|more|aside|popular|card|promo|recommend",
+    r"comment|related|sidebar|widget|recent|latest|teaser|more|aside|popular|card|promo|recommend"
+    r"|(?<!post-)(?<!entry-)(?<!article-)footer",
     re.I,
 )
+"""Not so the foot of an article: it says when that was written and by whom."""
 _KEY = r"""["'](?:{})\\?["']\s*[:=,]\s*\\?["']([^"'\\]{{8,40}})"""
 SCRIPTED = re.compile(
     _KEY.format(
