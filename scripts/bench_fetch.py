@@ -26,14 +26,17 @@ from pathlib import Path
 from fonds.crawl.frontier import Frontier, Rules
 from fonds.crawl.links import link_to
 from fonds.crawl.pace import PaceRules
+from fonds.fetching.asker import Asker
+from fonds.fetching.chains import ChainRules, Chains
+from fonds.fetching.claims import DomainClaims
 from fonds.fetching.request import Limits
 from fonds.fetching.resolving import Resolver
+from fonds.fetching.shares import AddressShares
 from fonds.fetching.transfers import Transfers
 from fonds.model.capture import Capture
 from fonds.model.link import Link
 from fonds.model.step import Result
 from fonds.ports import Errands
-from fonds.steps.news.claims import DomainClaims
 from fonds.steps.news.fetch import Fetch, FetchRules
 from fonds.steps.news.spool import Fetched, Spool
 from fonds.stores.blobs.folder import FolderBlobs
@@ -167,17 +170,21 @@ def fetching(folder: Path, *, kept: bool) -> Errands:
     none = PaceRules(0.0, busy_factor=0.0, active_max=1)
     rules = Rules(none, none, none, line_max=1_000)
     records = open_sqlite(folder / "records.sqlite")
-    frontier = Frontier(rules)
     spool = Spool(FolderBlobs(folder / "blobs"), records) if kept else _Nowhere()
-    return Fetch(
-        FetchRules("Fonds/0", "Fonds", at_once=AT_ONCE, in_hand_max=1_000),
-        lambda: Transfers(Limits(), lambda address: True),
-        Resolver(lambda host, port: [host], lambda address: True),
-        frontier,
-        spool,  # type: ignore[arg-type]
-        DomainClaims(records, frontier, "bench", lambda: datetime.now(UTC)),
-        time.monotonic,
-    )
+
+    def chains() -> Chains:
+        frontier = Frontier(rules)
+        return Chains(
+            ChainRules("Fonds/0", "Fonds", AT_ONCE),
+            Transfers(Limits(), lambda address: True),
+            Resolver(lambda host, port: [host], lambda address: True),
+            frontier,
+            DomainClaims(records, frontier, "bench", lambda: datetime.now(UTC)),
+            AddressShares(records, "bench", lambda: datetime.now(UTC)),
+            time.monotonic,
+        )
+
+    return Fetch(FetchRules(in_hand_max=1_000), Asker(chains), spool)  # type: ignore[arg-type]
 
 
 def fetch_all(urls: list[str], *, kept: bool) -> dict[str, float]:

@@ -270,9 +270,10 @@ def _from_environment() -> Mapping[str, str]:
 
 
 def _setting(variable: str, value: str) -> tuple[str, str]:
-    """The setting of a variable; `FONDS_NAME_FILE` names the file that holds the value of NAME."""
+    """The setting of a variable; `FONDS_NAME_FILE` names the file that holds the value of NAME, unless that
+    is a setting itself."""
     name = variable.removeprefix(ENVIRONMENT_PREFIX)
-    if not name.endswith(FILE_SUFFIX):
+    if not name.endswith(FILE_SUFFIX) or name.lower() in JOINED_NAMES:
         return name.lower(), value
     try:
         return name.removesuffix(FILE_SUFFIX).lower(), Path(value).read_text("utf-8").strip()

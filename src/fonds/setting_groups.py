@@ -190,6 +190,13 @@ class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
     patience_s: Annotated[
         float, Meta(gt=0, description="Seconds a link waits here before it goes back to the queue")
     ] = 60.0
+    again_s: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Seconds until a link is tried again whose server did not answer or had a fault",
+        ),
+    ] = 1800.0
     connect_s: Annotated[float, Meta(gt=0, description="Longest time to connect")] = 30.0
     total_s: Annotated[float, Meta(gt=0, description="Longest time for one request")] = 120.0
     max_bytes: Annotated[int, Meta(ge=1, description="Largest body fetched, as it is sent")] = (

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,16 +28,19 @@ STEPS = (
 
 @dataclass
 class Workers:
-    """The workers of one home; `environment` holds the settings' variables."""
+    """The workers of one home, one for each group of `steps`; `environment` holds the settings' variables,
+    `program` starts `fonds`."""
 
     home: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    steps: Sequence[tuple[str, ...]] = STEPS
+    program: Sequence[str] = ("-m", "fonds")
     running: dict[tuple[str, ...], subprocess.Popen[bytes]] = field(default_factory=dict)
     kills: int = 0
 
     def start(self) -> None:
         """Start those that are not running."""
-        for steps in STEPS:
+        for steps in self.steps:
             process = self.running.get(steps)
             if process is None or process.poll() is not None:
                 self.running[steps] = self.spawn(*steps)
@@ -47,7 +50,7 @@ class Workers:
         log = (self.home.parent / f"{self.home.name}-{words[0]}.log").open("ab")
         with log:
             return subprocess.Popen(
-                [sys.executable, "-m", "fonds", "--home", str(self.home), "work", *words],
+                [sys.executable, *self.program, "--home", str(self.home), "work", *words],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **self.environment},

@@ -138,7 +138,32 @@ class Frontier:
     def floor(self, host: str, domain: str, delay_s: float, now_s: float) -> None:
         """The host asks for this much time between requests; no more than the longest gap is given."""
         pace = self._host(host, domain, now_s).pace
+        before_s = pace.gap_s
         pace.floor_s = min(max(0.0, delay_s), pace.rules.gap_longest_s)
+        # What was asked last, its robots.txt, counts as well.
+        pace.next_at_s += max(0.0, pace.gap_s - before_s)
+
+    def pause(self, domain: str, now_s: float) -> None:
+        """Ask nothing of a domain for the longest gap of its hosts: somebody may have asked it just now."""
+        own = self._domain(domain, now_s)
+        gaps = [self._hosts[name].pace.gap_s for name in own.hosts]
+        least_s = max((self.rules.host.gap_s, own.pace.gap_s, *gaps))
+        own.pace.next_at_s = max(own.pace.next_at_s, now_s + least_s)
+
+    def send_back(self, domain: str, after_s: float) -> None:
+        """Nobody waits here for a domain any more; each is to come again after so many seconds or later."""
+        known = self._domains.get(domain)
+        for name in known.hosts if known is not None else ():
+            host = self._hosts[name]
+            line = [turn for turn in host.line if turn.key in self._waiting]
+            host.line.clear()
+            for turn in line:
+                self.withdraw(turn.key)
+            self._sent_back += [(turn, after_s) for turn in line]
+
+    def share(self, address: str, count: int, now_s: float) -> None:
+        """So many processes ask an address, this one among them."""
+        self._address(address, now_s).pace.shares = count
 
     def needs(self, domain: str) -> bool:
         """Whether anything of a domain waits or has begun."""

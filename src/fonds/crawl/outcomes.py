@@ -22,8 +22,11 @@ RETRY_AFTER_MAX_S = 24 * 3600.0
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
-def of_status(link_id: str, status: int, attempt_after_s: float = 0.0) -> Disposition:
-    """How a link ends with the last answer of its chain; `attempt_after_s` is what Retry-After asked for."""
+def of_status(
+    link_id: str, status: int, attempt_after_s: float = 0.0, again_s: float = AGAIN_S
+) -> Disposition:
+    """How a link ends with the last answer of its chain; `attempt_after_s` is what Retry-After asked for,
+    `again_s` about how long a passing fault is given."""
     if status in KEPT:
         return DONE
     told = f"status {status}"
@@ -31,7 +34,7 @@ def of_status(link_id: str, status: int, attempt_after_s: float = 0.0) -> Dispos
         return dropped(Reason.NOT_MODIFIED, "the page had not changed since it was fetched last")
     if status in PASSING:
         reason = Reason.THROTTLED if status in REFUSALS else Reason.HTTP_STATUS
-        return retried(reason, told, max(attempt_after_s, later_s(link_id)))
+        return retried(reason, told, max(attempt_after_s, later_s(link_id, again_s)))
     return dropped(Reason.HTTP_STATUS, told)
 
 

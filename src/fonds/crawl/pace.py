@@ -41,7 +41,7 @@ class Answer:
 class Pace:
     """One name's pace. `next_at_s` is in seconds of the frontier's clock; `floor_s` a Crawl-delay.
 
-    `failures` counts the requests in a row that had no answer.
+    `failures` counts the requests in a row that had no answer. So many processes have equal `shares` in it.
     """
 
     rules: PaceRules
@@ -51,18 +51,19 @@ class Pace:
     floor_s: float = 0.0
     failures: int = 0
     active: int = 0
+    shares: int = 1
 
     @property
     def gap_s(self) -> float:
         """Seconds between the beginnings of two requests, as things stand."""
-        least_s = max(self.rules.gap_s, self.rules.busy_factor * self.average_s)
+        least_s = max(self.rules.gap_s * self.shares, self.rules.busy_factor * self.average_s)
         slow_s = min(self.rules.gap_longest_s, max(least_s, 1.0 if self.slowdown > 1 else 0.0))
         return max(self.floor_s, min(self.rules.gap_longest_s, slow_s * self.slowdown))
 
     @property
     def is_full(self) -> bool:
         """Whether as much is under way as may be."""
-        return self.active >= self.rules.active_max
+        return self.active >= max(1, self.rules.active_max // self.shares)
 
     def is_usual(self, now_s: float) -> bool:
         """Whether nothing would be forgotten with it that matters."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from protego import Protego
 
 from fonds.crawl.request_url import RequestUrl
+from fonds.model.disposition import Reason
 
 BYTES_MAX = 500 * 1024
 REDIRECTS_MAX = 5
@@ -24,11 +25,13 @@ _PRODUCT_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """`rules` None: everything is allowed, or nothing when it is `unreachable`, until `expires_s`."""
+    """`rules` None: everything is allowed, or nothing when it is `unreachable`, until `expires_s`; `reason`
+    says what kind of reason that is."""
 
     expires_s: float
     rules: Protego | None = None
     unreachable: str = ""
+    reason: Reason = Reason.ROBOTS_UNREACHABLE
     size_bytes: int = 0
 
     def allows(self, url: RequestUrl, agent: str) -> bool:
@@ -57,9 +60,9 @@ def robots_of(status: int, body: bytes, now_s: float) -> Robots:
     return Robots(now_s + KEPT_S)
 
 
-def unreachable(why: str, now_s: float) -> Robots:
+def unreachable(why: str, now_s: float, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> Robots:
     """Nothing is allowed: nobody knows what the host would allow."""
-    return Robots(now_s + UNREACHABLE_KEPT_S, unreachable=why)
+    return Robots(now_s + UNREACHABLE_KEPT_S, unreachable=why, reason=reason)
 
 
 def product_token(agent: str) -> str:

@@ -2,6 +2,7 @@
 
     FondsError
     ├── TransientError          try again later: the message is retried
+    │   ├── PostponedError          nothing failed: its turn has not come
     │   └── StoreUnavailableError   a backend does not answer: messages wait in hand until it does
     ├── PermanentError          no retry helps: the message is quarantined with a reason
     │   ├── DamagedInputError       the bytes are not what their container says
@@ -23,6 +24,14 @@ class FondsError(Exception):
 
 class TransientError(FondsError):
     """A fault that may be gone later; the runtime retries the message."""
+
+
+class PostponedError(TransientError):
+    """Whoever is to be asked may not be asked yet; in `after_s` seconds perhaps."""
+
+    def __init__(self, told: str, after_s: float) -> None:
+        super().__init__(told)
+        self.after_s = after_s
 
 
 class StoreUnavailableError(TransientError):

@@ -15,42 +15,54 @@ from fonds.crawl.frontier import Frontier, Rules
 from fonds.crawl.pace import PaceRules
 from fonds.crawl.robots import product_token
 from fonds.fetching import resolving, special_addresses
+from fonds.fetching.asker import Asker
+from fonds.fetching.chains import ChainRules, Chains
+from fonds.fetching.claims import DomainClaims
 from fonds.fetching.request import Limits
 from fonds.fetching.resolving import Resolver
+from fonds.fetching.shares import AddressShares
 from fonds.fetching.transfers import Transfers
-from fonds.ports import Errands, Stores
+from fonds.ports import Errands, Records, Stores
 from fonds.setting_groups import FetchSettings
-from fonds.steps.news.claims import DomainClaims
 from fonds.steps.news.fetch import Fetch, FetchRules
 from fonds.steps.news.spool import Spool
 from fonds.wiring.steps import now
 
 ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
 DOMAIN_ACTIVE_MAX = 4
+_ASKERS: dict[int, Asker] = {}
+"""By the identity of their records."""
 
 
 def make_fetch(stores: Stores, settings: Settings) -> Errands:
     """The step `fetch` of a home."""
     told = settings.fetch
+    rules = FetchRules(told.max_bytes, told.redirects_max, told.in_hand_max, told.again_s)
+    return Fetch(rules, asker_of(stores.records, settings), Spool(stores.blobs, stores.records))
+
+
+def asker_of(records: Records, settings: Settings) -> Asker:
+    """What asks the web for all of this process that uses these records, so that it keeps one pace."""
+    key = id(records)
+    if key not in _ASKERS:
+        make = partial(make_chains, records, settings)
+        _ASKERS[key] = Asker(make, lambda: _ASKERS.pop(key, None))
+    return _ASKERS[key]
+
+
+def make_chains(records: Records, settings: Settings) -> Chains:
+    """Chains of requests with the paces, limits and name of these settings."""
+    told = settings.fetch
     allowed = _anything if settings.elsewhere.private_addresses else special_addresses.is_public
     frontier = Frontier(frontier_rules(told))
-    agent = user_agent(told)
-    limits = Limits(told.connect_s, told.total_s)
-    rules = FetchRules(
-        agent=agent,
-        token=product_token(agent),
-        body_max_bytes=told.max_bytes,
-        redirects_max=told.redirects_max,
-        at_once=told.at_once,
-        in_hand_max=told.in_hand_max,
-    )
-    return Fetch(
-        rules,
-        partial(Transfers, limits, allowed, told.ca_file or None),
+    agent, who = user_agent(told), process_name()
+    return Chains(
+        ChainRules(agent, product_token(agent), told.at_once, told.again_s),
+        Transfers(Limits(told.connect_s, told.total_s), allowed, told.ca_file or None),
         Resolver(resolving.resolve, allowed),
         frontier,
-        Spool(stores.blobs, stores.records),
-        DomainClaims(stores.records, frontier, process_name(), now, is_gone),
+        DomainClaims(records, frontier, who, now, is_gone),
+        AddressShares(records, who, now, is_gone),
         steady_seconds(),
     )
 

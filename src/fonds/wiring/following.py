@@ -9,39 +9,48 @@ import socket
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from itertools import pairwise
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from fonds.address import split_address
 from fonds.config import Settings
-from fonds.crawl.redirects import redirect_target
 from fonds.crawl.request_url import request_url
+from fonds.fetching.asker import Asker
+from fonds.fetching.chain import Arrived, End, Wanted
 from fonds.formats.coding import codings_of, decode_body
 from fonds.formats.listings.listing import Listing
 from fonds.formats.listings.reading import read_listing
 from fonds.isolation import ChildLimits, ChildPool
 from fonds.model.archive import HttpHead
-from fonds.model.disposition import Reason
-from fonds.model.errors import LimitError, PermanentError, TransientError
+from fonds.model.disposition import Verdict
+from fonds.model.errors import PermanentError, PostponedError, TransientError
+from fonds.model.exchange import Hop
+from fonds.model.link import TlsCheck
 from fonds.model.rows import SourceRow
-from fonds.ports import Source, Stores
+from fonds.model.secrets import credentials
+from fonds.ports import Records, Source, Stores
 from fonds.runtime.intake import Entered
 from fonds.sources.following.answers import BODY_MAX_BYTES, Answer, Get, Read
-from fonds.sources.following.polling import Polling, look, poll_each
+from fonds.sources.following.looking import look
+from fonds.sources.following.polling import Polling, poll_each
 from fonds.sources.following.rhythm import Bounds
 from fonds.timetable import RecurringTask, Runner, Timetable
-from fonds.wiring.backends import open_web
-from fonds.wiring.fetching import user_agent
+from fonds.wiring.backends import backend
+from fonds.wiring.fetching import asker_of
 from fonds.wiring.link_inputs import link_rules
 from fonds.wiring.pipelines import make_intake
 from fonds.wiring.steps import now
 
-TOTAL_S = 120.0
+ANSWER_MAX_S = 600.0
+"""Chains of redirects end long before."""
 READ_S = 60.0
-REDIRECTS_MAX = 10
 FOR_GOOD = frozenset({301, 308})
 LOOK_EVERY_S = 10
 DUE_MAX = 500
@@ -58,43 +67,69 @@ def bounds(settings: Settings) -> Bounds:
     return Bounds(settings.sources.poll_shortest_s, settings.sources.poll_longest_s)
 
 
-def make_get(settings: Settings) -> Get:
-    """Asks for a source over the web: redirects judged one by one, the body within its limits."""
-    web, agent = open_web(settings), user_agent(settings.fetch)
+def make_get(asker: Asker, settings: Settings) -> Get:
+    """Asks for a source over the web, at the pace and by the rules links are fetched with."""
+    logins = credentials(settings.sources.logins.split())
 
-    def get(url: str, headers: Mapping[str, str]) -> Answer:
-        asked, moved_to, for_good = url, "", True
-        for _ in range(REDIRECTS_MAX + 1):
-            wanted = {"Accept": ACCEPT, "User-Agent": agent, **headers}
-            with web.get(asked, wanted, total_s=TOTAL_S, follows=_none) as found:
-                target = redirect_target(
-                    request_url(asked), found.status, found.headers.get("location")
-                )
-                if target is None:
-                    return _answer(found, asked, moved_to)
-                for_good = for_good and found.status in FOR_GOOD
-            asked = target.url
-            moved_to = asked if for_good else moved_to
-        raise PermanentError(Reason.BAD_REDIRECT, f"more than {REDIRECTS_MAX} redirects")
+    def get(url: str, headers: Mapping[str, str], tls: TlsCheck) -> Answer:
+        asked = request_url(url)
+        wanted = Wanted(
+            f"{url} {secrets.token_hex(8)}",
+            asked,
+            BODY_MAX_BYTES,
+            settings.fetch.redirects_max,
+            ACCEPT,
+            tuple(headers.items()),
+            asked.url,
+            tls,
+            logins,
+            urgent=True,
+        )
+        return answer_of(_end_of(asker, wanted))
 
     return get
 
 
-def _none(headers: Mapping[str, str], url: str) -> bool:
-    """Follow no redirect unseen."""
-    return False
+def _end_of(asker: Asker, wanted: Wanted) -> Arrived:
+    """What came of it. Raises PostponedError, TransientError and PermanentError."""
+    ends: SimpleQueue[End] = SimpleQueue()
+    asker.ask(wanted, ends.put)
+    try:
+        end = ends.get(timeout=ANSWER_MAX_S)
+    except Empty:
+        asker.forget([wanted.key])
+        raise TransientError(f"no answer in {ANSWER_MAX_S:.0f} s") from None
+    if isinstance(end, Exception):
+        raise end
+    if isinstance(end, Arrived):
+        return end
+    if end.verdict is Verdict.DEFERRED:
+        raise PostponedError(end.detail, end.after_s)
+    if end.verdict is Verdict.RETRIED or end.reason is None:
+        raise TransientError(end.detail)
+    raise PermanentError(end.reason, end.detail)
 
 
-def _answer(found: Any, url: str, moved_to: str) -> Answer:
+def answer_of(end: Arrived) -> Answer:
     """What came in the end, its codings undone. Raises LimitError and DamagedInputError."""
-    headers = {name.lower(): value for name, value in found.headers.items()}
-    body = found.read(BODY_MAX_BYTES + 1) if found.status == 200 else b""
-    if len(body) > BODY_MAX_BYTES:
-        raise LimitError(Reason.TOO_LARGE, f"it answers with more than {BODY_MAX_BYTES} bytes")
+    last, body = end.hops[-1], end.body
+    headers = {name.lower(): value for name, value in reversed(last.headers)}
+    if last.status != 200:
+        return Answer(last.status, headers, b"", last.url, _moved_to(end.hops))
     coding = headers.get("content-encoding", "")
     if codings := codings_of(HttpHead(200, "", (("content-encoding", coding),))):
         body = decode_body(lambda: iter((body,)), codings, body_max_bytes=BODY_MAX_BYTES)
-    return Answer(found.status, headers, body, url, moved_to)
+    return Answer(200, headers, body, last.url, _moved_to(end.hops))
+
+
+def _moved_to(hops: Sequence[Hop]) -> str:
+    """Where redirects led that are all meant for good, as far as they are; "" for nowhere."""
+    moved_to = ""
+    for before, after in pairwise(hops):
+        if before.status not in FOR_GOOD:
+            break
+        moved_to = after.url
+    return moved_to
 
 
 def make_read(pool: ChildPool) -> Read:
@@ -108,7 +143,11 @@ def make_read(pool: ChildPool) -> Read:
 
 
 def make_polling(
-    stores: Stores, pool: ChildPool, settings: Settings, stopping: Callable[[], bool]
+    stores: Stores,
+    pool: ChildPool,
+    settings: Settings,
+    asker: Asker,
+    stopping: Callable[[], bool],
 ) -> Polling:
     """What polls the sources of the pipeline of these settings."""
     intake = make_intake(stores, settings, stopping)
@@ -120,7 +159,7 @@ def make_polling(
         records=stores.records,
         pipeline=settings.pipeline,
         enter=enter,
-        get=make_get(settings),
+        get=make_get(asker, settings),
         read=make_read(pool),
         rules=link_rules(settings),
         bounds=bounds(settings),
@@ -135,7 +174,8 @@ def following(stores: Stores, pool: ChildPool, settings: Settings) -> Iterator[N
     Of several processes one looks what is due; each source is claimed by itself besides.
     """
     stopping = threading.Event()
-    polling = make_polling(stores, pool, settings, stopping.is_set)
+    asker = asker_of(stores.records, settings).held()
+    polling = make_polling(stores, pool, settings, asker, stopping.is_set)
     task = RecurringTask(f"poll-{settings.pipeline}", LOOK_EVERY_S, pipeline=settings.pipeline)
     who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
     timetable = Timetable(stores.records, [task], who, now, time.monotonic)
@@ -148,6 +188,7 @@ def following(stores: Stores, pool: ChildPool, settings: Settings) -> Iterator[N
             yield
         finally:
             stopping.set()
+            asker.close()
 
 
 def poll_due(polling: Polling, threads: int, stopping: Callable[[], bool]) -> str:
@@ -178,13 +219,27 @@ def _polled(
     return polls, new, failed
 
 
-def look_at(row: SourceRow, pool: ChildPool, settings: Settings) -> dict[str, object]:
+@contextmanager
+def passing_records() -> Iterator[Records]:
+    """Records of nothing, for as long as this lasts: where there is no home, paces are kept in them."""
+    with TemporaryDirectory() as folder:
+        records: Any = backend("records", Settings().records, Path(folder))
+        try:
+            yield records
+        finally:
+            records.close()
+
+
+def look_at(
+    row: SourceRow, pool: ChildPool, settings: Settings, records: Records
+) -> dict[str, object]:
     """What a source lists now, told and not entered. Raises TransientError and PermanentError."""
-    seen = look(
-        replace(row, etag=None, last_modified=None, digest=None),
-        make_get(settings),
-        make_read(pool),
-    )
+    asker = asker_of(records, settings).held()
+    asked = replace(row, etag=None, last_modified=None, digest=None)
+    try:
+        seen = look(asked, make_get(asker, settings), make_read(pool), now)
+    finally:
+        asker.close()
     if seen.listing is None:
         raise TransientError(f"it answers {seen.answer.status}")
     rules = link_rules(settings)

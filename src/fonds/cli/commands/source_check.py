@@ -47,7 +47,7 @@ def check(app: App, names: tuple[str, ...], kind: str) -> int:
 def _looking(app: App) -> Iterator[Callable[[str, str], dict[str, Any]]]:
     """What looks at one source; it is read in a process with limits, as when it is followed."""
     from fonds.isolation import ChildPool
-    from fonds.wiring.following import look_at
+    from fonds.wiring.following import look_at, passing_records
 
     settings = app.settings()
     rows = app.stores(settings).records if app.home.is_dir() else None
@@ -61,12 +61,13 @@ def _looking(app: App) -> Iterator[Callable[[str, str], dict[str, Any]]]:
                 raise
             row = None
         row = row or new_source(name, Wanted(kind), datetime.now(UTC))
-        return look_at(row, pool, settings)
+        return look_at(row, pool, settings, rows or passing)
 
-    try:
-        yield look
-    finally:
-        pool.close()
+    with passing_records() as passing:
+        try:
+            yield look
+        finally:
+            pool.close()
 
 
 def _print_check(facts: dict[str, Any]) -> None:

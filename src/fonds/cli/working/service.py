@@ -131,17 +131,17 @@ def _recurring(
     readers: Readers,
     stages: Collection[str] | None,
 ) -> Iterator[None]:
-    """Does what recurs meanwhile, in processes that run a whole pipeline; polls its sources where it takes
-    links in."""
+    """Does what recurs meanwhile, in processes that run a whole pipeline; whoever works the stage that takes
+    links in polls the pipeline's sources as well."""
     from fonds.wiring.backends import pipeline_of
     from fonds.wiring.timetable import make_runner
 
-    if stages is not None:
-        yield
-        return
+    pipeline = pipeline_of(settings)
+    first = [stage.name for stage in pipeline.stages if stage.reads == pipeline.entry]
     with ExitStack() as doing:
-        doing.enter_context(make_runner(stores, app.home / SPOOL, settings.audit.days))
-        if pipeline_of(settings).entry.payload is Link:
+        if stages is None:
+            doing.enter_context(make_runner(stores, app.home / SPOOL, settings.audit.days))
+        if pipeline.entry.payload is Link and (stages is None or set(stages) & set(first)):
             from fonds.wiring.following import following
 
             doing.enter_context(following(stores, readers.pool, settings))

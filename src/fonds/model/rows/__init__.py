@@ -6,7 +6,7 @@ without NUL and lone surrogates; all times aware UTC.
 
 from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
-from fonds.model.rows.fetching import FetchedRow, PaceRow
+from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
 from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
@@ -15,6 +15,7 @@ from fonds.model.rows.story import StoryMetaRow
 from fonds.model.rows.timetable import TimetableRow
 
 __all__ = [
+    "AddressUseRow",
     "CdxRow",
     "DeepAuditRow",
     "DispositionRow",

@@ -1,4 +1,4 @@
-"""Rows about what was fetched, and how soon a domain may be asked again."""
+"""Rows about what was fetched, and how soon a domain may be asked again, and by whom."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class PaceRow:
 
     `claimed_by` names the process, None for nobody; its claim ends when `beats`, which each change of its
     counts up, was seen to stand still. `paces` has by host, "" for the domain, when it may be asked next
-    (Unix seconds), the slowdown and what else the pace remembers.
+    (Unix seconds), the slowdown and what else the pace remembers. `wanted_by` names a process that wants to
+    poll a source of the domain, since `wanted_at`.
     """
 
     TABLE: ClassVar[str] = "paces"
@@ -54,4 +55,17 @@ class PaceRow:
     claimed_by: str | None
     beats: int
     paces: Mapping[str, Any]
+    updated: dt.datetime
+    wanted_by: str | None = None
+    wanted_at: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddressUseRow:
+    """`address_uses`: a process that asks an IP address, as it said last when it was `updated`."""
+
+    TABLE: ClassVar[str] = "address_uses"
+    KEY: ClassVar[tuple[str, ...]] = ("address", "used_by")
+    address: str
+    used_by: str
     updated: dt.datetime

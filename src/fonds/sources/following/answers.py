@@ -11,6 +11,7 @@ from datetime import datetime
 
 from fonds.crawl.outcomes import retry_after_s
 from fonds.formats.listings.listing import Listing
+from fonds.model.link import TlsCheck
 from fonds.model.rows import SourceRow
 
 BODY_MAX_BYTES = 50 * 1024 * 1024
@@ -40,8 +41,8 @@ class Answer:
         return retry_after_s(self.headers.get("retry-after"), now)
 
 
-Get = Callable[[str, Mapping[str, str]], Answer]
-"""Asks for a URL with these headers besides its own. Raises TransientError and PermanentError."""
+Get = Callable[[str, Mapping[str, str], TlsCheck], Answer]
+"""Asks for a URL with these headers besides its own. Raises PermanentError and TransientError."""
 
 Read = Callable[[bytes, str, str | None], Listing]
 """The listing in a body, by its URL and charset (`formats/listings/reading.py`), in a process with limits.

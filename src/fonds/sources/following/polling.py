@@ -9,26 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from hashlib import sha1
 
 from fonds.formats.listings.dates import read_moment
 from fonds.formats.listings.listing import Listing
-from fonds.formats.listings.rss_fetcher import last_id
-from fonds.model.disposition import Reason
-from fonds.model.errors import PermanentError, TransientError
+from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.rows import InputRow, SourceRow
 from fonds.ports import Records, Source
-from fonds.sources.following.answers import Answer, Get, Read, conditional
+from fonds.sources.following.answers import Answer, Get, Read
+from fonds.sources.following.looking import ERROR_CHARS, Seen, look
 from fonds.sources.following.poll_source import PollSource, Sifted, poll_row, sift
 from fonds.sources.following.rhythm import Bounds, first_rate, interval_s, learned
 from fonds.sources.link_rules import LinkRules
 
 CLAIM_S = 900.0
 """A poll that was begun so long ago and not ended was broken off, and is begun again."""
-FURTHER_MAX = 50
-"""Sitemaps of an index that are asked for in one poll; those beyond are told."""
-API_ROWS = 2_500
-ERROR_CHARS = 500
 _GONE, _UNCHANGED = 410, 304
 
 Enter = Callable[[Source], None]
@@ -43,16 +37,6 @@ class Polled:
     told: Mapping[str, object]
     new: int = 0
     error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a source answered: its listing, None where nothing is to be read."""
-
-    answer: Answer
-    listing: Listing | None = None
-    digest: str | None = None
-    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +74,10 @@ class Polling:
         if taken is None:
             return None
         try:
-            seen = look(taken, self.get, self.read)
+            seen = look(taken, self.get, self.read, self.clock)
+        except PostponedError as error:
+            self._postpone(row, taken, error.after_s)
+            return None
         except (TransientError, PermanentError) as error:
             return self._failed(taken, Answer(0), str(error))
         status = seen.answer.status
@@ -115,6 +102,15 @@ class Polling:
         # Whether an earlier one was broken off is told by what the row was before.
         return replace(row, **{**values, "polling": row.polling})  # type: ignore[arg-type]
 
+    def _postpone(self, row: SourceRow, taken: SourceRow, after_s: float) -> None:
+        """The poll was not begun, and is due again when its host may be asked."""
+        values = {
+            "polls": row.polls,
+            "polling": row.polling,
+            "next_poll": self.clock() + timedelta(seconds=after_s),
+        }
+        self.records.change(SourceRow, [row.source_id], values, {"claims": taken.claims})
+
     def _well(self, row: SourceRow, seen: Seen) -> Polled | None:
         now = self.clock()
         told: dict[str, object] = {"status": seen.answer.status, "bytes": len(seen.answer.body)}
@@ -126,7 +122,7 @@ class Polling:
         if entered is None:
             return None
         values = _after(row, seen, sifted, entered.entries, now)
-        changed = self._write(row, values, seen.answer.asked_s(now))
+        changed = self._write(row, values, seen.answer.asked_s(now), more=seen.more)
         return Polled(changed, told, entered.entries)
 
     def _failed(self, row: SourceRow, answer: Answer, error: str, state: str = "") -> Polled | None:
@@ -152,12 +148,15 @@ class Polling:
         found = self.records.get(InputRow, [(made.input_id, row.pipeline)])
         return next((one for one in found if one.finished), None)
 
-    def _write(self, row: SourceRow, values: Mapping[str, object], asked_s: float) -> SourceRow:
-        """The row as it is after the poll. What a person changed meanwhile stays changed."""
+    def _write(
+        self, row: SourceRow, values: Mapping[str, object], asked_s: float, *, more: bool = False
+    ) -> SourceRow:
+        """The row as it is after the poll; with `more` it is gone on with soon. What a person changed
+        meanwhile stays changed."""
         after = replace(row, **values)  # type: ignore[arg-type]
         wait_s = interval_s(after, self.bounds, self.clock(), asked_s)
-        if row.kind == "rss-fetcher" and after.listed >= API_ROWS and after.mark > row.mark:
-            wait_s = 0.0  # A full page: there are more behind it.
+        if more:
+            wait_s = 0.0 if row.kind == "rss-fetcher" else max(self.bounds.shortest_s, asked_s)
         values = {
             **values,
             "polling": False,
@@ -167,60 +166,12 @@ class Polling:
         return replace(row, **values)  # type: ignore[arg-type]
 
 
-def look(row: SourceRow, get: Get, read: Read) -> Seen:
-    """Ask a source and read what it answers; nothing is written.
-
-    Raises TransientError and PermanentError.
-    """
-    url = row.url
-    if row.kind == "rss-fetcher":
-        url = f"{row.url.rstrip('/')}/{row.mark + 1}?_limit={API_ROWS}"
-    answer = get(url, conditional(row))
-    if answer.status != 200:
-        return Seen(answer)
-    digest = sha1(answer.body).hexdigest()  # noqa: S324 (a key, not a seal)
-    if digest == row.digest and not row.polling:
-        return Seen(answer, None, digest, row.mark)
-    listing = read(answer.body, answer.url or url, answer.charset)
-    _check_kind(row, listing)
-    if row.kind == "rss-fetcher":
-        mark = last_id(answer.body)
-        return Seen(answer, listing, digest, row.mark if mark is None else mark)
-    if listing.kind == "sitemap-index":
-        listing = _with_further(listing, get, read)
-    return Seen(answer, listing, digest)
-
-
-def _with_further(index: Listing, get: Get, read: Read) -> Listing:
-    """An index with the links of the sitemaps it leads to; those that cannot be read are told."""
-    entries, wrong = list(index.entries), [index.problem] if index.problem else []
-    for url in index.further[:FURTHER_MAX]:
-        try:
-            answer = get(url, {})
-            if answer.status != 200:
-                raise TransientError(f"it answers {answer.status}")
-            entries += read(answer.body, answer.url or url, answer.charset).entries
-        except (TransientError, PermanentError) as error:
-            wrong.append(f"{url}: {error}")
-    if len(index.further) > FURTHER_MAX:
-        wrong.append(f"{len(index.further) - FURTHER_MAX} more sitemaps than are asked for at once")
-    return replace(index, entries=tuple(entries), problem="; ".join(wrong)[:ERROR_CHARS])
-
-
 def poll_each(polling: Polling, rows: list[SourceRow]) -> Iterator[Polled]:
     """Poll these one after the other: those of one host, so that it is never asked twice at once."""
     for row in rows:
         done = polling.poll(row)
         if done is not None:
             yield done
-
-
-def _check_kind(row: SourceRow, listing: Listing) -> None:
-    """Raises PermanentError for a page where a feed was to be, and the other way round."""
-    if (listing.kind == "page") != (row.kind == "page"):
-        named = f"; it names the feed {listing.further[0]}" if listing.further else ""
-        wanted = "a page of links" if row.kind == "page" else "a feed"
-        raise PermanentError(Reason.BAD_LISTING, f"not {wanted}, but {listing.kind}{named}")
 
 
 def _told(listing: Listing, sifted: Sifted) -> dict[str, object]:
@@ -254,7 +205,7 @@ def _after(
             "etag": answer.headers.get("etag"),
             "last_modified": answer.headers.get("last-modified"),
             "digest": seen.digest,
-            "mark": seen.mark or row.mark,
+            "mark": row.mark if seen.mark is None else seen.mark,
         }
     if seen.listing is not None:
         told = seen.listing.hints
@@ -269,6 +220,7 @@ def _after(
                 "hubs": list(told.hubs),
                 "cloud": told.cloud,
                 "self_url": told.self_url,
+                "children": seen.children,
             },
         }
     return values | ({"last_new": now} if new else {})

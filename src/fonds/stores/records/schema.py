@@ -162,6 +162,16 @@ Table(
     Column("beats", BigInteger, nullable=False),
     Column("paces", CleanJson, nullable=False),
     Column("updated", UtcTime, nullable=False),
+    Column("wanted_by", CleanText),
+    Column("wanted_at", UtcTime),
+)
+
+Table(
+    "address_uses",
+    metadata,
+    Column("address", CleanText, primary_key=True),
+    Column("used_by", CleanText, primary_key=True),
+    Column("updated", UtcTime, nullable=False),
 )
 
 Table(

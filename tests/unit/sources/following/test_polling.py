@@ -13,7 +13,7 @@ from fixtures.answering import Given
 from fixtures.feeds import api_rows, rss, rss_item, rss_of, sitemap, sitemap_index
 from fonds.model.errors import StoreUnavailableError
 from fonds.ports import Source
-from fonds.sources.following import polling as polling_module
+from fonds.sources.following import looking
 from fonds.sources.following.editing import change_state
 from fonds.sources.following.rhythm import Standing, standing
 from fonds.wiring.following import poll_due
@@ -137,7 +137,7 @@ def test_what_is_gone_is_not_asked_again(world: World) -> None:
         (Given(500), "500"),
         (Given(200, b""), "empty"),
         (Given(200, b"<html>no feed</html>"), "page"),
-        (Given(200, rss_of(LINKS), cut=500), "broke"),
+        (Given(200, rss_of(LINKS), cut=500), "500 bytes missing"),
         (Given(301, b"", {"Location": "/feed"}), "redirects"),
         (Given(301, b"", {"Location": "gopher://x/"}), "redirects"),
     ],
@@ -187,7 +187,7 @@ def test_a_page_gives_the_links_of_its_own_site_alone(world: World) -> None:
 def test_the_api_is_asked_behind_its_mark_until_there_is_no_more(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(polling_module, "API_ROWS", 3)
+    monkeypatch.setattr(looking, "API_ROWS", 3)
     row = world.add("/api/rss_entries", replace(WANTED, kind="rss-fetcher"))
     world.give("/api/rss_entries/1?_limit=3", api_rows(5, 3))
     world.give("/api/rss_entries/8?_limit=3", api_rows(8, 1))
@@ -207,7 +207,7 @@ def test_of_two_who_would_poll_a_source_one_does(world: World) -> None:
     world.give("/feed", rss_of(LINKS))
     assert world.polling.poll(row) is not None
     assert world.polling.poll(row) is None
-    assert len(world.server.asked) == 1
+    assert [path for path, _ in world.server.asked] == ["/robots.txt", "/feed"]
 
 
 def test_what_was_paused_meanwhile_is_not_polled_and_stays_paused(world: World) -> None:

@@ -22,6 +22,7 @@ from fonds.sources.following.editing import Wanted, add, new_source
 from fonds.sources.following.polling import Polled, Polling
 from fonds.sources.following.rhythm import Bounds
 from fonds.sources.link_rules import LinkRules
+from fonds.wiring.fetching import asker_of
 from fonds.wiring.following import make_get
 from small_pipeline import Workplace
 
@@ -85,7 +86,9 @@ def world(place: Workplace, tmp_path: Path) -> Iterator[World]:
         place.clock,
         lambda: stop[0],
     )
-    settings = load_settings(tmp_path, {"elsewhere.private_addresses": "true"})
+    told = {"elsewhere.private_addresses": "true", "fetch.host_gap_s": "0"}
+    settings = load_settings(tmp_path, told)
+    asker = asker_of(place.records, settings).held()
 
     def enter(source: Source) -> None:
         intake.run(source, Entered())
@@ -95,13 +98,14 @@ def world(place: Workplace, tmp_path: Path) -> Iterator[World]:
             place.records,
             "follow",
             enter,
-            make_get(settings),
+            make_get(asker, settings),
             read_listing,
             LinkRules(),
             Bounds(),
             place.clock,
         )
         yield World(server, place, polling, stop)
+    asker.close()
 
 
 def later(world: World, **time: float) -> None:

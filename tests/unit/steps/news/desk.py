@@ -12,24 +12,26 @@ from fixtures.web_of_hosts import Web, is_allowed
 from fonds.crawl.frontier import Frontier, Rules
 from fonds.crawl.links import link_to
 from fonds.crawl.pace import PaceRules
+from fonds.fetching.asker import Asker
+from fonds.fetching.chains import ChainRules, Chains
+from fonds.fetching.claims import DomainClaims
 from fonds.fetching.request import Limits
 from fonds.fetching.resolving import Resolver
+from fonds.fetching.shares import AddressShares
 from fonds.fetching.transfers import Transfers
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import PermanentError
 from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Result
-from fonds.steps.news.claims import DomainClaims
 from fonds.steps.news.fetch import Fetch, FetchRules
 from fonds.steps.news.spool import Spool
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 GAP_S = 0.15
-RULES = FetchRules(
-    "Fonds/0 (+https://fonds.example)", "Fonds", body_max_bytes=50_000, redirects_max=4
-)
+RULES = FetchRules(body_max_bytes=50_000, redirects_max=4)
+WHO = ChainRules("Fonds/0 (+https://fonds.example)", "Fonds")
 LIMITS = Limits(connect_s=1.0, total_s=2.0, slow_bytes=100, slow_s=1)
 PACES = Rules(
     PaceRules(GAP_S, busy_factor=0.0),
@@ -69,18 +71,22 @@ class Desk:
 def make_desk(web: Web, folder: Path, who: str = "here", **more: Any) -> Desk:
     blobs = FolderBlobs(folder / "blobs")
     records = open_sqlite(folder / "records.sqlite")
-    frontier = Frontier(more.pop("paces", PACES))
-    claims = DomainClaims(records, frontier, who, clock, **more)
-    fetch = Fetch(
-        RULES,
-        lambda: Transfers(LIMITS, is_allowed),
-        Resolver(web.resolve, is_allowed),
-        frontier,
-        Spool(blobs, records),
-        claims,
-        time.monotonic,
-    )
-    return Desk(web, blobs, records, fetch)
+    paces = more.pop("paces", PACES)
+    ca_file = more.pop("ca_file", None)
+
+    def chains() -> Chains:
+        frontier = Frontier(paces)
+        return Chains(
+            WHO,
+            Transfers(LIMITS, is_allowed, ca_file),
+            Resolver(web.resolve, is_allowed),
+            frontier,
+            DomainClaims(records, frontier, who, clock, **more),
+            AddressShares(records, who, clock),
+            time.monotonic,
+        )
+
+    return Desk(web, blobs, records, Fetch(RULES, Asker(chains), Spool(blobs, records)))
 
 
 def capture(end: Result | Exception) -> Capture:

@@ -22,6 +22,7 @@ from fixtures.web_of_hosts import (
 from fonds.crawl.links import link_to
 from fonds.crawl.redirects import redirect_target
 from fonds.crawl.request_url import RequestUrl
+from fonds.fetching import chains
 from fonds.formats.spooled import from_spool
 from fonds.model.capture import PlaceKind
 from fonds.model.disposition import Reason, Verdict
@@ -29,7 +30,6 @@ from fonds.model.errors import StoreUnavailableError
 from fonds.model.rows import FetchedRow
 from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Result
-from fonds.steps.news import fetch
 from fonds.stores.blobs.folder import FolderBlobs
 from unit.steps.news.desk import GAP_S, RULES, Desk, capture, ended
 
@@ -292,7 +292,7 @@ def test_a_fault_met_with_one_link_is_that_links(
             raise RuntimeError("a bug")
         return redirect_target(url, status, location)
 
-    monkeypatch.setattr(fetch, "redirect_target", fails)
+    monkeypatch.setattr(chains, "redirect_target", fails)
     names = ("good", "bad", "bad-robots")
     good, bad, bad_robots = (desk.web.url(f"{name}.example") for name in names)
     found = desk.run(good, bad, bad_robots)

@@ -1,0 +1,121 @@
+"""Asks the web for all of one process: whoever wants something says so from any thread, and is told."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+
+from fonds.fetching.chain import End, Wanted
+from fonds.fetching.chains import Chains
+from fonds.model.errors import TransientError
+
+WAIT_S = 1.0
+AWAY_S = 1.0
+STOP_MAX_S = 30.0
+
+logger = logging.getLogger(__name__)
+
+Told = Callable[[End], None]
+
+
+class Asker:
+    """One thread works chains, made when the first thing is wanted, as long as anybody holds this; `let_go`
+    is called when the last one has closed it.
+
+    What is told to `told` is told in that thread, which must not be kept waiting.
+    """
+
+    def __init__(
+        self, make: Callable[[], Chains], let_go: Callable[[], object] = lambda: None
+    ) -> None:
+        self._make = make
+        self._let_go = let_go
+        self._lock = threading.Lock()
+        self._wanted: list[tuple[Wanted, Told]] = []
+        self._unwanted: list[str] = []
+        self._told: dict[str, Told] = {}
+        self._chains: Chains | None = None
+        self._thread: threading.Thread | None = None
+        self._holders = 0
+        self._closing = False
+
+    def held(self) -> Asker:
+        """Itself, held once more: each who holds it closes it."""
+        with self._lock:
+            self._holders += 1
+        return self
+
+    def ask(self, wanted: Wanted, told: Told) -> None:
+        """Ask for something; its key is no other's that is under way."""
+        self.ask_all([(wanted, told)])
+
+    def ask_all(self, some: Iterable[tuple[Wanted, Told]]) -> None:
+        """Ask for several things."""
+        with self._lock:
+            self._wanted += some
+            if self._thread is None:
+                self._closing = False
+                self._thread = threading.Thread(target=self._work, name="asker", daemon=True)
+                self._thread.start()
+        self._wake()
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Nobody is told of these any more."""
+        with self._lock:
+            self._unwanted += keys
+        self._wake()
+
+    def close(self) -> None:
+        """Let go of it; the last one ends the thread, and gives up what is under way."""
+        with self._lock:
+            self._holders -= 1
+            is_last = self._holders <= 0
+            thread = self._thread if is_last else None
+            self._closing = is_last
+        if thread is not None:
+            self._wake()
+            thread.join(STOP_MAX_S)
+        if is_last:
+            self._let_go()
+
+    def _wake(self) -> None:
+        chains = self._chains
+        if chains is not None:
+            chains.wake()
+
+    def _work(self) -> None:
+        chains = self._chains = self._make()
+        try:
+            while not self._closing:
+                self._take(chains)
+                try:
+                    ended = chains.ended(WAIT_S)
+                except TransientError as error:
+                    logger.warning("fetching waits for the records: %s", error)
+                    threading.Event().wait(AWAY_S)
+                    continue
+                for key, end in ended:
+                    told = self._told.pop(key, None)
+                    if told is not None:
+                        told(end)
+        except Exception as error:
+            logger.exception("fetching ended with an error; it begins anew")
+            for told in self._told.values():
+                told(error)
+        finally:
+            with self._lock:
+                self._thread = self._chains = None
+            self._told.clear()
+            chains.close()
+
+    def _take(self, chains: Chains) -> None:
+        with self._lock:
+            wanted, self._wanted = self._wanted, []
+            unwanted, self._unwanted = self._unwanted, []
+        self._told |= {one.key: told for one, told in wanted}
+        chains.begin(one for one, _ in wanted)
+        if unwanted:
+            chains.forget(unwanted)
+            for key in unwanted:
+                self._told.pop(key, None)

@@ -1,0 +1,99 @@
+"""One address on its way through the web: what is wanted of it, where it is by now, and what it met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fonds.crawl.hosts import Turn
+from fonds.crawl.request_url import RequestUrl
+from fonds.fetching.request import Ask
+from fonds.model.disposition import Disposition
+from fonds.model.exchange import Headers, Hop
+from fonds.model.link import TlsCheck
+from fonds.model.secrets import Credentials
+
+NO_CREDENTIALS = Credentials()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for, by whom it is told apart (`key`), and how.
+
+    `known_at` is the address `conditional` headers speak of: no other is asked whether it has changed.
+    `logins` are told to their own origins alone, wherever a redirect leads. `urgent`: of a source that is
+    polled, whose domain another process then gives away for a moment.
+    """
+
+    key: str
+    url: RequestUrl
+    body_max_bytes: int
+    redirects_max: int
+    accept: str = "*/*"
+    conditional: Headers = ()
+    known_at: str = ""
+    tls: TlsCheck = TlsCheck.FULL
+    logins: Credentials = NO_CREDENTIALS
+    urgent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The answer at the end of all redirects, whatever its status, and the heads of all; `body` has its
+    content codings. `after_s` is what Retry-After asks for, for a refusal.
+    """
+
+    hops: tuple[Hop, ...]
+    body: bytes
+    after_s: float = 0.0
+
+
+End = Arrived | Disposition | Exception
+"""What came of it: an answer; or that it is refused for good, tried again or not asked yet, and why."""
+
+
+@dataclass(slots=True)
+class Chain:
+    """`key` is its own among all. Of a robots.txt `origin` says whose it is, "" for what somebody wanted."""
+
+    key: int
+    wanted: Wanted
+    url: RequestUrl
+    origin: str = ""
+    addresses: Sequence[str] = ()
+    hops: list[Hop] = field(default_factory=list)
+    cookies: Sequence[str] = ()
+    forgotten: bool = False
+
+    @property
+    def is_robots(self) -> bool:
+        """Whether it fetches a robots.txt."""
+        return bool(self.origin)
+
+    @property
+    def turn(self) -> Turn:
+        """Its next request, as it waits for its turn."""
+        return Turn(self.key, self.url.host, self.url.domain, self.addresses[0])
+
+    def ask(self, agent: str) -> Ask:
+        """Its next request, as it is sent."""
+        return Ask(
+            self.url,
+            self.addresses,
+            agent,
+            self.wanted.body_max_bytes,
+            self._headers(),
+            self.cookies,
+            self.wanted.tls,
+            partial=self.is_robots,
+        )
+
+    def _headers(self) -> Headers:
+        found = [("Accept", self.wanted.accept)]
+        login = self.wanted.logins.authorization(self.url.scheme, self.url.host, self.url.port)
+        if login is not None:
+            found.append(("Authorization", login))
+        # What was kept under another address is no answer to whether this one has changed.
+        if self.wanted.known_at == self.url.url:
+            found += self.wanted.conditional
+        return tuple(found)

@@ -1,0 +1,340 @@
+"""A web of news followed by two worker processes that are killed again and again: what must come of it.
+
+    PYTHONPATH=tests:scripts python tests/torture_news.py --stories 20000 --hosts 300 --kills 20 [--queue URL]
+
+Feeds, sitemaps and a table list the stories of a web on this machine, some hosts of which misbehave in all
+ways there are (`tests/fixtures/odd_hosts.py`). In the end every link has ended as it had to, every
+story is there once in every store, everything adds up for `fonds audit --deep`, and the servers' log
+shows that no host was asked faster than its pace and no forbidden address at all. Exit code 1 when anything
+is otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from e2e.running import Ran, fonds
+from e2e.workers import Workers
+from fixtures.news_web import DELAY_S, NewsWeb, news_web
+from fixtures.web_of_hosts import FORBIDDEN
+from fonds.config import load_settings
+from fonds.formats.warc import Damage, read_heads
+from fonds.model.rows import CdxRow, EntryRow, FetchedRow, StoryMetaRow
+from fonds.ports import Stores
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.wiring.backends import close_stores, open_stores
+
+GAP_S = 0.4
+STEPS = (
+    ("fetch", "identify", "persist_file", "parse_story", "import_story", "archive_body"),
+    ("fetch", "identify", "persist_file", "parse_story", "archive_body"),
+)
+"""Two processes; the embedded index has one writer."""
+SETTINGS = {
+    "fetch_host_gap_s": GAP_S,
+    "fetch_gap_longest_s": 4,
+    "fetch_again_s": 1,
+    "fetch_patience_s": 20,
+    "fetch_connect_s": 2,
+    "fetch_total_s": 3,
+    "fetch_max_bytes": 1_000_000,
+    "work_retries_max": 4,
+    "work_retry_first_s": 1,
+    "work_retry_longest_s": 3,
+    "work_children": 1,
+    "elsewhere_private_addresses": "false",
+}
+FOLLOWING, LISTED = "queue-fetcher", "csv"
+LOOK_EVERY_S = 0.5
+STALLED_S = 180.0
+"""Nothing asked and nothing ended for so long: it never will be."""
+WRONG_SHOWN = 8
+
+
+@dataclass
+class Trial:
+    """One home and the web it follows; `environment` adds to the settings. `wrong` says what went wrong."""
+
+    news: NewsWeb
+    folder: Path
+    kills_max: int
+    environment: Mapping[str, str]
+    poll_s: float
+    chance: random.Random
+    kills: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def home(self) -> Path:
+        """Where everything is kept."""
+        return self.folder / "home"
+
+    @cached_property
+    def _records(self) -> SqlRecords:
+        return open_sqlite(self.home / "records.sqlite")
+
+    def settings(self) -> dict[str, str]:
+        """The settings as the environment carries them."""
+        told = {f"FONDS_{name.upper()}": str(value) for name, value in SETTINGS.items()}
+        told["FONDS_FETCH_CA_FILE"] = str(self.news.ca_file)
+        told["FONDS_SOURCES_POLL_SHORTEST_S"] = str(self.poll_s)
+        told["FONDS_SOURCES_POLL_LONGEST_S"] = str(2 * self.poll_s)
+        return told | dict(self.environment)
+
+    def run(self) -> None:
+        """Follow both editions, then take the table in, killing workers meanwhile."""
+        for tls, urls in self.news.sources().items():
+            self._say("sources", "add", "--pipeline", FOLLOWING, "--tls", tls, *urls)
+        followed = self._listed_by_sources()
+        self._work(FOLLOWING, followed, self.kills_max * len(followed) // len(self.news.endings))
+        table = self.folder / "table.csv"
+        table.write_bytes(self.news.table())
+        self._say("ingest", "--pipeline", LISTED, "--enter-only", table)
+        self._work(LISTED, set(self.news.endings) - followed, self.kills_max)
+
+    def _listed_by_sources(self) -> set[str]:
+        table = set(self.news.table().decode().split())
+        return set(self.news.endings) - table
+
+    def _say(self, *words: str | Path) -> Ran:
+        ran = fonds(self.home, *words, **self.settings())
+        if ran.code != 0:
+            raise SystemExit(f"fonds {' '.join(map(str, words[:4]))}: {ran.code} {ran.err[-2000:]}")
+        return ran
+
+    def _work(self, pipeline: str, urls: set[str], kills_max: int) -> None:
+        """Let two processes work until all these links have ended; killed as often as that."""
+        names = self.folder / "names.json"
+        names.write_text(self.news.names())
+        launcher = Path(__file__).with_name("launched.py")
+        program = (str(launcher), str(names), "--")
+        told = {**self.settings(), "FONDS_PIPELINE": pipeline}
+        told["PYTHONPATH"] = str(launcher.parent)
+        workers = Workers(self.home, told, STEPS, program)
+        first = self.kills
+        began, seen_s, ended = len(self.news.web.log), time.monotonic(), 0
+        try:
+            while ended < len(urls):
+                workers.start()
+                time.sleep(LOOK_EVERY_S)
+                now = self._ended(pipeline)
+                if now > ended:
+                    ended, seen_s = now, time.monotonic()
+                if ended >= self._first_edition(urls) and self.news.edition == 1:
+                    self.news.edition = 2
+                share = (len(self.news.web.log) - began) / len(urls)
+                if self.kills < kills_max and share >= (self.kills - first + 0.5) / (
+                    kills_max - first + 1
+                ):
+                    time.sleep(self.chance.uniform(0.0, 2.0))
+                    workers.kill_one(self.chance)
+                    self.kills += 1
+                if time.monotonic() - seen_s > STALLED_S:
+                    self.wrong.append(f"{pipeline}: {ended} of {len(urls)} ended, and then none")
+                    return
+        finally:
+            codes = workers.stop()
+        if any(codes):
+            self.wrong.append(f"{pipeline}: workers told to stop ended with {codes}")
+
+    def _first_edition(self, urls: set[str]) -> int:
+        """How many of these links the first edition has."""
+        later = {
+            url
+            for site in self.news.sites
+            if site.via in ("feed", "sitemap", "index")
+            for url in set(site.urls(self.news.web, 2)) - set(site.urls(self.news.web, 1))
+        }
+        return len(urls - later)
+
+    def _ended(self, pipeline: str) -> int:
+        """How many links have an end."""
+        counted = self._records.count(EntryRow, ("outcome",), {"pipeline": pipeline})
+        return sum(count for (outcome,), count in counted.items() if outcome != "pending")
+
+    def check(self) -> None:
+        """Everything that must be so."""
+        for pipeline in (FOLLOWING, LISTED):
+            audited = fonds(
+                self.home, "audit", "--deep", "--pipeline", pipeline, "--json", **self.settings()
+            )
+            if audited.code != 0:
+                self.wrong.append(
+                    f"audit of {pipeline}: {audited.out[-1500:]} {audited.err[-500:]}"
+                )
+        with opened(self.home, self.settings()) as stores:
+            self._check_endings(stores)
+            self._check_stores(stores)
+        self._check_log()
+
+    def _check_endings(self, stores: Stores) -> None:
+        expected = self.news.endings
+        found: dict[str, list[str]] = {}
+        for row in stores.records.find(EntryRow):
+            found.setdefault(row.url, []).append(
+                "" if row.outcome == "done" else f"{row.reason or row.outcome}"
+            )
+        for url, reason in expected.items():
+            allowed = [reason] if "rebinding." not in url else ["", "private-address"]
+            if len(found.get(url, [])) != 1 or found[url][0] not in allowed:
+                self.wrong.append(f"{url}: {found.get(url)}, not {reason or 'kept'!r}")
+        self.wrong += [f"{url}: nobody listed it" for url in found.keys() - expected.keys()]
+
+    def _check_stores(self, stores: Stores) -> None:
+        rows, kept = stores.records, self._kept(stores)
+        counts = {
+            "stories": rows.count(StoryMetaRow)[()],
+            "captures": rows.count(CdxRow)[()],
+            "documents": stores.index.count(),
+        }
+        self.wrong += [f"{n} {what} of {kept}" for what, n in counts.items() if n != kept]
+        written: Counter[str | None] = Counter()
+        for path in sorted((self.home / "archive").glob("*.warc.gz")):
+            with path.open("rb") as stream:
+                for head in read_heads(stream):
+                    if isinstance(head, Damage):
+                        self.wrong.append(f"{path.name}: {head}")
+                    elif head.type in ("response", "revisit"):
+                        written[head.url] += 1
+        twice = {url: n for url, n in written.items() if n != 1}
+        if twice or len(written) != kept:
+            self.wrong.append(f"{len(written)} of {kept} archived, not once: {twice}")
+        spooled = rows.count(FetchedRow, ("in_spool",)).get((True,), 0)
+        waiting = [path for path in (self.home / "blobs" / "spool").rglob("*") if path.is_file()]
+        unread = {"bad-encoding", "bomb", "empty-body", "unsupported-type"}
+        left = sum(reason in unread for reason in self.news.endings.values())
+        if not spooled == len(waiting) == left:
+            self.wrong.append(f"{spooled} rows and {len(waiting)} blobs in the spool, not {left}")
+
+    def _kept(self, stores: Stores) -> int:
+        return stores.records.count(EntryRow, where={"outcome": "done"}).get((), 0)
+
+    def _check_log(self) -> None:
+        log = self.news.web.log
+        if any(one.address == FORBIDDEN for one in log):
+            self.wrong.append("a forbidden address was asked")
+        moments: dict[str, list[float]] = {}
+        for one in log:
+            moments.setdefault(one.host, []).append(one.at_s)
+        for host, times in moments.items():
+            gap_s = DELAY_S if host.startswith("delayed") else GAP_S
+            if (fast := too_fast(times, gap_s)) is not None:
+                self.wrong.append(f"{host} was asked faster than every {gap_s} s: {fast}")
+        again = self.asked_again()
+        most = 40 * (self.kills + 2)
+        if again > most:
+            self.wrong.append(f"{again} pages asked for again after {self.kills} kills")
+
+    def asked_again(self) -> int:
+        """How many requests for stories there were beside the first of each."""
+        asked = Counter((one.host, one.target) for one in self.news.web.log)
+        return sum(
+            asked[site.host, target] - 1
+            for site in self.news.sites
+            if site.kind not in ("throttled", "rebinding")
+            for target in site.targets
+            if asked[site.host, target]
+        )
+
+
+def too_fast(times: list[float], gap_s: float) -> str | None:
+    """Where requests came closer together than they can have been sent; None for nowhere.
+
+    Each comes in when it was sent or later, and was sent after the one before had come in: of three, first
+    and last are a gap apart, and of so many more so many gaps, however late one of them came in.
+    """
+    earliest = float("-inf")
+    for nth, at_s in enumerate(times):
+        if nth >= 2:
+            earliest = max(earliest, times[nth - 2] - (nth - 1) * gap_s)
+        if at_s < earliest + nth * gap_s - 0.001:
+            near = ", ".join(f"{one - times[0]:.3f}" for one in times[max(0, nth - 3) : nth + 1])
+            return f"request {nth} at {near}"
+    return None
+
+
+@contextmanager
+def opened(home: Path, environment: Mapping[str, str]) -> Iterator[Stores]:
+    """The stores of a home, of whose settings some stand in the environment."""
+    told = {name.removeprefix("FONDS_").lower(): value for name, value in environment.items()}
+    stores = open_stores(home, load_settings(home, told))
+    try:
+        yield stores
+    finally:
+        close_stores(stores)
+
+
+def follow(
+    folder: Path,
+    *,
+    hosts: int,
+    stories: int,
+    kills: int,
+    poll_s: float,
+    environment: Mapping[str, str] | None = None,
+    seed: int = 20261122,
+) -> Trial:
+    """Lead one trial to its end, and check what came of it."""
+    with news_web(folder / "web", hosts, stories) as news:
+        trial = Trial(news, folder, kills, environment or {}, poll_s, random.Random(seed))
+        trial.run()
+        trial.check()
+    return trial
+
+
+def main() -> int:
+    """Returns the exit code."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--stories", type=int, default=20_000)
+    options.add_argument("--hosts", type=int, default=300)
+    options.add_argument("--kills", type=int, default=20)
+    options.add_argument("--poll-s", type=float, default=30.0)
+    options.add_argument("--queue", default="", help="the URL of a broker [embedded]")
+    options.add_argument("--folder", type=Path, help="where to work [a new folder, removed]")
+    chosen = options.parse_args()
+    folder = chosen.folder or Path(tempfile.mkdtemp(prefix="torture-news-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = {"FONDS_ENV": f"t{os.urandom(4).hex()}"}
+    if chosen.queue:
+        environment["FONDS_QUEUE"] = chosen.queue
+    began = time.monotonic()
+    trial = follow(
+        folder,
+        hosts=chosen.hosts,
+        stories=chosen.stories,
+        kills=chosen.kills,
+        poll_s=chosen.poll_s,
+        environment=environment,
+    )
+    minutes = (time.monotonic() - began) / 60
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(
+        f"{trial.news.stories} stories of {len(trial.news.endings)} links, {len(trial.news.web.log)}"
+        f" requests, {trial.kills} kills, {trial.asked_again()} asked for again; {minutes:.1f} minutes,"
+        f" {(used.ru_utime + used.ru_stime) / 60:.1f} of CPU, {used.ru_maxrss // 1024} MiB at most"
+    )
+    for told in trial.wrong[:WRONG_SHOWN]:
+        print(f"  {told}")
+    if trial.wrong:
+        print(f"{len(trial.wrong)} things are wrong; see {folder}")
+        return 1
+    if chosen.folder is None:
+        shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
