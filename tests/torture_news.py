@@ -51,7 +51,7 @@ SETTINGS = {
     "fetch_connect_s": 2,
     "fetch_total_s": 3,
     "fetch_max_bytes": 1_000_000,
-    "work_retries_max": 4,
+    "work_retries_max": 2,
     "work_retry_first_s": 1,
     "work_retry_longest_s": 3,
     "work_children": 1,
@@ -59,6 +59,9 @@ SETTINGS = {
 }
 FOLLOWING, LISTED = "queue-fetcher", "csv"
 LOOK_EVERY_S = 0.5
+NEXT_AT = 0.6
+"""The second edition comes out when this share of the first has ended."""
+TOLD_EVERY_S = 30.0
 STALLED_S = 180.0
 """Nothing asked and nothing ended for so long: it never will be."""
 WRONG_SHOWN = 8
@@ -122,10 +125,11 @@ class Trial:
         launcher = Path(__file__).with_name("launched.py")
         program = (str(launcher), str(names), "--")
         told = {**self.settings(), "FONDS_PIPELINE": pipeline}
-        told["PYTHONPATH"] = str(launcher.parent)
+        told["PYTHONPATH"] = f"{launcher.parent}:{os.environ.get('PYTHONPATH', '')}"
         workers = Workers(self.home, told, STEPS, program)
         first = self.kills
-        began, seen_s, ended = len(self.news.web.log), time.monotonic(), 0
+        began, ended = len(self.news.web.log), 0
+        seen_s = told_s = time.monotonic()
         try:
             while ended < len(urls):
                 workers.start()
@@ -133,7 +137,10 @@ class Trial:
                 now = self._ended(pipeline)
                 if now > ended:
                     ended, seen_s = now, time.monotonic()
-                if ended >= self._first_edition(urls) and self.news.edition == 1:
+                if seen_s - told_s > TOLD_EVERY_S:
+                    told_s = seen_s
+                    print(f"{pipeline}: {ended} of {len(urls)}, {self.kills} kills", flush=True)
+                if ended >= NEXT_AT * self._first_edition(urls) and self.news.edition == 1:
                     self.news.edition = 2
                 share = (len(self.news.web.log) - began) / len(urls)
                 if self.kills < kills_max and share >= (self.kills - first + 0.5) / (

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import secrets
-import socket
 import threading
 import time
 from collections import Counter, defaultdict
@@ -43,7 +41,7 @@ from fonds.sources.following.polling import Polling, poll_each
 from fonds.sources.following.rhythm import Bounds
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.backends import backend
-from fonds.wiring.fetching import asker_of
+from fonds.wiring.fetching import asker_of, is_gone, process_name
 from fonds.wiring.link_inputs import link_rules
 from fonds.wiring.pipelines import make_intake
 from fonds.wiring.steps import now
@@ -53,6 +51,8 @@ ANSWER_MAX_S = 600.0
 READ_S = 60.0
 FOR_GOOD = frozenset({301, 308})
 LOOK_EVERY_S = 10
+LEASE_S = 15.0
+"""Another process polls when whoever did was not heard of for so long."""
 DUE_MAX = 500
 ACCEPT = (
     "application/rss+xml, application/atom+xml, application/feed+json, application/xml;q=0.9,"
@@ -164,6 +164,8 @@ def make_polling(
         rules=link_rules(settings),
         bounds=bounds(settings),
         clock=now,
+        who=process_name(),
+        is_gone=is_gone,
     )
 
 
@@ -177,8 +179,8 @@ def following(stores: Stores, pool: ChildPool, settings: Settings) -> Iterator[N
     asker = asker_of(stores.records, settings).held()
     polling = make_polling(stores, pool, settings, asker, stopping.is_set)
     task = RecurringTask(f"poll-{settings.pipeline}", LOOK_EVERY_S, pipeline=settings.pipeline)
-    who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-    timetable = Timetable(stores.records, [task], who, now, time.monotonic)
+    clocks = (now, time.monotonic)
+    timetable = Timetable(stores.records, [task], polling.who, *clocks, LEASE_S)
 
     def act() -> str:
         return poll_due(polling, settings.sources.poll_threads, stopping.is_set)

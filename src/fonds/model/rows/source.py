@@ -19,7 +19,8 @@ class SourceRow:
     of the body) are those of the last listing read; `mark` is the id after which an API is asked. `rate_day`
     is how many new links it has a day, None before the first listing. `failures` counts polls that failed
     since `last_well`; `error` and `status` are the last one's. `refused` holds ids of links the last listing
-    had and that were refused. `hints` is what the listing says of being polled.
+    had and that were refused. `hints` is what the listing says of being polled. `claimed_by` names the
+    process that began the last poll.
     """
 
     TABLE: ClassVar[str] = "sources"
@@ -54,3 +55,4 @@ class SourceRow:
     moved_from: str | None = None
     refused: Mapping[str, Any] | None = None
     hints: Mapping[str, Any] | None = None
+    claimed_by: str | None = None

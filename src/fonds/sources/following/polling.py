@@ -41,7 +41,9 @@ class Polled:
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """Polls the sources of a pipeline. `enter` is the intake, `get` asks, `read` understands."""
+    """Polls the sources of a pipeline. `enter` is the intake, `get` asks, `read` understands. `who` names
+    this process; `is_gone(who)` says of another's name whether it is known to have ended.
+    """
 
     records: Records
     pipeline: str
@@ -51,14 +53,22 @@ class Polling:
     rules: LinkRules
     bounds: Bounds
     clock: Callable[[], datetime]
+    who: str = ""
+    is_gone: Callable[[str], bool] = lambda who: False
 
     def due(self, count_max: int) -> list[SourceRow]:
-        """Sources that are to be polled now, the longest due first."""
+        """Sources that are to be polled now: those whose poll a process that has ended left behind, then
+        those longest due."""
         now = self.clock()
         found = self.records.find(
             SourceRow, {"state": "active", "pipeline": self.pipeline}, order=("next_poll",)
         )
-        due: list[SourceRow] = []
+        begun = {"state": "active", "pipeline": self.pipeline, "polling": True}
+        due = [
+            row
+            for row in self.records.find(SourceRow, begun)
+            if row.next_poll > now and row.claimed_by and self.is_gone(row.claimed_by)
+        ]
         for row in found:
             if row.next_poll > now or len(due) >= count_max:
                 break
@@ -94,6 +104,7 @@ class Polling:
             "claims": row.claims + 1,
             "polls": row.polls if row.polling else row.polls + 1,
             "polling": True,
+            "claimed_by": self.who or None,
             "next_poll": now + timedelta(seconds=CLAIM_S),
         }
         still = {"claims": row.claims, "state": "active"}

@@ -167,14 +167,6 @@ Table(
 )
 
 Table(
-    "address_uses",
-    metadata,
-    Column("address", CleanText, primary_key=True),
-    Column("used_by", CleanText, primary_key=True),
-    Column("updated", UtcTime, nullable=False),
-)
-
-Table(
     "inputs",
     metadata,
     Column("input_id", CleanText, primary_key=True),

@@ -1,4 +1,4 @@
-"""Who wants a domain another process asks, and which processes ask an address."""
+"""Who wants a domain another process asks, which processes ask an address, and which began a poll."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,9 +11,10 @@ TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Make `address_uses`, and `wanted_by` and `wanted_at` of `paces`."""
+    """Make `address_uses`, and `wanted_by` and `wanted_at` of `paces`, `claimed_by` of `sources`."""
     op.add_column("paces", sa.Column("wanted_by", TEXT))
     op.add_column("paces", sa.Column("wanted_at", TIME))
+    op.add_column("sources", sa.Column("claimed_by", TEXT))
     op.create_table(
         "address_uses",
         sa.Column("address", TEXT, primary_key=True),
