@@ -11,6 +11,9 @@ EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase
 SECONDS ?= 600
 MB ?= 64
 KILLS ?= 300
+STORIES ?= 20000
+KILLS_NEWS ?= 20
+QUEUE ?=
 FONDS_HOME ?= fonds-data
 export FONDS_HOME
 
@@ -66,6 +69,9 @@ bench-servers: $(VENV)/.dev ## messages, rows and documents a second beside the 
 torture: $(VENV)/.dev ## SIGKILLs at random over every command that writes; KILLS=300
 	PYTHONPATH=tests:scripts $(BIN)/python tests/torture.py --kills $(KILLS)
 
+torture-news: $(VENV)/.dev ## a web of news followed while workers are killed; STORIES=20000, KILLS_NEWS=20, QUEUE="kafka://..."
+	PYTHONPATH=tests:scripts $(BIN)/python tests/torture_news.py --stories $(STORIES) --kills $(KILLS_NEWS) --queue "$(QUEUE)"
+
 corpus: $(VENV)/.dev ## the whole of ../shared/corpus, with counts and rates
 	$(BIN)/pytest -s -m corpus tests/corpus tests/peers
 
@@ -95,4 +101,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format torture corpus bench bench-pages bench-fetch bench-worst fuzz lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-worst fuzz lock clean

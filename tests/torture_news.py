@@ -57,6 +57,11 @@ SETTINGS = {
     "work_children": 1,
     "elsewhere_private_addresses": "false",
 }
+BROKERS = {
+    "rabbitmq": "",
+    "kafka": "?partitions=4&session.timeout.ms=6000&heartbeat.interval.ms=1000",
+}
+"""What the URL of a broker is followed by: a reader that was killed is missed soon."""
 FOLLOWING, LISTED = "queue-fetcher", "csv"
 LOOK_EVERY_S = 0.5
 NEXT_AT = 0.6

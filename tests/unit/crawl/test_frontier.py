@@ -253,3 +253,38 @@ def test_ten_thousand_hosts_and_a_million_links() -> None:
         assert len(moments) == each
         assert min(gaps(moments)) >= 2.0 - TOLERANCE_S
     assert ours.names_seen <= 3 * rules.names_max
+
+
+def test_a_domain_somebody_may_have_asked_just_now_is_given_a_pause() -> None:
+    rules = Rules(PaceRules(2.0), PaceRules(1.0, busy_factor=0.0), PaceRules(0.0))
+    frontier = Frontier(rules)
+    frontier.pause("a.example", 10.0)
+    assert frontier.offer(Turn("x", "www.a.example", "a.example", "192.0.2.1"), 10.0) == 0.0
+    assert frontier.start(11.9, 10) == []
+    assert [turn.key for turn in frontier.start(12.0, 10)] == ["x"]
+
+
+def test_what_waits_for_a_domain_can_be_sent_back_whole() -> None:
+    rules = Rules(PaceRules(5.0), PaceRules(0.0, busy_factor=0.0), PaceRules(0.0))
+    frontier = Frontier(rules)
+    for number in range(4):
+        frontier.offer(Turn(number, f"h{number % 2}.a.example", "a.example", "192.0.2.1"), 0.0)
+    frontier.offer(Turn("other", "b.example", "b.example", "192.0.2.2"), 0.0)
+    begun = {turn.key for turn in frontier.start(0.0, 1)}
+    frontier.send_back("a.example", 20.0)
+    sent = {turn.key: after_s for turn, after_s in frontier.late(0.0)}
+    assert sent == dict.fromkeys({0, 1, 2, 3} - begun, 20.0)
+    assert frontier.needs("a.example") is bool(begun & {0, 1, 2, 3})
+    assert frontier.waiting == ("other" not in begun)
+
+
+def test_a_delay_a_host_asks_for_counts_from_its_last_request() -> None:
+    frontier = Frontier(Rules(PaceRules(1.0, busy_factor=0.0), PaceRules(0.0), PaceRules(0.0)))
+    turn = Turn("robots", "a.example", "a.example", "192.0.2.1")
+    frontier.offer(turn, 0.0)
+    frontier.start(0.0, 1)
+    frontier.ended("robots", Answer(0.1), 0.1)
+    frontier.floor("a.example", "a.example", 7.0, 0.1)
+    frontier.offer(Turn("page", "a.example", "a.example", "192.0.2.1"), 0.1)
+    assert frontier.start(6.9, 1) == []
+    assert [one.key for one in frontier.start(7.0, 1)] == ["page"]

@@ -6,9 +6,14 @@ import time
 from pathlib import Path
 
 from fixtures.web_of_hosts import Web
+from fonds.crawl.frontier import Frontier
+from fonds.crawl.hosts import Turn
+from fonds.crawl.pace import Answer
+from fonds.fetching.claims import ELSEWHERE_S, LEASE_S, WANTED_S, DomainClaims
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import PaceRow
-from unit.steps.news.desk import capture, ended, make_desk
+from fonds.stores.records.sql import SqlRecords, open_sqlite
+from unit.steps.news.desk import GAP_S, PACES, capture, clock, ended, make_desk
 
 
 def test_a_domain_is_asked_by_one_process_at_a_time_and_its_pace_goes_with_it(
@@ -49,3 +54,77 @@ def test_what_a_dead_process_held_is_taken_over(web: Web, tmp_path: Path) -> Non
         for one in (dead, alive, slow):
             one.fetch.close()
             one.records.close()
+
+
+def test_a_domain_taken_over_from_the_dead_is_left_alone_for_a_gap(
+    web: Web, tmp_path: Path
+) -> None:
+    dead = make_desk(web, tmp_path, "dead")
+    url = web.url("a.example")
+    capture(dead.run(url)[url])
+    last_s = web.asked("a.example")[-1].at_s
+    alive = make_desk(web, tmp_path, "alive", is_gone=lambda who: who == "dead")
+    try:
+        taken_s = time.monotonic()
+        capture(alive.run(url, poll="again")[url])
+        assert web.asked("a.example")[2].at_s >= max(taken_s, last_s) + GAP_S
+    finally:
+        for one in (dead, alive):
+            one.fetch.close()
+            one.records.close()
+
+
+def claims_of(records: SqlRecords, who: str) -> tuple[Frontier, DomainClaims]:
+    frontier = Frontier(PACES)
+    return frontier, DomainClaims(records, frontier, who, clock)
+
+
+def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path) -> None:
+    records = open_sqlite(tmp_path / "records.sqlite")
+    frontier, busy = claims_of(records, "busy")
+    _, poller = claims_of(records, "poller")
+    _, third = claims_of(records, "third")
+    domain = "a.example"
+    assert busy.hold([domain], 0.0) == {domain: 0.0}
+    for number in range(3):
+        frontier.offer(Turn(number, "www.a.example", domain, "127.0.0.1"), 0.0)
+    (begun,) = frontier.start(0.0, 1)
+
+    # Links of others only wait; a poll says that it wants the domain.
+    assert third.hold([domain], 0.0) == {domain: ELSEWHERE_S}
+    assert poller.hold([domain], 0.0, {domain}) == {domain: WANTED_S}
+    busy.renew(LEASE_S / 3)
+    assert {turn.key for turn, _ in frontier.late(20.0)} == {0, 1, 2} - {begun.key}
+    assert busy.hold([domain], 20.0) == {domain: ELSEWHERE_S}
+    assert poller.hold([domain], 20.0, {domain}) == {domain: WANTED_S}
+
+    # It is given when the last request is over, to nobody else.
+    frontier.ended(begun.key, Answer(0.1), 21.0)
+    busy.renew(22.0)
+    assert third.hold([domain], 22.0) == {domain: ELSEWHERE_S}
+    assert poller.hold([domain], 23.0, {domain}) == {domain: 0.0}
+    (row,) = records.get(PaceRow, [domain])
+    assert (row.claimed_by, row.wanted_by) == ("poller", None)
+
+    # Held for a poll alone, it is soon let go of.
+    poller.renew(25.0)
+    assert third.hold([domain], 25.0) == {domain: 0.0}
+    records.close()
+
+
+def test_a_refusal_is_written_down_before_the_next_third_of_a_minute(tmp_path: Path) -> None:
+    records = open_sqlite(tmp_path / "records.sqlite")
+    frontier, claims = claims_of(records, "who")
+    claims.hold(["a.example"], 0.0)
+    claims.renew(1.0)
+    frontier.offer(Turn("x", "a.example", "a.example", "127.0.0.1"), 0.0)
+    frontier.start(0.0, 1)
+    frontier.ended("x", Answer(0.1, refused=True, retry_after_s=600.0), 2.0)
+    claims.renew(2.0)
+    (before,) = records.get(PaceRow, ["a.example"])
+    assert before.paces.get("a.example", [0.0])[0] < 600.0
+    claims.write_soon("a.example")
+    claims.renew(2.0)
+    (after,) = records.get(PaceRow, ["a.example"])
+    assert after.paces["a.example"][0] >= 600.0
+    records.close()

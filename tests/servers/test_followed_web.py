@@ -1,0 +1,24 @@
+"""A small web of news, followed by two processes over a broker; some are killed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from real_servers import url_of
+from torture_news import BROKERS, follow
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+def test_a_web_is_followed_over_a_broker(broker: str, tmp_path: Path) -> None:
+    environment = {
+        "FONDS_QUEUE": url_of(f"TEST_{broker.upper()}_URL") + BROKERS[broker],
+        "FONDS_ENV": f"t{os.urandom(4).hex()}",
+    }
+    trial = follow(tmp_path, hosts=46, stories=90, kills=2, poll_s=10.0, environment=environment)
+    assert trial.wrong == []
+    assert trial.kills == 2
