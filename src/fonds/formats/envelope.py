@@ -35,6 +35,7 @@ _SUB_OBJECTS: dict[str, type[Any]] = {
     "page_metadata": PageMetadata,
     "exchange": Exchange,
 }
+VERSION_MAX = 10**6
 
 
 def encode(payload: object) -> bytes:
@@ -82,15 +83,18 @@ def story_to_json(story: Story, *, html: bool = False) -> dict[str, Any]:
 
     `raw_html` is left out unless `html` asks for it (its bytes then in base64).
     """
-    whole: dict[str, Any] = {name: dict(fields) for name, fields in story.unknown.items()}
+    whole: dict[str, Any] = dict(story.unknown)
+    if story.schema_version:
+        whole["schema_version"] = story.schema_version
     for name in _SUB_OBJECTS:
         if name == "raw_html" and not html:
             continue
         part = getattr(story, name)
         if part is None:
             continue
+        beside = whole.get(name)
         known = msgspec.to_builtins(part)
-        whole[name] = {**whole.get(name, {}), **known}
+        whole[name] = {**beside, **known} if isinstance(beside, dict) else known
     return whole
 
 
@@ -109,17 +113,19 @@ def story_from_json(data: bytes) -> Story:
     if not isinstance(whole, dict):
         raise DamagedInputError(Reason.DAMAGED_RECORD, "metadata is not a JSON object")
     parts: dict[str, Any] = {}
-    unknown: dict[str, dict[str, Any]] = {}
+    unknown: dict[str, Any] = {}
+    said = whole.pop("schema_version", 0)
+    version = said if type(said) is int and 0 <= said <= VERSION_MAX else 0
     for name, value in whole.items():
-        fields = value if isinstance(value, dict) else {"": value}
         kind = _SUB_OBJECTS.get(name)
-        known = {field.name for field in dataclasses.fields(kind)} if kind else set()
-        rest = {key: item for key, item in fields.items() if key not in known}
-        if rest:
-            unknown[name] = rest
-        if kind:
-            parts[name] = _sub_object(kind, {k: v for k, v in fields.items() if k in known})
-    return Story(**parts, unknown=unknown)
+        if kind is None:
+            unknown[name] = value
+        elif isinstance(value, dict):
+            known = {field.name for field in dataclasses.fields(kind)}
+            parts[name] = _sub_object(kind, {k: v for k, v in value.items() if k in known})
+            if rest := {key: item for key, item in value.items() if key not in known}:
+                unknown[name] = rest
+    return Story(**parts, unknown=unknown, schema_version=version)
 
 
 def _sub_object(kind: type[Any], fields: dict[str, Any]) -> object:

@@ -10,6 +10,9 @@ from fonds.model.exchange import Exchange
 from fonds.model.file import FileMeta
 from fonds.model.rss_entry import RssEntry as RssEntry
 
+SCHEMA_VERSION = 1
+"""The version of the form stories of ours have in messages, rows and archives."""
+
 
 @dataclass(frozen=True, slots=True)
 class RawHtml:
@@ -89,7 +92,8 @@ class PageMetadata:
 @dataclass(frozen=True, slots=True)
 class Story:
     """The seed's four sub-objects, and ours; `exchange` None for what was not fetched by us. `unknown` keeps
-    what others added, by sub-object and field.
+    what others added, by its name: of a sub-object a dict of its further fields. `schema_version` is that
+    of the form it came in, 0 for one that says none, as Media Cloud's.
     """
 
     rss_entry: RssEntry = field(default_factory=RssEntry)
@@ -98,7 +102,8 @@ class Story:
     content_metadata: ContentMetadata = field(default_factory=ContentMetadata)
     page_metadata: PageMetadata = field(default_factory=PageMetadata)
     exchange: Exchange | None = None
-    unknown: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unknown: dict[str, Any] = field(default_factory=dict)
+    schema_version: int = SCHEMA_VERSION
 
 
 @dataclass(frozen=True, slots=True)

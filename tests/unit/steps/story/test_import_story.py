@@ -63,7 +63,7 @@ def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(step: ImportStory, ben
     assert (row.url, row.canonical_domain) == ("http://news.example/own", "news.example")
     assert (row.publication_date, row.language, row.article_title) == ("2024-02-29", "en", "A page")
     assert (row.word_count, row.updated) == (8, LATER)
-    parts = {"rss_entry", "http_metadata", "content_metadata", "page_metadata"}
+    parts = {"rss_entry", "http_metadata", "content_metadata", "page_metadata", "schema_version"}
     assert row.story.keys() == parts
     assert row.story["rss_entry"]["link"] == "http://news.example/0"
     assert row.story["content_metadata"]["text_content"] is None
