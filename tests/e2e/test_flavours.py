@@ -104,6 +104,11 @@ def test_a_flavour_keeps_what_it_says_and_its_books_balance(
         assert (has["pdf files"], has["pdfs read"]) == (0, 0)
         assert (has["pages"], has["stories"]) == (whole["pages"], whole["stories"])
         assert has["in our WARCs"] > EXPECTED["stories-only"]["in our WARCs"]
+    elif name == "archive":
+        # No metadata of stories lie beside the pages of this crawl.
+        assert (has["pdfs read"], has["stories"], has["indexed"]) == (0, 0, 0)
+        assert (has["pages"], has["in our WARCs"]) == (whole["pages"], 0)
+        assert ran.last["dropped"]["no-metadata"] == has["pages"]
     elif name == "archive-only":
         assert (has["pdfs read"], has["stories"], has["indexed"]) == (0, 0, 0)
         assert has["in our WARCs"] == whole["in our WARCs"]

@@ -49,7 +49,8 @@ class Reading:
     `step` reads them, messages of `payload` are what it takes; `work` makes one of a capture, its file and
     the moment before which nothing known counts (None: what is known counts). `extractor` picks the
     name of what would read them now. Rows have one of `statuses`; those with one of `again` are worth
-    another try by the same extractor, and a reading that is done leaves one of `kept`.
+    another try by the same extractor, and a reading that is done leaves one of `kept`. `others` are steps
+    that hand on what was read elsewhere before.
     """
 
     step: str
@@ -59,6 +60,12 @@ class Reading:
     statuses: tuple[str, ...] = ("success",)
     again: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset({"success"})
+    others: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """All the steps a row may have come from."""
+        return (self.step, *self.others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Source: seed 004, "Elasticsearch" mapping.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 import msgspec
 
@@ -91,14 +91,17 @@ def _day(text: str | None) -> date | None:
 
 
 def _parsed_at(row: StoryMetaRow) -> datetime | None:
-    """When the page was parsed, None when its story does not say so."""
+    """When the page was parsed, None when its story does not say so. What names no zone is in UTC: Media
+    Cloud's archives name none, and some of early 2024 have the day alone."""
     content = row.story.get("content_metadata")
     said = content.get("parsed_date") if isinstance(content, Mapping) else None
     try:
         moment = datetime.fromisoformat(said) if isinstance(said, str) else None
     except ValueError:
         return None
-    return moment if moment is not None and moment.tzinfo else None
+    if moment is not None and moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    return moment
 
 
 def _values(row: StoryMetaRow, found: IndexDocument | None) -> dict[str, object]:
@@ -144,6 +147,7 @@ READING = Reading(
     payload=Unparsed,
     work=_work,
     extractor=lambda names: names.page,
+    others=("restore_story",),
 )
 """How pages are read again; kinds that are made of what `parse_story` writes come with it."""
 MIMETYPES = ("text/html", "application/xhtml+xml")

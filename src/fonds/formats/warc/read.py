@@ -140,6 +140,7 @@ class _Block:
     def _begin(self, records: RecordStream | None) -> None:
         member_offset = split_offset(self._offset)[0]
         self.records = _go_to(records or RecordStream(self._stream, member_offset), self._offset)
+        self._before_bytes = self.records.offset - self._offset
         self.fields = read_fields(self.records)
         self._start = self.records.position
 
@@ -154,10 +155,12 @@ class _Block:
             yield piece
 
     def close(self) -> int | None:
-        """Pass over what was not read; the record's size on disk. Raises LengthError, MemberError."""
+        """Pass over what was not read; the record's size on disk, with the blank lines of the record before
+        it where it was asked for at their place. Raises LengthError, MemberError."""
         passed = self.records.position - self._start
         passed += self.records.skip(self.fields.length_bytes - passed)
-        return close_record(self.records, self.fields, self._start, passed)
+        size_bytes = close_record(self.records, self.fields, self._start, passed)
+        return None if size_bytes is None else size_bytes + self._before_bytes
 
 
 def _go_to(records: RecordStream, offset: int) -> RecordStream:

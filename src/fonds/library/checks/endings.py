@@ -23,7 +23,9 @@ def endings(records: Records, began: datetime) -> Iterator[Fault]:
     """The faults of all derivatives that nobody is working on."""
     for first in kinds_with_rows():
         kinds = [kind for kind in KINDS if kind.row is first.row]
-        steps = [one for kind in kinds for one in (kind.step, kind.reading and kind.reading.step)]
+        steps = {kind.step for kind in kinds}.union(
+            *(kind.reading.steps for kind in kinds if kind.reading)
+        )
         rows = (row for row in records.find(first.row) if row.updated <= began)
         for some in chunks(rows):
             where = {"about": [row.sha1hex for row in some]}
@@ -67,7 +69,7 @@ def _read(
     """How reading a file ended is what the status of its row says."""
     unread = []
     for row in rows:
-        ended = [one for one in said[row.sha1hex] if one.step == reading.step]
+        ended = [one for one in said[row.sha1hex] if one.step in reading.steps]
         if not ended:
             unread.append(row.sha1hex)
         elif told := _unlike(row, reading, ended):

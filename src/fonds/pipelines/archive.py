@@ -1,0 +1,27 @@
+"""The flavour `archive`: stories out of archives of Media Cloud or ours, taken as they were parsed then.
+
+Source: seed 004, Appendix A.
+"""
+
+from collections.abc import Sequence
+
+from fonds.model.file import Identified, Kind, Unextracted
+from fonds.model.step import Output, Pipeline
+from fonds.model.story import Unarchived
+from fonds.pipelines.stages import IMPORT_STORY, RESTORE_STORY, identify, persist_file
+from fonds.pipelines.topics import CAPTURED, UNPARSED
+
+
+def archive(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour; `more_thumbnails` makes none."""
+    return Pipeline(
+        "archive",
+        CAPTURED,
+        (
+            identify(Output(Identified, str(Kind.PDF))),
+            persist_file((UNPARSED,), Output(Unextracted), Output(Unarchived)),
+            RESTORE_STORY,
+            IMPORT_STORY,
+        ),
+        "stories out of archived metadata, nothing parsed or archived again",
+    )
