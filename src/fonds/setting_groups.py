@@ -227,6 +227,13 @@ class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
     news: Annotated[
         str, Meta(description="Domains whose links are taken though they are listed as no news")
     ] = ""
+    downloads_url: Annotated[
+        str,
+        Meta(
+            pattern=r"^s3://[A-Za-z0-9][A-Za-z0-9._-]{1,254}(/[^/?#\s]+)*/?$",
+            description="Where the pipeline `historical` finds downloads, each under its id",
+        ),
+    ] = "s3://mediacloud-downloads-backup/downloads"
     logins: Annotated[
         str,
         Meta(

@@ -45,5 +45,7 @@ def link_to(
 
 
 def asked_address(url: str) -> str:
-    """What a server is asked for an address somebody names: without fragment, and blanks around it."""
-    return url.partition("#")[0].strip()
+    """What is asked for at an address somebody names: no server of the web is told a fragment. In S3 it may
+    say which version of an object is meant."""
+    told = url.strip()
+    return told if told.lower().startswith("s3://") else told.partition("#")[0].rstrip()

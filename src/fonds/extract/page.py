@@ -40,6 +40,7 @@ BODY_BYTES_MAX = 10_000_000
 TEXT_LETTERS_MIN = 25
 """Less is a notice, a form or a list of links, not a text."""
 
+_OF_BYTES = ("file:", "s3:")
 _LETTER = re.compile(r"[^\W\d_]")
 _WEB_BEGAN = date(1995, 1, 1)
 _FAR_FUTURE = date(2100, 1, 1)
@@ -86,7 +87,8 @@ def parse_page(
 
     `charset` is the Content-Type's, None when the server sent none. `fetched` says that the page came by
     HTTP at `captured_at`; else that is a file's time, which may be anything. Dates after the capture's
-    next day are not believed. A page known by a `file:` URL goes by the address it states itself.
+    next day are not believed. A page known by where its bytes lay alone, a `file:` or `s3:` URL, goes by the
+    address it states itself.
     """
     if len(body) > BODY_BYTES_MAX:
         message = f"{len(body)} bytes; at most {BODY_BYTES_MAX} of a page are read"
@@ -129,7 +131,7 @@ def _newest(captured_at: datetime, fetched: bool) -> date:
 
 
 def _addresses(url: str, canonical: str | None) -> ContentMetadata:
-    own = canonical if canonical and url.lower().startswith("file:") else url
+    own = canonical if canonical and url.lower().startswith(_OF_BYTES) else url
     return ContentMetadata(
         original_url=url,
         url=own,

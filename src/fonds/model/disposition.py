@@ -95,6 +95,16 @@ class Reason(StrEnum):
         Weight.REFUSED,
         "a link that leads out of the folder that was named; --follow follows it",
     )
+    NO_METADATA = (
+        "no-metadata",
+        Weight.REFUSED,
+        "no record of a story's metadata lies beside it; the pipeline `warc` reads such pages anew",
+    )
+    NO_CANONICAL_URL = (
+        "no-canonical-url",
+        Weight.REFUSED,
+        "nobody noted where the page was found, and the page does not say it",
+    )
     PURGED = "purged", Weight.REFUSED, "a person took its message off the queue"
     IS_FEED = "is-feed", Weight.REFUSED, "a feed or sitemap served as a page"
 
@@ -152,6 +162,18 @@ class Reason(StrEnum):
         "non-news",
         Weight.REFUSED,
         "an address of a site that is on the list of those that are no news",
+    )
+
+    # Downloads of an old system, by their ids.
+    REDUNDANT_FEED = (
+        "redundant-feed",
+        Weight.SET_ASIDE,
+        "the old system kept a remark that a feed had not changed instead of a page",
+    )
+    NO_SUCH_VERSION = (
+        "no-such-version",
+        Weight.REFUSED,
+        "its id was given out twice, and no version of the object is of the time it was collected",
     )
 
     # Failed: somebody may want to look.

@@ -25,7 +25,9 @@ class Link:
     `id` is the same whenever the same input names the same address again (`crawl/links.py` makes it); what
     is to be fetched anew comes out of another input: another poll, another list. `url` is as the source
     wrote it, usable or not. `domain` is who answers for it, "" where that cannot be told; its links are
-    fetched by one process at a time. `found_at` is aware UTC: when the source saw it.
+    fetched by one process at a time. `found_at` is aware UTC: when the source saw it. Of what was fetched by
+    others before, `final_url` is where the page was found and `fetch_timestamp` when, in Unix seconds; None
+    where nobody noted it.
     """
 
     id: str
@@ -36,6 +38,8 @@ class Link:
     collection: str = "default"
     found_at: datetime | None = None
     tls: TlsCheck = TlsCheck.FULL
+    final_url: str | None = None
+    fetch_timestamp: float | None = None
 
     @property
     def about(self) -> str:

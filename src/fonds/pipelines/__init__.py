@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from fonds.model.step import Pipeline, Topic
+from fonds.pipelines.archive import archive
 from fonds.pipelines.archive_only import archive_only
 from fonds.pipelines.library import library
 from fonds.pipelines.metadata_only import metadata_only
-from fonds.pipelines.news import batch, csv, news, queue_fetcher
+from fonds.pipelines.news import batch, csv, historical, news, queue_fetcher
 from fonds.pipelines.pdf_only import pdf_only
 from fonds.pipelines.stories_only import stories_only
 from fonds.pipelines.warc import warc
@@ -21,6 +22,8 @@ PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = {
     "queue-fetcher": queue_fetcher,
     "csv": csv,
     "batch": batch,
+    "historical": historical,
+    "archive": archive,
     "warc": warc,
 }
 """Each flavour by name, to be made with the forms of thumbnails it has beside the usual one."""

@@ -1,6 +1,7 @@
 """The flavours that begin with links: what they lead to is fetched, read, archived and searchable.
 
-`queue-fetcher`, `csv` and `batch` are seed 004's: what comes in tells them apart, and the names of WARCs.
+`queue-fetcher`, `csv`, `batch` and `historical` are seed 004's: what comes in tells them apart, and the names
+of WARCs; `historical` fetches what an old system kept.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fonds.model.file import Identified, Kind, Unextracted
-from fonds.model.step import Output, Pipeline
+from fonds.model.step import Output, Pipeline, Stage
 from fonds.pipelines.stages import (
     ARCHIVE_BODY,
     FETCH,
+    FETCH_DOWNLOAD,
     identify,
     pdf_stages,
     persist_file,
@@ -55,12 +57,18 @@ def batch(more_thumbnails: Sequence[str] = ()) -> Pipeline:
     return _stories("batch", "links of whole-day RSS fetched; stories alone", "mc")
 
 
-def _stories(name: str, about: str, warc_prefix: str) -> Pipeline:
+def historical(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """Downloads of an old system, by the ids its tables name; `more_thumbnails` makes none."""
+    about = "downloads of an old system out of S3; stories alone"
+    return _stories("historical", about, "mchist{YYYY}", FETCH_DOWNLOAD)
+
+
+def _stories(name: str, about: str, warc_prefix: str, fetch: Stage = FETCH) -> Pipeline:
     return Pipeline(
         name,
-        LINKS,
+        fetch.reads,
         (
-            FETCH,
+            fetch,
             identify(Output(Identified, str(Kind.PDF))),
             persist_file((UNPARSED, UNARCHIVED), Output(Unextracted)),
             *story_stages((STORIES, UNARCHIVED)),

@@ -8,6 +8,7 @@ from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.model.step import Output, Stage, Topic
 from fonds.pipelines.topics import (
     CAPTURED,
+    DOWNLOADS,
     IDENTIFIED,
     LINKS,
     PDF_TEXT,
@@ -23,6 +24,9 @@ LINGER_S = 0.2
 
 FETCH = Stage("fetch", LINKS, (CAPTURED,), many=True, batch_max=200)
 """What links lead to."""
+
+FETCH_DOWNLOAD = Stage("fetch_download", DOWNLOADS, (CAPTURED,), threads=8, batch_max=8)
+"""What an old system kept of what its links led to."""
 
 
 def identify(*omits: Output) -> Stage:
@@ -76,9 +80,15 @@ def story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]
     """Pages parsed, and stories kept."""
     return (
         Stage("parse_story", UNPARSED, writes, omits, threads=None, batch_max=8),
-        Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True),
+        IMPORT_STORY,
     )
 
+
+IMPORT_STORY = Stage(
+    "import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True
+)
+RESTORE_STORY = Stage("restore_story", UNPARSED, (STORIES,), threads=None, batch_max=50)
+"""What metadata records hold, instead of parsing the pages beside them."""
 
 ARCHIVE_UNPARSED = Stage("archive_unparsed", UNPARSED, (UNARCHIVED,))
 ARCHIVE_BODY = Stage("archive_body", UNARCHIVED, sink=True, batch_max=50, linger_s=LINGER_S)

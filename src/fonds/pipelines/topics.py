@@ -9,6 +9,7 @@ from fonds.model.step import Topic
 from fonds.model.story import Parsed, Unarchived
 
 LINKS = Topic("links", Link)
+DOWNLOADS = Topic("downloads", Link)
 CAPTURED = Topic("captured", Capture)
 IDENTIFIED = Topic("identified", Identified)
 UNEXTRACTED = Topic("unextracted", Unextracted, Traits(partitions=24), public=True)

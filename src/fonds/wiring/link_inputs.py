@@ -12,13 +12,18 @@ from fonds.model.link import Link, TlsCheck
 from fonds.ports import Records
 from fonds.sources.link_rules import LinkRules, rules_of
 from fonds.sources.listed.choice import Choice
-from fonds.sources.listed.link_lists import ADDRESSES, WHOLE_DAY, LinkLists
+from fonds.sources.listed.link_lists import LinkLists
+from fonds.sources.listed.rows import ADDRESSES, DOWNLOADS, WHOLE_DAY
 from fonds.sources.listed.shuffled import Limited, Shuffled
 from fonds.wiring.backends import open_web, pipeline_of, s3_objects
 from fonds.wiring.remote_files import RemoteFiles
 from fonds.wiring.steps import now
 
-FORMS: Mapping[str, str] = {"queue-fetcher": WHOLE_DAY, "batch": WHOLE_DAY}
+FORMS: Mapping[str, str] = {
+    "queue-fetcher": WHOLE_DAY,
+    "batch": WHOLE_DAY,
+    "historical": DOWNLOADS,
+}
 """What the files of a flavour are; of others tables of addresses."""
 
 
@@ -83,5 +88,6 @@ def _lists(
         clock=now,
         records=records,
         follow=settings.follow_links,
+        downloads_url=settings.sources.downloads_url.rstrip("/"),
         **more,
     )

@@ -77,8 +77,10 @@ def copies(settings: Settings) -> bool:
 def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[Any]:
     """A page read."""
     from fonds.steps.story.parse_story import ParseStory
+    from fonds.wiring.link_inputs import link_rules
 
-    return ParseStory(archive, readers.parse, readers.page_extractor, copies(settings), now)
+    name, copy_bodies = readers.page_extractor, copies(settings)
+    return ParseStory(archive, readers.parse, name, copy_bodies, now, link_rules(settings).refusal)
 
 
 def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
@@ -146,6 +148,18 @@ def _parse_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
     return parse_story(stores.archive, readers, settings)
 
 
+def _restore_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.story.restore_story import RestoreStory
+
+    return RestoreStory(stores.archive)
+
+
+def _fetch_download(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.wiring.downloads import make_fetch_download
+
+    return make_fetch_download(stores, settings)
+
+
 def _import_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.story.import_story import ImportStory
 
@@ -154,6 +168,7 @@ def _import_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
 
 STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
     "fetch": _fetch,
+    "fetch_download": _fetch_download,
     "identify": _identify,
     "persist_file": _persist_file,
     "archive_unparsed": _archive_unparsed,
@@ -162,6 +177,7 @@ STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
     "persist_pdf_text": _persist_pdf_text,
     "persist_thumbnail": _persist_thumbnail,
     "parse_story": _parse_story,
+    "restore_story": _restore_story,
     "import_story": _import_story,
 }
 

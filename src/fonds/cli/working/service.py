@@ -20,7 +20,6 @@ from fonds.cli.signals import on_stop_signals
 from fonds.cli.working.working_off import SPOOL
 from fonds.config import Settings
 from fonds.model.disposition import Verdict
-from fonds.model.link import Link
 from fonds.model.rows import DispositionRow
 from fonds.ports import Stores
 from fonds.runtime.homelock import HomeLock, make_home
@@ -133,6 +132,7 @@ def _recurring(
 ) -> Iterator[None]:
     """Does what recurs meanwhile, in processes that run a whole pipeline; whoever works the stage that takes
     links in polls the pipeline's sources as well."""
+    from fonds.pipelines.topics import LINKS
     from fonds.wiring.backends import pipeline_of
     from fonds.wiring.timetable import make_runner
 
@@ -141,7 +141,7 @@ def _recurring(
     with ExitStack() as doing:
         if stages is None:
             doing.enter_context(make_runner(stores, app.home / SPOOL, settings.audit.days))
-        if pipeline.entry.payload is Link and (stages is None or set(stages) & set(first)):
+        if pipeline.entry == LINKS and (stages is None or set(stages) & set(first)):
             from fonds.wiring.following import following
 
             doing.enter_context(following(stores, readers.pool, settings))

@@ -11,7 +11,7 @@ import gzip
 import os
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,41 +19,33 @@ from itertools import islice
 from pathlib import Path
 
 from fonds.crawl.links import asked_address, link_to
-from fonds.formats.listings.tables import day_of_name, fields_of, header_of, url_row
-from fonds.formats.listings.whole_day import read_whole_day
+from fonds.extract.url import canonical_domain
 from fonds.model.disposition import Reason
 from fonds.model.entry import LINK, Entry
 from fonds.model.errors import LimitError, PermanentError
-from fonds.model.link import TlsCheck, of_link
+from fonds.model.link import Link, TlsCheck, of_link
 from fonds.model.rows import EntryRow, InputRow
-from fonds.model.rss_entry import RssEntry
 from fonds.model.shortage import shortage
 from fonds.ports import Records
-from fonds.sources.indexes import LINE_MAX_BYTES, RATIO_MAX, lines_of, unpacked
 from fonds.sources.input_rows import input_id_of, unread_input
 from fonds.sources.link_rules import LinkRules
-from fonds.sources.listed.bounded import Bounded
 from fonds.sources.listed.choice import Choice
 from fonds.sources.listed.remote_files import RemoteFile, Remotes, is_remote
+from fonds.sources.listed.rows import DOWNLOADS, READERS, Listed, Row
 from fonds.sources.walk import FoundPath, walk
-
-ADDRESSES, WHOLE_DAY = "addresses", "whole-day"
-"""What a flavour's files are: tables of addresses, or whole days of RSS."""
 
 CHUNK = 200
 RECENT_MAX = 2_000
 """Addresses given out lately, which may not be on the books yet."""
-
-Row = tuple[int, RssEntry | None]
-"""A line's or item's number from 0, and what it says; None for one that cannot be understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkLists:
     """A Source of what a person names: paths, folders, URLs of http(s) and `s3://` with a `*` at the end.
 
-    `form` is what the files are. `records` None: nothing is known, as where there is no home yet. `again`
-    makes files inputs they were not before, and takes their links whatever was entered out of others.
+    `form` is what the files are (`rows.py`), `downloads_url` where downloads lie.
+    `records` None: nothing is known, as where there is no home yet. `again` makes files inputs they were not
+    before, and takes their links whatever was entered out of others.
     `problems` takes a sentence for each file that could not be read, or not to its end.
     """
 
@@ -71,6 +63,7 @@ class LinkLists:
     tls: TlsCheck = TlsCheck.FULL
     choice: Choice = field(default_factory=Choice)
     problems: list[str] = field(default_factory=list)
+    downloads_url: str = ""
 
     def inputs(self) -> Iterator[InputRow]:
         """One input a file; what cannot be read is one too."""
@@ -109,9 +102,9 @@ class LinkLists:
                 self._kept(row).unlink(missing_ok=True)
 
     def _read(self, row: InputRow, path: Path) -> Iterator[Entry | Mapping[str, int] | int]:
-        read = _days if self.form == WHOLE_DAY else _addresses
+        read = READERS[self.form]
         recent: OrderedDict[str, None] = OrderedDict()
-        with closing(read(path, row.path)) as rows:
+        with closing(read(path, row.path, self.downloads_url)) as rows:
             ahead = (one for one in rows if one[0] >= row.position)
             while some := list(islice(ahead, CHUNK)):
                 tally: Counter[str] = Counter()
@@ -145,23 +138,34 @@ class LinkLists:
             recent[url] = None
             if len(recent) > RECENT_MAX:
                 recent.popitem(last=False)
-            link = link_to(
-                url,
-                row.input_id,
-                told,
-                collection=self.collection,
-                found_at=self.clock(),
-                tls=self.tls,
-            )
-            yield number, of_link(replace(link, id=own))
+            yield number, of_link(self._link(row, told, own))
 
-    def _refusal(self, entry: RssEntry | None) -> Reason | None:
-        if entry is None:
+    def _link(self, row: InputRow, told: Listed, own: str) -> Link:
+        link = link_to(
+            told.url,
+            row.input_id,
+            told.entry,
+            collection=self.collection,
+            found_at=self.clock(),
+            tls=self.tls,
+        )
+        if self.form != DOWNLOADS:
+            return replace(link, id=own)
+        return replace(
+            link,
+            id=own,
+            domain=canonical_domain(told.page) if told.page else "",
+            final_url=told.final_url,
+            fetch_timestamp=told.fetch_timestamp,
+        )
+
+    def _refusal(self, told: Listed | None) -> Reason | None:
+        if told is None:
             return Reason.BAD_INDEX_LINE
-        refusal = self.rules.refusal(entry.link)
+        refusal = None if told.page is None else self.rules.refusal(told.page)
         if refusal is not None:
             return refusal[0]
-        return None if self.choice.is_sampled(entry.link or "") else Reason.NOT_SAMPLED
+        return None if self.choice.is_sampled(told.url) else Reason.NOT_SAMPLED
 
     def _met(self, row: InputRow, urls: Sequence[str]) -> dict[str, str]:
         """Those of these addresses that are on the books of the pipeline, with the first entry of each."""
@@ -216,38 +220,5 @@ def _known(row: InputRow, own: str, first: str) -> Reason | None:
     return Reason.REPEATED if first.startswith(row.input_id) else Reason.KNOWN_LINK
 
 
-def _address(told: RssEntry | None) -> str:
-    return asked_address(told.link or "") if told is not None else ""
-
-
-def _addresses(path: Path, name: str) -> Generator[Row, None, None]:
-    """The lines of a table; empty ones, comments and the header are none.
-
-    Without a header whole lines are addresses, commas and all, but in files called `.csv`.
-    """
-    day, header, is_bare = day_of_name(name), None, False
-    with closing(lines_of(path)) as lines:
-        for number, line in enumerate(lines):
-            text = line.decode("utf-8", "replace").strip("\ufeff\t\r\n ")
-            if not text or text.startswith("#"):
-                continue
-            try:
-                fields = [text] if is_bare else fields_of(text)
-            except ValueError:
-                yield number, None
-                continue
-            if header is None:
-                header = header_of(fields)
-                if header.is_said:
-                    continue
-                is_bare = ".csv" not in name.lower() and header.columns["url"] == 0
-                fields = [text] if is_bare else fields
-            yield number, url_row(header, fields, name, day)
-
-
-def _days(path: Path, name: str) -> Generator[Row, None, None]:
-    """The items of a whole day of RSS."""
-    bytes_max = RATIO_MAX * max(path.stat().st_size, LINE_MAX_BYTES)
-    with unpacked(path) as stream:
-        for item in read_whole_day(Bounded(stream, bytes_max), name):
-            yield item.number, item.entry
+def _address(told: Listed | None) -> str:
+    return asked_address(told.url) if told is not None else ""

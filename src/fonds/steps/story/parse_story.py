@@ -10,7 +10,7 @@ from fonds.extract.page import PageExtraction
 from fonds.extract.url import story_id
 from fonds.model.archive import Payload
 from fonds.model.capture import Capture, PlaceKind
-from fonds.model.disposition import DONE, Disposition, Weight, dropped, quarantined
+from fonds.model.disposition import DONE, Disposition, Reason, Weight, dropped, quarantined
 from fonds.model.errors import ChildError
 from fonds.model.file import Unparsed
 from fonds.model.step import Output, Result
@@ -20,15 +20,21 @@ from fonds.ports import Archive
 EMITS = (Output(Parsed), Output(Unarchived))
 
 
+def _any(url: str) -> None:
+    """Any address will do."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParseStory:
-    """`parse` takes (body, url, charset, captured_at, whether fetched) into an isolated process."""
+    """`parse` takes (body, url, charset, captured_at, whether fetched) into an isolated process. `refusal`
+    judges the addresses that are learned from pages alone, as those of links are."""
 
     archive: Archive
     parse: Callable[[bytes, str, str | None, datetime, bool], PageExtraction]
     page_extractor: str
     copy_bodies: bool
     clock: Callable[[], datetime]
+    refusal: Callable[[str], tuple[Reason, str] | None] = _any
 
     def __call__(self, item: Unparsed) -> Result:
         """A Parsed when there is text; the body goes to the archive in any case, unless it lies in a WARC."""
@@ -43,12 +49,24 @@ class ParseStory:
         except ChildError as error:
             return Result(quarantined(error.reason, error.detail), keep)
         story = self._story(capture, payload, charset, page)
-        ended = _ended(page)
+        url = story.content_metadata.url or capture.url
+        ended = _ended(page) if page.status.reason else self._unplaced(capture, url)
         if ended is not DONE:
             return Result(ended, keep)
-        url = story.content_metadata.url or capture.url
+        if _is_blind(capture):
+            capture = replace(capture, url=url)
         parsed = Parsed(capture, item.file, story, story_id(url), self.page_extractor)
-        return Result(items=(parsed, *(replace(one, story=story) for one in keep)))
+        kept = (replace(one, capture=capture, story=story) for one in keep)
+        return Result(items=(parsed, *kept))
+
+    def _unplaced(self, capture: Capture, url: str) -> Disposition:
+        """Of a page whose address nobody noted: how it ends without one it states, or with a refused one."""
+        if not _is_blind(capture):
+            return DONE
+        if url == capture.url:
+            return dropped(Reason.NO_CANONICAL_URL)
+        refusal = self.refusal(url)
+        return DONE if refusal is None else dropped(*refusal)
 
     def _story(
         self, capture: Capture, payload: Payload, charset: str | None, page: PageExtraction
@@ -57,18 +75,25 @@ class ParseStory:
         return Story(
             rss_entry=capture.rss_entry or RssEntry(link=capture.url, via=str(capture.place)),
             raw_html=RawHtml(encoding=page.charset),
-            http_metadata=_exchange(capture, payload, charset),
+            http_metadata=_exchange(capture, payload, charset, page.content.url),
             content_metadata=content,
             page_metadata=page.metadata,
             exchange=payload.exchange,
         )
 
 
-def _exchange(capture: Capture, payload: Payload, charset: str | None) -> HttpMetadata:
+def _is_blind(capture: Capture) -> bool:
+    """Whether a page was fetched by what somebody called its bytes, and not by its address."""
+    return capture.place.kind is PlaceKind.SPOOL and capture.url.startswith("s3://")
+
+
+def _exchange(
+    capture: Capture, payload: Payload, charset: str | None, own_url: str | None
+) -> HttpMetadata:
     return HttpMetadata(
         response_code=payload.http.status if payload.http else None,
         fetch_timestamp=capture.captured_at.timestamp(),
-        final_url=capture.url,
+        final_url=own_url if own_url and _is_blind(capture) else capture.url,
         encoding=charset,
     )
 

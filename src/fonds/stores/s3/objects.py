@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -32,6 +33,7 @@ from fonds.model.errors import (
 )
 from fonds.stores.s3.address import S3Address, open_store, parse_address
 from fonds.stores.s3.answers import code_of, explain, without_request
+from fonds.stores.s3.versions import list_versions
 
 ValueT = TypeVar("ValueT")
 
@@ -73,18 +75,27 @@ class S3Objects:
 
     def whole(self, url: str, bytes_max: int) -> bytes:
         """The object. Raises LimitError (TOO_LARGE) for more than `bytes_max`, else as `fetch`."""
+        return self.dated(url, bytes_max)[0]
 
-        def act(store: S3Store, key: str) -> bytes:
-            found = obstore.get(store, key)
+    def dated(self, url: str, bytes_max: int, version: str | None = None) -> tuple[bytes, datetime]:
+        """The object, or this version of it, and when it was written, aware. Raises as `whole`."""
+
+        def act(store: S3Store, key: str) -> tuple[bytes, datetime]:
+            found = obstore.get(store, key, options={"version": version} if version else None)
             size_bytes = found.meta["size"]
             if size_bytes > bytes_max:
                 raise LimitError(
                     Reason.TOO_LARGE,
                     f"the object has {size_bytes} bytes; at most {bytes_max} are read",
                 )
-            return found.bytes().to_bytes()
+            return found.bytes().to_bytes(), found.meta["last_modified"]
 
         return self._answered(url, act)
+
+    def versions(self, url: str) -> list[tuple[str, datetime]]:
+        """The versions of an object by their ids, with when each was written. Raises as `fetch`."""
+        bucket, key = self._object(url)
+        return list_versions(replace(self._server, bucket=bucket), key)
 
     def found(self, url: str) -> list[tuple[str, int, str]]:
         """URL, size in bytes and time of the objects whose URLs begin with `url`, in order of name.

@@ -13,13 +13,15 @@ from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import whole_day
 from fonds.config import load_settings
 from fonds.formats.envelope import decode
+from fonds.formats.listings.tables import NEED_CANONICAL_URL
 from fonds.model.link import Link, TlsCheck
 from fonds.model.message import Subscription
 from fonds.model.rows import EntryRow, InputRow
 from fonds.runtime.intake import Entered, Gate, Intake, Marks
 from fonds.sources.link_rules import LinkRules
 from fonds.sources.listed.choice import Choice
-from fonds.sources.listed.link_lists import ADDRESSES, WHOLE_DAY, LinkLists
+from fonds.sources.listed.link_lists import LinkLists
+from fonds.sources.listed.rows import ADDRESSES, DOWNLOADS, WHOLE_DAY
 from fonds.sources.listed.shuffled import Limited, Shuffled
 from fonds.wiring.backends import open_web
 from fonds.wiring.remote_files import RemoteFiles
@@ -59,6 +61,7 @@ class World:
             self.place.clock,
             self.place.records,
             choice=choice or Choice(),
+            downloads_url="s3://old/downloads",
         )
 
     def take(self, source: LinkLists | Shuffled | Limited, stop_after: int = 10**9) -> Entered:
@@ -315,3 +318,45 @@ def test_a_file_that_breaks_off_is_fetched_again(world: World, server: Answering
     with pytest.raises(Exception, match="broke off"):
         list(source.entries(row))
     assert list((world.folder / "home" / "inbox").iterdir()) == []
+
+
+IDS = ["collect_date,stories_id,media_id,downloads_id,feeds_id,language,url"]
+
+
+def test_a_table_of_downloads_enters_with_what_was_noted_of_each(world: World) -> None:
+    lines = [
+        *IDS,
+        "2021-10-01 12:00:00.25,1,2,3211617605,4,en,https://a.example/1",
+        "2022-01-02 00:00:00,1,2,3211617605,4,en,https://a.example/1",
+        "2012-01-02 00:00:00,1,2,77,4,,https://a.example/1",
+        "2012-01-02 00:00:00,1,2,77,4,,https://a.example/other",
+        "2012-01-02 00:00:00,1,2,78,4,,https://youtube.com/1",
+        "2012-01-02 00:00:00,1,2,,4,,https://a.example/2",
+        "2012-01-02 00:00:00,1,2,79,4,,https:///no-host",
+    ]
+    name = world.file("s3/old_2021-10-01.csv.gz", lines)
+    world.take(world.source(name, form=DOWNLOADS))
+    first, second, third = world.links()
+    assert first.url == "s3://old/downloads/3211617605#epoch-B"
+    assert second.url == "s3://old/downloads/3211617605#epoch-D"
+    assert third.url == "s3://old/downloads/77"
+    assert (first.final_url, first.domain) == ("https://a.example/1", "a.example")
+    assert first.fetch_timestamp == 1633089600.25
+    told = first.rss_entry
+    assert (told.link, told.source_feed_id, told.source_source_id) == ("3211617605", 4, 2)
+    assert (told.fetch_date, told.via) == ("2021-10-01", name)
+    (row,) = world.inputs()
+    assert row.tally == {"repeated": 1, "non-news": 1, "bad-index-line": 1, "no-host": 1}
+
+
+def test_ids_alone_are_fetched_blind(world: World) -> None:
+    world.take(world.source(world.file("ids", ["downloads_id", "5", "6", "5"]), form=DOWNLOADS))
+    world.take(world.source(world.file("bare", ["7", "x", "8"]), form=DOWNLOADS))
+    links = world.links()
+    assert [one.rss_entry.link for one in links] == ["5", "6", "7", "8"]
+    assert {one.final_url for one in links} == {NEED_CANONICAL_URL}
+    assert {(one.fetch_timestamp, one.domain) for one in links} == {(None, "")}
+    assert [row.tally for row in world.inputs()] in (
+        [{"repeated": 1}, {"bad-index-line": 1}],
+        [{"bad-index-line": 1}, {"repeated": 1}],
+    )

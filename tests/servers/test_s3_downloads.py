@@ -1,0 +1,57 @@
+"""An old system's downloads in a bucket of a real S3 server: by id, packed, and dated by the server."""
+
+from __future__ import annotations
+
+import gzip
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import obstore
+import pytest
+
+from fonds.config import load_settings
+from fonds.crawl.links import link_to
+from fonds.model.capture import Capture
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
+from fonds.model.link import Link
+from fonds.model.rss_entry import RssEntry
+from fonds.stores.s3.address import open_store, parse_address
+from fonds.wiring.backends import close_stores, open_stores, s3_objects
+from fonds.wiring.downloads import make_fetch_download
+from real_servers import url_of
+
+pytestmark = pytest.mark.servers
+
+
+def test_downloads_are_fetched_by_id_and_dated_by_the_server(tmp_path: Path) -> None:
+    url = url_of("TEST_S3_URL")
+    address = parse_address(url)
+    folder = f"downloads-{secrets.token_hex(6)}"
+    obstore.put(open_store(address), f"{folder}/5", gzip.compress(b"<p>The harbour froze over."))
+    server = urlsplit(url)._replace(path="").geturl()
+    settings = load_settings(tmp_path).changed(elsewhere_s3_url=server, pipeline="historical")
+
+    def link(number: int) -> Link:
+        at = f"s3://{address.bucket}/{folder}/{number}"
+        made = link_to(at, "poll", RssEntry(link=str(number)))
+        return replace(made, final_url="http://a.example/", fetch_timestamp=None)
+
+    stores = open_stores(tmp_path, settings)
+    try:
+        step = make_fetch_download(stores, settings)
+        (capture,) = step(link(5)).items
+        assert isinstance(capture, Capture)
+        assert abs(capture.captured_at - datetime.now(UTC)) < timedelta(hours=1)
+        assert stores.archive.read(capture.place).body == b"<p>The harbour froze over."
+        with pytest.raises(PermanentError) as raised:
+            step(link(6))
+        assert raised.value.reason is Reason.MISSING_SOURCE
+        # A bucket without versioning lists each object as its one version.
+        listed = s3_objects(tmp_path, settings)().versions(link(5).url)
+        assert len(listed) == 1
+    finally:
+        close_stores(stores)

@@ -1,0 +1,118 @@
+"""The versions of one object: asked for as S3 asks to be, read without belief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from fixtures.answering import Answering, Given, answering
+from fonds.model.disposition import Reason
+from fonds.model.errors import LimitError, PermanentError, TransientError
+from fonds.stores.s3.address import S3Address
+from fonds.stores.s3.objects import S3Objects
+from fonds.stores.s3.versions import ANSWER_MAX_BYTES, _signed, list_versions
+
+TARGET = "/old?max-keys=1000&prefix=downloads%2F5&versions="
+
+
+def version(key: str, id_: str, day: int, name: str = "Version") -> str:
+    return (
+        f"<{name}><Key>{key}</Key><VersionId>{id_}</VersionId>"
+        f"<LastModified>2021-10-{day:02}T05:06:07.000Z</LastModified></{name}>"
+    )
+
+
+def listed(*versions: str, cut: bool = False) -> Given:
+    told = "".join(versions) + f"<IsTruncated>{str(cut).lower()}</IsTruncated>"
+    space = "http://s3.amazonaws.com/doc/2006-03-01/"
+    return Given(body=f'<ListVersionsResult xmlns="{space}">{told}</ListVersionsResult>'.encode())
+
+
+@pytest.fixture
+def server() -> Iterator[Answering]:
+    with answering() as state:
+        yield state
+
+
+@pytest.fixture
+def objects(server: Answering) -> S3Objects:
+    return S3Objects(f"s3://me:hidden@{server.url.removeprefix('http://')}?scheme=http")
+
+
+def test_the_versions_are_those_of_the_object_alone(server, objects) -> None:
+    server.answers[TARGET] = listed(
+        version("downloads/5", "b", 2),
+        version("downloads/5", "gone", 3, "DeleteMarker"),
+        version("downloads/5", "a", 1),
+        version("downloads/55", "c", 4),
+        cut=True,
+    )
+    at = [datetime(2021, 10, day, 5, 6, 7, tzinfo=UTC) for day in (2, 1)]
+    assert objects.versions("s3://old/downloads/5") == [("b", at[0]), ("a", at[1])]
+    asked = {name.lower(): value for name, value in server.asked[0][1].items()}
+    assert asked["authorization"].startswith("AWS4-HMAC-SHA256 Credential=me/")
+    assert "hidden" not in str(asked)
+
+
+def test_a_version_is_read_by_its_id(server, objects) -> None:
+    dated = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
+    server.answers["/old/downloads/5?versionId=a"] = Given(body=b"abc", headers=dated)
+    assert objects.dated("s3://old/downloads/5", 10, "a") == (
+        b"abc",
+        datetime(2020, 1, 1, tzinfo=UTC),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given_", "kind"),
+    [
+        (Given(403), PermanentError),
+        (Given(307, headers={"Location": "http://127.0.0.1:1/"}), PermanentError),
+        (Given(500), TransientError),
+        (Given(429), TransientError),
+        (Given(body=b"<a"), PermanentError),
+        (Given(body=b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'), PermanentError),
+        (listed(version("downloads/5", "a", 32)), PermanentError),
+        (listed("<Version><Key>downloads/5</Key></Version>"), PermanentError),
+        (listed(version("downloads/5", "a", 1), cut=True), LimitError),
+        (Given(body=bytes(ANSWER_MAX_BYTES + 1)), LimitError),
+    ],
+)
+def test_what_is_no_such_list_is_told(given_, kind, server, objects) -> None:
+    server.answers[TARGET] = given_
+    with pytest.raises(kind) as raised:
+        objects.versions("s3://old/downloads/5")
+    assert "hidden" not in str(raised.value)
+
+
+def test_a_server_that_is_not_there_may_come_back() -> None:
+    address = S3Address("old", "", "http://127.0.0.1:1", "us-east-1", "me", "hidden")
+    with pytest.raises(TransientError):
+        list_versions(address, "downloads/5")
+
+
+def test_other_buckets_than_those_allowed_are_not_asked(server) -> None:
+    host = server.url.removeprefix("http://")
+    objects = S3Objects(f"s3://me:hidden@{host}/mine?scheme=http")
+    with pytest.raises(PermanentError) as raised:
+        objects.versions("s3://old/downloads/5")
+    assert raised.value.reason is Reason.UNREADABLE_SOURCE
+    assert server.asked == []
+
+
+def test_requests_are_signed_as_the_examples_of_amazons_manual_are() -> None:
+    """The manual's two examples of listing a bucket, with its keys, host and time."""
+    secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    address = S3Address("examplebucket", "", None, "us-east-1", "AKIAIOSFODNN7EXAMPLE", secret)
+    moment, host = datetime(2013, 5, 24, tzinfo=UTC), "examplebucket.s3.amazonaws.com"
+    signatures = {
+        "lifecycle=": "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543",
+        "max-keys=2&prefix=J": "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
+    }
+    for query, signature in signatures.items():
+        signed = _signed(address, host, "/", query, moment)
+        assert signed["authorization"].endswith(f"Signature={signature}")
+    public = S3Address("examplebucket", "")
+    assert _signed(public, host, "/", "versions=", moment) == {}
