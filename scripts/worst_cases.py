@@ -22,7 +22,7 @@ from fonds.extract.article.extraction import extract_article
 from fonds.extract.article.paragraphs import paragraphs
 from fonds.extract.charset import decode
 from fonds.extract.container import container
-from fonds.extract.language import page_language
+from fonds.extract.language.identifying import page_language
 from fonds.extract.mime import sniff
 from fonds.extract.pdf.pages.plain import normalise_page
 from fonds.extract.pdf.pages.words import count_words

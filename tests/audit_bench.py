@@ -15,6 +15,7 @@ from fonds.formats.placing import cdx_row, first_cells
 from fonds.kinds.documents import Origin
 from fonds.kinds.fixity import fixity_of, fixity_of_row
 from fonds.kinds.pdf import KIND as PDF_KIND
+from fonds.kinds.sketch import put_sketches, sketch
 from fonds.kinds.story import KIND as STORY_KIND
 from fonds.library.audit import Audit, audit
 from fonds.model.blob import Blob
@@ -83,6 +84,7 @@ def library(stores: Stores, tmp_path: Path) -> Stores:
     stores.records.put([fixity_of(PDF, "thumbnail 180px-jpg", PICTURE)])
     put_with_fixity(stores, pdf_row())
     put_with_fixity(stores, story_row())
+    put_sketches(stores.records, [sketch(story_row(), TEXT_BLOB.decode())], ())
     return stores
 
 

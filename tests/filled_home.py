@@ -11,6 +11,7 @@ from pathlib import Path
 
 from filled_pdfs import jpeg, pdf, pdf_document, pdf_row
 from fonds.config import Settings
+from fonds.kinds.sketch import bands_of, sketch
 from fonds.model.blob import Blob
 from fonds.model.capture import to_datetime14
 from fonds.model.disposition import Reason, Verdict
@@ -162,6 +163,8 @@ def _fill_stories(stores: Stores, filled: Filled) -> None:
     bodies = archived(stores, bodies)
     for body, document in zip(bodies, documents, strict=True):
         rows += [*kept(body, ("parse_story", "import_story")), _story_row(body, document)]
+        sketched = sketch(_story_row(body, document), document.text_content)
+        rows += [sketched, *bands_of(sketched)]
         stores.blobs.put(
             [Blob(text_blob_key(body.sha1hex), document.text_content.encode(), "text/plain")]
         )

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fonds.extract.language import identify_language
+from fonds.extract.language.identifying import identify_language
 from fonds.extract.mime import HTML_MIMES, sniff
 from fonds.extract.page import PageExtraction, PageStatus, parse_page
 from page_gold import shingle_score, snippet_score

@@ -18,7 +18,7 @@ from fonds.extract.article import (
 )
 from fonds.extract.article.dates import STATED, Dated
 from fonds.extract.charset import decode
-from fonds.extract.language import Language, load_model, page_language
+from fonds.extract.language.identifying import Language, load_model, page_language
 from fonds.extract.mime import FEED_MIMES, sniff
 from fonds.extract.page_kind import PageKind, page_kind
 from fonds.extract.url import (

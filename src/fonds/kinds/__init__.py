@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from fonds.kinds.kind import DerivativeKind
 from fonds.kinds.pdf import KIND as PDF
+from fonds.kinds.sketch import KIND as SKETCH
 from fonds.kinds.story import KIND as STORY
 from fonds.kinds.thumbnail import KIND as THUMBNAIL
 
@@ -11,6 +12,7 @@ KINDS: Sequence[DerivativeKind] = (
     PDF,
     THUMBNAIL,
     STORY,
+    SKETCH,
 )
 """Every kind, in the order people see them. Of several that are kept in one row the first tells of it."""
 

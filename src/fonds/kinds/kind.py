@@ -14,9 +14,9 @@ from fonds.kinds.documents import Origin
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
 from fonds.model.file import FileMeta
-from fonds.model.rows.row import DerivativeRow
+from fonds.model.rows.row import DerivativeRow, Row
 from fonds.model.step import Item
-from fonds.ports import Records
+from fonds.ports import Blobs, Records
 
 FLAT_DEPTH_MAX = 4
 
@@ -84,8 +84,45 @@ class Indexed:
     document: Callable[[Any, bytes | None, Origin], IndexDocument]
 
 
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A file whose text stands beside another's: a version of the same story, or a near-duplicate.
+
+    `captured` is the 14-digit time it is dated by; `resemblance` estimates how much of their texts the two
+    have in common, 0 to 1, None where a text is too short to tell.
+    """
+
+    sha1hex: str
+    story_id: str
+    url: str
+    captured: str
+    same_text: bool
+    resemblance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Relatives:
+    """What stands beside a file, as much of it as is told, and how much there is.
+
+    `versions` are in the order of their captures, `near_duplicates` the most alike first.
+    """
+
+    versions: Sequence[Related] = ()
+    near_duplicates: Sequence[Related] = ()
+    versions_total: int = 0
+    near_duplicates_total: int = 0
+
+
 def _nothing(row: Any) -> tuple[()]:
     return ()
+
+
+def _no_relatives(records: Records, rows: Sequence[Any]) -> Mapping[str, Relatives]:
+    return {}
+
+
+def _no_related_values(row: Any, told: Relatives) -> Mapping[str, object]:
+    return {}
 
 
 def _no_values(row: Any, document: IndexDocument | None) -> Mapping[str, object]:
@@ -105,13 +142,17 @@ class DerivativeKind:
     - `row` is the table it is kept in, by the file's SHA-1, and `step` the sink that writes the row. For
       each message done there `written(row, tag)` must hold, `tag` being that of the stage and `row` None
       where there is none.
-    - `blobs` are the keys a row promises, `indexed` says what the index has of it.
+    - `rows` are rows of other tables a row promises, `blobs` the keys, `indexed` says what the index has of
+      it.
     - `columns` are those it adds to the export, with their types (`text`, `integer`), and `values` fills
       them from a row and the file's document, if it has one.
     - `facts` are what the file's page and `fonds show` tell of a row; without one, a file it could be made
       of shows that the fact `awaited` (or, '', the title) is missing.
     - `beside` is what is archived beside a body that has such a row, as JSON.
-    - `reading` says how it is caught up, None: it is made with another kind.
+    - `related` says what stands beside the files of these rows, by SHA-1, and `related_values` fills columns
+      from that.
+    - `reading` says how it is caught up, None: it is made with another kind. `made_again` makes, without
+      reading, what is missing of these files out of other rows and blobs, and says how many it made.
     """
 
     name: str
@@ -120,6 +161,7 @@ class DerivativeKind:
     row: type[DerivativeRow]
     step: str
     written: Callable[[Any | None, str], bool] = _is_there
+    rows: Callable[[Any], Sequence[Row]] = _nothing
     blobs: Callable[[Any], Sequence[str]] = _nothing
     indexed: Indexed | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -127,7 +169,15 @@ class DerivativeKind:
     facts: Callable[[Any], Sequence[Fact]] = _nothing
     awaited: str = ""
     beside: Callable[[Any], bytes] | None = None
+    related: Callable[[Records, Sequence[Any]], Mapping[str, Relatives]] = _no_relatives
+    related_values: Callable[[Any, Relatives], Mapping[str, object]] = _no_related_values
     reading: Reading | None = None
+    made_again: Callable[[Records, Blobs, Sequence[str]], int] | None = None
+
+    @property
+    def has_blobs(self) -> bool:
+        """Whether rows of this kind may promise any."""
+        return self.blobs is not _nothing
 
 
 def flat(

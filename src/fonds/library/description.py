@@ -9,6 +9,7 @@ from itertools import islice
 from fonds.extract.url import story_id
 from fonds.formats.surt import NONE, surt
 from fonds.kinds import KINDS, kinds_with_rows
+from fonds.kinds.kind import Relatives
 from fonds.kinds.story import versions
 from fonds.library.accounting import history
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
@@ -18,10 +19,11 @@ from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_from_text, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.model.rows.row import DerivativeRow
-from fonds.ports import Stores
+from fonds.ports import Records, Stores
 from fonds.replay.captures import of_url
 
 SHOWN_MAX = 1000
+NO_RELATIVES = Relatives()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Description:
     history the thousand oldest are here; `captures_total` and `history_total` say how many there are.
     `text_key` and `thumbnail_key` are set when those blobs exist. `document` is what the index holds of
     it; of a story it holds one version, whose SHA-1 `searched` is: if that is another's, `document` is
-    None.
+    None. `relatives` are other versions of its story, and near-duplicates.
     """
 
     sha1hex: str
@@ -48,6 +50,7 @@ class Description:
     history_total: int
     text_key: str | None
     thumbnail_key: str | None
+    relatives: Relatives = NO_RELATIVES
 
     @property
     def known(self) -> bool:
@@ -127,7 +130,18 @@ def description(stores: Stores, sha1hex: str) -> Description:
         history_total=records.count(DispositionRow, (), {"about": sha1hex})[()],
         text_key=text_key if text_key in present else None,
         thumbnail_key=thumbnail_key if thumbnail_key in present else None,
+        relatives=_relatives(records, derivatives),
     )
+
+
+def _relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) -> Relatives:
+    """What stands beside the file, by whichever kind knows."""
+    for kind in kinds_with_rows():
+        row = derivatives.get(kind.name)
+        found = kind.related(records, [row]) if row is not None else {}
+        if row is not None and row.sha1hex in found:
+            return found[row.sha1hex]
+    return Relatives()
 
 
 def _document(

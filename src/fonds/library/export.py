@@ -53,6 +53,12 @@ def _chunk(
     keys = [file.sha1hex for file in files]
     made = _made(stores, keys)
     came = origins(stores.records, keys)
+    beside = {
+        kind.name: kind.related(
+            stores.records, [row for some in made.values() for one, row, _ in some if one is kind]
+        )
+        for kind in kinds_with_rows()
+    }
     captures: dict[str, list[CdxRow]] = {key: [] for key in keys}
     order = ("datetime", "warc_path")
     for capture in stores.records.find(CdxRow, {"sha1hex": keys}, order=order):
@@ -72,6 +78,8 @@ def _chunk(
         values |= _place(captures[key])
         for kind, row, document in made.get(key, ()):
             values |= kind.values(row, document)
+            if key in beside[kind.name]:
+                values |= kind.related_values(row, beside[kind.name][key])
         if with_text:
             blob = stores.blobs.get(text_blob_key(key))
             values["text"] = blob.decode("utf-8", "replace") if blob is not None else None

@@ -22,13 +22,15 @@ TOGETHER_MAX_CHARS = 16_000_000
 
 @dataclass(slots=True)
 class Reindexed:
-    """What came of it. `strays` is how many documents are left that no other store knows.
+    """What came of it. `remade` is how many rows were made again that follow from others and from texts.
+    `strays` is how many documents are left that no other store knows.
 
     `textless` names files whose text should lie in the blobs and does not: they are indexed without.
     `fault` is what the index said when it could not be worked with, None when it could.
     """
 
     indexed: int = 0
+    remade: int = 0
     removed: int = 0
     strays: int = 0
     textless: list[str] = field(default_factory=list)
@@ -67,7 +69,19 @@ def reindex(records: Records, blobs: Blobs, index: Index, tick: Callable[[int], 
             return done
         tick(done.indexed)
     done.fault = _attempt(partial(_count_strays, index, done))
+    done.remade = remake(records, blobs)
     return done
+
+
+def remake(records: Records, blobs: Blobs) -> int:
+    """Make the rows again that follow from others and from texts, where they are missing; how many."""
+    made = 0
+    for kind in KINDS:
+        if kind.made_again is None:
+            continue
+        for some in chunks(records.find(FileMetaRow, {"mimetype": list(kind.mimetypes)})):
+            made += kind.made_again(records, blobs, [row.sha1hex for row in some])
+    return made
 
 
 def _attempt(act: Callable[[], None]) -> ConfigurationError | None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.extract.language import (
+from fonds.extract.language.identifying import (
     Language,
     choose_language,
     identify_language,

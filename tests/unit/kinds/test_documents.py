@@ -86,13 +86,24 @@ def test_a_story_has_all_that_its_row_and_its_text_say() -> None:
         {"content_metadata": None},
         {"content_metadata": {"parsed_date": "soon"}},
         {"content_metadata": {"parsed_date": 17}},
-        {"content_metadata": {"parsed_date": "2024-03-01T02:03:04"}},
+        {"content_metadata": {"parsed_date": "2024-13-01"}},
     ],
 )
 def test_a_story_that_does_not_say_when_it_was_parsed_goes_by_its_row(
     said: dict[str, object],
 ) -> None:
     assert story.document(replace(STORY, story=said), None, ORIGIN).indexed_date == NOON
+
+
+@pytest.mark.parametrize(
+    ("said", "hour"), [("2024-03-01T02:03:04", 2), ("2024-03-01", 0), ("2024-03-01T02:03:04Z", 2)]
+)
+def test_a_time_without_a_zone_is_in_utc_as_media_clouds_archives_have_it(
+    said: str, hour: int
+) -> None:
+    told = {"content_metadata": {"parsed_date": said}}
+    found = story.document(replace(STORY, story=told), None, ORIGIN).indexed_date
+    assert (found.tzinfo, found.date(), found.hour) == (UTC, date(2024, 3, 1), hour)
 
 
 @given(st.text(st.characters()), st.text(st.characters()), st.text(st.characters()))

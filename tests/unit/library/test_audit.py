@@ -22,6 +22,7 @@ from audit_bench import (
     unbook,
 )
 from fonds.formats.journal import file_cells
+from fonds.kinds.sketch import put_sketches, sketch
 from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.message import Subscription
@@ -55,7 +56,9 @@ def test_a_document_lost_from_the_index_is_named(
 def test_a_story_that_is_in_the_index_as_another_version_is_named(
     place: Workplace, library: Stores
 ) -> None:
-    put_with_fixity(library, replace(story_row(), sha1hex=PDF, captured="20230305060708"))
+    older = replace(story_row(), sha1hex=PDF, captured="20230305060708")
+    put_with_fixity(library, older)
+    put_sketches(library.records, [sketch(older, "words")], ())
     for step in STEPS[PAGE]:
         library.ledger.write([ended(entry_of(PDF), step, "done", about=PDF)])
     assert audited(place, library).missing == []

@@ -21,7 +21,8 @@ TEXTLESS_NAMED_MAX = 5
 
 @command("reindex")
 def reindex(app: App) -> int:
-    """Build the full-text index again from the records and the texts, which stay as they are.
+    """Build the full-text index again from the records and the texts, which stay as they are; and the rows
+    by which near-duplicates are found, where they are missing.
 
     For an index that is damaged, was lost, or was made by another version. One that cannot be used is
     moved aside first. Nothing else may work on the home meanwhile; searching goes on. Interrupted,
@@ -43,11 +44,12 @@ def reindex(app: App) -> int:
     _say_textless(done)
     if app.json:
         rounded = round(seconds, 3)
-        echo_json({"indexed": done.indexed, "removed": done.removed, "seconds": rounded})
+        told = {"indexed": done.indexed, "removed": done.removed, "remade": done.remade}
+        echo_json({**told, "seconds": rounded})
     else:
         console().print(
-            f"{done.indexed:,} documents are in the index, {done.removed:,} were removed;"
-            f" {seconds:,.1f} s."
+            f"{done.indexed:,} documents are in the index, {done.removed:,} were removed,"
+            f" {done.remade:,} rows were made again; {seconds:,.1f} s."
         )
     return 1 if done.textless else 0
 

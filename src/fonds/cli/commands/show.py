@@ -14,7 +14,7 @@ from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.kinds import kinds_with_rows
-from fonds.kinds.kind import DerivativeKind
+from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Description, description, read_body, resolve
 from fonds.library.lineage import Branch, EntryStory, lineage, story_of_entry
 from fonds.model.errors import ConfigurationError
@@ -160,9 +160,32 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
             "Searched",
             [("as the version", one.searched)] if one.searched and not one.document else [],
         ),
+        *_relatives(one),
         ("Derivatives", [(name, key) for name, key in _derivatives(one) if key]),
         ("Text", [("", _beginning(one))] if one.document and one.document.text_content else []),
     ]
+
+
+def _relatives(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
+    """Other versions of the story, and what is nearly the same elsewhere."""
+    found = one.relatives
+    return [
+        (
+            _heading(name, len(some), total),
+            [(f"{each.captured} {_alike(each)}", f"{each.sha1hex} {each.url}") for each in some],
+        )
+        for name, some, total in (
+            ("Versions", found.versions, found.versions_total),
+            ("Near-duplicates", found.near_duplicates, found.near_duplicates_total),
+        )
+    ]
+
+
+def _alike(one: Related) -> str:
+    """How another text stands to the one that is shown."""
+    if one.same_text:
+        return "same text"
+    return "changed text" if one.resemblance is None else f"{one.resemblance:.2f} alike"
 
 
 def _heading(name: str, shown: int, total: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from fonds.extract.language import identify_language
+from fonds.extract.language.identifying import identify_language
 
 _WESTERN = "en de fr es pt it nl sv da no nb nn fi is ca gl eu ga sq id ms tl af sw br oc la lb cy gd fo wa"
 _LANGUAGES = {

@@ -18,7 +18,7 @@ import pikepdf
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from fonds.extract.language import choose_language, load_model
+from fonds.extract.language.identifying import choose_language, load_model
 from fonds.extract.pdf.bibliographic import bibliographic, tells_itself
 from fonds.extract.pdf.info import PdfStructure, read_structure
 from fonds.extract.pdf.opening import OpenedPdf, drawing_pages, open_pdf, open_repaired

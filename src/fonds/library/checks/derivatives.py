@@ -16,7 +16,7 @@ from fonds.library.checks.under_way import worked_on
 from fonds.library.chunks import chunks
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError
-from fonds.model.rows import FixityRow
+from fonds.model.rows import FixityRow, Row
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records, Stores
 
@@ -31,7 +31,7 @@ def derivatives(stores: Stores, began: datetime) -> Iterator[Fault]:
         first = kind.row.TABLE not in seen
         seen.add(kind.row.TABLE)
         for some in chunks(rows):
-            found = [*_blobs(stores, kind, some)]
+            found = [*_blobs(stores, kind, some), *_rows(stores.records, kind, some)]
             if first:
                 found += _with_fixity(stores, kind, some)
             busy = worked_on(stores.records, {fault.subject for fault in found})
@@ -47,6 +47,23 @@ def _blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
         yield Fault(Check.BLOB, keys[key], f"blob {key} is missing")
 
 
+def _rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
+    """The rows of other tables that the rows promise are there, as they were promised."""
+    promised: dict[type[Row], dict[tuple[object, ...], tuple[str, Row]]] = defaultdict(dict)
+    for row in rows:
+        for one in kind.rows(row):
+            promised[type(one)][_key(one)] = (row.sha1hex, one)
+    for table, wanted in promised.items():
+        there = {_key(one): one for one in records.get(table, list(wanted))}
+        for key, (sha1hex, one) in sorted(wanted.items()):
+            if there.get(key) != one:
+                yield Fault(Check.ROW, sha1hex, f"a row of {table.TABLE} is missing: {key}")
+
+
+def _key(row: Row) -> tuple[object, ...]:
+    return tuple(getattr(row, name) for name in row.KEY)
+
+
 def _with_fixity(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
     """Rows are what was noted, blobs have the length that was."""
     if not has_fixity(kind.row):
@@ -54,6 +71,8 @@ def _with_fixity(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[F
     parts = known_fixity(stores.records, [row.sha1hex for row in rows])
     for row in rows:
         yield from _row_unlike(row, parts[row.sha1hex].get(row.TABLE))
+    if not any(one.has_blobs for one in KINDS if one.row is kind.row):
+        return
     noted = [one for of_file in parts.values() for one in of_file.values()]
     keys = {key: one for one in noted if (key := blob_of(one)) is not None}
     promised = {

@@ -10,6 +10,7 @@ from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
 from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
+from fonds.model.rows.sketch import TextBandRow, TextSketchRow
 from fonds.model.rows.source import SourceRow
 from fonds.model.rows.story import StoryMetaRow
 from fonds.model.rows.timetable import TimetableRow
@@ -32,6 +33,8 @@ __all__ = [
     "StoppedRow",
     "StoryMetaRow",
     "TallyRow",
+    "TextBandRow",
+    "TextSketchRow",
     "TimetableRow",
 ]
 

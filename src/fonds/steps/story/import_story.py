@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from fonds.formats.envelope import story_to_json
 from fonds.kinds.documents import UNKNOWN, Origin, origins, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
+from fonds.kinds.sketch import put_sketches, sketch
 from fonds.kinds.story import document, newest_versions
 from fonds.model.capture import to_datetime14
 from fonds.model.document import IndexDocument
@@ -45,7 +46,11 @@ class ImportStory:
         text_fixity = [
             fixity_of(row.sha1hex, TEXT, text) for row, text in zip(rows, texts, strict=True)
         ]
-        self.records.put([*rows, *map(fixity_of_row, rows), *text_fixity])
+        sketches = [
+            sketch(row, item.story.content_metadata.text_content or "")
+            for row, item in zip(rows, items, strict=True)
+        ]
+        put_sketches(self.records, sketches, [*rows, *map(fixity_of_row, rows), *text_fixity])
         known = {
             item.file.sha1: (text, Origin(item.capture.url, "", item.capture.collection))
             for item, text in zip(items, texts, strict=True)

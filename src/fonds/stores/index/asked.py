@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from fonds.extract.language_codes import ISO_639_1, UNDETERMINED, two_letters
+from fonds.extract.language.codes import ISO_639_1, UNDETERMINED, two_letters
 from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
 from fonds.model.names import no_such

@@ -37,6 +37,8 @@ def inserting(dialect: str, table: Table) -> Any:
 def upserting(dialect: str, kind: type[Row]) -> Insert:
     """A row in the place of the one with its key. Made once for each kind, as the one below."""
     statement = inserting(dialect, table_of(kind))
+    if all(each.name in kind.KEY for each in table_of(kind).columns):
+        return inserting_new(dialect, kind)
     changed = {each.name: each for each in statement.excluded if each.name not in kind.KEY}
     made: Insert = statement.on_conflict_do_update(index_elements=kind.KEY, set_=changed)
     return made

@@ -131,6 +131,30 @@ Table(
 )
 
 Table(
+    "text_sketch",
+    metadata,
+    _sha1hex(key=True),
+    Column("story_id", CleanText, nullable=False),
+    Column("captured", CleanText, nullable=False),
+    Column("updated", UtcTime, nullable=False),
+    Column("status", CleanText, nullable=False),
+    Column("url", CleanText, nullable=False),
+    Column("text_sha256hex", CleanText, nullable=False),
+    Column("signature", CleanText, nullable=False),
+    Column("extractor", CleanText, nullable=False),
+    Index("text_sketch_story_id", "story_id", "captured", "sha1hex"),
+)
+
+Table(
+    "text_band",
+    metadata,
+    Column("band", BigInteger, primary_key=True, autoincrement=False),
+    _sha1hex(key=True),
+    # Clustered by key: nothing else of it is ever asked.
+    sqlite_with_rowid=False,
+)
+
+Table(
     "fetched",
     metadata,
     Column("capture_id", CleanText, primary_key=True),

@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fonds.kinds import KINDS, kinds_with_rows
-from fonds.kinds.kind import Fact
+from fonds.kinds.kind import Fact, Relatives
 from fonds.library.accounting import count_outcomes, outcomes
 from fonds.library.description import Description, Resolved, description, resolve
 from fonds.model.disposition import Reason
@@ -64,7 +64,8 @@ class FilePage:
 
     Of captures and history the thousand oldest are here; `captures_total` and `history_total` count all.
     `text_chars` None: there is no text, or not yet. `text_href`, `thumbnail_href` and `body_href` are
-    None where there is nothing to open. `searched` is the SHA-1 of the version of a story that is in the
+    None where there is nothing to open. `relatives` are other versions of its story, and near-duplicates.
+    `searched` is the SHA-1 of the version of a story that is in the
     index, this one's or another's.
     """
 
@@ -79,6 +80,7 @@ class FilePage:
     searched: str | None
     claimed: Sequence[Fact]
     measured: Sequence[Fact]
+    relatives: Relatives
     captures: Sequence[ArchivedCopy]
     captures_total: int
     entries: Sequence[Arrival]
@@ -117,6 +119,7 @@ def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
         measured=_measured(
             found, "not yet" if outcome and outcome.outcome == "pending" else "unknown"
         ),
+        relatives=found.relatives,
         captures=[_as(ArchivedCopy, row) for row in found.captures],
         captures_total=found.captures_total,
         entries=[_as(Arrival, row) for row in found.entries],

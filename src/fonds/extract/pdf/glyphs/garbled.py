@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from fonds.extract.language import identify_language
+from fonds.extract.language.identifying import identify_language
 
 _LETTERS_MIN, _SAMPLE_CHARS, _CHARS_MAX = 150, 1_000, 2_000
 _NO_TEXT_MAX = 0.2

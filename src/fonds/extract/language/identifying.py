@@ -12,7 +12,7 @@ from functools import cache
 import langcodes
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from fonds.extract.language_codes import UNDETERMINED, two_letters
+from fonds.extract.language.codes import UNDETERMINED, two_letters
 
 SAMPLE_CHARS = 1000
 """How much of a text is looked at; more changes the answer in no test page and costs time."""

@@ -1,0 +1,1 @@
+"""How alike two texts are, by what is kept of each."""

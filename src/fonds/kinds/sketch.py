@@ -1,0 +1,125 @@
+"""The kind `sketch`: what is kept of a story's text, by which its versions and near-duplicates are known.
+
+Source: `extract/similarity/minhash.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+
+from fonds.extract.similarity.comparing import bands
+from fonds.kinds.documents import text_bytes, text_of
+from fonds.kinds.fixity import fixity_of_row
+from fonds.kinds.kind import DerivativeKind, Fact, Relatives
+from fonds.kinds.relatives import relatives
+from fonds.kinds.story import MIMETYPES
+from fonds.model.keys import text_blob_key
+from fonds.model.rows import Row, StoryMetaRow, TextBandRow, TextSketchRow
+from fonds.ports import Blobs, Records
+
+EXTRACTOR = "minhash/1"
+SUCCESS, TOO_SHORT = "success", "too-short"
+
+
+def sketch(row: StoryMetaRow, text: str) -> TextSketchRow:
+    """What is kept of the text of a page."""
+    # Most commands know this kind and make none of it; numpy takes a tenth of a second.
+    from fonds.extract.similarity.minhash import signature
+
+    signed = signature(text)
+    return TextSketchRow(
+        sha1hex=row.sha1hex,
+        story_id=row.story_id,
+        captured=row.captured,
+        updated=row.updated,
+        status=SUCCESS if signed else TOO_SHORT,
+        url=row.url,
+        text_sha256hex=sha256(text_bytes(text)).hexdigest(),
+        signature=signed.hex() if signed else "",
+        extractor=EXTRACTOR,
+    )
+
+
+def bands_of(row: TextSketchRow) -> list[TextBandRow]:
+    """The bands a row promises."""
+    keys = bands(bytes.fromhex(row.signature)) if row.signature else []
+    return [TextBandRow(band, row.sha1hex) for band in sorted(set(keys))]
+
+
+def put_sketches(records: Records, rows: Sequence[TextSketchRow], beside: Sequence[Row]) -> None:
+    """Keep these rows with their bands and fixity, and what is given beside them, in one transaction.
+
+    Bands that earlier texts of the same files had are taken away before: what is there of a file is never
+    of two texts.
+    """
+    wanted = [band for row in rows for band in bands_of(row)]
+    before = records.get(TextSketchRow, [row.sha1hex for row in rows])
+    there = {(one.band, one.sha1hex) for row in before for one in bands_of(row)}
+    stale = there - {(one.band, one.sha1hex) for one in wanted}
+    if stale:
+        records.delete(TextBandRow, sorted(stale))
+    records.put([*beside, *rows, *map(fixity_of_row, rows), *wanted])
+
+
+def made_again(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -> int:
+    """Make what is missing or made otherwise, of texts that are there; how many were made."""
+    known = {row.sha1hex: row for row in records.get(TextSketchRow, sha1hexes)}
+    promised = [band for row in known.values() for band in bands_of(row)]
+    keys = [(one.band, one.sha1hex) for one in promised]
+    there = {(one.band, one.sha1hex) for one in records.get(TextBandRow, keys)} if keys else set()
+    lacking = {sha1hex for band, sha1hex in keys if (band, sha1hex) not in there}
+    whole = {key for key, row in known.items() if row.extractor == EXTRACTOR and key not in lacking}
+    made = []
+    for row in records.get(StoryMetaRow, [key for key in sha1hexes if key not in whole]):
+        blob = blobs.get(text_blob_key(row.sha1hex))
+        if blob is not None:
+            made.append(sketch(row, text_of(blob)))
+    if made:
+        put_sketches(records, made, ())
+    return len(made)
+
+
+def _change(row: TextSketchRow, told: Relatives) -> str:
+    """How a version differs from the one captured before it: `first`, `same-text` or `changed-text`."""
+    place = (row.captured, row.sha1hex)
+    earlier = [one for one in told.versions if (one.captured, one.sha1hex) < place]
+    if not earlier:
+        return "first"
+    return "same-text" if earlier[-1].same_text else "changed-text"
+
+
+def _facts(row: TextSketchRow) -> list[Fact]:
+    return [Fact("text SHA-256", row.text_sha256hex)]
+
+
+def _related_values(row: TextSketchRow, told: Relatives) -> dict[str, object]:
+    return {
+        "text_sha256hex": row.text_sha256hex,
+        "versions": told.versions_total + 1,
+        "version_change": _change(row, told),
+        "near_duplicates": " ".join(one.sha1hex for one in told.near_duplicates) or None,
+        "near_duplicate_count": told.near_duplicates_total,
+    }
+
+
+KIND = DerivativeKind(
+    name="sketch",
+    title="text sketch",
+    mimetypes=MIMETYPES,
+    row=TextSketchRow,
+    step="import_story",
+    rows=bands_of,
+    columns={
+        "text_sha256hex": "text",
+        "versions": "integer",
+        "version_change": "text",
+        "near_duplicates": "text",
+        "near_duplicate_count": "integer",
+    },
+    facts=_facts,
+    related=partial(relatives, bands_of),
+    related_values=_related_values,
+    made_again=made_again,
+)
