@@ -20,7 +20,7 @@ from fonds.extract.article.dates import STATED, Dated
 from fonds.extract.charset import decode
 from fonds.extract.language.identifying import Language, load_model, page_language
 from fonds.extract.mime import FEED_MIMES, sniff
-from fonds.extract.page_kind import PageKind, page_kind
+from fonds.extract.page_kind import PageKind, is_placeholder, page_kind
 from fonds.extract.url import (
     canonical_domain,
     is_homepage_url,
@@ -40,6 +40,7 @@ BODY_BYTES_MAX = 10_000_000
 TEXT_LETTERS_MIN = 25
 """Less is a notice, a form or a list of links, not a text."""
 
+NOTICE_SHOWN_CHARS = 120
 _OF_BYTES = ("file:", "s3:")
 _LETTER = re.compile(r"[^\W\d_]")
 _WEB_BEGAN = date(1995, 1, 1)
@@ -107,6 +108,9 @@ def parse_page(
     letters = _LETTER.finditer(article.text)
     if next(islice(letters, TEXT_LETTERS_MIN - 1, None), None) is None:
         message = f"fewer than {TEXT_LETTERS_MIN} letters of text were found"
+        return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
+    if is_placeholder(article.text):
+        message = f"only a notice in the page's place: {article.text[:NOTICE_SHOWN_CHARS]}"
         return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
     return PageExtraction(PageStatus.SUCCESS, content, decoded.charset, None, metadata)
 

@@ -30,6 +30,14 @@ _LISTINGS = frozenset({"CollectionPage", "SearchResultsPage", "ProfilePage"})
 _LIST = "ItemList"
 _ARTICLES = re.compile(r"Article|Posting|Report|Review|Recipe|Story")
 _CONSENT_WORDS_MIN = 4
+PLACEHOLDER_CHARS_MAX = 200
+_PLACEHOLDER = re.compile(
+    r"\bjava ?script\b|\bredirect(?:ed|ing)\b|\bweiterleitung\b"
+    r"|\bbuy this domain\b|\bdomain (?:name )?(?:is|may be) for sale\b|\bparked (?:free|domain)\b"
+    r"|\b(?:enable|accept) cookies\b|\bcookies? (?:aktivieren|activer|habilitar)\b"
+    r"|\bbrowser (?:does not|doesn.t) support\b",
+    re.IGNORECASE,
+)
 
 
 class PageKind(StrEnum):
@@ -40,6 +48,11 @@ class PageKind(StrEnum):
     LISTING = "listing"
     ERROR = "error"
     CONSENT = "consent"
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text is what a server sends in a page's place, to browsers without scripts or to nobody."""
+    return len(text) <= PLACEHOLDER_CHARS_MAX and _PLACEHOLDER.search(text) is not None
 
 
 def page_kind(

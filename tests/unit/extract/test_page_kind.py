@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.extract.page_kind import NOTICE_CHARS_MAX, PageKind, page_kind
+from fonds.extract.page_kind import (
+    NOTICE_CHARS_MAX,
+    PLACEHOLDER_CHARS_MAX,
+    PageKind,
+    is_placeholder,
+    page_kind,
+)
 
 NONE: frozenset[str] = frozenset()
 
@@ -72,3 +78,30 @@ def test_a_list_in_a_page_that_says_when_it_was_published_is_a_part_of_it() -> N
     assert told == {True: PageKind.ARTICLE, False: PageKind.LISTING}
     page = frozenset({"CollectionPage"})
     assert page_kind("All", "News", page, is_front=False, is_dated=True) is PageKind.LISTING
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please ensure Javascript is enabled for purposes of website accessibility",
+        "Redirecting you to a lite version of this site...",
+        "Buy this domain.\nexample.com",
+        "To view this video please enable JavaScript, and consider upgrading your browser",
+        "Please enable cookies to continue.",
+    ],
+)
+def test_a_notice_in_a_pages_place_is_no_text(text: str) -> None:
+    assert is_placeholder(text)
+    assert not is_placeholder(text + " and a story goes on." * (PLACEHOLDER_CHARS_MAX // 10))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The council redirects traffic from Monday on; the bridge is closed until the spring.",
+        "The meeting of Tuesday, January 19, has been cancelled. City Clerk's Office",
+        "She bakes cookies and sells them on her own domain in the old town.",
+    ],
+)
+def test_a_brief_is_one(text: str) -> None:
+    assert not is_placeholder(text)

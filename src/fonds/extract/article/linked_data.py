@@ -61,7 +61,7 @@ def read_linked_data(tree: HtmlElement) -> LinkedData:
     body = max((_text(thing.get("articleBody")) for thing in about), key=len, default="")
     return LinkedData(
         types=types,
-        headline=first("headline"),
+        headline=html.unescape(first("headline")),
         body=_TAG.sub(" ", html.unescape(body)) if "<" in body or "&" in body else body,
         published=first("datePublished", "dateCreated"),
         modified=first("dateModified"),
