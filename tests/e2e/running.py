@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from e2e.forking import WORD_BYTES
 
 RUN_MAX_S = 240
 
@@ -38,10 +46,14 @@ def fonds(
     prefix: Sequence[str] = (),
     **environment: str,
 ) -> Ran:
-    """Run `fonds --home HOME WORDS…`, behind the command `prefix` if there is one."""
+    """Run `fonds --home HOME WORDS…`, behind the command `prefix` if there is one; with another PYTHONPATH a
+    Fonds of another folder is meant."""
     bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
+    called = ["--home", str(home), *map(str, words)]
+    if not prefix and "PYTHONPATH" not in environment:
+        return forked(called, stdin, bare | environment)
     done = subprocess.run(
-        [*prefix, sys.executable, "-m", "fonds", "--home", str(home), *map(str, words)],
+        [*prefix, sys.executable, "-m", "fonds", *called],
         input=stdin,
         capture_output=True,
         timeout=RUN_MAX_S,
@@ -49,6 +61,59 @@ def fonds(
         check=False,
     )
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def forked(words: Sequence[str], stdin: bytes, environment: Mapping[str, str]) -> Ran:
+    """Run `fonds WORDS…` in a process of its own, forked off one that has it loaded."""
+    order = {"words": words, "environment": dict(environment), "folder": str(Path.cwd())}
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        given.write(stdin)
+        given.seek(0)
+        answer, told = os.pipe()
+        try:
+            sent = [given.fileno(), out.fileno(), err.fileno(), told]
+            with _ASKING:
+                socket.send_fds(_orders(), [json.dumps(order).encode()], sent)
+        finally:
+            os.close(told)
+        code = os.waitstatus_to_exitcode(_ended(answer))
+        out.seek(0)
+        err.seek(0)
+        return Ran(code, out.read().decode(), err.read().decode())
+
+
+_ASKING = threading.Lock()
+
+
+@cache
+def _orders() -> socket.socket:
+    """Where orders are taken by a process that ends with this one."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    there.set_inheritable(True)
+    words = [sys.executable, "-m", "e2e.forking", str(there.fileno())]
+    os.posix_spawn(words[0], words, os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])})
+    there.close()
+    return here
+
+
+def _ended(answer: int) -> int:
+    """The status a process ended with; one that takes too long is killed."""
+    with open(answer, "rb", buffering=0) as told:
+        process_id = int.from_bytes(_word(told))
+        if not select.select([told], [], [], RUN_MAX_S)[0]:
+            os.kill(process_id, signal.SIGKILL)
+            raise TimeoutError(f"it ran for more than {RUN_MAX_S} seconds")
+        return int.from_bytes(_word(told))
+
+
+def _word(told: IO[bytes]) -> bytes:
+    word = told.read(WORD_BYTES)
+    assert word, "the process that was to run it is gone"
+    return word
 
 
 def adds_up(summary: dict[str, Any]) -> bool:

@@ -60,3 +60,17 @@ class Address:
     pace: Pace
     line: deque[str] = field(default_factory=deque)
     listed_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """What waits for a host: how many links, and one each so many seconds."""
+
+    host: str
+    waiting: int
+    gap_s: float
+
+    @property
+    def lasts_s(self) -> float:
+        """How long they take in all."""
+        return self.waiting * self.gap_s

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
+from fonds.stores.archive.elsewhere.spooled import SpooledArchive
 
 from fonds.crawl.links import link_to
 from fonds.formats.listings.epochs import FIRST_ID
@@ -19,7 +20,6 @@ from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Result
 from fonds.steps.news.fetch_download import FetchDownload
 from fonds.steps.news.spool import Spool
-from fonds.stores.archive.elsewhere.spooled import SpooledArchive
 from step_bench import Bench
 
 WRITTEN = datetime(2012, 3, 4, 5, 6, 7, tzinfo=UTC)
