@@ -5,9 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+from io import StringIO
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from fonds.model.secrets import without_secrets
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def log_plainly() -> None:
@@ -19,6 +24,28 @@ def log_plainly() -> None:
         handler.addFilter(hide_secrets)
     sys.excepthook = _show_fault
     threading.excepthook = _show_thread_fault
+
+
+def log_above(console: Console) -> None:
+    """From now on warnings are lines above what is shown on this console."""
+    handler = logging.StreamHandler(_Above(console))
+    handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    handler.addFilter(hide_secrets)
+    logging.getLogger().handlers = [handler]
+
+
+class _Above(StringIO):
+    """A stream whose lines a console shows."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def write(self, text: str, /) -> int:
+        """Show what has been said."""
+        if text.strip():
+            self._console.print(text.rstrip("\n"), markup=False, highlight=False)
+        return len(text)
 
 
 def hide_secrets(record: logging.LogRecord) -> bool:

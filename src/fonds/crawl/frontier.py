@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from itertools import islice
 from typing import Any
 
-from fonds.crawl.hosts import Address, Domain, Host, Turn
+from fonds.crawl.hosts import Address, Domain, Host, HostLoad, Turn
 from fonds.crawl.pace import Answer, Pace, PaceRules
 
 NAMES_MAX = 100_000
@@ -134,6 +134,14 @@ class Frontier:
         found = self._waiting.pop(key, None)
         if found is not None:
             self._hosts[found[0].host].domain.waiting -= 1
+
+    def loads(self) -> list[HostLoad]:
+        """What waits here, by host."""
+        return [
+            HostLoad(host.name, len(host.line), max(host.pace.gap_s, host.domain.pace.gap_s))
+            for host in self._hosts.values()
+            if host.line
+        ]
 
     def floor(self, host: str, domain: str, delay_s: float, now_s: float) -> None:
         """The host asks for this much time between requests; no more than the longest gap is given."""

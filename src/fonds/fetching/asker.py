@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+from fonds.crawl.hosts import HostLoad
 from fonds.fetching.chain import End, Wanted
 from fonds.fetching.chains import Chains
 from fonds.model.errors import TransientError
@@ -39,6 +40,8 @@ class Asker:
         self._thread: threading.Thread | None = None
         self._holders = 0
         self._closing = False
+        self._is_watched = False
+        self._loads: Sequence[HostLoad] = ()
 
     def held(self) -> Asker:
         """Itself, held once more: each who holds it closes it."""
@@ -65,6 +68,11 @@ class Asker:
         with self._lock:
             self._unwanted += keys
         self._wake()
+
+    def loads(self) -> Sequence[HostLoad]:
+        """What waited for each host when somebody asked last; whoever wants to know asks again and again."""
+        self._is_watched = True
+        return self._loads
 
     def close(self) -> None:
         """Let go of it; the last one ends the thread, and gives up what is under way."""
@@ -99,6 +107,8 @@ class Asker:
                     told = self._told.pop(key, None)
                     if told is not None:
                         told(end)
+                if self._is_watched:
+                    self._is_watched, self._loads = False, chains.loads()
         except Exception as error:
             logger.exception("fetching ended with an error; it begins anew")
             for told in self._told.values():

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import count
 
 from fonds.crawl.frontier import Frontier
+from fonds.crawl.hosts import HostLoad
 from fonds.crawl.outcomes import AGAIN_S, REFUSALS, later_s, retry_after_s
 from fonds.crawl.pace import Answer
 from fonds.crawl.redirects import redirect_target
@@ -104,6 +105,10 @@ class Chains:
             if not chain.is_robots and chain.wanted.key in unwanted:
                 chain.forgotten = True
                 self._frontier.withdraw(chain.key)
+
+    def loads(self) -> list[HostLoad]:
+        """What waits here, by host."""
+        return self._frontier.loads()
 
     def wake(self) -> None:
         """Let whoever waits in `ended` return; from any thread."""

@@ -52,7 +52,9 @@ def run(app: App, pipeline: str | None, **flags: Any) -> int:
     """Work off every step of a pipeline in this process, until it is told to stop.
 
     It waits for work, and for stores that are away or full. SIGTERM and Ctrl-C let it finish what it
-    has in hand. It logs one JSON object a line to standard error.
+    has in hand. On a terminal it shows what goes on: what waits at each step and what became of the rest,
+    why links and pages were refused, how the sources stand, and which hosts are slow; elsewhere it logs one
+    JSON object a line to standard error, as with --json.
 
     \b
     fonds run

@@ -7,23 +7,27 @@ import os
 import signal
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pythonjsonlogger.json import JsonFormatter
+from rich.console import Console
 
-from fonds.cli.context import App
+from fonds.cli.context import App, console
 from fonds.cli.limits import check_limits
-from fonds.cli.logs import hide_secrets
+from fonds.cli.logs import hide_secrets, log_above
 from fonds.cli.signals import on_stop_signals
+from fonds.cli.working.live_view import Counts, LiveView
 from fonds.cli.working.working_off import SPOOL
 from fonds.config import Settings
+from fonds.crawl.hosts import HostLoad
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow
 from fonds.ports import Stores
 from fonds.runtime.homelock import HomeLock, make_home
 from fonds.runtime.metrics import Metrics, MetricsServer
+from fonds.runtime.paces.loop import Observer
 from fonds.runtime.threads import WorkerThreads
 
 if TYPE_CHECKING:
@@ -47,9 +51,12 @@ def log_as_json() -> None:
     logging.getLogger("fonds").setLevel(logging.INFO)
 
 
-def _observe(metrics: Metrics, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
+def _observe(
+    observers: Sequence[Observer], step: str, rows: Sequence[DispositionRow], seconds: float
+) -> None:
     """Count a batch, and log each message that did not simply go on."""
-    metrics.observe(step, rows, seconds)
+    for observe in observers:
+        observe(step, rows, seconds)
     for row in rows:
         usual = row.verdict == Verdict.DONE
         logger.log(
@@ -84,13 +91,18 @@ def serve(
     from fonds.wiring.readers import open_readers
 
     check_limits()
-    log_as_json()
+    screen = console(stderr=True)
+    is_shown = screen.is_terminal and not (app.json or app.quiet)
+    if is_shown:
+        log_above(screen)
+    else:
+        log_as_json()
     make_home(app.home)
     with HomeLock(app.home, shared=shared):
         stores = app.stores(settings, make=True)
         recover(stores)
         readers = open_readers(app.home / SPOOL, settings)
-        metrics = Metrics()
+        metrics, counts = Metrics(), Counts()
         metrics.watch(stores.queue, readers_of(settings))
         working = make_threads(
             stores,
@@ -99,10 +111,11 @@ def serve(
             stages=stages,
             threads=threads,
             patient=True,
-            observe=partial(_observe, metrics),
+            observe=partial(_observe, (metrics.observe, counts.observe)),
         )
         recurring = _recurring(app, settings, stores, readers, stages)
-        with _watched(settings, metrics, working), recurring:
+        view = _view(screen, counts, stores, settings, working) if is_shown else nullcontext()
+        with _watched(settings, metrics, working), recurring, view:
             ended = _run(working)
         if ended:
             readers.close()
@@ -111,6 +124,30 @@ def serve(
         logger.info("stopped", extra={"finished": ended})
         _end(working, ended)
     return 0
+
+
+def _view(
+    screen: Console, counts: Counts, stores: Stores, settings: Settings, working: WorkerThreads
+) -> LiveView:
+    """What is shown of the work on a terminal."""
+    from fonds.pipelines.topics import LINKS
+    from fonds.wiring.backends import pipeline_of
+    from fonds.wiring.fetching import asker_of
+
+    def hosts() -> Sequence[HostLoad]:
+        return asker_of(stores.records, settings).loads()
+
+    takes_links = pipeline_of(settings).entry == LINKS
+    return LiveView(
+        screen,
+        counts,
+        stores.queue,
+        stores.records,
+        [(one.stage.name, one.subscription) for one in working.stages],
+        settings.pipeline if takes_links else "",
+        hosts if takes_links else tuple,
+        working.troubles,
+    )
 
 
 def _end(working: WorkerThreads, ended: bool) -> None:
