@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from e2e.running import Ran, fonds
 from e2e.workers import Workers
@@ -48,8 +49,7 @@ SETTINGS = {
     "fetch_gap_longest_s": 4,
     "fetch_again_s": 1,
     "fetch_patience_s": 20,
-    "fetch_connect_s": 2,
-    "fetch_total_s": 3,
+    "fetch_connect_s": 20,
     "fetch_max_bytes": 1_000_000,
     "work_retries_max": 2,
     "work_retry_first_s": 1,
@@ -62,6 +62,15 @@ BROKERS = {
     "kafka": "?partitions=4&session.timeout.ms=6000&heartbeat.interval.ms=1000",
 }
 """What the URL of a broker is followed by: a reader that was killed is missed soon."""
+SMALL: dict[str, Any] = {
+    "hosts": 46,
+    "stories": 90,
+    "kills": 2,
+    "poll_s": 10.0,
+    "odd_pages": 1,
+    "total_s": 10.0,
+}
+"""What a test does."""
 FOLLOWING, LISTED = "queue-fetcher", "csv"
 LOOK_EVERY_S = 0.5
 NEXT_AT = 0.6
@@ -81,6 +90,7 @@ class Trial:
     kills_max: int
     environment: Mapping[str, str]
     poll_s: float
+    total_s: float
     chance: random.Random
     kills: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -98,6 +108,7 @@ class Trial:
         """The settings as the environment carries them."""
         told = {f"FONDS_{name.upper()}": str(value) for name, value in SETTINGS.items()}
         told["FONDS_FETCH_CA_FILE"] = str(self.news.ca_file)
+        told["FONDS_FETCH_TOTAL_S"] = str(self.total_s)
         told["FONDS_SOURCES_POLL_SHORTEST_S"] = str(self.poll_s)
         told["FONDS_SOURCES_POLL_LONGEST_S"] = str(2 * self.poll_s)
         return told | dict(self.environment)
@@ -296,12 +307,14 @@ def follow(
     stories: int,
     kills: int,
     poll_s: float,
+    odd_pages: int = 2,
+    total_s: float = 20.0,
     environment: Mapping[str, str] | None = None,
     seed: int = 20261122,
 ) -> Trial:
     """Lead one trial to its end, and check what came of it."""
-    with news_web(folder / "web", hosts, stories) as news:
-        trial = Trial(news, folder, kills, environment or {}, poll_s, random.Random(seed))
+    with news_web(folder / "web", hosts, stories, odd_pages) as news:
+        trial = Trial(news, folder, kills, environment or {}, poll_s, total_s, random.Random(seed))
         trial.run()
         trial.check()
     return trial

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from torture_news import follow, too_fast
+from torture_news import SMALL, follow, too_fast
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_web_is_followed_whole_politely_and_once_whoever_is_killed(tmp_path: Path) -> None:
-    trial = follow(tmp_path, hosts=46, stories=90, kills=2, poll_s=10.0)
+    trial = follow(tmp_path, **SMALL)
     assert trial.wrong == []
     assert trial.kills == 2
     assert trial.news.stories > 90

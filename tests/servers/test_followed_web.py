@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from real_servers import url_of
-from torture_news import BROKERS, follow
+from torture_news import BROKERS, SMALL, follow
 
 pytestmark = pytest.mark.servers
 
@@ -19,6 +19,6 @@ def test_a_web_is_followed_over_a_broker(broker: str, tmp_path: Path) -> None:
         "FONDS_QUEUE": url_of(f"TEST_{broker.upper()}_URL") + BROKERS[broker],
         "FONDS_ENV": f"t{os.urandom(4).hex()}",
     }
-    trial = follow(tmp_path, hosts=46, stories=90, kills=2, poll_s=10.0, environment=environment)
+    trial = follow(tmp_path, **SMALL, environment=environment)
     assert trial.wrong == []
     assert trial.kills == 2

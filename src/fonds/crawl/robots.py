@@ -60,9 +60,14 @@ def robots_of(status: int, body: bytes, now_s: float) -> Robots:
     return Robots(now_s + KEPT_S)
 
 
-def unreachable(why: str, now_s: float, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> Robots:
-    """Nothing is allowed: nobody knows what the host would allow."""
-    return Robots(now_s + UNREACHABLE_KEPT_S, unreachable=why, reason=reason)
+def unreachable(
+    why: str,
+    now_s: float,
+    reason: Reason = Reason.ROBOTS_UNREACHABLE,
+    kept_s: float = UNREACHABLE_KEPT_S,
+) -> Robots:
+    """Nothing is allowed: nobody knows what the host would allow; for `kept_s`."""
+    return Robots(now_s + kept_s, unreachable=why, reason=reason)
 
 
 def product_token(agent: str) -> str:

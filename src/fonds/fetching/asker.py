@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fonds.crawl.hosts import HostLoad
 from fonds.fetching.chain import End, Wanted
 from fonds.fetching.chains import Chains
-from fonds.model.errors import TransientError
+from fonds.model.errors import PostponedError, TransientError
 
 WAIT_S = 1.0
 AWAY_S = 1.0
@@ -54,13 +54,16 @@ class Asker:
         self.ask_all([(wanted, told)])
 
     def ask_all(self, some: Iterable[tuple[Wanted, Told]]) -> None:
-        """Ask for several things."""
+        """Ask for several things; where nobody holds this any more, each is told so."""
         with self._lock:
             self._wanted += some
-            if self._thread is None:
+            is_held = self._holders > 0
+            if self._thread is None and is_held:
                 self._closing = False
                 self._thread = threading.Thread(target=self._work, name="asker", daemon=True)
                 self._thread.start()
+        if not is_held:
+            self._tell_all(_stopped())
         self._wake()
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -109,15 +112,22 @@ class Asker:
                         told(end)
                 if self._is_watched:
                     self._is_watched, self._loads = False, chains.loads()
+            self._tell_all(_stopped())
         except Exception as error:
             logger.exception("fetching ended with an error; it begins anew")
-            for told in self._told.values():
-                told(error)
+            self._tell_all(error)
         finally:
             with self._lock:
                 self._thread = self._chains = None
-            self._told.clear()
             chains.close()
+
+    def _tell_all(self, error: Exception) -> None:
+        """All that is wanted ends so."""
+        with self._lock:
+            wanted, self._wanted = self._wanted, []
+        for told in [*self._told.values(), *(told for _, told in wanted)]:
+            told(error)
+        self._told.clear()
 
     def _take(self, chains: Chains) -> None:
         with self._lock:
@@ -129,3 +139,7 @@ class Asker:
             chains.forget(unwanted)
             for key in unwanted:
                 self._told.pop(key, None)
+
+
+def _stopped() -> PostponedError:
+    return PostponedError("whoever asks the web is being stopped", 0.0)

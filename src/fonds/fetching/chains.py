@@ -15,7 +15,15 @@ from fonds.crawl.outcomes import AGAIN_S, REFUSALS, later_s, retry_after_s
 from fonds.crawl.pace import Answer
 from fonds.crawl.redirects import redirect_target
 from fonds.crawl.request_url import RequestUrl, request_url
-from fonds.crawl.robots import BYTES_MAX, REDIRECTS_MAX, Robots, RobotsCache, robots_of, unreachable
+from fonds.crawl.robots import (
+    BYTES_MAX,
+    REDIRECTS_MAX,
+    UNREACHABLE_KEPT_S,
+    Robots,
+    RobotsCache,
+    robots_of,
+    unreachable,
+)
 from fonds.fetching.chain import Arrived, Chain, End, Wanted
 from fonds.fetching.claims import DomainClaims
 from fonds.fetching.request import Failed, Received
@@ -168,7 +176,7 @@ class Chains:
             self._later(chain, AWAY_S)
         except Exception as error:  # noqa: BLE001 (told as what it is to whoever wanted it)
             if chain.is_robots:
-                self._know_robots(chain, unreachable(repr(error), self._seconds()))
+                self._know_robots(chain, self._unreachable(repr(error)))
             else:
                 self._end(chain, error)
 
@@ -192,7 +200,7 @@ class Chains:
     def _located(self, chain: Chain, found: Sequence[str] | Exception) -> None:
         if isinstance(found, Exception):
             if chain.is_robots:
-                self._know_robots(chain, unreachable(str(found), self._seconds()))
+                self._know_robots(chain, self._unreachable(str(found)))
             elif isinstance(found, TransientError):
                 self._end(chain, self._again(chain, Reason.NO_SUCH_HOST, str(found)))
             else:
@@ -271,7 +279,10 @@ class Chains:
                 raise
             target, told = None, error.detail
         if target is None and chain.is_robots:
-            self._know_robots(chain, robots_of(end.hop.status, end.body, self._seconds()))
+            known = robots_of(end.hop.status, end.body, self._seconds())
+            self._know_robots(
+                chain, self._unreachable(known.unreachable) if known.unreachable else known
+            )
         elif target is None:
             self._end(chain, Arrived(tuple(chain.hops), end.body, answer.retry_after_s))
         elif len(chain.hops) <= chain.wanted.redirects_max:
@@ -290,11 +301,16 @@ class Chains:
             reason = end.reason if bad else Reason.ROBOTS_UNREACHABLE
             too_long = end.reason is Reason.TOO_LARGE
             known = robots_of(200, end.body, now_s) if too_long else None
-            self._know_robots(chain, known or unreachable(end.detail, now_s, reason))
+            self._know_robots(chain, known or self._unreachable(end.detail, reason))
         elif end.reason in RETRIED:
             self._end(chain, self._again(chain, end.reason, end.detail))
         else:
             self._end(chain, dropped(end.reason, end.detail))
+
+    def _unreachable(self, why: str, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> Robots:
+        """Nothing is allowed until what waits for it comes again, half an hour at most."""
+        kept_s = min(UNREACHABLE_KEPT_S, self._rules.again_s / 2)
+        return unreachable(why, self._seconds(), reason, kept_s)
 
     def _know_robots(self, chain: Chain, robots: Robots) -> None:
         """All who waited for a robots.txt go on."""

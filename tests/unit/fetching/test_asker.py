@@ -1,0 +1,129 @@
+"""What asks the web for a process: told from any thread, shared by whoever holds it, ended with the last."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+from fixtures.web_of_hosts import Asked, Pieces, Web, is_allowed, web_of_hosts
+from fonds.crawl.frontier import Frontier, Rules
+from fonds.crawl.pace import PaceRules
+from fonds.crawl.request_url import request_url
+from fonds.fetching.asker import Asker
+from fonds.fetching.chain import Arrived, End, Wanted
+from fonds.fetching.chains import ChainRules, Chains
+from fonds.fetching.claims import DomainClaims
+from fonds.fetching.request import Limits
+from fonds.fetching.resolving import Resolver
+from fonds.fetching.shares import AddressShares
+from fonds.fetching.transfers import Transfers
+from fonds.model.errors import PostponedError
+from fonds.stores.records.sql import open_sqlite
+
+FREE = PaceRules(0.0, busy_factor=0.0)
+WAIT_S = 20.0
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with web_of_hosts() as ours:
+        yield ours
+
+
+@pytest.fixture
+def asker(web: Web, tmp_path: Path) -> Iterator[Asker]:
+    records = open_sqlite(tmp_path / "records.sqlite")
+
+    def make() -> Chains:
+        frontier = Frontier(Rules(FREE, FREE, FREE))
+        return Chains(
+            ChainRules("Fonds/0", "Fonds"),
+            Transfers(Limits(total_s=30.0), is_allowed),
+            Resolver(web.resolve, is_allowed),
+            frontier,
+            DomainClaims(records, frontier, "who", lambda: datetime.now(UTC)),
+            AddressShares(records, "who", lambda: datetime.now(UTC)),
+            time.monotonic,
+        )
+
+    yield Asker(make)
+    records.close()
+
+
+def wanted(web: Web, host: str, key: str = "key") -> Wanted:
+    return Wanted(key, request_url(web.url(host)), 100_000, 3)
+
+
+def test_several_who_hold_it_are_told_each_their_own(web: Web, asker: Asker) -> None:
+    found: SimpleQueue[tuple[str, End]] = SimpleQueue()
+
+    def one_of(name: str) -> None:
+        mine = asker.held()
+        for number in range(5):
+            key = f"{name}-{number}"
+            mine.ask(wanted(web, f"{key}.example", key), lambda end, key=key: found.put((key, end)))  # type: ignore[misc]
+
+    holders = [threading.Thread(target=one_of, args=(name,)) for name in ("a", "b")]
+    for one in holders:
+        one.start()
+    ends = dict(found.get(timeout=WAIT_S) for _ in range(10))
+    for one in holders:
+        one.join()
+        asker.close()
+    assert {key.partition("-")[0] for key in ends} == {"a", "b"}
+    for key, end in ends.items():
+        assert isinstance(end, Arrived)
+        assert end.hops[-1].url == web.url(f"{key}.example")
+
+
+def test_whoever_waits_is_told_when_it_is_closed(web: Web, asker: Asker) -> None:
+    async def nothing() -> Pieces:
+        yield b""
+        await asyncio.sleep(60)
+
+    def silent(asked: Asked, nth: int) -> Pieces:
+        return nothing()
+
+    web.hosts["silent.example"] = silent
+    ends: SimpleQueue[End] = SimpleQueue()
+    first, second = asker.held(), asker.held()
+    first.ask(wanted(web, "silent.example"), ends.put)
+    first.close()
+    assert ends.empty()
+    second.close()
+    assert isinstance(ends.get(timeout=WAIT_S), PostponedError)
+
+
+def test_what_was_closed_begins_anew(web: Web, asker: Asker) -> None:
+    for number in range(2):
+        ends: SimpleQueue[End] = SimpleQueue()
+        held = asker.held()
+        held.ask(wanted(web, f"h{number}.example"), ends.put)
+        assert isinstance(ends.get(timeout=WAIT_S), Arrived)
+        held.close()
+
+
+def test_a_fault_of_ours_is_told_to_all_and_the_next_are_asked(
+    web: Web, asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Chains, wait_s: float) -> list[tuple[str, End]]:
+        monkeypatch.undo()
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Chains, "ended", broken)
+    ends: SimpleQueue[End] = SimpleQueue()
+    held = asker.held()
+    held.ask(wanted(web, "a.example"), ends.put)
+    assert isinstance(ends.get(timeout=WAIT_S), RuntimeError)
+    while held._thread is not None:
+        time.sleep(0.01)
+    held.ask(wanted(web, "a.example"), ends.put)
+    assert isinstance(ends.get(timeout=WAIT_S), Arrived)
+    held.close()
