@@ -135,13 +135,15 @@ class Frontier:
         if found is not None:
             self._hosts[found[0].host].domain.waiting -= 1
 
-    def loads(self) -> list[HostLoad]:
+    def loads(self, now_s: float) -> list[HostLoad]:
         """What waits here, by host."""
-        return [
-            HostLoad(host.name, len(host.line), max(host.pace.gap_s, host.domain.pace.gap_s))
-            for host in self._hosts.values()
-            if host.line
-        ]
+        found = []
+        for host in self._hosts.values():
+            if host.line:
+                paces = (host.pace, host.domain.pace)
+                gap_s, next_s = max(p.gap_s for p in paces), max(p.next_at_s for p in paces)
+                found.append(HostLoad(host.name, len(host.line), gap_s, max(0.0, next_s - now_s)))
+        return found
 
     def floor(self, host: str, domain: str, delay_s: float, now_s: float) -> None:
         """The host asks for this much time between requests; no more than the longest gap is given."""

@@ -64,13 +64,14 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """What waits for a host: how many links, and one each so many seconds."""
+    """What waits for a host: how many links, when the next is asked for, then one each `gap_s` seconds."""
 
     host: str
     waiting: int
     gap_s: float
+    next_s: float = 0.0
 
     @property
     def lasts_s(self) -> float:
         """How long they take in all."""
-        return self.waiting * self.gap_s
+        return self.next_s + (self.waiting - 1) * self.gap_s

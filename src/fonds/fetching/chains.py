@@ -116,7 +116,7 @@ class Chains:
 
     def loads(self) -> list[HostLoad]:
         """What waits here, by host."""
-        return self._frontier.loads()
+        return self._frontier.loads(self._seconds())
 
     def wake(self) -> None:
         """Let whoever waits in `ended` return; from any thread."""

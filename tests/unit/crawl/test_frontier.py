@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.crawl.frontier import Frontier, Rules
-from fonds.crawl.hosts import Turn
+from fonds.crawl.hosts import HostLoad, Turn
 from fonds.crawl.pace import Answer, PaceRules
 from unit.crawl.crawling import VirtualWeb, gaps
 
@@ -145,6 +145,18 @@ def test_what_goes_on_with_something_begun_finds_a_place() -> None:
     assert ours.frontier.offer(turn(-1, "a"), 0.0, urgent=True) == 0.0
     ours.run(1.0)
     assert [one.key for _, one in ours.log] == [-1]
+
+
+def test_what_waits_is_told_by_host_with_when_it_is_asked() -> None:
+    frontier = Frontier(USUAL)
+    for key in range(4):
+        frontier.offer(turn(key, "slow.example"), 100.0)
+    frontier.offer(turn(9, "other.example"), 100.0)
+    assert len(frontier.start(100.0, 9)) == 2
+    (told,) = frontier.loads(100.5)
+    gap_s = USUAL.host.gap_s
+    assert told == HostLoad("slow.example", 3, gap_s, gap_s - 0.5)
+    assert told.lasts_s == 3 * gap_s - 0.5
 
 
 def test_a_withdrawn_turn_never_starts() -> None:

@@ -211,12 +211,18 @@ def _slowest(hosts: Sequence[HostLoad]) -> Table:
     """Hosts whose links take longest."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("slowest hosts")
-    for name in ("links waiting here", "one each", "for"):
+    for name in ("links waiting here", "the next in", "one each", "for"):
         table.add_column(name, justify="right")
     longest = sorted(hosts, key=lambda one: -one.lasts_s)
     for one in longest[:HOSTS_SHOWN]:
         lasts = shown_seconds(one.lasts_s)
-        table.add_row(Text(one.host), f"{one.waiting:,}", f"{one.gap_s:.1f} s", lasts)
+        table.add_row(
+            Text(one.host),
+            f"{one.waiting:,}",
+            shown_seconds(one.next_s),
+            f"{one.gap_s:.1f} s",
+            lasts,
+        )
     if len(hosts) > HOSTS_SHOWN:
-        table.add_row(Text(f"{len(hosts) - HOSTS_SHOWN:,} more", style="dim"), "", "", "")
+        table.add_row(Text(f"{len(hosts) - HOSTS_SHOWN:,} more", style="dim"))
     return table
