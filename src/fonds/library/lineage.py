@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fonds.crawl.links import asked_address
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.ports import Records
 
 ENTRY_SHOWN_MAX = 1000
+ENTRIES_SHOWN_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,14 @@ class Branch:
 
     depth: int
     row: DispositionRow
+
+
+@dataclass(frozen=True, slots=True)
+class EntryStories:
+    """What became of all that entered under one address: of its entries the twenty newest."""
+
+    stories: Sequence[EntryStory]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +72,18 @@ def story_of_entry(records: Records, entry_id: str) -> EntryStory | None:
     full = len(rows) == ENTRY_SHOWN_MAX
     total = records.count(DispositionRow, (), of_it)[()] if full else len(rows)
     return EntryStory(entry_id, entries, lineage(rows), total)
+
+
+def stories_of(records: Records, key: str) -> EntryStories:
+    """What became of what entered under this id or with this address; none for an unknown one."""
+    found = story_of_entry(records, key)
+    if found is not None:
+        return EntryStories([found], 1)
+    of_it = {"url": asked_address(key)}
+    newest = records.find(
+        EntryRow, of_it, order=("-entered_at", "entry_id"), count_max=ENTRIES_SHOWN_MAX
+    )
+    ids = list(dict.fromkeys(row.entry_id for row in newest))
+    told = [one for entry_id in ids if (one := story_of_entry(records, entry_id)) is not None]
+    total = len(ids) if len(ids) < ENTRIES_SHOWN_MAX else records.count(EntryRow, (), of_it)[()]
+    return EntryStories(told, total)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filled_home import opened
-from fonds.library.lineage import lineage, story_of_entry
+from fonds.library.lineage import lineage, stories_of, story_of_entry
 from fonds.model.rows import DispositionRow
 from home_rows import NOW, Body, entry, said
 
@@ -84,3 +84,23 @@ def test_an_entry_is_told_with_what_was_made_of_it(tmp_path: object) -> None:
         ]
         assert (found.total, [one.outcome for one in found.entries]) == (2, ["done"])
         assert story_of_entry(stores.records, "nothing") is None
+
+
+def test_what_became_of_an_address_is_told_of_all_that_entered_with_it(tmp_path: object) -> None:
+    with opened(tmp_path) as stores:  # type: ignore[arg-type]
+        url = "https://example.org/gone"
+        rows = [
+            replace(
+                entry(BODY),
+                entry_id=f"poll-{number:02}",
+                url=url,
+                entered_at=NOW + timedelta(minutes=number),
+            )
+            for number in range(25)
+        ]
+        stores.ledger.enter([], rows, ["identify"])
+        told = stories_of(stores.records, f" {url}#part ")
+        assert (told.total, len(told.stories)) == (25, 20)
+        assert [one.entry_id for one in told.stories][:2] == ["poll-24", "poll-23"]
+        assert stories_of(stores.records, "poll-03").total == 1
+        assert stories_of(stores.records, "https://example.org/").stories == []

@@ -16,7 +16,7 @@ from fonds.cli.context import App, command, console, echo_json, say
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Description, description, read_body, resolve
-from fonds.library.lineage import Branch, EntryStory, lineage, story_of_entry
+from fonds.library.lineage import Branch, EntryStories, EntryStory, lineage, stories_of
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
 
@@ -33,6 +33,7 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     """Tell everything about a file: captures, metadata, derivatives, history; or what became of an entry.
 
     KEY is a SHA-1 in hex or base32, a URL, a story id, or an entry's id (`fonds failures --list --json`).
+    Of a URL that came to nothing it is told what became of it.
 
     \b
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b
@@ -49,8 +50,9 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         one for one in (description(stores, sha1hex) for sha1hex in resolved.files) if one.known
     ]
     if not found:
-        if not (body or text or thumbnail) and (entry := story_of_entry(stores.records, key)):
-            _tell_entry(app, entry)
+        entered = stories_of(stores.records, key)
+        if entered.stories and not (body or text or thumbnail):
+            _tell_entries(app, entered)
             return 0
         raise ConfigurationError(f"nothing is known of {key!r} in {app.home}")
     if body or text or thumbnail:
@@ -64,6 +66,13 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         else:
             _print(console(), one)
     return 0
+
+
+def _tell_entries(app: App, entered: EntryStories) -> None:
+    for one in entered.stories:
+        _tell_entry(app, one)
+    if (more := entered.total - len(entered.stories)) > 0:
+        say(f"{more:,} more entered with this address; these are the newest.")
 
 
 def _tell_entry(app: App, entry: EntryStory) -> None:

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from fonds.cli.working.durations import shown_seconds
 from fonds.crawl.hosts import HostLoad
-from fonds.model.disposition import Reason, Verdict, Weight
+from fonds.model.disposition import COMES_BACK, Reason, Verdict, Weight
 from fonds.model.errors import FondsError
 from fonds.model.message import Depth, Subscription
 from fonds.model.rows import DispositionRow, SourceRow
@@ -53,7 +53,8 @@ class Counts:
         with self._lock:
             self._ended.setdefault(step, Counter()).update(ended)
             self._reasons.update(reasons)
-            self._lately.append((self._seconds(), step, len(rows)))
+            count = sum(n for verdict, n in ended.items() if verdict not in COMES_BACK)
+            self._lately.append((self._seconds(), step, count))
             while self._lately and self._lately[0][0] < self._seconds() - RATE_OVER_S:
                 self._lately.popleft()
 
@@ -68,7 +69,7 @@ class Counts:
             return Counter(self._reasons)
 
     def rate(self, step: str) -> float:
-        """Messages a second at a step, over the last minute."""
+        """Messages that ended a second at a step, over the last minute."""
         with self._lock:
             now_s = self._seconds()
             since_s = max(self._begun_s, now_s - RATE_OVER_S)
