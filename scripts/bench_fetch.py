@@ -39,6 +39,7 @@ from fonds.model.step import Result
 from fonds.ports import Errands
 from fonds.steps.news.fetch import Fetch, FetchRules
 from fonds.steps.news.spool import Fetched, Spool
+from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.records.sql import open_sqlite
 
@@ -170,7 +171,8 @@ def fetching(folder: Path, *, kept: bool) -> Errands:
     none = PaceRules(0.0, busy_factor=0.0, active_max=1)
     rules = Rules(none, none, none, line_max=1_000)
     records = open_sqlite(folder / "records.sqlite")
-    spool = Spool(FolderBlobs(folder / "blobs"), records) if kept else _Nowhere()
+    archive = FolderArchive(folder / "archive")
+    spool = Spool(FolderBlobs(folder / "blobs"), records, archive) if kept else _Nowhere()
 
     def chains() -> Chains:
         frontier = Frontier(rules)

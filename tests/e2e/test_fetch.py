@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 
 from e2e.running import adds_up
 from fixtures.web_of_hosts import (
@@ -22,6 +23,7 @@ from fixtures.web_of_hosts import (
     is_allowed,
     packed,
     redirect,
+    story,
     usual,
     web_of_hosts,
 )
@@ -177,6 +179,42 @@ def test_addresses_that_are_named_are_fetched_each_time(web: Web, call: Any) -> 
     assert call("fetch", url)[1]["done"] == 1
     assert call("fetch", url)[1]["dropped"] == {"duplicate": 1}
     assert len(web.asked("a.example")) == 4
+
+
+def test_a_page_that_did_not_change_is_a_revisit_of_what_is_known(
+    web: Web, call: Any, tmp_path: Path
+) -> None:
+    def tagged(asked: Asked, nth: int) -> bytes:
+        if asked.target == "/robots.txt":
+            return usual(asked, nth)
+        if asked.headers.get("if-none-match") == '"7"':
+            return b'HTTP/1.1 304 Not Modified\r\nETag: "7"\r\nContent-Length: 0\r\n\r\n'
+        return story(asked.host, asked.target, ETag='"7"')
+
+    web.hosts["a.example"] = tagged
+    url = web.url("a.example")
+    assert call("fetch", url)[1]["done"] == 1
+    for _ in range(2):
+        assert call("fetch", url)[1]["dropped"] == {"duplicate": 1}
+    records = []
+    for path in sorted((tmp_path / "home" / "archive").glob("*.warc.gz")):
+        with path.open("rb") as stream:
+            records += [
+                one
+                for one in ArchiveIterator(stream, check_digests="raise")
+                if one.rec_type in ("response", "revisit")
+            ]
+    assert [one.rec_type for one in records] == ["response", "revisit", "revisit"]
+    first = records[0].rec_headers
+    for one in records[1:]:
+        told = one.rec_headers
+        assert told.get_header("WARC-Profile").endswith("/revisit/server-not-modified")
+        assert told.get_header("WARC-Refers-To-Target-URI") == url
+        assert told.get_header("WARC-Refers-To-Date") == first.get_header("WARC-Date")
+        same = "WARC-Payload-Digest"
+        assert told.get_header(same) == first.get_header(same)
+        assert one.http_headers.get_statuscode() == "304"
+    assert call("audit", "--deep")[0] == 0
 
 
 def test_what_cannot_be_meant_is_told(call: Any, tmp_path: Path) -> None:

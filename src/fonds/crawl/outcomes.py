@@ -16,6 +16,7 @@ REFUSALS = frozenset({429, 503})
 """Not now, says the server: the pace of its host is told as well."""
 PASSING = frozenset({408, 425, 500, 502, 504, 507, 508, *range(520, 531), 598, 599}) | REFUSALS
 KEPT = frozenset({200, 203})
+NOT_MODIFIED = 304
 
 AGAIN_S = 1800.0
 RETRY_AFTER_MAX_S = 24 * 3600.0
@@ -30,7 +31,7 @@ def of_status(
     if status in KEPT:
         return DONE
     told = f"status {status}"
-    if status == 304:
+    if status == NOT_MODIFIED:
         return dropped(Reason.NOT_MODIFIED, "the page had not changed since it was fetched last")
     if status in PASSING:
         reason = Reason.THROTTLED if status in REFUSALS else Reason.HTTP_STATUS

@@ -38,7 +38,8 @@ def make_fetch(stores: Stores, settings: Settings) -> Errands:
     """The step `fetch` of a home."""
     told = settings.fetch
     rules = FetchRules(told.max_bytes, told.redirects_max, told.in_hand_max, told.again_s)
-    return Fetch(rules, asker_of(stores.records, settings), Spool(stores.blobs, stores.records))
+    spool = Spool(stores.blobs, stores.records, stores.archive)
+    return Fetch(rules, asker_of(stores.records, settings), spool)
 
 
 def asker_of(records: Records, settings: Settings) -> Asker:

@@ -29,7 +29,8 @@ _GZIP_LEVEL = 6
 _FIXED_BYTES_MAX = 4096
 """What an entry's records have besides its address, headers, body and metadata."""
 _SPECIFICATION = "https://iipc.github.io/warc-specifications/specifications/warc-format/"
-_PROFILE = "http://netpreserve.org/{version}/revisit/identical-payload-digest"
+_PROFILE = "http://netpreserve.org/{version}/revisit/{kind}"
+_NOT_MODIFIED = 304
 _UNDONE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _PROTOCOLS = {
     "HTTP/0.9": "http/0.9",
@@ -100,7 +101,7 @@ class RecordWriter:
         content_type = "application/http; msgtype=response" if head else entry.mime
         if entry.revisit_of is not None:
             kind = "revisit"
-            own |= self._revisit_fields(entry.revisit_of, entry.body)
+            own |= self._revisit_fields(entry.revisit_of, entry)
         body = b"" if kind == "revisit" else entry.body
         self._write(kind, entry.url, own, content_type, body, head)
         size_bytes = self._out.tell() - start
@@ -114,12 +115,14 @@ class RecordWriter:
             self._write("request", entry.url, about, sort, request.encode("latin-1", "replace"))
         return size_bytes
 
-    def _revisit_fields(self, original: tuple[str, datetime], body: bytes) -> dict[str, str]:
+    def _revisit_fields(
+        self, original: tuple[str, datetime], entry: ArchiveEntry
+    ) -> dict[str, str]:
         return {
-            "WARC-Profile": _PROFILE.format(version=self._version.lower()),
+            "WARC-Profile": _PROFILE.format(version=self._version.lower(), kind=_sameness(entry)),
             "WARC-Refers-To-Target-URI": as_uri(original[0]),
             "WARC-Refers-To-Date": self._date(original[1]),
-            "WARC-Payload-Digest": f"sha1:{sha1_base32(hashlib.sha1(body).digest())}",  # noqa: S324
+            "WARC-Payload-Digest": f"sha1:{sha1_base32(hashlib.sha1(entry.body).digest())}",  # noqa: S324
         }
 
     def _write(
@@ -221,3 +224,9 @@ def as_uri(url: str) -> str:
     """A URL as a header value: blanks and controls escaped."""
     clean = url.strip().encode("utf-8", "replace").decode("utf-8")
     return _NOT_IN_URI.sub(lambda match: f"%{ord(match.group()):02X}", clean)
+
+
+def _sameness(entry: ArchiveEntry) -> str:
+    """How it is known that a body is that of the capture before: the server says so, or its digest."""
+    said = entry.http is not None and entry.http.status == _NOT_MODIFIED
+    return "server-not-modified" if said else "identical-payload-digest"

@@ -15,6 +15,7 @@ from fonds.model.step import Output, Result
 from fonds.ports import Archive
 
 FETCHED_WHOLE = frozenset({PlaceKind.FILE, PlaceKind.REPLAY, PlaceKind.PETABOX})
+NOT_MODIFIED = 304
 KEPT_STATUSES = (200, 226)  # 226 is how FTP transfers stand in old indexes
 
 
@@ -46,7 +47,7 @@ class Identify:
             return Result(items=(Identified(capture, None),))
         payload = self.archive.read(capture.place)
         http = payload.http
-        if http is not None and http.status not in KEPT_STATUSES:
+        if http is not None and not _is_kept(http.status, capture):
             return Result(dropped(Reason.HTTP_STATUS, f"status {http.status}"))
         if not payload.body:
             return Result(dropped(Reason.EMPTY_BODY))
@@ -74,9 +75,9 @@ def _before_reading(capture: Capture) -> Disposition | None:
         reason = capture.damage_reason or Reason.DAMAGED_RECORD
         ended = quarantined if reason.weight is Weight.FAILED else dropped
         return ended(reason, capture.damage)
-    answered = capture.record_type != "revisit" and capture.status is not None
-    if answered and capture.status not in KEPT_STATUSES:
-        return dropped(Reason.HTTP_STATUS, f"status {capture.status}")
+    status = capture.status if capture.record_type != "revisit" else None
+    if status is not None and not _is_kept(status, capture):
+        return dropped(Reason.HTTP_STATUS, f"status {status}")
     return None
 
 
@@ -92,3 +93,10 @@ def _check_digest(capture: Capture, file: FileMeta) -> None:
     if expected is not None and expected.hex() != file.sha1:
         detail = f"{capture.place}: the bytes are those of {file.sha1}, not of {expected.hex()}"
         raise DamagedInputError(Reason.DAMAGED_RECORD, detail)
+
+
+def _is_kept(status: int, capture: Capture) -> bool:
+    """Whether there is a page behind this status; behind a 304 of ours is the one that was fetched before."""
+    return status in KEPT_STATUSES or (
+        status == NOT_MODIFIED and capture.place.kind is PlaceKind.SPOOL
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
-from fonds.crawl.outcomes import AGAIN_S, of_status
+from fonds.crawl.outcomes import AGAIN_S, NOT_MODIFIED, of_status
 from fonds.crawl.request_url import request_url
 from fonds.fetching.asker import Asker
 from fonds.fetching.chain import Arrived, End, Wanted
@@ -46,17 +46,19 @@ class Fetch:
         self._spool = spool
         self._keys = count()
         self._links: dict[str, tuple[int, Link]] = {}
+        self._befores: dict[str, FetchedRow] = {}
         self._new: list[tuple[int, Link]] = []
         self._told: list[tuple[str, End]] = []
         self._is_told = threading.Condition()
         self._fetched: list[tuple[int, Fetched]] = []
+        self._same: list[tuple[int, Fetched]] = []
         self._ended: list[tuple[int, Result | Exception]] = []
 
     @property
     def room(self) -> int:
         """How many more links may be begun."""
-        in_hand = len(self._links) + len(self._new) + len(self._fetched) + len(self._ended)
-        return self._rules.in_hand_max - in_hand
+        waiting = (self._links, self._new, self._fetched, self._same, self._ended)
+        return self._rules.in_hand_max - sum(map(len, waiting))
 
     def begin(self, items: Sequence[tuple[int, Link]]) -> None:
         """As the port says."""
@@ -66,12 +68,13 @@ class Fetch:
         """As the port says."""
         self._start_new()
         with self._is_told:
-            if not (self._told or self._ended or self._fetched):
+            if not (self._told or self._ended or self._fetched or self._same):
                 self._is_told.wait(wait_s)
             told, self._told = self._told, []
         for key, end in told:
+            before = self._befores.pop(key, None)
             if (found := self._links.pop(key, None)) is not None:
-                self._note(*found, end)
+                self._note(*found, end, before)
         self._keep()
         ended, self._ended = self._ended, []
         return ended
@@ -82,8 +85,10 @@ class Fetch:
         keys = [key for key, (number, _) in self._links.items() if number in unwanted]
         for key in keys:
             del self._links[key]
+            self._befores.pop(key, None)
         self._new = [one for one in self._new if one[0] not in unwanted]
         self._fetched = [one for one in self._fetched if one[0] not in unwanted]
+        self._same = [one for one in self._same if one[0] not in unwanted]
         self._asker.forget(keys)
 
     def close(self) -> None:
@@ -109,6 +114,8 @@ class Fetch:
                 self._ended.append((number, error))
                 continue
             self._links[key] = (number, link)
+            if (before := befores.get(link.url)) is not None:
+                self._befores[key] = before
         self._new = []
         self._asker.ask_all((one, partial(self._tell, one.key)) for one in wanted)
 
@@ -131,30 +138,44 @@ class Fetch:
             self._told.append((key, end))
             self._is_told.notify()
 
-    def _note(self, number: int, link: Link, end: End) -> None:
+    def _note(self, number: int, link: Link, end: End, before: FetchedRow | None) -> None:
         if isinstance(end, Exception):
             self._ended.append((number, end))
         elif isinstance(end, Disposition):
             self._ended.append((number, Result(end)))
         else:
-            self._arrived(number, link, end)
+            self._arrived(number, link, end, before)
 
-    def _arrived(self, number: int, link: Link, end: Arrived) -> None:
+    def _arrived(self, number: int, link: Link, end: Arrived, before: FetchedRow | None) -> None:
+        exchange = Exchange(end.hops, str(link.tls))
+        if end.hops[-1].status == NOT_MODIFIED and before is not None:
+            self._same.append((number, Fetched(link, exchange, b"", before)))
+            return
         ended = of_status(link.id, end.hops[-1].status, end.after_s, self._rules.again_s)
         if ended is not DONE:
             self._ended.append((number, Result(ended)))
             return
-        fetched = Fetched(link, Exchange(end.hops, str(link.tls)), end.body)
-        self._fetched.append((number, fetched))
+        self._fetched.append((number, Fetched(link, exchange, end.body)))
 
     def _keep(self) -> None:
         """What was fetched is kept together; what cannot be kept now is tried again the next time."""
+        while self._same:
+            self._know(*self._same[0])
+            self._same.pop(0)
         some, rest = self._fetched[:KEPT_AT_ONCE], self._fetched[KEPT_AT_ONCE:]
         if some:
             captures = self._spool.keep([one for _, one in some])
             for (number, _), capture in zip(some, captures, strict=True):
                 self._ended.append((number, Result(items=(capture,))))
             self._fetched = rest
+
+    def _know(self, number: int, same: Fetched) -> None:
+        """A page that had not changed has the body of the capture before, where that was kept."""
+        body = self._spool.known_body(same.known) if same.known is not None else None
+        if body is None:
+            self._ended.append((number, Result(of_status(same.link.id, NOT_MODIFIED))))
+        else:
+            self._fetched.append((number, replace(same, body=body)))
 
 
 def _conditional(before: FetchedRow | None) -> Headers:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fonds.crawl.outcomes import NOT_MODIFIED
 from fonds.formats.spooled import spool_key, to_spool
 from fonds.model.blob import Blob
 from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.errors import PermanentError
 from fonds.model.exchange import Exchange, Hop
 from fonds.model.link import Link
 from fonds.model.rows import FetchedRow
-from fonds.ports import Blobs, Records
+from fonds.ports import Archive, Blobs, Records
 
 SIGNAL_CHARS_MAX = 2000
 BLOB_TYPE = "application/octet-stream"
@@ -19,11 +21,14 @@ BLOB_TYPE = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A link that was answered with a page; `body` has its content codings."""
+    """A link that was answered with a page; `body` has its content codings. Of a page that had not changed
+    it is the body that was `known`, without any.
+    """
 
     link: Link
     exchange: Exchange
     body: bytes
+    known: FetchedRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class Spool:
 
     blobs: Blobs
     records: Records
+    archive: Archive
 
     def keep(self, some: Sequence[Fetched]) -> list[Capture]:
         """The captures of what was fetched, in order; done again, they replace what is there."""
@@ -52,13 +58,23 @@ class Spool:
         by_id = {link.id: link for link in links}
         return {row.capture_id: _capture(by_id[row.capture_id], row) for row in rows}
 
+    def known_body(self, before: FetchedRow) -> bytes | None:
+        """The body of what was fetched before; None where it was not kept. Raises TransientError."""
+        try:
+            place = Place(PlaceKind.SPOOL, spool_key(before.capture_id))
+            return self.archive.read(place).body or None
+        except PermanentError:
+            return None
+
     def before(self, urls: Sequence[str]) -> dict[str, FetchedRow]:
-        """What was fetched last from these addresses, of what a request can be made conditional by."""
+        """What was fetched last from these addresses, of what a request can be made conditional by; with
+        the id of the capture that had the body."""
         found: dict[str, FetchedRow] = {}
         wanted = sorted(set(urls))
         for row in self.records.find(FetchedRow, {"url": wanted}, order=("url", "fetched")):
             if row.etag or row.last_modified:
-                found[row.url] = row
+                whole = found.get(row.url) if row.status == NOT_MODIFIED else None
+                found[row.url] = row if whole is None else replace(row, capture_id=whole.capture_id)
         return found
 
 
@@ -70,7 +86,7 @@ def _row(one: Fetched) -> FetchedRow:
         final_url=last.url,
         fetched=last.began_at,
         status=last.status,
-        mime=(last.get("content-type") or "").partition(";")[0].strip().lower() or None,
+        mime=_mime(last) or (one.known.mime if one.known is not None else None),
         address=last.address,
         tls=last.tls,
         tls_check=one.exchange.tls_check,
@@ -83,6 +99,10 @@ def _row(one: Fetched) -> FetchedRow:
         tdm_reservation=_signal(last, "tdm-reservation"),
         tdm_policy=_signal(last, "tdm-policy"),
     )
+
+
+def _mime(hop: Hop) -> str | None:
+    return (hop.get("content-type") or "").partition(";")[0].strip().lower() or None
 
 
 def _signal(hop: Hop, name: str) -> str | None:

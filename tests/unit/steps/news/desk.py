@@ -19,7 +19,9 @@ from fonds.fetching.request import Limits
 from fonds.fetching.resolving import Resolver
 from fonds.fetching.shares import AddressShares
 from fonds.fetching.transfers import Transfers
-from fonds.model.capture import Capture
+from fonds.formats.spooled import from_spool
+from fonds.model.archive import Payload
+from fonds.model.capture import Capture, Place
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import PermanentError
 from fonds.model.rss_entry import RssEntry
@@ -43,6 +45,19 @@ PACES = Rules(
 
 def clock() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass
+class Kept:
+    """An archive of what is in the spool alone."""
+
+    blobs: FolderBlobs
+
+    def read(self, place: Place, sha1hex: str | None = None) -> Payload:
+        blob = self.blobs.get(place.path)
+        if blob is None:
+            raise PermanentError(Reason.MISSING_SOURCE, "it is in the spool no more")
+        return Payload(from_spool(blob)[1])
 
 
 @dataclass
@@ -86,7 +101,9 @@ def make_desk(web: Web, folder: Path, who: str = "here", **more: Any) -> Desk:
             time.monotonic,
         )
 
-    return Desk(web, blobs, records, Fetch(RULES, Asker(chains), Spool(blobs, records)))
+    return Desk(
+        web, blobs, records, Fetch(RULES, Asker(chains), Spool(blobs, records, Kept(blobs)))
+    )
 
 
 def capture(end: Result | Exception) -> Capture:

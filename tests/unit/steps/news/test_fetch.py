@@ -269,8 +269,16 @@ def test_what_did_not_change_is_not_fetched_twice(desk: Desk) -> None:
 
     desk.web.hosts["a.example"] = tagged
     url = desk.web.url("a.example")
-    capture(desk.run(url)[url])
-    assert ended(desk.run(url, poll="next")[url]) == (Verdict.DROPPED, Reason.NOT_MODIFIED)
+    first = capture(desk.run(url)[url])
+    again = capture(desk.run(url, poll="next")[url])
+    assert (again.status, again.mime) == (304, "text/html")
+    exchange, body = from_spool(desk.blobs.get(again.place.path) or b"")
+    assert (exchange.hops[-1].status, body) == (304, b"page")
+
+    # What was fetched before was refused afterwards: there is nothing to be the same as.
+    desk.blobs.delete([first.place.path, again.place.path])
+    third = desk.run(url, poll="third")[url]
+    assert ended(third) == (Verdict.DROPPED, Reason.NOT_MODIFIED)
 
 
 def test_a_link_that_was_fetched_and_comes_again_is_not_asked_for_again(desk: Desk) -> None:
