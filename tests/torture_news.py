@@ -19,9 +19,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,14 +27,10 @@ from typing import Any
 
 from e2e.running import Ran, fonds
 from e2e.workers import Workers
-from fixtures.news_web import DELAY_S, NewsWeb, news_web
-from fixtures.web_of_hosts import FORBIDDEN
-from fonds.config import load_settings
-from fonds.formats.warc import Damage, read_heads
-from fonds.model.rows import CdxRow, EntryRow, FetchedRow, StoryMetaRow
-from fonds.ports import Stores
+from fixtures.news_web import NewsWeb, news_web
+from fonds.model.rows import EntryRow
 from fonds.stores.records.sql import SqlRecords, open_sqlite
-from fonds.wiring.backends import close_stores, open_stores
+from news_checks import FOLLOWING, LISTED, Checks, asked_again
 
 GAP_S = 0.4
 STEPS = (
@@ -71,7 +65,6 @@ SMALL: dict[str, Any] = {
     "total_s": 10.0,
 }
 """What a test does."""
-FOLLOWING, LISTED = "queue-fetcher", "csv"
 LOOK_EVERY_S = 0.5
 NEXT_AT = 0.6
 """The second edition comes out when this share of the first has ended."""
@@ -188,117 +181,6 @@ class Trial:
         counted = self._records.count(EntryRow, ("outcome",), {"pipeline": pipeline})
         return sum(count for (outcome,), count in counted.items() if outcome != "pending")
 
-    def check(self) -> None:
-        """Everything that must be so."""
-        for pipeline in (FOLLOWING, LISTED):
-            audited = fonds(
-                self.home, "audit", "--deep", "--pipeline", pipeline, "--json", **self.settings()
-            )
-            if audited.code != 0:
-                self.wrong.append(
-                    f"audit of {pipeline}: {audited.out[-1500:]} {audited.err[-500:]}"
-                )
-        with opened(self.home, self.settings()) as stores:
-            self._check_endings(stores)
-            self._check_stores(stores)
-        self._check_log()
-
-    def _check_endings(self, stores: Stores) -> None:
-        expected = self.news.endings
-        found: dict[str, list[str]] = {}
-        for row in stores.records.find(EntryRow):
-            found.setdefault(row.url, []).append(
-                "" if row.outcome == "done" else f"{row.reason or row.outcome}"
-            )
-        for url, reason in expected.items():
-            allowed = [reason] if "rebinding." not in url else ["", "private-address"]
-            if len(found.get(url, [])) != 1 or found[url][0] not in allowed:
-                self.wrong.append(f"{url}: {found.get(url)}, not {reason or 'kept'!r}")
-        self.wrong += [f"{url}: nobody listed it" for url in found.keys() - expected.keys()]
-
-    def _check_stores(self, stores: Stores) -> None:
-        rows, kept = stores.records, self._kept(stores)
-        counts = {
-            "stories": rows.count(StoryMetaRow)[()],
-            "captures": rows.count(CdxRow)[()],
-            "documents": stores.index.count(),
-        }
-        self.wrong += [f"{n} {what} of {kept}" for what, n in counts.items() if n != kept]
-        written: Counter[str | None] = Counter()
-        for path in sorted((self.home / "archive").glob("*.warc.gz")):
-            with path.open("rb") as stream:
-                for head in read_heads(stream):
-                    if isinstance(head, Damage):
-                        self.wrong.append(f"{path.name}: {head}")
-                    elif head.type in ("response", "revisit"):
-                        written[head.url] += 1
-        twice = {url: n for url, n in written.items() if n != 1}
-        if twice or len(written) != kept:
-            self.wrong.append(f"{len(written)} of {kept} archived, not once: {twice}")
-        spooled = rows.count(FetchedRow, ("in_spool",)).get((True,), 0)
-        waiting = [path for path in (self.home / "blobs" / "spool").rglob("*") if path.is_file()]
-        unread = {"bad-encoding", "bomb", "empty-body", "unsupported-type"}
-        left = sum(reason in unread for reason in self.news.endings.values())
-        if not spooled == len(waiting) == left:
-            self.wrong.append(f"{spooled} rows and {len(waiting)} blobs in the spool, not {left}")
-
-    def _kept(self, stores: Stores) -> int:
-        return stores.records.count(EntryRow, where={"outcome": "done"}).get((), 0)
-
-    def _check_log(self) -> None:
-        log = self.news.web.log
-        if any(one.address == FORBIDDEN for one in log):
-            self.wrong.append("a forbidden address was asked")
-        moments: dict[str, list[float]] = {}
-        for one in log:
-            moments.setdefault(one.host, []).append(one.at_s)
-        for host, times in moments.items():
-            gap_s = DELAY_S if host.startswith("delayed") else GAP_S
-            if (fast := too_fast(times, gap_s)) is not None:
-                self.wrong.append(f"{host} was asked faster than every {gap_s} s: {fast}")
-        again = self.asked_again()
-        most = 40 * (self.kills + 2)
-        if again > most:
-            self.wrong.append(f"{again} pages asked for again after {self.kills} kills")
-
-    def asked_again(self) -> int:
-        """How many requests for stories there were beside the first of each."""
-        asked = Counter((one.host, one.target) for one in self.news.web.log)
-        return sum(
-            asked[site.host, target] - 1
-            for site in self.news.sites
-            if site.kind not in ("throttled", "rebinding")
-            for target in site.targets
-            if asked[site.host, target]
-        )
-
-
-def too_fast(times: list[float], gap_s: float) -> str | None:
-    """Where requests came closer together than they can have been sent; None for nowhere.
-
-    Each comes in when it was sent or later, and was sent after the one before had come in: of three, first
-    and last are a gap apart, and of so many more so many gaps, however late one of them came in.
-    """
-    earliest = float("-inf")
-    for nth, at_s in enumerate(times):
-        if nth >= 2:
-            earliest = max(earliest, times[nth - 2] - (nth - 1) * gap_s)
-        if at_s < earliest + nth * gap_s - 0.001:
-            near = ", ".join(f"{one - times[0]:.3f}" for one in times[max(0, nth - 3) : nth + 1])
-            return f"request {nth} at {near}"
-    return None
-
-
-@contextmanager
-def opened(home: Path, environment: Mapping[str, str]) -> Iterator[Stores]:
-    """The stores of a home, of whose settings some stand in the environment."""
-    told = {name.removeprefix("FONDS_").lower(): value for name, value in environment.items()}
-    stores = open_stores(home, load_settings(home, told))
-    try:
-        yield stores
-    finally:
-        close_stores(stores)
-
 
 def follow(
     folder: Path,
@@ -316,7 +198,7 @@ def follow(
     with news_web(folder / "web", hosts, stories, odd_pages) as news:
         trial = Trial(news, folder, kills, environment or {}, poll_s, total_s, random.Random(seed))
         trial.run()
-        trial.check()
+        trial.wrong += Checks(news, trial.home, trial.settings(), trial.kills, GAP_S).faults()
     return trial
 
 
@@ -348,7 +230,7 @@ def main() -> int:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{trial.news.stories} stories of {len(trial.news.endings)} links, {len(trial.news.web.log)}"
-        f" requests, {trial.kills} kills, {trial.asked_again()} asked for again; {minutes:.1f} minutes,"
+        f" requests, {trial.kills} kills, {asked_again(trial.news)} asked for again; {minutes:.1f} minutes,"
         f" {(used.ru_utime + used.ru_stime) / 60:.1f} of CPU, {used.ru_maxrss // 1024} MiB at most"
     )
     for told in trial.wrong[:WRONG_SHOWN]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torture_news import SMALL, follow, too_fast
+from news_checks import too_fast
+from torture_news import SMALL, follow
 
 pytestmark = pytest.mark.slow
 
