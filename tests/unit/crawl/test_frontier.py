@@ -138,6 +138,15 @@ def test_no_more_than_allowed_goes_to_one_address_at_once() -> None:
     assert len(ours.log) == 30
 
 
+def test_one_request_at_a_time_is_enough_to_come_to_an_end() -> None:
+    one = PaceRules(0.0, active_max=1)
+    ours = web(Rules(one, one, one), Answer(took_s=5.0))
+    for key in range(5):
+        ours.frontier.offer(turn(key, f"h{key}", address="shared"), 0.0)
+    ours.run(24.9)
+    assert len(ours.log) == 5
+
+
 def test_what_goes_on_with_something_begun_finds_a_place() -> None:
     ours = web()
     for key in range(USUAL.line_max + 1):

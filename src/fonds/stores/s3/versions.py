@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
@@ -23,10 +24,12 @@ from fonds.stores.s3.address import (
     CONNECT_TIMEOUT_S,
     DEFAULT_REGION,
     SILENCE_MAX_S,
+    TRANSFER_TIMEOUT_S,
     S3Address,
 )
 
 ANSWER_MAX_BYTES = 4 * 2**20
+PIECE_BYTES = 64 * 1024
 VERSIONS_MAX = 1_000
 _NOTHING = hashlib.sha256(b"").hexdigest()
 _PASSING = frozenset({408, 425, 429})
@@ -83,7 +86,7 @@ def _answer(address: S3Address, query: Mapping[str, str]) -> bytes:
             preload_content=False,
         ) as answer:
             _check(answer.status, address)
-            body = answer.read(ANSWER_MAX_BYTES + 1, decode_content=True)
+            body = _read(answer)
     except (HTTPError, OSError) as error:
         # What a client says of its request may hold a signature.
         raise TransientError(f"{address.shown} does not answer: {type(error).__name__}") from None
@@ -91,6 +94,19 @@ def _answer(address: S3Address, query: Mapping[str, str]) -> bytes:
         pool.clear()
     if len(body) > ANSWER_MAX_BYTES:
         raise LimitError(Reason.TOO_LARGE, f"{address.shown} lists more than 4 MiB of versions")
+    return body
+
+
+def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
+    """The body, a byte more than is allowed at most. Raises TimeoutError for one that trickles."""
+    body, deadline = bytearray(), time.monotonic() + TRANSFER_TIMEOUT_S
+    while len(body) <= ANSWER_MAX_BYTES:
+        piece = answer.read1(PIECE_BYTES, decode_content=True)
+        if not piece:
+            break
+        body += piece
+        if time.monotonic() > deadline:
+            raise TimeoutError("the server sends too slowly")
     return bytes(body)
 
 
@@ -120,8 +136,8 @@ def _signed(
     """The headers of a request without a body; without keys it is not signed, as for public buckets."""
     if address.key is None or address.secret is None:
         return {}
-    day, time = f"{moment:%Y%m%d}", f"{moment:%Y%m%dT%H%M%SZ}"
-    headers = {"host": host, "x-amz-content-sha256": _NOTHING, "x-amz-date": time}
+    day, stamp = f"{moment:%Y%m%d}", f"{moment:%Y%m%dT%H%M%SZ}"
+    headers = {"host": host, "x-amz-content-sha256": _NOTHING, "x-amz-date": stamp}
     names = ";".join(headers)
     lines = [f"{name}:{value}\n" for name, value in headers.items()]
     asked = "\n".join(["GET", quote(path), query, "".join(lines), names, _NOTHING])
@@ -130,7 +146,7 @@ def _signed(
     key = f"AWS4{address.secret}".encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
-    text = "\n".join(["AWS4-HMAC-SHA256", time, scope, told])
+    text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, told])
     signature = hmac.digest(key, text.encode(), "sha256").hex()
     headers["authorization"] = (
         f"AWS4-HMAC-SHA256 Credential={address.key}/{scope},SignedHeaders={names},"

@@ -79,7 +79,8 @@ class HttpAnswer:
         return bytes(body)
 
     def _piece(self, size_max: int) -> bytes:
-        return self._response.read(min(_PIECE_BYTES, size_max), decode_content=False)
+        # Whatever has come, so that whoever sends byte by byte is noticed.
+        return self._response.read1(min(_PIECE_BYTES, size_max), decode_content=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,54 @@
+"""Servers that answer byte by byte: whoever asks them gets away in time."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from fonds.model.errors import TransientError
+from fonds.stores.archive.elsewhere.web import Web
+
+GAP_S, TOTAL_S = 0.05, 0.5
+HEADS = {
+    "with-length": b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
+    "without-length": b"HTTP/1.1 200 OK\r\n\r\n",
+    "in-chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+}
+
+
+@pytest.fixture(params=list(HEADS))
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A server that sends its head at once, then a byte (or a chunk of one) at a time."""
+    head, ended = HEADS[request.param], threading.Event()
+    piece = b"1\r\nx\r\n" if request.param == "in-chunks" else b"x"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with suppress(OSError):
+                connection, _ = listening.accept()
+                with connection:
+                    connection.recv(65_536)
+                    connection.sendall(head)
+                    while not ended.wait(GAP_S):
+                        connection.sendall(piece)
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        ended.set()
+        listening.shutdown(socket.SHUT_RDWR)
+        serving.join()
+
+
+def test_a_body_that_trickles_ends_when_its_time_is_over(url: str) -> None:
+    web = Web(is_allowed=lambda _: True)
+    begun = time.monotonic()
+    with web.get(url, {}, total_s=TOTAL_S) as answer, pytest.raises(TransientError, match="slowly"):
+        answer.read(1_000_000)
+    # A body of 64 KiB at this rate would take an hour.
+    assert time.monotonic() - begun < 60
