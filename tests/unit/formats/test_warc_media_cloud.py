@@ -37,7 +37,10 @@ def story(number: int, code: int | None = 200, encoding: str | None = "iso-8859-
         rss_entry=RssEntry(link=f"http://example.org/{number}", source_feed_id=7, via="x@server"),
         http_metadata=HttpMetadata(code, AT.timestamp(), f"http://example.org/{number}", encoding),
         content_metadata=ContentMetadata(
-            url=f"http://example.org/{number}", article_title="Größer", is_homepage=False
+            url=f"http://example.org/{number}",
+            article_title="Größer",
+            text_content="Das Wasser stieg.",
+            is_homepage=False,
         ),
         page_metadata=PageMetadata(authors=("A. Writer",)),
         unknown={"http_metadata": {"remote_address": "192.0.2.1"}, "queue_data": {"x": 1}},
@@ -139,3 +142,63 @@ def test_an_archive_writes_them_on_request(tmp_path: Path) -> None:
     assert [archive.read(one.place).body for one in archived][:5] == [
         one.body for one in entries()
     ][:5]
+
+
+def one_story(**content: Any) -> list[Any]:
+    """What their readers make of one entry whose content metadata is this."""
+    whole = story_to_json(story(0)) | {"content_metadata": content}
+    http = HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"),))
+    made = entry(0, body=b"<p>x", http=http, metadata_json=msgspec.json.encode(whole))
+    out = io.BytesIO()
+    writer = MediaCloudWriter(out)
+    writer.write_warcinfo("mc-20240305060708-00000-here.warc.gz", AT, "here")
+    writer.write_entry(made)
+    return list(read_stories(io.BytesIO(out.getvalue())))
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_a_page_without_text_is_no_story_there(text: str | None) -> None:
+    """What imports their stories sets those apart that have none."""
+    assert one_story(url="http://example.org/0", text_content=text) == []
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("2024-03-05T07:00:00.000001+00:00", "2024-03-05T07:00:00.000001"),
+        ("2024-03-05T08:00:00+01:00", "2024-03-05T07:00:00"),
+        ("2024-03-05", "2024-03-05"),
+        ("soon", "soon"),
+    ],
+)
+def test_times_are_written_as_they_write_them(ours: str, theirs: str) -> None:
+    (found,) = one_story(text_content="x", parsed_date=ours)
+    assert found.content_metadata.parsed_date == theirs
+
+
+def test_fields_have_the_types_of_the_seed() -> None:
+    (found,) = one_story(
+        text_content="x", url="http://a/", language="de", is_homepage=False, is_shortened=True
+    )
+    kinds: dict[str, type] = {
+        "source_feed_id": int,
+        "response_code": int,
+        "fetch_timestamp": float,
+        "is_homepage": bool,
+        "is_shortened": bool,
+    }
+    for part in (found.rss_entry, found.http_metadata, found.content_metadata):
+        for name in part.names:
+            value = getattr(part, name)
+            assert value is None or type(value) is kinds.get(name, str), name
+    assert type(found.http_metadata.fetch_timestamp) is float
+
+
+def test_what_their_readers_take_by_turns_comes_by_turns() -> None:
+    """They look at nothing but the order: not at what a record refers to, nor at who wrote it."""
+    lines = gzip.decompress(written()).split(b"\r\n")
+    told = [one.partition(b": ")[2].decode() for one in lines if one.startswith(b"WARC-Type: ")]
+    pairs = [kind for kind in told if kind in ("response", "metadata")]
+    assert told[0] == "warcinfo"
+    assert pairs == ["response", "metadata"] * (len(pairs) // 2)
+    assert set(told) - {"warcinfo", "response", "metadata"} == {"resource", "revisit"}

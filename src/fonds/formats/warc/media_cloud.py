@@ -6,7 +6,7 @@ Source: seed 004, "WARC file format" and its metadata fields.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
 import msgspec
@@ -33,7 +33,8 @@ FIELDS = {
 class MediaCloudWriter:
     """Writes entries as `RecordWriter` does, in that form. Not safe for several threads at once.
 
-    A body without metadata is no story there: it is a `resource` or `revisit`, which its readers pass over.
+    A body without metadata, or without a text, is no story there: it is a `resource` or `revisit`, which its
+    readers pass over; a story without text would be set apart by what imports them.
     """
 
     def __init__(self, out: BinaryIO, *, version: str = "WARC/1.0") -> None:
@@ -53,14 +54,16 @@ class MediaCloudWriter:
 
 def as_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
     """The entry as it is written: of the server's answer the status, and the charset under another name."""
-    if entry.metadata_json is None:
-        plain = replace(entry, exchange=None)
-        return plain if entry.revisit_of else replace(plain, http=None)
-    told = msgspec.json.decode(entry.metadata_json)
+    told = msgspec.json.decode(entry.metadata_json) if entry.metadata_json else {}
     story = {
         name: {one: told.get(name, {}).get(one) for one in fields}
         for name, fields in FIELDS.items()
     }
+    content = story["content_metadata"]
+    if not content["text_content"]:
+        plain = replace(entry, exchange=None, metadata_json=None)
+        return plain if entry.revisit_of else replace(plain, http=None)
+    content["parsed_date"] = _naive(content["parsed_date"])
     return replace(
         entry,
         http=_head(entry.http, story["http_metadata"]),
@@ -68,6 +71,15 @@ def as_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
         revisit_of=None,
         exchange=None,
     )
+
+
+def _naive(text: str | None) -> str | None:
+    """A time in UTC without saying so, as they write theirs; what is no time stays as it is."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return text
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() if moment.tzinfo else text
 
 
 def _head(http: HttpHead | None, http_metadata: dict[str, Any]) -> HttpHead:

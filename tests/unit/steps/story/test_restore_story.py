@@ -169,7 +169,7 @@ def test_a_page_without_its_metadata_is_refused(beside: bytes, bench: Bench) -> 
 
 
 def test_metadata_without_text_are_refused(bench: Bench) -> None:
-    (capture,) = captures(bench, written(MediaCloudWriter, {"rss_entry": {"link": URL}}))
+    (capture,) = captures(bench, written(RecordWriter, {"rss_entry": {"link": URL}}))
     assert restored(bench, capture).disposition.reason is Reason.NO_TEXT
 
 
