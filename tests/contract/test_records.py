@@ -23,6 +23,8 @@ from fonds.model.rows import (
     Row,
     StoppedRow,
     TallyRow,
+    TextBandRow,
+    TextSketchRow,
     TimetableRow,
 )
 from fonds.ports import Records
@@ -32,6 +34,8 @@ EVERY_KIND: list[Row] = [
     settled("c", "c", "identify", "done", about="a" * 40), TallyRow("files", "", "a", "", "", 3),
     StoppedRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON),
     TimetableRow("poll", "", 60, "", NOON, "host:1", NOON, 2**40, NOON, None, "why", 1, 2),
+    TextSketchRow("a" * 40, "b" * 64, "2024", NOON, "success", "http://a/", "c" * 64, "00", "m/1"),
+    TextBandRow(-(2**63), "a" * 40),
 ]  # fmt: skip
 
 
@@ -102,6 +106,15 @@ def test_put_replaces_and_the_last_of_one_key_wins(records: Records) -> None:
     records.put([file_row(1, mimetype="b/b"), file_row(2), file_row(1, mimetype="c/c")])
     assert [row.mimetype for row in records.get(FileMetaRow, [file_row(1).sha1hex])] == ["c/c"]
     assert records.count(FileMetaRow) == {(): 2}
+
+
+def test_rows_that_are_nothing_but_their_key_may_be_put_again(records: Records) -> None:
+    rows = [TextBandRow(band, f"{n:040x}") for band in (2**63 - 1, -5) for n in range(3)]
+    records.put(rows)
+    records.put([*rows, TextBandRow(0, "a" * 40)])
+    assert records.count(TextBandRow) == {(): 7}
+    found = list(records.find(TextBandRow, {"band": [-5, 0]}, count_max=3))
+    assert found == [row for row in rows if row.band == -5]
 
 
 def test_without_replacing_what_is_there_stays_and_the_first_of_one_key_wins(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
@@ -224,3 +225,39 @@ def test_a_file_is_shown_and_exported_with_what_stands_beside_it(bench: Bench) -
     told = rows[keys[0]]
     assert (told["near_duplicates"], told["near_duplicate_count"]) == (keys[1], 1)
     assert (told["version_change"], told["versions"]) == ("first", 1)
+
+
+@pytest.mark.parametrize("dies_at", ["delete", "put"])
+def test_killed_between_its_acts_and_done_again_it_leaves_what_it_leaves(
+    dies_at: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(Exception):
+        pass
+
+    def dies(*_: object, **__: object) -> None:
+        raise KilledError
+
+    other = story(bench, 2, WIRE)
+    imported(bench, [story(bench, 1, words(9)), other])
+    changed = story(bench, 1, WIRE)
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.records, dies_at, dies)
+        with pytest.raises(KilledError):
+            imported(bench, [changed])
+    imported(bench, [changed])
+    assert near(bench, changed) == {other.file.sha1}
+    assert near(bench, other) == {changed.file.sha1}
+    promised = {
+        (one.band, one.sha1hex)
+        for row in bench.records.find(TextSketchRow)
+        for one in bands_of(row)
+    }
+    assert {(one.band, one.sha1hex) for one in bench.records.find(TextBandRow)} == promised
+
+
+def test_several_who_import_copies_at_once_leave_them_linked(bench: Bench) -> None:
+    stories = [story(bench, number, f"{WIRE} edition {number}") for number in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda one: imported(bench, [one]), stories))
+    keys = {one.file.sha1 for one in stories}
+    assert all(near(bench, one) == keys - {one.file.sha1} for one in stories)
