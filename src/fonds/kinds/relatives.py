@@ -75,18 +75,21 @@ class _Around:
         self._wanted = wanted
         self._last: list[TextSketchRow] = []
         self._kept: dict[str, list[TextSketchRow]] = {}
+        self._room: dict[str, int] = {}
         self.count = 0
 
     def add(self, row: TextSketchRow) -> None:
         """The next version."""
         self.count += 1
-        for key, some in self._kept.items():
-            behind = len(some) - 1 - next(at for at, one in enumerate(some) if one.sha1hex == key)
-            if behind < TOLD_MAX // 2:
-                some.append(row)
+        for key in list(self._room):
+            self._kept[key].append(row)
+            self._room[key] -= 1
+            if not self._room[key]:
+                del self._room[key]
         self._last = [*self._last[-TOLD_MAX // 2 :], row]
         if row.sha1hex in self._wanted:
             self._kept[row.sha1hex] = list(self._last)
+            self._room[row.sha1hex] = TOLD_MAX // 2
 
     def near(self, sha1hex: str) -> list[TextSketchRow]:
         """Those around one of the wanted, itself among them."""
