@@ -66,6 +66,11 @@ class World:
         )
 
     @property
+    def signed(self) -> str:
+        """A page long enough to have a signature, and so bands."""
+        return str(self.one("select min(sha1hex) from text_band"))
+
+    @property
     def story(self) -> str:
         """A page that is the only version of its story, and owned by a capture in a WARC that is not ours."""
         return str(

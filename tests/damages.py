@@ -63,6 +63,21 @@ DAMAGES = (
         "story_meta does not",
     ),
     Damage(
+        "sketch-row-gone",
+        sql("delete from text_sketch where sha1hex = ?", lambda w: w.story),
+        "text_sketch does not",
+    ),
+    Damage(
+        "sketch-altered",
+        sql("update text_sketch set url = 'http://x/' where sha1hex = ?", lambda w: w.story),
+        "not as it was written",
+    ),
+    Damage(
+        "band-gone",
+        sql("delete from text_band where sha1hex = ?", lambda w: w.signed),
+        "a row of text_band is missing",
+    ),
+    Damage(
         "file-row-gone",
         sql("delete from file_meta where sha1hex = ?", lambda w: w.story),
         "no row in file_meta",
