@@ -35,4 +35,6 @@ class InS3:
 def make_fetch_download(stores: Stores, settings: Settings) -> Step[Any]:
     """The step `fetch_download`."""
     downloads = InS3(s3_objects(Path(), settings))
-    return FetchDownload(downloads, Spool(stores.blobs, stores.records, stores.archive), settings.page.max_bytes)
+    return FetchDownload(
+        downloads, Spool(stores.blobs, stores.records, stores.archive), settings.page.max_bytes
+    )
