@@ -14,6 +14,8 @@ from fonds.library.sweeping import sweep_files, sweep_polls, sweep_spool, sweep_
 from fonds.model.exchange import Exchange, Hop
 from fonds.model.rows import EntryRow, FetchedRow, InputRow, StoppedRow
 from fonds.steps.news.spool import Fetched, Spool
+from fonds.stores.archive.folder import FolderArchive
+from fonds.stores.archive.options import ArchiveOptions
 from fonds.stores.blobs.folder import FolderBlobs
 from small_pipeline import Workplace
 
@@ -97,11 +99,12 @@ def test_the_spool_forgets_what_was_refused_and_nothing_anybody_may_need(
     place: Workplace, tmp_path: Path, outcomes: tuple[str, ...], goes: bool
 ) -> None:
     blobs = FolderBlobs(tmp_path / "blobs")
+    spool = Spool(blobs, place.records, FolderArchive(tmp_path / "archive", ArchiveOptions()))
     fetched = []
     for name, age in (("old", timedelta(days=2)), ("new", timedelta(hours=1))):
         hop = Hop("http://a.example/", NOW - age, 200, "HTTP/1.1 200 OK", ())
         link = link_to("http://a.example/", name)
-        fetched += Spool(blobs, place.records).keep([Fetched(link, Exchange((hop,)), b"body")])
+        fetched += spool.keep([Fetched(link, Exchange((hop,)), b"body")])
         for number, outcome in enumerate(outcomes):
             entered = EntryRow(
                 link.id, f"p{number}", "link", name, "u", None, None, "c", NOW, outcome

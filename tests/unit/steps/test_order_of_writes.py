@@ -70,14 +70,14 @@ def test_what_was_fetched_is_in_the_spool_before_its_row_says_so(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
     """And both before anybody hears of it: the capture is what `keep` returns."""
-    Spool(stores["blobs"], stores["records"]).keep([fetched(bench)])
+    Spool(stores["blobs"], stores["records"], bench.archive).keep([fetched(bench)])
     assert calls() == ["blobs.put", "records.put"]
 
 
 def test_the_spool_forgets_nothing_that_is_not_in_a_warc_and_on_the_books(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    (capture,) = Spool(bench.blobs, bench.records).keep([fetched(bench)])
+    (capture,) = Spool(bench.blobs, bench.records, bench.archive).keep([fetched(bench)])
     spooled = SpooledBodies(stores["archive"], bench.blobs, lambda _: None, 10_000)
     archive = ReadOver(stores["archive"], spooled)
     books = (stores["records"], stores["table"], stores["blobs"])

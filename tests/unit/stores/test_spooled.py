@@ -65,7 +65,7 @@ def archive_of(bench: Bench) -> ReadOver:
 def spooled(bench: Bench, body: bytes = PAGE, poll: str = "poll") -> Capture:
     link = link_to("http://news.example/story", poll)
     one = Fetched(link, Exchange((MOVED, HOP), "full"), gzip.compress(body))
-    (capture,) = Spool(bench.blobs, bench.records).keep([one])
+    (capture,) = Spool(bench.blobs, bench.records, bench.archive).keep([one])
     return capture
 
 
@@ -156,7 +156,9 @@ def test_a_body_that_unpacks_to_too_much_is_refused(desk: Bench) -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     bomb = packer.compress(bytes(50 * 2**20)) + packer.flush()
     link = link_to("http://news.example/bomb", "poll")
-    (capture,) = Spool(desk.blobs, desk.records).keep([Fetched(link, Exchange((HOP,)), bomb)])
+    (capture,) = Spool(desk.blobs, desk.records, desk.archive).keep(
+        [Fetched(link, Exchange((HOP,)), bomb)]
+    )
     large = SpooledBodies(desk.archive, desk.blobs, lambda _: None, 2**30)
     with pytest.raises(LimitError) as refused:
         large.read(capture.place)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
-from fonds.stores.archive.elsewhere.spooled import SpooledArchive
 
 from fonds.crawl.links import link_to
 from fonds.formats.listings.epochs import FIRST_ID
@@ -20,6 +19,7 @@ from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Result
 from fonds.steps.news.fetch_download import FetchDownload
 from fonds.steps.news.spool import Spool
+from fonds.stores.archive.bodies.spooled import SpooledBodies
 from step_bench import Bench
 
 WRITTEN = datetime(2012, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -53,7 +53,7 @@ class Bucket:
 class Desk:
     bucket: Bucket
     step: FetchDownload
-    archive: SpooledArchive
+    archive: SpooledBodies
 
     def fetch(self, number: int, **told: object) -> Result:
         return self.step(link(number, **told))
@@ -78,8 +78,8 @@ def link(number: int, **told: object) -> Link:
 @pytest.fixture
 def desk(bench: Bench) -> Desk:
     bucket = Bucket({address(5): [("v", WRITTEN, gzip.compress(PAGE))]})
-    archive = SpooledArchive(bench.archive, bench.blobs, lambda _: None, 100_000)
-    step = FetchDownload(bucket, Spool(bench.blobs, bench.records), 10_000)
+    archive = SpooledBodies(bench.archive, bench.blobs, lambda _: None, 100_000)
+    step = FetchDownload(bucket, Spool(bench.blobs, bench.records, bench.archive), 10_000)
     return Desk(bucket, step, archive)
 
 
