@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from io import StringIO
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -28,24 +27,14 @@ def log_plainly() -> None:
 
 def log_above(console: Console) -> None:
     """From now on warnings are lines above what is shown on this console."""
-    handler = logging.StreamHandler(_Above(console))
-    handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    from rich.highlighter import NullHighlighter
+    from rich.logging import RichHandler
+
+    handler = RichHandler(
+        console=console, show_path=False, highlighter=NullHighlighter(), rich_tracebacks=False
+    )
     handler.addFilter(hide_secrets)
     logging.getLogger().handlers = [handler]
-
-
-class _Above(StringIO):
-    """A stream whose lines a console shows."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-
-    def write(self, text: str, /) -> int:
-        """Show what has been said."""
-        if text.strip():
-            self._console.print(text.rstrip("\n"), markup=False, highlight=False)
-        return len(text)
 
 
 def hide_secrets(record: logging.LogRecord) -> bool:

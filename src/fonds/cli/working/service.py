@@ -91,12 +91,7 @@ def serve(
     from fonds.wiring.readers import open_readers
 
     check_limits()
-    screen = console(stderr=True)
-    is_shown = screen.is_terminal and not (app.json or app.quiet)
-    if is_shown:
-        log_above(screen)
-    else:
-        log_as_json()
+    screen = _screen(app)
     make_home(app.home)
     with HomeLock(app.home, shared=shared):
         stores = app.stores(settings, make=True)
@@ -114,7 +109,7 @@ def serve(
             observe=partial(_observe, (metrics.observe, counts.observe)),
         )
         recurring = _recurring(app, settings, stores, readers, stages)
-        view = _view(screen, counts, stores, settings, working) if is_shown else nullcontext()
+        view = _view(screen, counts, stores, settings, working) if screen else nullcontext()
         with _watched(settings, metrics, working), recurring, view:
             ended = _run(working)
         if ended:
@@ -124,6 +119,16 @@ def serve(
         logger.info("stopped", extra={"finished": ended})
         _end(working, ended)
     return 0
+
+
+def _screen(app: App) -> Console | None:
+    """The terminal to show the work on, with warnings above it; None where lines of JSON are logged."""
+    screen = console(stderr=True)
+    if screen.is_terminal and not (app.json or app.quiet):
+        log_above(screen)
+        return screen
+    log_as_json()
+    return None
 
 
 def _view(

@@ -1,0 +1,97 @@
+"""A home that takes links in out of files."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fonds.config import load_settings
+from fonds.formats.envelope import decode
+from fonds.model.link import Link
+from fonds.model.message import Subscription
+from fonds.model.rows import EntryRow, InputRow
+from fonds.runtime.intake import Entered, Gate, Intake, Marks
+from fonds.sources.link_rules import LinkRules
+from fonds.sources.listed.choice import Choice
+from fonds.sources.listed.link_lists import LinkLists
+from fonds.sources.listed.rows import ADDRESSES
+from fonds.sources.listed.shuffled import Limited, Shuffled
+from fonds.wiring.backends import open_web
+from fonds.wiring.remote_files import RemoteFiles
+from small_pipeline import Workplace
+
+FETCH = Subscription("csv.fetch", "t.csv.links")
+GATE = Gate("csv", FETCH.topic, (FETCH,), ("fetch",))
+
+
+def urls(first: int, last: int) -> list[str]:
+    return [f"https://news.example.org/{number:04}" for number in range(first, last)]
+
+
+@dataclass
+class World:
+    place: Workplace
+    folder: Path
+    stops: list[int] = field(default_factory=list)
+
+    def file(self, name: str, lines: list[str] | bytes) -> str:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        body = lines if isinstance(lines, bytes) else "\n".join(lines).encode()
+        path.write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
+        return str(path)
+
+    def source(self, *names: str, form: str = ADDRESSES, choice: Choice | None = None) -> LinkLists:
+        settings = load_settings(self.folder, {"elsewhere.private_addresses": "true"})
+        return LinkLists(
+            names,
+            form,
+            self.folder / "home",
+            "csv",
+            "default",
+            LinkRules(),
+            RemoteFiles(open_web(settings), lambda: None),
+            self.place.clock,
+            self.place.records,
+            choice=choice or Choice(),
+            downloads_url="s3://old/downloads",
+        )
+
+    def take(self, source: LinkLists | Shuffled | Limited, stop_after: int = 10**9) -> Entered:
+        """Enter what the source has; the intake is told to stop when it asked so often."""
+        asked = [0]
+
+        def stopping() -> bool:
+            asked[0] += 1
+            return asked[0] > stop_after or (isinstance(source, Limited) and source.is_done())
+
+        self.place.queue.declare([FETCH])
+        entered = Entered()
+        intake = Intake(
+            self.place.queue,
+            self.place.records,
+            self.place.ledger,
+            GATE,
+            Marks(),
+            self.place.clock,
+            stopping,
+        )
+        intake.run(source, entered)
+        return entered
+
+    def links(self) -> list[Link]:
+        found = []
+        while taken := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
+            found += [decode(one.message, Link) for one in taken]
+            self.place.queue.settle(taken)
+        return [one for one in found if isinstance(one, Link)]
+
+    def inputs(self) -> list[InputRow]:
+        return list(self.place.records.find(InputRow))
+
+    def balanced(self) -> None:
+        """Each input has as many entries on the books as it says."""
+        for row in self.inputs():
+            there = self.place.records.count(EntryRow, (), {"input_id": row.input_id})[()]
+            assert row.entries == there
