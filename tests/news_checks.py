@@ -109,13 +109,12 @@ class Checks:
 
 
 def asked_again(news: NewsWeb) -> int:
-    """How many requests for stories there were beside the first of each; not of those that lead to a host of
-    another domain: where another process asks that, the link begins anew."""
+    """How many requests for stories there were beside the first of each."""
     asked = Counter((one.host, one.target) for one in news.web.log)
     return sum(
         asked[site.host, target] - 1
         for site in news.sites
-        if site.kind not in ("throttled", "rebinding", "elsewhere")
+        if site.kind not in ("throttled", "rebinding")
         for target in site.targets
         if asked[site.host, target]
     )

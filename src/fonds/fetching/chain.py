@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fonds.crawl.hosts import Turn
+from fonds.crawl.outcomes import REFUSALS, retry_after_s
+from fonds.crawl.pace import Answer
 from fonds.crawl.request_url import RequestUrl
-from fonds.fetching.request import Ask
+from fonds.fetching.request import Ask, Failed, Received
 from fonds.model.disposition import Disposition
 from fonds.model.exchange import Headers, Hop
 from fonds.model.link import TlsCheck
@@ -97,3 +99,12 @@ class Chain:
         if self.wanted.known_at == self.url.url:
             found += self.wanted.conditional
         return tuple(found)
+
+
+def told_to_pace(end: Received | Failed) -> Answer:
+    """How a request went, for the pace of its host."""
+    if isinstance(end, Failed):
+        return Answer(end.took_s, unreachable=end.unreachable)
+    after_s = retry_after_s(end.hop.get("retry-after"), end.hop.began_at)
+    refused = end.hop.status in REFUSALS
+    return Answer(end.hop.took_s, refused, after_s if refused else 0.0)

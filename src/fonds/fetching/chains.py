@@ -11,8 +11,7 @@ from itertools import count
 
 from fonds.crawl.frontier import Frontier
 from fonds.crawl.hosts import HostLoad
-from fonds.crawl.outcomes import AGAIN_S, REFUSALS, later_s, retry_after_s
-from fonds.crawl.pace import Answer
+from fonds.crawl.outcomes import AGAIN_S, later_s
 from fonds.crawl.redirects import redirect_target
 from fonds.crawl.request_url import RequestUrl, request_url
 from fonds.crawl.robots import (
@@ -24,7 +23,7 @@ from fonds.crawl.robots import (
     robots_of,
     unreachable,
 )
-from fonds.fetching.chain import Arrived, Chain, End, Wanted
+from fonds.fetching.chain import Arrived, Chain, End, Wanted, told_to_pace
 from fonds.fetching.claims import DomainClaims
 from fonds.fetching.request import Failed, Received
 from fonds.fetching.resolving import Resolver
@@ -35,6 +34,9 @@ from fonds.model.errors import PermanentError, StoreUnavailableError, TransientE
 
 RETRIED = frozenset({Reason.UNREACHABLE})
 AWAY_S = 60.0
+GIVEN_S = 60.0
+"""So long a chain waits for the domain a redirect leads to."""
+GIVEN_LOOK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Chains:
         self._new: list[Chain] = []
         self._at_robots: dict[str, list[Chain]] = {}
         self._resolved: deque[tuple[Chain, Sequence[str] | Exception]] = deque()
+        self._parked: list[tuple[float, float, Chain]] = []
         self._ended: list[tuple[str, End]] = []
 
     def begin(self, some: Iterable[Wanted]) -> None:
@@ -93,6 +96,7 @@ class Chains:
         Raises TransientError while the stores are away: what is in hand stays so.
         """
         self._start_new()
+        self._go_on()
         self._advance()
         wake_s = self._frontier.wake_at_s()
         if wake_s is not None and self._web.count < self._rules.at_once:
@@ -180,11 +184,24 @@ class Chains:
             else:
                 self._end(chain, error)
 
-    def _go(self, chain: Chain, url: RequestUrl) -> None:
-        """On to another address: its domain is to be ours."""
-        chain.url = url
-        urgent = {url.domain} if chain.wanted.urgent else set[str]()
-        self._look_up(chain, self._claims.hold([url.domain], self._seconds(), urgent)[url.domain])
+    def _go(self, chain: Chain, url: RequestUrl, began_s: float) -> None:
+        """On to another address. A domain that another process asks is waited for here until it is given
+        away: who began anew would not come any nearer."""
+        chain.url, now_s = url, self._seconds()
+        after_s = self._claims.hold([url.domain], now_s, {url.domain})[url.domain]
+        if after_s and now_s - began_s < GIVEN_S:
+            self._parked.append((now_s + GIVEN_LOOK_S, began_s, chain))
+        else:
+            self._look_up(chain, after_s)
+
+    def _go_on(self) -> None:
+        """Look again whether domains were given away."""
+        now_s = self._seconds()
+        parked, self._parked = self._parked, []
+        self._parked = [one for one in parked if one[0] > now_s]
+        for _, began_s, chain in (one for one in parked if one[0] <= now_s):
+            if chain.key in self._chains:
+                self._guarded(chain, partial(self._go, chain, chain.url, began_s))
 
     def _look_up(self, chain: Chain, after_s: float) -> None:
         """Its host has to be found, if its domain is ours."""
@@ -263,7 +280,7 @@ class Chains:
         self._end(chain, deferred(Reason.NOT_YET, told, after_s))
 
     def _answered(self, chain: Chain, end: Received | Failed) -> None:
-        answer = _answer(end)
+        answer = told_to_pace(end)
         self._frontier.ended(chain.key, answer, self._seconds())
         if answer.refused or answer.unreachable:
             self._claims.write_soon(chain.url.domain)
@@ -286,7 +303,7 @@ class Chains:
         elif target is None:
             self._end(chain, Arrived(tuple(chain.hops), end.body, answer.retry_after_s))
         elif len(chain.hops) <= chain.wanted.redirects_max:
-            self._go(chain, target)
+            self._go(chain, target, self._seconds())
         elif chain.is_robots:
             self._know_robots(chain, robots_of(end.hop.status, b"", self._seconds()))
         else:
@@ -327,12 +344,3 @@ class Chains:
         is_on = self._chains.pop(chain.key, None) is not None
         if is_on and not chain.is_robots and not chain.forgotten:
             self._ended.append((chain.wanted.key, end))
-
-
-def _answer(end: Received | Failed) -> Answer:
-    """How a request went, for the pace of its host."""
-    if isinstance(end, Failed):
-        return Answer(end.took_s, unreachable=end.unreachable)
-    after_s = retry_after_s(end.hop.get("retry-after"), end.hop.began_at)
-    refused = end.hop.status in REFUSALS
-    return Answer(end.hop.took_s, refused, after_s if refused else 0.0)

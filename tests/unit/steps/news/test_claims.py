@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from fixtures.web_of_hosts import Web
+from fixtures.web_of_hosts import Web, redirect, usual
 from fonds.crawl.frontier import Frontier
 from fonds.crawl.hosts import Turn
 from fonds.crawl.pace import Answer
@@ -128,3 +128,22 @@ def test_a_refusal_is_written_down_before_the_next_third_of_a_minute(tmp_path: P
     (after,) = records.get(PaceRow, ["a.example"])
     assert after.paces["a.example"][0] >= 600.0
     records.close()
+
+
+def test_a_redirect_to_a_domain_another_process_asks_waits_until_that_gives_it_away(
+    web: Web, tmp_path: Path
+) -> None:
+    web.hosts["a.example"] = lambda asked, nth: (
+        usual(asked, nth) if asked.target == "/robots.txt" else redirect(web.url("b.example"))
+    )
+    other = make_desk(web, tmp_path, "other", lease_s=3.0)
+    desk = make_desk(web, tmp_path, "here", lease_s=3.0)
+    try:
+        capture(other.run(web.url("b.example", "/first"))[web.url("b.example", "/first")])
+        url = web.url("a.example")
+        capture(desk.run(url)[url])
+    finally:
+        for one in (other, desk):
+            one.fetch.close()
+            one.records.close()
+    assert [one.target for one in web.asked("a.example")] == ["/robots.txt", "/story"]
