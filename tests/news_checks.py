@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
 from e2e.running import fonds
 from fixtures.news_web import DELAY_S, NewsWeb
@@ -139,8 +141,8 @@ def too_fast(times: list[float], gap_s: float) -> str | None:
 @contextmanager
 def opened(home: Path, environment: Mapping[str, str]) -> Iterator[Stores]:
     """The stores of a home, of whose settings some stand in the environment."""
-    told = {name.removeprefix("FONDS_").lower(): value for name, value in environment.items()}
-    stores = open_stores(home, load_settings(home, told))
+    with patch.dict(os.environ, environment):
+        stores = open_stores(home, load_settings(home))
     try:
         yield stores
     finally:
