@@ -181,3 +181,10 @@ def test_whatever_is_given_ends_in_settings_or_a_sentence(flags: dict[str, str])
     except ConfigurationError as error:
         told = error
     assert isinstance(told, Settings) or str(told).startswith("setting ")
+
+
+def test_a_setting_whose_name_ends_like_a_variable_of_a_file_is_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FONDS_FETCH_CA_FILE", "/etc/ssl/ours.pem")
+    assert load_settings(tmp_path).fetch.ca_file == "/etc/ssl/ours.pem"
