@@ -19,6 +19,7 @@ from fonds.model.rows import CdxRow, EntryRow, FetchedRow, StoryMetaRow
 from fonds.ports import Stores
 from fonds.wiring.backends import close_stores, open_stores
 
+AUDIT_MAX_S = 3600.0
 FOLLOWING, LISTED = "queue-fetcher", "csv"
 
 
@@ -38,9 +39,8 @@ class Checks:
     def faults(self) -> list[str]:
         """All that is not as it has to be, a sentence each."""
         for pipeline in (FOLLOWING, LISTED):
-            audited = fonds(
-                self.home, "audit", "--deep", "--pipeline", pipeline, "--json", **self.environment
-            )
+            words = ("audit", "--deep", "--pipeline", pipeline, "--json")
+            audited = fonds(self.home, *words, wait_s=AUDIT_MAX_S, **self.environment)
             if audited.code != 0:
                 self.wrong.append(
                     f"audit of {pipeline}: {audited.out[-1500:]} {audited.err[-500:]}"

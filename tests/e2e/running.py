@@ -44,6 +44,7 @@ def fonds(
     *words: str | Path,
     stdin: bytes = b"",
     prefix: Sequence[str] = (),
+    wait_s: float = RUN_MAX_S,
     **environment: str,
 ) -> Ran:
     """Run `fonds --home HOME WORDS…`, behind the command `prefix` if there is one; with another PYTHONPATH a
@@ -56,7 +57,7 @@ def fonds(
         [*prefix, sys.executable, "-m", "fonds", *called],
         input=stdin,
         capture_output=True,
-        timeout=RUN_MAX_S,
+        timeout=wait_s,
         env=bare | environment,
         check=False,
     )
