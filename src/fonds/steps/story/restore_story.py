@@ -16,6 +16,7 @@ from fonds.formats.warc.write import METADATA_TYPE
 from fonds.model.archive import Payload
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason, dropped
+from fonds.model.errors import DamagedInputError
 from fonds.model.file import Unparsed
 from fonds.model.step import Output, Result
 from fonds.model.story import ContentMetadata, Parsed, RawHtml, Story
@@ -39,8 +40,8 @@ class RestoreStory:
     archive: Archive
 
     def __call__(self, item: Unparsed) -> Result:
-        """A Parsed, nothing parsed again. Raises DamagedInputError, LimitError and PermanentError as
-        `Archive.read` does, and for metadata that are none."""
+        """A Parsed, nothing parsed again. Raises DamagedInputError for metadata that are no JSON, LimitError
+        and PermanentError as `Archive.read` does."""
         metadata = self._metadata(item.capture)
         if metadata is None:
             return Result(dropped(Reason.NO_METADATA, str(item.capture.place)))
@@ -62,7 +63,11 @@ class RestoreStory:
             if size_bytes is None:
                 return None
             place = Place(PlaceKind.WARC, place.path, place.offset + size_bytes)
-            record = self.archive.read(place)
+            try:
+                record = self.archive.read(place)
+            except DamagedInputError:
+                # The end of the file, or a damage that whoever scanned the file has entered as one.
+                return None
             if record.warc_headers.get("WARC-Type", "").lower() not in _BESIDE:
                 return None
             if _is_of(record, record_id, capture.url):

@@ -188,3 +188,10 @@ def test_where_the_next_record_begins_is_not_known_there_is_no_story(bench: Benc
     loose = replace(capture, place=Place(PlaceKind.FILE, str(bench.home / "a.html")))
     assert restored(bench, loose).disposition.reason is Reason.NO_METADATA
     bench.archive.finish()
+
+
+def test_a_page_at_the_end_of_its_file_has_no_metadata(bench: Bench) -> None:
+    for data in (plain([http_response(b"<p>0", url=URL)]), _member(http_response(b"<p>0"))):
+        (capture,) = captures(bench, data)
+        assert restored(bench, capture).disposition.reason is Reason.NO_METADATA
+        bench.archive.finish()
