@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fonds.stores.index.passages import SCANNED_CHARACTERS_MAX, passage
 from fonds.stores.index.query import Term
-from fonds.stores.index.words import words
+from fonds.words import words
 
 
 def marked(text: str, *terms: Term) -> list[str]:

@@ -15,7 +15,7 @@ from fonds.stores.index.query import (
     parse,
     wanted_terms,
 )
-from fonds.stores.index.words import words
+from fonds.words import words
 
 TITLE, TEXT, URL = "article_title", "text_content", "url"
 

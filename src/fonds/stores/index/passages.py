@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise, takewhile
 
 from fonds.model.document import Snippet
 from fonds.stores.index.query import Term
-from fonds.stores.index.words import composed, fold, folded_length, words
+from fonds.words import composed, fold, folded_length, words
 
 PASSAGE_CHARACTERS = 240
 LEAD_CHARACTERS = 60

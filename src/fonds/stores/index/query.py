@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from fonds.model.names import nearest
 from fonds.stores.index.asked import exact_value
-from fonds.stores.index.words import is_spaceless, words
+from fonds.words import is_spaceless, words
 
 QUERY_CHARACTERS_MAX = 4_000
 CLAUSES_MAX = 256

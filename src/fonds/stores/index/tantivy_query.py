@@ -10,7 +10,7 @@ from tantivy import Occur, Query
 from fonds.model.document import SearchQuery
 from fonds.stores.index.query import Exact, Node, Not, Or, Term, parse
 from fonds.stores.index.tantivy_schema import LAST_DAY, UNDATED, WORD_FIELDS, without_surrogates
-from fonds.stores.index.words import words
+from fonds.words import words
 
 TITLE_WEIGHT = 5.0
 # What the weaker of title and text adds to the score of the stronger.

@@ -16,7 +16,7 @@ import tantivy
 
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
-from fonds.stores.index.words import fold
+from fonds.words import fold
 
 WORD_BYTES_MAX = 200
 UNDATED = 0

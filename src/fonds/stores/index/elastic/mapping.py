@@ -14,7 +14,7 @@ from typing import Any
 
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
-from fonds.stores.index.words import fold
+from fonds.words import fold
 
 KEYWORD_CHARACTERS_MAX = 8_000
 WORD_FIELDS = {

@@ -7,7 +7,7 @@ from typing import Any
 from fonds.model.document import SearchQuery
 from fonds.stores.index.elastic.mapping import ABSENT_FIELDS, MONTH, RAW_FIELDS, WORD_FIELDS
 from fonds.stores.index.query import Exact, Node, Not, Or, Term
-from fonds.stores.index.words import words
+from fonds.words import words
 
 TITLE_WEIGHT = 5.0
 # What the weaker of title and text adds to the score of the stronger.

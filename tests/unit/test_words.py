@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.stores.index.words import composed, fold, folded_length, words
+from fonds.words import composed, fold, folded_length, words
 
 
 @pytest.mark.parametrize(
