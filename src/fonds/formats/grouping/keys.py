@@ -1,0 +1,129 @@
+"""Row keys of documents, clusters and collections: order-preserving, injective, each a prefix of the
+longer.
+
+Source: the functions f1, f2 and f3 of Grouperfish's HBase layout, v0.2.
+
+A text part is its UTF-8 with each NUL followed by FF, then the two bytes 00 01. The mark is lower than
+whatever may follow a NUL inside a part, so keys sort as the tuples of their parts do, byte by byte, and no
+part can reach into the next. A timestamp is eight bytes, big-endian. Numbers come out in their order, and
+old clusterings first.
+
+Bound: linear in the key, which has at most 32,767 bytes, HBase's limit.
+"""
+
+from __future__ import annotations
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError, LimitError
+
+KEY_BYTES_MAX = 32_767
+TIMESTAMP_MAX = 2**63 - 1
+
+_END = b"\x00\x01"
+_NUL = b"\x00"
+_ESCAPED_NUL = b"\x00\xff"
+_TIMESTAMP_BYTES = 8
+
+
+def collection_row(namespace: str, collection_key: str) -> bytes:
+    """f3: the row of a collection, and the prefix of all its documents and clusters (f1')."""
+    return _fit(_text(namespace) + _text(collection_key))
+
+
+def document_row(namespace: str, collection_key: str, document_id: str) -> bytes:
+    """f1: the row of a document; `document_id` is the application's own."""
+    return _fit(_text(namespace) + _text(collection_key) + _text(document_id))
+
+
+def configuration_prefix(namespace: str, collection_key: str, conf: str) -> bytes:
+    """What the clusters of all clusterings by one configuration begin with, the oldest first."""
+    return _fit(_text(namespace) + _text(collection_key) + _text(conf))
+
+
+def clustering_prefix(namespace: str, collection_key: str, conf: str, timestamp: int) -> bytes:
+    """f2': what the clusters of one clustering begin with. Raises ValueError for a timestamp below 0."""
+    if not 0 <= timestamp <= TIMESTAMP_MAX:
+        raise ValueError(f"a timestamp is between 0 and {TIMESTAMP_MAX}, not {timestamp}")
+    head = _text(namespace) + _text(collection_key) + _text(conf)
+    return _fit(head + timestamp.to_bytes(_TIMESTAMP_BYTES, "big"))
+
+
+def cluster_row(
+    namespace: str, collection_key: str, conf: str, timestamp: int, label: str
+) -> bytes:
+    """f2: the row of a cluster."""
+    return _fit(clustering_prefix(namespace, collection_key, conf, timestamp) + _text(label))
+
+
+def scan_end(prefix: bytes) -> bytes | None:
+    """The least key above all that begin with `prefix`; None where no key is above them."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def parts_of_collection(row: bytes) -> tuple[str, str]:
+    """(namespace, collection_key) of f3. Raises DamagedInputError."""
+    namespace, collection_key = _texts(row, 2)
+    return namespace, collection_key
+
+
+def parts_of_document(row: bytes) -> tuple[str, str, str]:
+    """(namespace, collection_key, id) of f1. Raises DamagedInputError."""
+    namespace, collection_key, document_id = _texts(row, 3)
+    return namespace, collection_key, document_id
+
+
+def parts_of_cluster(row: bytes) -> tuple[str, str, str, int, str]:
+    """(namespace, collection_key, conf, timestamp, label) of f2. Raises DamagedInputError."""
+    namespace, at = _read(row, 0)
+    collection_key, at = _read(row, at)
+    conf, at = _read(row, at)
+    stamp = row[at : at + _TIMESTAMP_BYTES]
+    timestamp = int.from_bytes(stamp, "big")
+    if len(stamp) < _TIMESTAMP_BYTES or timestamp > TIMESTAMP_MAX:
+        raise _damaged(row, "its timestamp is cut off or too large")
+    (label,) = _texts(row[at + _TIMESTAMP_BYTES :], 1)
+    return namespace, collection_key, conf, timestamp, label
+
+
+def _text(part: str) -> bytes:
+    """One part with its end. Lone surrogates, which UTF-8 cannot hold, raise UnicodeEncodeError."""
+    return part.encode("utf-8").replace(_NUL, _ESCAPED_NUL) + _END
+
+
+def _fit(row: bytes) -> bytes:
+    if len(row) > KEY_BYTES_MAX:
+        raise LimitError(
+            Reason.TOO_LARGE, f"a row key of {len(row)} bytes; a table takes {KEY_BYTES_MAX}"
+        )
+    return row
+
+
+def _texts(row: bytes, count: int) -> list[str]:
+    parts, at = [], 0
+    for _ in range(count):
+        part, at = _read(row, at)
+        parts.append(part)
+    if at != len(row):
+        raise _damaged(row, f"something follows its {count} parts")
+    return parts
+
+
+def _read(row: bytes, start: int) -> tuple[str, int]:
+    """The part that begins at `start`, and where the next one does."""
+    if len(row) > KEY_BYTES_MAX:
+        raise _damaged(row[:40], f"it has {len(row)} bytes")
+    end = row.find(_END, start)
+    if end < 0:
+        raise _damaged(row, "a part has no end")
+    coded = row[start:end]
+    if coded.count(_NUL) != coded.count(_ESCAPED_NUL):
+        raise _damaged(row, "a NUL is not escaped")
+    try:
+        return coded.replace(_ESCAPED_NUL, _NUL).decode("utf-8"), end + len(_END)
+    except UnicodeDecodeError as error:
+        raise _damaged(row, "a part is not UTF-8") from error
+
+
+def _damaged(row: bytes, why: str) -> DamagedInputError:
+    return DamagedInputError(Reason.DAMAGED_RECORD, f"no row key: {row!r}: {why}")

@@ -1,0 +1,201 @@
+"""Vectors, dictionary and inverted index: written and read again, and what is none of them refused."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.formats.grouping import chunks, dictionary, inverted, vectors
+from fonds.formats.grouping.packing import read_varints, sealed, varints
+from fonds.model.errors import DamagedInputError, LimitError
+from fonds.model.vectors import Dictionary, Postings, Vector
+
+feature_sets = st.lists(st.integers(0, vectors.FEATURE_MAX), unique=True, max_size=30).map(sorted)
+versions = st.integers(0, 2**63 - 1)
+READERS: list[Callable[[bytes], object]] = [
+    vectors.from_vector_idf,
+    vectors.from_vector_tfidf,
+    lambda value: dictionary.from_dictionary([value]),
+    lambda value: inverted.from_index([value]),
+]
+
+
+def same(one: Vector, other: Vector) -> bool:
+    return (
+        one.version == other.version
+        and np.array_equal(one.features, other.features)
+        and np.array_equal(one.values, other.values)
+    )
+
+
+@given(st.lists(st.integers(0, 2**63 - 1), max_size=50))
+def test_varints_are_read_as_they_were_written(numbers: list[int]) -> None:
+    coded = varints(np.array(numbers, dtype=np.uint64))
+    read, end = read_varints(coded, len(numbers))
+    assert read.tolist() == numbers
+    assert end == len(coded)
+
+
+@given(versions, feature_sets, st.data())
+def test_term_frequencies_are_read_as_they_were_written(
+    version: int, features: list[int], data: st.DataObject
+) -> None:
+    counts = data.draw(
+        st.lists(st.integers(1, 10_000), min_size=len(features), max_size=len(features))
+    )
+    vector = Vector(version, np.array(features, np.int64), np.array(counts, np.float32))
+    assert same(vectors.from_vector_idf(vectors.to_vector_idf(vector)), vector)
+
+
+@given(versions, feature_sets, st.data())
+def test_weights_are_read_to_three_digits(
+    version: int, features: list[int], data: st.DataObject
+) -> None:
+    drawn = data.draw(st.lists(st.floats(1e-7, 1), min_size=len(features), max_size=len(features)))
+    vector = Vector(version, np.array(features, np.int64), np.array(drawn, np.float32))
+    read = vectors.from_vector_tfidf(vectors.to_vector_tfidf(vector))
+    assert read.features.tolist() == features
+    assert np.allclose(read.values, vector.values, rtol=1e-3, atol=1e-7)
+    # What was rounded once stays.
+    assert same(vectors.from_vector_tfidf(vectors.to_vector_tfidf(read)), read)
+
+
+words = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+
+
+@given(versions, st.sets(words, max_size=30), st.data())
+def test_a_dictionary_is_read_as_it_was_written(
+    version: int, terms: set[str], data: st.DataObject
+) -> None:
+    ordered = tuple(sorted(terms, key=lambda term: term.encode()))
+    counts = data.draw(
+        st.lists(st.integers(1, 10**9), min_size=len(ordered), max_size=len(ordered))
+    )
+    written = Dictionary(version, 10**9, ordered, np.array(counts, np.int64))
+    read = dictionary.from_dictionary(dictionary.to_dictionary(written))
+    assert (read.version, read.documents, read.terms) == (version, 10**9, ordered)
+    assert read.document_counts.tolist() == counts
+
+
+def postings(by_feature: list[list[int]], first: int = 0) -> Postings:
+    counts = np.array([len(row) for row in by_feature], np.int64)
+    documents = np.array([number for row in by_feature for number in row], np.int64)
+    weights = (1 + np.arange(len(documents), dtype=np.float32) % 7) / 8
+    return Postings(5, first, counts, documents, weights)
+
+
+def by_feature(runs: list[Postings]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for run in runs:
+        ends = np.cumsum(run.counts)
+        for place, (end, count) in enumerate(zip(ends, run.counts, strict=True)):
+            some = run.documents[end - count : end].tolist()
+            found.setdefault(run.first_feature + place, []).extend(some)
+    return found
+
+
+rows = st.lists(
+    st.lists(st.integers(0, inverted.DOCUMENT_MAX), unique=True, max_size=8).map(sorted),
+    max_size=12,
+)
+
+
+@given(rows, st.integers(1, 10), st.integers(1, 5), st.integers(0, 3))
+def test_an_inverted_index_is_read_as_it_was_written_in_however_many_chunks(
+    written: list[list[int]], postings_max: int, features_max: int, first: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inverted, "POSTINGS_MAX", postings_max)
+        patch.setattr(inverted, "FEATURES_MAX", features_max)
+        whole = postings(written, first)
+        runs = inverted.from_index(inverted.to_index(whole))
+        assert all(len(run.documents) <= postings_max for run in runs)
+    assert by_feature(runs) == {first + n: row for n, row in enumerate(written)}
+    assert np.array_equal(np.concatenate([run.weights for run in runs]), whole.weights)
+
+
+def test_chunks_are_below_the_cell_limit_of_hbase_and_in_columns_of_their_own() -> None:
+    value = bytes(20 * 1024 * 1024)
+    cut = chunks.split(value)
+    assert max(map(len, cut)) <= 8 * 1024 * 1024 < 10_000_000
+    assert chunks.joined(cut) == value
+    names = [chunks.column("dictionary", number) for number in range(len(cut))]
+    assert names == ["dictionary", "dictionary.1", "dictionary.2"]
+    with pytest.raises(DamagedInputError):
+        chunks.joined(cut[:2])
+    with pytest.raises(DamagedInputError):
+        chunks.joined([cut[0], cut[2], cut[1]])
+    with pytest.raises(LimitError):
+        chunks.numbered([b""] * (chunks.CHUNKS_MAX + 1))
+
+
+@pytest.mark.parametrize("read", READERS)
+@given(data=st.binary(max_size=80), kind=st.sampled_from([b"f", b"w", b"d", b"i"]))
+def test_hostile_bytes_are_refused_or_read_and_nothing_else(
+    read: Callable[[bytes], object], data: bytes, kind: bytes
+) -> None:
+    head = (0).to_bytes(4, "big") + (1).to_bytes(4, "big")
+    for payload in (data, zlib.compress(data)):
+        value = sealed(kind, payload)
+        for stored in (data, value, head + value):
+            try:
+                read(stored)
+            except DamagedInputError:
+                continue
+
+
+def test_one_altered_byte_is_seen() -> None:
+    value = vectors.to_vector_idf(Vector(3, np.array([2, 9]), np.array([1, 4], np.float32)))
+    for place in range(len(value)):
+        altered = value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :]
+        with pytest.raises(DamagedInputError):
+            vectors.from_vector_idf(altered)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        varints(np.array([1, 10**6 + 1])),
+        varints(np.array([1, 2, 5])),
+        varints(np.array([1, 1, 2**31])) + b"\x00",
+        varints(np.array([1, 1, 0, 2**24])),
+        varints(np.array([1, 0, 0])),
+        b"\x80\x00" + varints(np.array([0])),
+        b"\xff" * 10,
+    ],
+)
+def test_numbers_beyond_their_bounds_are_refused(payload: bytes) -> None:
+    with pytest.raises(DamagedInputError):
+        vectors.from_vector_idf(sealed(b"f", payload))
+
+
+def test_what_unpacks_to_too_much_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dictionary, "UNPACKED_BYTES_MAX", 1000)
+    bomb = chunks.split(sealed(b"d", zlib.compress(bytes(100_000))))
+    with pytest.raises(DamagedInputError, match="beyond 1000 bytes"):
+        dictionary.from_dictionary(bomb)
+
+
+def test_terms_out_of_order_and_counts_beyond_the_documents_are_refused() -> None:
+    good = Dictionary(1, 3, ("a", "b"), np.array([1, 3]))
+    assert dictionary.from_dictionary(dictionary.to_dictionary(good)).terms == ("a", "b")
+    for bad in (
+        Dictionary(1, 3, ("b", "a"), np.array([1, 3])),
+        Dictionary(1, 3, ("a", "a"), np.array([1, 3])),
+        Dictionary(1, 3, ("a", "b"), np.array([1, 4])),
+        Dictionary(1, 3, ("a", "b"), np.array([0, 3])),
+    ):
+        with pytest.raises(DamagedInputError):
+            dictionary.from_dictionary(dictionary.to_dictionary(bad))
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_weight_that_is_no_positive_number_is_refused(weight: float) -> None:
+    payload = varints(np.array([1, 1, 0])) + np.array([weight], "<f2").tobytes()
+    with pytest.raises(DamagedInputError):
+        vectors.from_vector_tfidf(sealed(b"w", payload))
