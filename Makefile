@@ -7,7 +7,7 @@ DATA ?=
 ONLY ?=
 PORTS ?=
 SERVERS_FOLDER ?= $(CURDIR)/.servers
-EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase
+EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase dense
 SECONDS ?= 600
 MB ?= 64
 KILLS ?= 300
@@ -86,6 +86,9 @@ bench-pages: $(VENV)/.dev ## pages beside other extractors, which are installed 
 bench-fetch: $(VENV)/.dev ## fetching from loopback beside aiohttp and Scrapy, which are installed for the run only
 	$(BIN)/python scripts/bench_fetch.py
 
+bench-grouping: $(VENV)/.dev ## groupings of the labelled sets beside other recipes, which are installed for the run only
+	$(BIN)/python scripts/bench_grouping.py $(ONLY)
+
 bench-worst: $(VENV)/.dev ## the worst input of each format: twice the size may cost 2.3 times the CPU; ONLY="codings", MB=64
 	$(BIN)/python scripts/bench_worst.py --mb $(MB) $(ONLY)
 
@@ -101,4 +104,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-worst fuzz lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-worst fuzz lock clean

@@ -24,6 +24,7 @@ OF_LIBRARIES = {
     "ctypes.Structure": "a structure of the kernel's interface",
     "TypeDecorator": "SQLAlchemy: how a value is written in a column",
     "dict[int, str]": "a translation table asks `__missing__` of a dict",
+    "dict[str, int]": "a word's number is worked out when it is first met, by `__missing__` of a dict",
 }
 # Who may import what stands behind a port, by the place of the importing module.
 TECHNOLOGIES = {

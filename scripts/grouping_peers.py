@@ -1,0 +1,110 @@
+"""Other recipes for grouping texts; what is not ours is installed into a folder that is thrown away."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import log
+
+import numpy as np
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.decomposition import NMF, TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
+
+from fonds.grouping.text.tokens import terms
+
+PACKAGES = ("umap-learn", "evoc")
+
+Recipe = Callable[[list[str], np.ndarray, int], np.ndarray]
+"""Texts, their dense vectors and the number of labels to clusters; -1 for none."""
+
+
+@contextmanager
+def peers() -> Iterator[dict[str, Recipe]]:
+    """Recipes by name; those whose packages cannot be installed here are left out, saying so."""
+    warnings.simplefilter("ignore")
+    recipes: dict[str, Recipe] = {
+        "textcluster's behaviour": lambda texts, dense, k: textcluster(texts),
+        "TF-IDF, SVD 100, k-means": lambda texts, dense, k: bare_topics(texts, k),
+        "TF-IDF, NMF": lambda texts, dense, k: nmf(texts, k),
+        "dense, k-means": lambda texts, dense, k: KMeans(k, n_init=3, random_state=0).fit_predict(
+            dense
+        ),
+    }
+    with tempfile.TemporaryDirectory(prefix="grouping-peers-") as folder:
+        for package in PACKAGES:
+            install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder]
+            done = subprocess.run([*install, package], check=False, capture_output=True)
+            if done.returncode:
+                print(f"{package} cannot be installed here", file=sys.stderr)
+        # At the end, so that what both need comes from our own environment.
+        sys.path.append(folder)
+        yield recipes | _installed()
+
+
+def _installed() -> dict[str, Recipe]:
+    found: dict[str, Recipe] = {}
+    try:
+        import umap  # type: ignore[import-not-found]
+
+        found["BERTopic's recipe: UMAP 5, HDBSCAN"] = lambda texts, dense, k: HDBSCAN(
+            10, copy=True
+        ).fit_predict(umap.UMAP(15, 5, min_dist=0.0, metric="cosine").fit_transform(dense))
+    except Exception as error:  # noqa: BLE001 A peer that does not load here is left out.
+        print(f"umap does not load: {error}", file=sys.stderr)
+    try:
+        import evoc  # type: ignore[import-not-found]
+
+        found["EVoC"] = lambda texts, dense, k: np.asarray(evoc.EVoC().fit_predict(dense))
+    except Exception as error:  # noqa: BLE001 A peer that does not load here is left out.
+        print(f"evoc does not load: {error}", file=sys.stderr)
+    return found
+
+
+def bare_topics(texts: list[str], clusters: int) -> np.ndarray:
+    """What scikit-learn's own calls make, without near-duplicates, labels or anything else."""
+    weighted = TfidfVectorizer(
+        stop_words="english", sublinear_tf=True, min_df=2, dtype=np.float32
+    ).fit_transform(texts)
+    placed = normalize(TruncatedSVD(100, random_state=0).fit_transform(weighted))
+    return np.asarray(KMeans(clusters, n_init=3, random_state=0).fit_predict(placed))
+
+
+def nmf(texts: list[str], clusters: int) -> np.ndarray:
+    weighted = TfidfVectorizer(
+        stop_words="english", sublinear_tf=True, min_df=2, dtype=np.float32
+    ).fit_transform(texts)
+    held = NMF(clusters, init="nndsvda", random_state=0).fit_transform(weighted)
+    return np.asarray(held).argmax(axis=1)
+
+
+def textcluster(texts: list[str]) -> np.ndarray:
+    """Grouperfish's algorithm as it behaved: its idf is constant, and whoever comes first leads."""
+    read = [Counter(term for term in terms(text, "en") if term) for text in texts]
+    weight = log(max(len(texts), 2))
+    postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for place, counted in enumerate(read):
+        total = sum(counted.values())
+        for term, count in counted.items() if len(counted) >= 3 else ():
+            postings[term].append((place, weight * count / total))
+    members = np.full(len(texts), -1)
+    clusters = 0
+    for place, counted in enumerate(read):
+        if members[place] >= 0 or len(counted) < 3:
+            continue
+        total = sum(counted.values())
+        near: dict[int, float] = defaultdict(float)
+        for term, count in counted.items():
+            for other, theirs in postings[term]:
+                near[other] += weight * count / total * theirs
+        joined = [one for one, much in near.items() if much >= 0.1 and members[one] < 0]
+        if len(set(joined) - {place}):
+            members[[*joined, place]] = clusters
+            clusters += 1
+    return members

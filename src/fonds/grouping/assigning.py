@@ -1,0 +1,70 @@
+"""Documents that come after a clustering was built: each to the cluster its terms and its place say, or to
+none.
+
+Source: the incremental path of Grouperfish's HBase layout, v0.2 (`configuration:$conf:processed`).
+
+The model stays as it is until the next rebuild, so that a document is placed the same whenever it comes. A
+document whose cosine to its cluster is below what 95 % of the cluster's documents have is an outlier; a
+growing share of outliers says that it is time to rebuild. Bound: linear in the texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fonds.grouping.clustering import Apart, Model
+from fonds.grouping.families.evidence import decide
+from fonds.grouping.families.partition import NONE
+from fonds.grouping.space.projecting import project
+from fonds.grouping.space.weighting import Floats, tfidf
+from fonds.grouping.text.counting import Ints, Matrix, frequencies, read_rows
+from fonds.model.vectors import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The cluster of each document, int64, -1 for none; its cosine to the cluster, float32, that to the
+    nearest for an outlier and 0 for an empty one; how many are apart; and a row each for its stored
+    vectors."""
+
+    members: Ints = field(repr=False)
+    scores: Floats = field(repr=False)
+    apart: dict[Apart, int]
+    frequencies: Matrix = field(repr=False)
+    weighted: Matrix = field(repr=False)
+
+
+def assign(
+    model: Model,
+    texts: Sequence[str],
+    languages: Sequence[str | None] | None = None,
+    dense: Floats | None = None,
+) -> Assigned:
+    """Where documents belong in a clustering. Raises ValueError where dense vectors are missing or too
+    many."""
+    said = languages or [None] * len(texts)
+    spoken = [model.language if one is None else one.partition("-")[0].lower()[:2] for one in said]
+    counted = frequencies(read_rows(texts, spoken, model.dictionary.terms))
+    weighted = tfidf(counted, model.weights)
+    vectors = project(model.space, weighted, dense)
+    has_features = np.diff(counted.indptr) > 0
+    members = np.full(len(texts), NONE, dtype=np.int64)
+    scores = np.zeros(len(texts), np.float32)
+    if len(model.centroids) and len(texts):
+        near = vectors @ model.centroids.T
+        best = near.argmax(axis=1) if model.evidence is None else decide(weighted, model.evidence)
+        scores = np.where(has_features, near[np.arange(len(best)), best], 0).astype(np.float32)
+        members = np.where(has_features & (scores >= model.reach[best]), best, NONE)
+    outliers = int((has_features & (members == NONE)).sum())
+    counts = {Apart.EMPTY: int((~has_features).sum()), Apart.OUTLIER: outliers}
+    return Assigned(members.astype(np.int64), scores, counts, counted, weighted)
+
+
+def vector(rows: Matrix, document: int, version: int) -> Vector:
+    """One row of `frequencies` or `weighted` as it is stored."""
+    part = slice(rows.indptr[document], rows.indptr[document + 1])
+    values = rows.data[part].astype(np.float32)
+    return Vector(version, rows.indices[part].astype(np.int64), values)

@@ -1,0 +1,228 @@
+"""Texts to a clustering: read, near-duplicates set aside, weighed, placed, grouped, labelled, identities
+carried on.
+
+What documents there are decides, not how they came: their order, or how often one comes, changes nothing,
+since distinct documents are taken in an order of their own and each counts once. Bound: linear in the
+texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fonds.grouping.clustering import Apart, Cluster, Clustering, Level, Model
+from fonds.grouping.families.density import density
+from fonds.grouping.families.factors import factors
+from fonds.grouping.families.partition import NONE, Family, Partition, Prepared, centroids
+from fonds.grouping.families.stories import stories
+from fonds.grouping.families.topics import topics
+from fonds.grouping.labels.labelling import label
+from fonds.grouping.labels.spelling import DOCUMENTS_MAX
+from fonds.grouping.lineage import Event, carried, fresh_ids, parents
+from fonds.grouping.options import Algorithm, Options
+from fonds.grouping.space.projecting import fit, project
+from fonds.grouping.space.weighting import Floats, idf, tfidf
+from fonds.grouping.text.collection import Collection, read_collection
+from fonds.grouping.text.counting import Ints
+from fonds.grouping.text.duplicates import EMPTY
+
+FAMILIES: dict[Algorithm, Family] = {
+    Algorithm.TOPICS: topics,
+    Algorithm.STORIES: stories,
+    Algorithm.FACTORS: factors,
+    Algorithm.DENSITY: density,
+}
+REPRESENTATIVES_MAX = 10
+REACH_PERCENTILE = 5
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What is to be grouped, in any order; all fields are of one length.
+
+    `languages`: of each text, or None to have it guessed for those that say none; `times_s`: seconds of any
+    clock, for stories; `dense`: documents x numbers, float32, of a language model, or None.
+    """
+
+    texts: Sequence[str]
+    languages: Sequence[str | None] | None = None
+    times_s: NDArray[np.float64] | None = None
+    dense: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The clustering before: the cluster of each document that is given now, -1 for new ones, and its
+    ids."""
+
+    members: Ints
+    ids: tuple[str, ...]
+
+
+def build(
+    documents: Documents,
+    options: Options,
+    *,
+    version: int,
+    before: Before | None = None,
+    progress: Progress = lambda stage: None,
+) -> Clustering:
+    """The clustering of documents; `version` numbers it, and is higher than that of any before.
+
+    `progress` is called with the name of each stage as it begins: read, place, group, label.
+    """
+    progress("read")
+    collection = read_collection(documents.texts, documents.languages, version)
+    progress("place")
+    dictionary = collection.dictionary
+    weights = idf(dictionary.documents, dictionary.document_counts)
+    weighted = tfidf(collection.frequencies, weights)
+    distinct = weighted[collection.distinct]
+    dense = None if documents.dense is None else documents.dense[collection.distinct]
+    width = 0 if dense is None else dense.shape[1]
+    space = fit(distinct, collection.rows, dictionary.document_counts, width, options.seed)
+    vectors = project(space, distinct, dense)
+    progress("group")
+    known = None if before is None else collection.gathered(before.members)
+    times = None if documents.times_s is None else documents.times_s[collection.distinct]
+    prepared = Prepared(vectors, distinct, times, known)
+    found = _partition(prepared, options)
+    progress("label")
+    described, centres, reach = _levels(documents, collection, prepared, found)
+    levels, events = _identified(described, version, before)
+    usual = max(set(collection.languages), key=collection.languages.count, default="")
+    return Clustering(
+        levels,
+        collection.originals,
+        apart(levels[0].members, collection.originals != EMPTY),
+        events,
+        Model(dictionary, weights, space, centres, reach, found.evidence, usual),
+        collection.frequencies,
+        weighted,
+    )
+
+
+def apart(members: Ints, has_features: NDArray[np.bool_]) -> dict[Apart, int]:
+    """How many documents are in no cluster, and why."""
+    return {
+        Apart.EMPTY: int((~has_features).sum()),
+        Apart.OUTLIER: int(((members == NONE) & has_features).sum()),
+    }
+
+
+def _partition(prepared: Prepared, options: Options) -> Partition:
+    """What the family finds; one cluster of all, or none, where there is too little to group."""
+    count = len(prepared.vectors)
+    if count < 2:
+        return Partition((np.zeros(count, dtype=np.int64),))
+    return FAMILIES[options.algorithm](prepared, options)
+
+
+def _levels(
+    documents: Documents, collection: Collection, prepared: Prepared, found: Partition
+) -> tuple[list[Level], Floats, Floats]:
+    """The levels, as yet without identities, and of the first one the centroids and their reach."""
+    levels = []
+    first: tuple[Floats, Floats] | None = None
+    for members in found.levels:
+        clusters = int(members.max(initial=NONE)) + 1
+        centres = centroids(prepared.vectors, members, clusters)
+        scores = np.zeros(len(members), np.float32)
+        inside = members >= 0
+        scores[inside] = np.einsum("ij,ij->i", prepared.vectors[inside], centres[members[inside]])
+        levels.append(_level(documents, collection, members, scores, clusters))
+        first = first or (centres, _reach(members, scores, clusters))
+    centres, reach = first or (np.zeros((0, 0), np.float32), np.zeros(0, np.float32))
+    return levels, centres, reach
+
+
+def _level(
+    documents: Documents, collection: Collection, members: Ints, scores: Floats, clusters: int
+) -> Level:
+    of_all = collection.spread(members)
+    places = collection.spread(np.arange(len(members)))
+    scores_of_all = np.zeros(len(of_all), np.float32)
+    scores_of_all[of_all >= 0] = scores[places[of_all >= 0]]
+    nearest = _nearest(members, scores, clusters)
+    samples = []
+    for one in nearest:
+        some = [int(place) for place in collection.distinct[one[:DOCUMENTS_MAX]]]
+        samples.append(
+            (
+                [documents.texts[place] for place in some],
+                [collection.languages[place] for place in some],
+            )
+        )
+    counted = collection.frequencies[collection.distinct]
+    labels = label(counted, collection.rows, members, clusters, samples)
+    sizes = np.bincount(of_all[of_all >= 0], minlength=clusters)
+    distinct = np.bincount(members[members >= 0], minlength=clusters)
+    described = tuple(
+        Cluster(
+            "",
+            labels[one].text,
+            int(sizes[one]),
+            int(distinct[one]),
+            labels[one].terms,
+            tuple(int(place) for place in collection.distinct[nearest[one][:REPRESENTATIVES_MAX]]),
+        )
+        for one in range(clusters)
+    )
+    return Level(of_all, scores_of_all, described)
+
+
+def _nearest(members: Ints, scores: Floats, clusters: int) -> list[Ints]:
+    """The documents of each cluster, the nearest to its middle first."""
+    order = np.lexsort((-scores, members))
+    bounds = np.searchsorted(members[order], np.arange(clusters + 1))
+    return [order[bounds[one] : bounds[one + 1]] for one in range(clusters)]
+
+
+def _reach(members: Ints, scores: Floats, clusters: int) -> Floats:
+    """The cosine that all but 5 % of each cluster's documents have at least."""
+    return np.array(
+        [
+            np.percentile(scores[one], REACH_PERCENTILE) if len(one) else 1.0
+            for one in _nearest(members, scores, clusters)
+        ],
+        dtype=np.float32,
+    )
+
+
+def _identified(
+    levels: Sequence[Level], version: int, before: Before | None
+) -> tuple[tuple[Level, ...], tuple[Event, ...]]:
+    """The levels with ids and parents, and what changed of the first."""
+    events: tuple[Event, ...] = ()
+    coarser = {
+        len(level.clusters): level for level in sorted(levels, key=lambda one: len(one.clusters))
+    }
+    identified = []
+    for number, level in enumerate(levels):
+        clusters = len(level.clusters)
+        ids = tuple(f"{one}.{number}" if number else one for one in fresh_ids(clusters, version))
+        if number == 0 and before is not None:
+            lineage = carried(before.members, before.ids, level.members, clusters, version)
+            ids, events = lineage.ids, lineage.events
+        above = max((count for count in coarser if count < clusters), default=None)
+        over = None if above is None else parents(level.members, coarser[above].members)
+        described = tuple(
+            Cluster(
+                ids[one],
+                cluster.label,
+                cluster.size,
+                cluster.distinct,
+                cluster.terms,
+                cluster.representatives,
+                None if over is None else int(over[one]),
+            )
+            for one, cluster in enumerate(level.clusters)
+        )
+        identified.append(Level(level.members, level.scores, described))
+    return tuple(identified), events

@@ -1,0 +1,1 @@
+"""Vectors to clusters: topics, stories, factors and density, behind one signature."""

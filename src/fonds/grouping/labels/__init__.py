@@ -1,0 +1,1 @@
+"""Clusters to words: what sets each apart, as its documents spell it."""

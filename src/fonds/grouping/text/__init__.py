@@ -1,0 +1,1 @@
+"""Texts to terms: words by language, counted, with near-duplicates found."""

@@ -1,0 +1,148 @@
+"""Texts to terms in order, as search tells words apart, and what of them can name a theme.
+
+Words are folded by `fonds.words`. Function words of the text's language are left out, English plurals are
+read as singulars, and scripts without spaces give overlapping pairs of neighbours, since single characters
+say too little. Where something is left out, or a sentence ends, the row of neighbours breaks.
+
+Bound: 200,000 characters of a text are read; a term has at most 200 bytes; 5,000,000 distinct terms.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from fonds.grouping.text.function_words import function_words, is_function_pair, languages
+from fonds.words import fold, is_spaceless
+
+CHARACTERS_MAX = 200_000
+TERM_BYTES_MAX = 200
+TERMS_MAX = 5_000_000
+BREAK = -1
+GUESSED_FROM = 1000
+"""How many texts a collection's language is guessed from."""
+
+_SPACELESS_FROM = "\u0e00"
+_MARKS_BETWEEN = re.compile(r" {3,}")
+_SHARE_MIN = 0.15
+"""So many words of running text are function words at least; in English about half are."""
+
+
+class Vocabulary:
+    """Terms by the order in which they were met, and the number each word of a language stands for."""
+
+    def __init__(self, known: Sequence[str] | None = None) -> None:
+        """With `known`, terms keep their place in it and other words break the row."""
+        self.numbers = {term: number for number, term in enumerate(known or ())}
+        self.is_closed = known is not None
+        self._by_language: dict[str, _Words] = {}
+
+    def read(self, text: str, language: str, into: array[int]) -> None:
+        """Append the numbers of a text's terms in order, BREAK where neighbours do not belong together."""
+        folded = fold(text[:CHARACTERS_MAX])
+        of_language = self._by_language.get(language)
+        if of_language is None:
+            of_language = self._by_language[language] = _Words(self, language)
+        words = folded.split(" ") if text.isascii() else _parted(folded, language)
+        into.extend(map(of_language.__getitem__, words))
+
+    def number(self, term: str) -> int:
+        """The number of a term, a new one for a new term; BREAK where there is no room, or none are
+        added."""
+        known = self.numbers.get(term)
+        if known is not None:
+            return known
+        if self.is_closed or len(self.numbers) >= TERMS_MAX:
+            return BREAK
+        self.numbers[term] = len(self.numbers)
+        return len(self.numbers) - 1
+
+
+class _Words(dict[str, int]):
+    """Word to the number of its term, worked out when it is first met, and kept while there is room."""
+
+    def __init__(self, vocabulary: Vocabulary, language: str) -> None:
+        super().__init__()
+        self._vocabulary = vocabulary
+        self._language = language
+
+    def __missing__(self, word: str) -> int:
+        term = term_of(word, self._language)
+        number = BREAK if term is None else self._vocabulary.number(term)
+        if len(self) < TERMS_MAX:
+            self[word] = number
+        return number
+
+
+def term_of(word: str, language: str) -> str | None:
+    """The term a folded word stands for; None for one that names nothing."""
+    if word in function_words(language) or len(word.encode("utf-8", "ignore")) > TERM_BYTES_MAX:
+        return None
+    if len(word) < 2 and not (word and is_spaceless(word)):
+        return None
+    return singular(word) if language == "en" else word
+
+
+def singular(word: str) -> str:
+    """An English plural's singular, by its ending; any other word as it is."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    return word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else word[:-1]
+
+
+def terms(text: str, language: str = "") -> list[str]:
+    """The terms of a text in order, "" where the row of neighbours breaks."""
+    folded = fold(text[:CHARACTERS_MAX])
+    return [term_of(word, language) or "" for word in _parted(folded, language)]
+
+
+def guess_language(texts: Sequence[str]) -> str:
+    """The language most words of whose text are function words; "" where no language has enough of them.
+
+    At most 1,000 texts, evenly taken, are looked at.
+    """
+    step = max(1, len(texts) // GUESSED_FROM)
+    counts = Counter(word for text in texts[::step] for word in fold(text[:2000]).split())
+    total = sum(counts.values())
+    shares = {
+        language: sum(counts[word] for word in function_words(language)) / max(total, 1)
+        for language in languages()
+    }
+    best = max(shares, key=lambda language: (shares[language], language))
+    return best if shares[best] >= _SHARE_MIN else ""
+
+
+def _parted(folded: str, language: str) -> Iterator[str]:
+    """Words of a folded text, "" where a row breaks; runs of spaceless characters as overlapping pairs.
+
+    `fold` gives such a character a space on either side, so two neighbours have two spaces between them and
+    what a mark parts has three.
+    """
+    for part in _MARKS_BETWEEN.split(folded):
+        run: list[str] = []
+        words = part.split(" ")
+        for place, word in enumerate(words):
+            if len(word) == 1 and word >= _SPACELESS_FROM and _is_spaceless(word):
+                run.append(word)
+            elif word or not run or words[place - 1] == "":
+                yield from _pairs(run, language)
+                run = []
+                yield word
+        yield from _pairs(run, language)
+        yield ""
+
+
+def _pairs(run: Sequence[str], language: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run[0] if run[0] not in function_words(language) else ""
+    for first, second in pairwise(run):
+        yield "" if is_function_pair(first, second, language) else first + second
+
+
+@lru_cache(maxsize=100_000)
+def _is_spaceless(character: str) -> bool:
+    return is_spaceless(character)

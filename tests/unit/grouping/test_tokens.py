@@ -1,0 +1,78 @@
+"""Terms of texts: folded as search folds, without function words, in pairs where no spaces are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.grouping.text.function_words import function_words, languages
+from fonds.grouping.text.tokens import BREAK, guess_language, terms
+from fonds.grouping.text.counting import frequencies, read_rows, resolved
+from fonds.words import words
+
+
+def found(text: str, language: str) -> list[str]:
+    return [term for term in terms(text, language) if term]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("The ships of the Harbours", "en", ["ship", "harbour"]),
+        ("Bus crisis, glasses and parties", "en", ["bus", "crisis", "glasse", "party"]),
+        ("Die Straße und der Fluß", "de", ["strasse", "fluss"]),
+        ("Die Häuser", "de", ["hauser"]),
+        ("الكِتَابُ في المكتبة", "ar", ["الكتاب", "المكتبه"]),
+        ("機械学習", "ja", ["機械", "械学", "学習"]),
+        ("東京。大阪", "ja", ["東京", "大阪"]),
+        ("日本のニュース", "ja", ["日本", "本の", "のニ", "ニュ", "ュー", "ース"]),
+        ("北京的天气", "zh", ["北京", "天气"]),
+        ("한국어 신문", "ko", ["한국", "국어", "신문"]),
+        ("a 7 x 2004", "en", ["2004"]),
+    ],
+)
+def test_terms_are_what_names_something(text: str, language: str, expected: list[str]) -> None:
+    if language == "ar":
+        expected = [word for word in words(text) if word not in function_words("ar")]
+        assert len(expected) == 2
+    assert found(text, language) == expected
+
+
+def test_function_words_are_those_of_the_texts_own_language() -> None:
+    assert found("war will also", "de") == []
+    assert found("war man", "en") == ["war", "man"]
+
+
+def test_a_row_breaks_at_function_words_and_at_ends_of_sentences() -> None:
+    assert terms("harbour of ships", "en")[:3] == ["harbour", "", "ship"]
+    rows = read_rows(["Big harbour. Small ship"], ["en"])
+    assert [rows.terms[n] if n != BREAK else "|" for n in rows.numbers] == [
+        "big", "harbour", "|", "small", "ship",
+    ]  # fmt: skip
+
+
+def test_every_listed_function_word_is_written_as_search_folds_it() -> None:
+    for language in languages():
+        for word in function_words(language):
+            assert words(word) == [word]
+
+
+def test_a_language_is_guessed_from_function_words_and_not_where_there_are_none() -> None:
+    assert guess_language(["Der Hafen und die Stadt sind nicht weit von hier"]) == "de"
+    assert guess_language(["the harbour was not far from the city"]) == "en"
+    assert guess_language(["harbour vessel cargo"]) == ""
+    assert guess_language([]) == ""
+    assert resolved(["the ship was in the harbour", "x"], [None, "de-AT"]) == ["en", "de"]
+
+
+@given(st.lists(st.text(max_size=60), max_size=5))
+def test_any_text_is_read_alone_as_among_others(texts: list[str]) -> None:
+    rows = read_rows(texts, ["en"] * len(texts))
+    assert list(rows.terms) == sorted(set(rows.terms))
+    counted = frequencies(rows).toarray()
+    for place, text in enumerate(texts):
+        expected = found(text, "en")
+        assert {rows.terms[n]: int(v) for n, v in enumerate(counted[place]) if v} == {
+            term: expected.count(term) for term in expected
+        } or len(rows.terms) == 0
