@@ -81,7 +81,7 @@ def nmf(texts: list[str], clusters: int) -> np.ndarray:
         stop_words="english", sublinear_tf=True, min_df=2, dtype=np.float32
     ).fit_transform(texts)
     held = NMF(clusters, init="nndsvda", random_state=0).fit_transform(weighted)
-    return np.asarray(held).argmax(axis=1)
+    return np.asarray(np.asarray(held).argmax(axis=1))
 
 
 def textcluster(texts: list[str]) -> np.ndarray:

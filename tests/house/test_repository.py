@@ -27,6 +27,7 @@ EXCEPTIONS = {
     "pathspec": "MPL-2.0: copyleft of single files; used unmodified, by the build backend only",
     "pikepdf": "MPL-2.0: copyleft of single files; used unmodified as a library",
     "publicsuffixlist": "MPL-2.0: copyleft of single files; used unmodified, the public suffix list",
+    "scipy": "BSD-3-Clause; its wheels carry libgfortran and libgcc, free by GCC's Runtime Library Exception",
     "tld": "MPL-1.1 or GPL-2.0 or LGPL-2.1: we choose MPL-1.1, copyleft of single files; unmodified",
 }
 

@@ -23,7 +23,7 @@ from fonds.grouping.families.topics import topics
 from fonds.grouping.labels.labelling import label
 from fonds.grouping.labels.spelling import DOCUMENTS_MAX
 from fonds.grouping.lineage import Event, carried, fresh_ids, parents
-from fonds.grouping.options import Algorithm, Options
+from fonds.grouping.options import Algorithm, Options, checked
 from fonds.grouping.space.projecting import fit, project
 from fonds.grouping.space.weighting import Floats, idf, tfidf
 from fonds.grouping.text.collection import Collection, read_collection
@@ -75,8 +75,10 @@ def build(
 ) -> Clustering:
     """The clustering of documents; `version` numbers it, and is higher than that of any before.
 
-    `progress` is called with the name of each stage as it begins: read, place, group, label.
+    `progress` is called with the name of each stage as it begins: read, place, group, label. Raises
+    ValueError for options beyond their bounds.
     """
+    checked(options)
     progress("read")
     collection = read_collection(documents.texts, documents.languages, version)
     progress("place")

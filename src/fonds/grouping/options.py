@@ -19,7 +19,7 @@ class Algorithm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Parameters of a grouping. Raises ValueError beyond their bounds.
+    """Parameters of a grouping.
 
     `clusters`: how many topics or factors, None to have it chosen between 2 and `clusters_max`.
     `granularities`: further numbers of topics, of the same pass. `threshold`: the least cosine between a
@@ -37,15 +37,15 @@ class Options:
     size_min: int = 2
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        asked = (
-            *self.granularities,
-            self.clusters_max,
-            1 if self.clusters is None else self.clusters,
-        )
-        if not all(1 <= count <= CLUSTERS_MAX for count in asked) or len(self.granularities) > 10:
-            raise ValueError(f"between 1 and {CLUSTERS_MAX} clusters, and 10 granularities at most")
-        if not 0 < self.threshold < 1 or self.size_min < 1:
-            raise ValueError("a threshold is between 0 and 1, a size 1 or more")
-        if self.half_life_s is not None and not self.half_life_s > 0:
-            raise ValueError("a half-life is more than 0 seconds")
+
+def checked(options: Options) -> Options:
+    """The options themselves. Raises ValueError where one is beyond its bounds."""
+    one = 1 if options.clusters is None else options.clusters
+    asked = (*options.granularities, options.clusters_max, one)
+    if not all(1 <= count <= CLUSTERS_MAX for count in asked) or len(options.granularities) > 10:
+        raise ValueError(f"between 1 and {CLUSTERS_MAX} clusters, and 10 granularities at most")
+    if not 0 < options.threshold < 1 or options.size_min < 1:
+        raise ValueError("a threshold is between 0 and 1, a size 1 or more")
+    if options.half_life_s is not None and not options.half_life_s > 0:
+        raise ValueError("a half-life is more than 0 seconds")
+    return options

@@ -1,4 +1,4 @@
-"""Whole groupings of texts made by code: themes found, whatever the order; identities kept; later texts assigned."""
+"""Whole groupings of texts made by code: themes found in any order, identities kept, later texts assigned."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_dense_vectors_help_where_words_do_not() -> None:
 
 
 def test_a_story_that_slept_takes_only_what_is_nearer() -> None:
-    texts = ["harbour vessel cargo anchor quay"] + ["harbour vessel cargo tide crane"]
+    texts = ["harbour vessel cargo anchor quay", "harbour vessel cargo tide crane"]
     options = {"algorithm": Algorithm.STORIES, "threshold": 0.2, "half_life_s": 3600.0}
     day = 86_400.0
     at_once = build(Documents(texts, times_s=np.array([0.0, 60.0])), Options(**options), version=1)
@@ -216,4 +216,4 @@ def test_a_story_that_slept_takes_only_what_is_nearer() -> None:
 )
 def test_options_beyond_their_bounds_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"between|more than"):
-        Options(**wrong)  # type: ignore[arg-type]
+        build(Documents(TEXTS), Options(**wrong), version=1)  # type: ignore[arg-type]

@@ -56,7 +56,7 @@ def topics(prepared: Prepared, options: Options) -> Partition:
 
 
 def _warm(prepared: Prepared, options: Options) -> Ints | None:
-    """The topics before, with new documents at the nearest; None without any, or where another number is asked."""
+    """The topics before, new documents at the nearest; None without any, or where another number is asked."""
     if prepared.before is None or not len(prepared.before) or int(prepared.before.max()) < 1:
         return None
     members = without_gaps(prepared.before)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.grouping import chunks, dictionary, inverted, vectors
+from fonds.formats.grouping import chunks, dictionary, inverted, matrices, vectors
 from fonds.formats.grouping.packing import read_varints, sealed, varints
 from fonds.model.errors import DamagedInputError, LimitError
 from fonds.model.vectors import Dictionary, Postings, Vector
@@ -22,6 +22,7 @@ READERS: list[Callable[[bytes], object]] = [
     vectors.from_vector_tfidf,
     lambda value: dictionary.from_dictionary([value]),
     lambda value: inverted.from_index([value]),
+    lambda value: matrices.from_matrix([value]),
 ]
 
 
@@ -135,7 +136,7 @@ def test_chunks_are_below_the_cell_limit_of_hbase_and_in_columns_of_their_own() 
 
 
 @pytest.mark.parametrize("read", READERS)
-@given(data=st.binary(max_size=80), kind=st.sampled_from([b"f", b"w", b"d", b"i"]))
+@given(data=st.binary(max_size=80), kind=st.sampled_from([b"f", b"w", b"d", b"i", b"m"]))
 def test_hostile_bytes_are_refused_or_read_and_nothing_else(
     read: Callable[[bytes], object], data: bytes, kind: bytes
 ) -> None:
@@ -147,6 +148,27 @@ def test_hostile_bytes_are_refused_or_read_and_nothing_else(
                 read(stored)
             except DamagedInputError:
                 continue
+
+
+@given(st.integers(0, 40), st.integers(0, 5), st.integers(30, 200), st.integers(0, 2**32 - 1))
+def test_a_matrix_is_read_to_three_digits_in_however_many_chunks(
+    rows: int, columns: int, room: int, seed: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    matrix = draw.normal(
+        0, 10.0 ** draw.integers(-8, 8, max(columns, 1))[:columns], (rows, columns)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrices, "_ROOM", room)
+        cells = matrices.to_matrix(matrix.astype(np.float32), 7)
+    read, version = matrices.from_matrix(cells)
+    assert version == 7
+    assert read.shape == (rows, columns)
+    largest = np.abs(matrix).max(axis=0, initial=0)
+    assert np.all(np.abs(read - matrix) <= 1e-3 * largest)
+    if len(cells) > 1:
+        with pytest.raises(DamagedInputError):
+            matrices.from_matrix(cells[:-1])
 
 
 def test_one_altered_byte_is_seen() -> None:

@@ -1,0 +1,62 @@
+"""Matrices of a model (directions, centroids, evidence) as binary16, in chunks that can each be read alone.
+
+Payload of a chunk: varints for the dictionary's version, the first row, the rows here, the rows in all and
+the columns; then the values row by row, little-endian. Each column is divided by its largest magnitude,
+which stands before the values as binary32, so that small numbers keep three digits.
+
+Bound: 10,000,000 rows, 4,096 columns, 8 MiB a chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fonds.formats.grouping.chunks import CHUNK_BYTES_MAX, CHUNKS_MAX, numbered, pieces
+from fonds.formats.grouping.packing import damaged, opened, read_varints, sealed, varints
+from fonds.model.vectors import Weights
+
+ROWS_MAX = 10_000_000
+COLUMNS_MAX = 4096
+_ROOM = CHUNK_BYTES_MAX - 64 - 4 * COLUMNS_MAX
+
+
+def to_matrix(matrix: Weights, version: int) -> list[bytes]:
+    """The cells of a matrix of float32, chunk after chunk; at least one."""
+    rows, columns = matrix.shape
+    scale = np.maximum(np.abs(matrix).max(axis=0, initial=0), np.finfo(np.float32).tiny)
+    at_once = max(1, _ROOM // max(2 * columns, 1))
+    coded = []
+    for first in range(0, max(rows, 1), at_once):
+        some = matrix[first : first + at_once]
+        head = varints(np.array([version, first, len(some), rows, columns], dtype=np.int64))
+        values = (some / scale).astype("<f2").tobytes()
+        coded.append(sealed(b"m", head + scale.astype("<f4").tobytes() + values))
+    return numbered(coded)
+
+
+def from_matrix(chunks: Sequence[bytes]) -> tuple[Weights, int]:
+    """The matrix, float32, and the version of its dictionary. Raises DamagedInputError."""
+    parts: list[Weights] = []
+    shapes = set()
+    at = 0
+    for piece in pieces(chunks):
+        payload = opened(b"m", piece, CHUNK_BYTES_MAX)
+        head, start = read_varints(payload, 5)
+        version, first, count, rows, columns = (int(number) for number in head)
+        if rows > ROWS_MAX or columns > COLUMNS_MAX or first != at or count > rows - at:
+            raise damaged(f"rows {first} to {first + count} of {rows} by {columns}")
+        if len(payload) - start != 4 * columns + 2 * count * columns:
+            raise damaged("a matrix has other than the values it says")
+        scale = np.frombuffer(payload, "<f4", columns, start)
+        values = np.frombuffer(payload, "<f2", offset=start + 4 * columns)
+        parts.append(values.reshape(count, columns).astype(np.float32) * scale)
+        shapes.add((version, rows, columns))
+        at += count
+    if len(shapes) != 1 or at != rows or len(parts) > CHUNKS_MAX:
+        raise damaged("the chunks are of several matrices, or not all are there")
+    matrix = np.concatenate(parts)
+    if not bool(np.isfinite(matrix).all()):
+        raise damaged("a value is no number")
+    return matrix, version
