@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fonds.grouping.text.counting import frequencies, read_rows, resolved
 from fonds.grouping.text.function_words import function_words, languages
 from fonds.grouping.text.tokens import BREAK, guess_language, terms
-from fonds.grouping.text.counting import frequencies, read_rows, resolved
 from fonds.words import words
 
 
