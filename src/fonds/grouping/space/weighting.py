@@ -22,13 +22,14 @@ def idf(documents: int, document_counts: Ints) -> Floats:
 
 def tfidf(counted: Matrix, weights: Floats) -> Matrix:
     """Documents x features, float32, rows of length 1 or without any value."""
-    values = (1 + np.log(counted.data)) * weights[counted.indices]
-    squares = np.concatenate(([0.0], np.cumsum(values.astype(np.float64) ** 2)))
-    lengths = np.sqrt(squares[counted.indptr[1:]] - squares[counted.indptr[:-1]])
-    values /= np.repeat(np.maximum(lengths, 1e-12), np.diff(counted.indptr))
-    return sp.csr_matrix(
-        (values.astype(np.float32), counted.indices, counted.indptr), shape=counted.shape
-    )
+    values = np.log(counted.data, dtype=np.float32)
+    values += 1
+    values *= weights[counted.indices]
+    places = (counted.indices, counted.indptr)
+    squares = sp.csr_matrix((values**2, *places), shape=counted.shape)
+    lengths = np.sqrt(squares @ np.ones(counted.shape[1], np.float32))
+    values /= np.repeat(np.maximum(lengths, np.float32(1e-12)), np.diff(counted.indptr))
+    return sp.csr_matrix((values, *places), shape=counted.shape)
 
 
 def unit(vectors: Floats) -> Floats:

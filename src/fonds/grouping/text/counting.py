@@ -22,6 +22,7 @@ Matrix: TypeAlias = Any
 Ints = NDArray[np.int64]
 
 FEATURES_MAX = 500_000
+_DOCUMENTS_AT_ONCE = 50_000
 RARE_FROM = 100
 """From so many documents on, a term that stands in only one of them is no feature."""
 
@@ -122,8 +123,14 @@ def contents(counted: Matrix, seed: int = 0) -> NDArray[np.uint64]:
     """A number for what each document holds, the same for the same term frequencies; 0 for none."""
     rng = np.random.default_rng(seed)
     drawn = rng.integers(1, 2**63 - 1, size=counted.shape[1]).astype(np.uint64)
-    mixed = drawn[counted.indices] * (2 * counted.data.astype(np.uint64) + np.uint64(1))
-    return _sums(mixed ^ (mixed >> np.uint64(29)), counted.indptr)
+    parts = [np.zeros(0, np.uint64)]
+    for at in range(0, counted.shape[0], _DOCUMENTS_AT_ONCE):
+        starts = counted.indptr[at : at + _DOCUMENTS_AT_ONCE + 1]
+        some = slice(starts[0], starts[-1])
+        often = 2 * counted.data[some].astype(np.uint64) + np.uint64(1)
+        mixed = drawn[counted.indices[some]] * often
+        parts.append(_sums(mixed ^ (mixed >> np.uint64(29)), starts - starts[0]))
+    return np.concatenate(parts)
 
 
 def _sums(values: NDArray[np.uint64], starts: NDArray[Any]) -> NDArray[np.uint64]:

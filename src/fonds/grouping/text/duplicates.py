@@ -61,8 +61,8 @@ def _band(counted: Matrix, band: int) -> NDArray[np.uint64]:
     filled = np.flatnonzero(np.diff(counted.indptr))
     joined = np.zeros(counted.shape[0], dtype=np.uint64)
     for _ in range(ROWS_A_BAND):
-        hashes = rng.integers(0, 2**32, size=counted.shape[1], dtype=np.uint64)
-        least = np.minimum.reduceat(hashes[counted.indices], starts[filled])
+        hashes = rng.integers(0, 2**32, size=counted.shape[1], dtype=np.uint32)
+        least = np.minimum.reduceat(hashes[counted.indices], starts[filled]).astype(np.uint64)
         joined[filled] = joined[filled] * np.uint64(0x9E3779B97F4A7C15) + least
     return joined
 
