@@ -217,3 +217,13 @@ def test_a_story_that_slept_takes_only_what_is_nearer() -> None:
 def test_options_beyond_their_bounds_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"between|more than"):
         build(Documents(TEXTS), Options(**wrong), version=1)  # type: ignore[arg-type]
+
+
+def test_a_label_does_not_say_a_singular_and_its_plural() -> None:
+    films = [f"movie movies film actor scene{n % 7}" for n in range(40)]
+    ships = [f"harbour vessel cargo tide quay{n % 7}" for n in range(40)]
+    languages = [""] * 80
+    made = build(Documents(films + ships, languages), Options(clusters=2), version=1)
+    for cluster in made.levels[0].clusters:
+        assert not {"movie", "movies"} <= set(cluster.label.split(", "))
+        assert not {"movie", "movies"} <= {term for term, _ in cluster.terms}

@@ -16,6 +16,7 @@ from fonds.grouping.labels.phrases import Phrases, phrases
 from fonds.grouping.labels.ratios import ratios, standing, strongest
 from fonds.grouping.labels.spelling import spellings
 from fonds.grouping.text.counting import Ints, Matrix, Rows, document_counts
+from fonds.grouping.text.tokens import singular
 
 TERMS_MAX = 10
 PARTS_OF_A_LABEL = 3
@@ -53,10 +54,7 @@ def label(
     )
     counts = standing(present, members, clusters)
     scored = ratios(counts, sizes, document_counts(counted), len(members))
-    single = [
-        [(feature, score) for feature, score in row if _names(rows.terms[feature])]
-        for row in strongest(scored, _STRONG_TERMS)
-    ]
+    single = [_naming(rows.terms, row) for row in strongest(scored, _STRONG_TERMS)]
     strong = np.array(sorted({feature for row in single for feature, _ in row}), dtype=np.int64)
     found = phrases(rows, strong)
     several = _several(found, members, clusters)
@@ -67,9 +65,13 @@ def label(
     return _distinct(called)
 
 
-def _names(term: str) -> bool:
-    """Whether a term may stand in a label: numbers alone name nothing."""
-    return not term.isnumeric()
+def _naming(terms: Sequence[str], row: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The terms that may stand in a label: no numbers alone; of a plural and its singular the stronger."""
+    naming: dict[str, tuple[int, float]] = {}
+    for feature, score in row:
+        if not terms[feature].isnumeric():
+            naming.setdefault(singular(terms[feature]), (feature, score))
+    return list(naming.values())
 
 
 def _several(

@@ -1,6 +1,6 @@
 """Terms as their documents spell them: the written form that stands most often for a term or phrase.
 
-Bound: 20 documents a cluster and 20,000 characters of each.
+Bound: 40 documents a cluster and 20,000 characters of each.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from fonds.grouping.text.tokens import terms
 from fonds.words import composed, is_spaceless
 
-DOCUMENTS_MAX = 20
+DOCUMENTS_MAX = 40
 CHARACTERS_MAX = 20_000
 _WRITTEN = re.compile(r"\w[\w\u0300-\u036f]*", re.UNICODE)
 _ONE_SPACE = re.compile(r"\s+")

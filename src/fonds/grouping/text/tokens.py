@@ -88,10 +88,10 @@ def term_of(word: str, language: str) -> str | None:
 
 
 def singular(word: str) -> str:
-    """An English plural's singular, by its ending; any other word as it is."""
-    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
-        return word
-    return word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else word[:-1]
+    """One form for an English singular and its plural, by their endings: `movie` and `movies` are `movy`."""
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    return word[:-2] + "y" if len(word) > 4 and word.endswith("ie") else word
 
 
 def terms(text: str, language: str = "") -> list[str]:
