@@ -79,7 +79,7 @@ def test_a_wrecked_index_is_named_moved_aside_and_built_again(
 
     ran = fonds(home, "reindex", "--json")
     assert ran.code == 0, ran.err
-    assert ran.last.keys() == {"indexed", "removed", "seconds"}
+    assert ran.last.keys() == {"indexed", "removed", "remade", "seconds"}
     assert (ran.last["indexed"], ran.last["removed"]) == (len(hits), 0)
     assert str(home / "index.damaged-1") in ran.err
     assert any((home / "index.damaged-1").iterdir())

@@ -96,4 +96,9 @@ def test_caught_up_the_index_is_as_it_was_and_no_body_is_archived_twice(tmp_path
     told = {
         line["kind"]: line["read_by"] for line in fonds(home, "catchup", "--list", "--json").lines
     }
-    assert told == {"pdf": "extract_pdf", "thumbnail": None, "story": "parse_story"}
+    assert told == {
+        "pdf": "extract_pdf",
+        "thumbnail": None,
+        "story": "parse_story",
+        "sketch": None,
+    }

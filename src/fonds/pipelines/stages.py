@@ -80,13 +80,11 @@ def story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]
     """Pages parsed, and stories kept."""
     return (
         Stage("parse_story", UNPARSED, writes, omits, threads=None, batch_max=8),
-        IMPORT_STORY,
+        Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True),
     )
 
 
-IMPORT_STORY = Stage(
-    "import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True
-)
+IMPORT_STORY = story_stages(())[-1]
 RESTORE_STORY = Stage("restore_story", UNPARSED, (STORIES,), threads=None, batch_max=50)
 """What metadata records hold, instead of parsing the pages beside them."""
 
