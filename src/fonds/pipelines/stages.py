@@ -84,7 +84,7 @@ def story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]
     )
 
 
-IMPORT_STORY = story_stages(())[-1]
+IMPORT_STORY = story_stages(())[1]
 RESTORE_STORY = Stage("restore_story", UNPARSED, (STORIES,), threads=None, batch_max=50)
 """What metadata records hold, instead of parsing the pages beside them."""
 
