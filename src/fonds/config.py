@@ -190,6 +190,8 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     except msgspec.ValidationError as error:
         why, _, place = str(error).replace("Expected", "expected").partition(" - at `$.")
         name = place.rstrip("`")
+        if allowed := get_args(SETTINGS[name].kind):
+            why = f"expected one of {', '.join(allowed)}"
         value = without_secrets(str(values.get(name)))
         raise ConfigurationError(
             f"setting {name!r}: {why.replace('`', '')} (it is {value!r})"

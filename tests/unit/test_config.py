@@ -130,6 +130,11 @@ def test_a_value_of_the_wrong_type_or_size_is_told_with_the_value(
     assert f"(it is {value!r})" in str(told.value)
 
 
+def test_of_some_words_those_there_are_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="expected one of possible, required"):
+        load_settings(tmp_path, {"isolation": "maybe"})
+
+
 def test_a_value_of_the_wrong_type_in_the_file_is_told(tmp_path: Path) -> None:
     _file(tmp_path, "group = 3\n")
     with pytest.raises(ConfigurationError, match="setting 'group'"):
