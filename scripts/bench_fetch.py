@@ -44,7 +44,10 @@ from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.records.sql import open_sqlite
 
 AT_ONCE = 64
-WORDS = "The council met on Monday and agreed to rebuild the old bridge over the river. "
+PARAGRAPHS = 12
+PARAGRAPH = b"The council met on Monday and agreed to rebuild the old bridge over the river. " * 5
+MENU = b'<li class="menu-item"><a href="/section/news/today" title="Section">News of today</a></li>'
+SCRIPT = b'window.settings=Object.assign(window.settings||{},{"slot":"header","lazy":true});'
 AIOHTTP = """
 import asyncio, aiohttp, json, resource, sys, time
 urls = open(sys.argv[1]).read().split()
@@ -86,13 +89,16 @@ print(json.dumps({"took_s": took, "cpu_s": used.ru_utime + used.ru_stime}))
 
 
 def page(target: bytes, size_bytes: int) -> bytes:
-    """A page of its own for each address."""
+    """A page of its own for each address: a story of `PARAGRAPHS`, and around it what sites put there,
+    menus, teasers, a script, until the page has that size."""
     title = b"Story " + target
-    text = WORDS.encode() * (size_bytes // len(WORDS))
-    body = b"<html lang=en><title>%b</title><article><h1>%b</h1><p>%b</p></article></html>" % (
-        title,
-        title,
-        text,
+    story = b"".join(b"<p>%b %b</p>" % (target, PARAGRAPH) for _ in range(PARAGRAPHS))
+    left = max(0, size_bytes - len(story))
+    menu = MENU * (left // 2 // len(MENU))
+    script = b"<script>%b</script>" % (SCRIPT * (left // 2 // len(SCRIPT)))
+    body = (
+        b"<html lang=en><head><title>%b</title>%b</head><body><nav><ul>%b</ul></nav>"
+        b"<article><h1>%b</h1>%b</article></body></html>" % (title, script, menu, title, story)
     )
     head = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n"

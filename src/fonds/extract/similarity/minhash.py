@@ -36,6 +36,14 @@ _FACTORS = _NUMBERS[SHINGLE_WORDS:-VALUES] | np.uint64(1)
 _ADDENDS = _NUMBERS[-VALUES:]
 
 
+class _WordHashes(dict[str, int]):
+    """The hash of each word of one text, computed once."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = found = zlib.crc32(word.encode("utf-8", "replace"))
+        return found
+
+
 def shingles(text: str) -> NDArray[np.uint64]:
     """The hashes, 32 bits each, of all runs of four words, each once; of scripts without blanks of four
     characters. Shape (shingles,).
@@ -43,7 +51,7 @@ def shingles(text: str) -> NDArray[np.uint64]:
     Letter case, width and marks between words do not count.
     """
     folded = unicodedata.normalize("NFKC", text[:CHARS_MAX]).casefold()
-    words = [zlib.crc32(word.encode("utf-8", "replace")) for word in _TOKEN.findall(folded)]
+    words = list(map(_WordHashes().__getitem__, _TOKEN.findall(folded)))
     runs = len(words) - SHINGLE_WORDS + 1
     if runs < 1:
         return np.zeros(0, dtype=np.uint64)

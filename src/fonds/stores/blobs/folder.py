@@ -130,18 +130,18 @@ class FolderBlobs:
     def _sync_all(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
         """Contents onto the disk; several at a time, which most file systems write down together."""
 
-        def sync(one: tuple[Path, Path]) -> None:
-            with _translated(one[1]):
-                _sync(one[0])
+        def sync(some: Sequence[tuple[Path, Path]]) -> None:
+            for part, path in some:
+                with _translated(path):
+                    _sync(part)
 
         pairs = list(zip(parts, paths, strict=True))
         if len(pairs) <= ALONE_MAX:
-            for one in pairs:
-                sync(one)
+            sync(pairs)
             return
-        with ThreadPoolExecutor(min(SYNCS_AT_ONCE, len(pairs)), "sync") as pool:
+        with ThreadPoolExecutor(SYNCS_AT_ONCE, "sync") as pool:
             # All of them are waited for, and the first that failed is told.
-            list(pool.map(sync, pairs))
+            list(pool.map(sync, (pairs[at::SYNCS_AT_ONCE] for at in range(SYNCS_AT_ONCE))))
 
     def _path(self, key: str) -> Path:
         check_key(key)
