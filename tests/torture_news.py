@@ -103,7 +103,7 @@ class Trial:
         told["FONDS_FETCH_CA_FILE"] = str(self.news.ca_file)
         told["FONDS_FETCH_TOTAL_S"] = str(self.total_s)
         told["FONDS_SOURCES_POLL_SHORTEST_S"] = str(self.poll_s)
-        told["FONDS_SOURCES_POLL_LONGEST_S"] = str(2 * self.poll_s)
+        told["FONDS_SOURCES_POLL_LONGEST_S"] = str(self.poll_s)
         return told | dict(self.environment)
 
     def run(self) -> None:

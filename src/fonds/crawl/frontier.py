@@ -108,9 +108,10 @@ class Frontier:
         """What began is over; its host, domain and address are told how it went."""
         turn, begun_s = self._begun.pop(key)
         host, address = self._hosts[turn.host], self._addresses[turn.address]
-        host.pace.end(answer, begun_s, now_s)
-        host.domain.pace.end(Answer(refused=answer.refused), begun_s, now_s)
-        address.pace.end(Answer(), begun_s, now_s)
+        sent_s = answer.sent_s(begun_s, now_s)
+        host.pace.end(answer, sent_s, now_s)
+        host.domain.pace.end(Answer(refused=answer.refused), sent_s, now_s)
+        address.pace.end(Answer(), sent_s, now_s)
         if host.pace.next_at_s - now_s > self.rules.patience_s:
             self._send_all_back(host, now_s)
         self._make_ready(host, now_s)

@@ -28,13 +28,20 @@ class PaceRules:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """How a request ended, for the pace: after `took_s` seconds; `refused` says 429 or 503, and
-    `retry_after_s` what was asked for with it; `unreachable` that there was no answer at all.
+    `retry_after_s` what was asked for with it; `unreachable` that there was no answer at all. The request was
+    sent `since_sent_s` seconds ago at the longest; None: when it began.
     """
 
     took_s: float = 0.0
     refused: bool = False
     retry_after_s: float = 0.0
     unreachable: bool = False
+    since_sent_s: float | None = None
+
+    def sent_s(self, begun_s: float, now_s: float) -> float:
+        """When a request that began at `begun_s` was sent: names and connections may have taken a while, and
+        whoever is asked counts from then."""
+        return begun_s if self.since_sent_s is None else max(begun_s, now_s - self.since_sent_s)
 
 
 @dataclass(slots=True)
@@ -75,8 +82,8 @@ class Pace:
         self.active += 1
         self.next_at_s = max(self.next_at_s, now_s + self.gap_s)
 
-    def end(self, answer: Answer, begun_s: float, now_s: float) -> None:
-        """The request that began at `begun_s` ended."""
+    def end(self, answer: Answer, sent_s: float, now_s: float) -> None:
+        """The request that was sent at `sent_s` ended."""
         self.active -= 1
         if answer.unreachable:
             self.failures += 1
@@ -90,7 +97,7 @@ class Pace:
             self._not_before(now_s + max(answer.retry_after_s, self.gap_s))
         else:
             self.slowdown = max(1.0, SLOWDOWN_LESS * self.slowdown)
-            self._not_before(begun_s + self.gap_s)
+            self._not_before(sent_s + self.gap_s)
 
     def _not_before(self, at_s: float) -> None:
         self.next_at_s = max(self.next_at_s, at_s)

@@ -104,7 +104,8 @@ class Chain:
 def told_to_pace(end: Received | Failed) -> Answer:
     """How a request went, for the pace of its host."""
     if isinstance(end, Failed):
-        return Answer(end.took_s, unreachable=end.unreachable)
+        return Answer(end.took_s, unreachable=end.unreachable, since_sent_s=0.0)
     after_s = retry_after_s(end.hop.get("retry-after"), end.hop.began_at)
     refused = end.hop.status in REFUSALS
-    return Answer(end.hop.took_s, refused, after_s if refused else 0.0)
+    again_s = after_s if refused else 0.0
+    return Answer(end.hop.took_s, refused, again_s, since_sent_s=end.since_sent_s)

@@ -74,11 +74,13 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An answer: its hop, the body with its content codings, and the chain's cookies from now on."""
+    """An answer: its hop, the body with its content codings, and the chain's cookies from now on.
+    The request was sent `since_sent_s` seconds ago, when there was a connection to send it over."""
 
     hop: Hop
     body: bytes
     cookies: Sequence[str]
+    since_sent_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,9 @@ class Underway:
             took_s=handle.getinfo(pycurl.TOTAL_TIME),
             body_bytes=len(self.body),
         )
-        return Received(hop, bytes(self.body), tuple(handle.getinfo(pycurl.INFO_COOKIELIST)))
+        cookies = tuple(handle.getinfo(pycurl.INFO_COOKIELIST))
+        since_sent_s = hop.took_s - handle.getinfo(pycurl.PRETRANSFER_TIME)
+        return Received(hop, bytes(self.body), cookies, since_sent_s)
 
     def failed(self, code: int, told: str) -> Failed:
         """What an error of libcurl means."""

@@ -39,6 +39,19 @@ def test_a_host_is_asked_at_its_pace_and_not_slower() -> None:
     assert ours.moments(lambda one: one.host)["a"] == pytest.approx([0.0, 2.0, 4.0, 6.0, 8.0])
 
 
+def test_the_gap_counts_from_when_a_request_was_sent_not_from_when_its_connection_was_begun() -> (
+    None
+):
+    slow, quick = (Answer(took_s=took_s, since_sent_s=0.1) for took_s in (1.5, 0.1))
+    ours = VirtualWeb(Frontier(USUAL), lambda turn, nth: slow if nth == 1 else quick)
+    for key in range(3):
+        ours.frontier.offer(turn(key, "a"), 0.0)
+    ours.run(100.0)
+    begun = ours.moments(lambda one: one.host)["a"]
+    sent = [begun[0] + 1.4, *begun[1:]]
+    assert gaps(sent) == pytest.approx([2.0, 2.0])
+
+
 def test_the_pace_outlives_idleness() -> None:
     ours = VirtualWeb(Frontier(USUAL), lambda turn, nth: Answer(took_s=0.1, refused=nth <= 5))
     for key in range(6):
