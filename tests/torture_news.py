@@ -45,7 +45,6 @@ SETTINGS = {
     "fetch_patience_s": 20,
     "fetch_connect_s": 20,
     "fetch_max_bytes": 1_000_000,
-    "work_retries_max": 2,
     "work_retry_first_s": 1,
     "work_retry_longest_s": 3,
     "work_children": 1,
@@ -63,6 +62,7 @@ SMALL: dict[str, Any] = {
     "poll_s": 10.0,
     "odd_pages": 1,
     "total_s": 10.0,
+    "retries": 1,
 }
 """What a test does."""
 LOOK_EVERY_S = 0.5
@@ -84,6 +84,7 @@ class Trial:
     environment: Mapping[str, str]
     poll_s: float
     total_s: float
+    retries: int
     chance: random.Random
     kills: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -102,6 +103,7 @@ class Trial:
         told = {f"FONDS_{name.upper()}": str(value) for name, value in SETTINGS.items()}
         told["FONDS_FETCH_CA_FILE"] = str(self.news.ca_file)
         told["FONDS_FETCH_TOTAL_S"] = str(self.total_s)
+        told["FONDS_WORK_RETRIES_MAX"] = str(self.retries)
         told["FONDS_SOURCES_POLL_SHORTEST_S"] = str(self.poll_s)
         told["FONDS_SOURCES_POLL_LONGEST_S"] = str(self.poll_s)
         return told | dict(self.environment)
@@ -191,12 +193,14 @@ def follow(
     poll_s: float,
     odd_pages: int = 2,
     total_s: float = 20.0,
+    retries: int = 2,
     environment: Mapping[str, str] | None = None,
     seed: int = 20261122,
 ) -> Trial:
     """Lead one trial to its end, and check what came of it."""
     with news_web(folder / "web", hosts, stories, odd_pages) as news:
-        trial = Trial(news, folder, kills, environment or {}, poll_s, total_s, random.Random(seed))
+        chance = random.Random(seed)
+        trial = Trial(news, folder, kills, environment or {}, poll_s, total_s, retries, chance)
         trial.run()
         trial.wrong += Checks(news, trial.home, trial.settings(), trial.kills, GAP_S).faults()
     return trial
