@@ -9,7 +9,7 @@ from typing import Any
 
 from fixtures.warcs import gzipped, http_response, offsets, revisit
 from fonds.extract.file_meta import describe
-from fonds.formats.journal import FAMILIES
+from fonds.formats.journal import JOURNAL as SCHEMA
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.entry import of_capture
 from fonds.model.file import FileMeta, Identified
@@ -127,7 +127,7 @@ class Bench:
 def open_bench(home: Path) -> Bench:
     """Stores below `home`; a migrated `records.sqlite` may lie there."""
     table = SqliteTable(home / "table.sqlite")
-    table.declare(JOURNAL, FAMILIES)
+    table.declare(JOURNAL, SCHEMA.names)
     return Bench(
         home,
         table,

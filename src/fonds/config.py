@@ -70,6 +70,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     )
     env: Annotated[str, Meta(description="Environment in the table's name and in topics")] = "local"
     table_version: Annotated[int, Meta(ge=0, description="Version in the table's name")] = 0
+    table_families: Annotated[
+        str,
+        Meta(description="Further families of the table, as `pdf0=pdf_status,pdf_certainty:json`"),
+    ] = ""
     pipeline: Annotated[
         str, Meta(description="Pipeline that captures go into; `fonds pipelines`")
     ] = "library"

@@ -79,6 +79,13 @@ def test_other_families_than_declared_are_refused(tables: Table, name: str) -> N
         tables.declare(name, ["f"])
 
 
+def test_tables_are_listed_with_their_families(tables: Table, name: str) -> None:
+    tables.declare(f"{name}-b", ["grobid0"], compressions={"grobid0": "GZ"})
+    found = tables.tables()
+    assert found[name] == set(FAMILIES)
+    assert found[f"{name}-b"] == {"grobid0"}
+
+
 def test_an_undeclared_table_is_refused(tables: Table, name: str) -> None:
     with pytest.raises(ConfigurationError, match="no table"):
         tables.put(f"{name}-unknown", [(b"key", {"f:a": b"1"})])

@@ -22,7 +22,7 @@ from fonds.model.link import Link
 from fonds.model.rss_entry import RssEntry
 from fonds.stores.s3.address import open_store, parse_address
 from fonds.wiring.backends import close_stores, open_stores, s3_objects
-from fonds.wiring.downloads import make_fetch_download
+from fonds.wiring.elsewhere.downloads import make_fetch_download
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers

@@ -14,7 +14,7 @@ from fonds.config import load_settings
 from fonds.model.errors import PermanentError
 from fonds.stores.s3.address import open_store, parse_address
 from fonds.wiring.backends import open_web, s3_objects
-from fonds.wiring.remote_files import RemoteFiles
+from fonds.wiring.elsewhere.remote_files import RemoteFiles
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fonds.config import Settings
-    from fonds.ports import Index, Queue, Stores
+    from fonds.ports import Index, Queue, Stores, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,19 @@ class App:
         index = open_index(self.home, self.settings())
         click.get_current_context().call_on_close(partial(close_index, index))
         return index
+
+    def table(self, settings: Settings, *, make: bool = False) -> Table:
+        """The table store alone, its journal declared, closed when the command ends.
+
+        Raises ConfigurationError when there is no home yet, unless `make`.
+        """
+        from fonds.wiring.bulk.table import close_table, open_table
+
+        if not make:
+            self.must_be_there()
+        table = open_table(self.home, settings)
+        click.get_current_context().call_on_close(partial(close_table, table))
+        return table
 
     def queue(self, settings: Settings) -> Queue:
         """The queue alone, closed when the command ends: no other store need be there."""

@@ -46,6 +46,7 @@ COMMANDS: dict[str, str] = {
     "topics": "fonds.cli.commands.queue",
     "queue": "fonds.cli.commands.queue",
     "catchup": "fonds.cli.commands.catchup",
+    "table": "fonds.cli.commands.table",
 }
 
 

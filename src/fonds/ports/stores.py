@@ -22,8 +22,17 @@ class Table(Protocol):
     row that has none of them is absent. At most 1,000 may be named; None means all there are.
     """
 
-    def declare(self, table: str, families: Sequence[str]) -> None:
-        """Make the table exist; again is harmless. Raises ConfigurationError if its families differ."""
+    def declare(
+        self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
+    ) -> None:
+        """Make the table exist; again is harmless, and adds families where the backend can.
+
+        `compressions` names that of families as HBase does; backends without any pass over it. Raises
+        ConfigurationError if the table has a family that is not named, or lacks one that cannot be added.
+        """
+
+    def tables(self) -> dict[str, frozenset[str]]:
+        """The tables there are, each with its families."""
 
     def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """Write cells, replacing those of the same row and column; other cells stay. Durable.

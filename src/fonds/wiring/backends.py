@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fonds.config import PORTS, Settings
-from fonds.formats.journal import COLUMNS, FAMILIES, check_columns, journal_table
+from fonds.formats.journal import journal_schema, journal_table
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, FondsError, StoreUnavailableError
 from fonds.model.message import Subscription
@@ -22,7 +22,7 @@ from fonds.model.rows import CdxRow
 from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
-from fonds.ports import Index, Queue, Records, Stores, WarcArchive
+from fonds.ports import Index, Queue, Records, Stores, Table, WarcArchive
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
 from fonds.runtime.homelock import make_home
@@ -205,9 +205,14 @@ def open_stores(home: Path, settings: Settings) -> Stores:
         archive=ReadOver(archive, BodyCache(spooled)),
         journal=journal_table(settings.group, settings.table_version, settings.env),
     )
-    check_columns(COLUMNS)
-    stores.table.declare(stores.journal, FAMILIES)
+    declare_journal(stores.table, stores.journal, settings)
     return stores
+
+
+def declare_journal(table: Table, name: str, settings: Settings) -> None:
+    """Make the journal table exist, as its schema and the setting `table_families` say."""
+    schema = journal_schema(settings.table_families)
+    table.declare(name, schema.names, compressions=schema.compressions)
 
 
 def close_stores(stores: Stores) -> None:

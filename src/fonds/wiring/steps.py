@@ -155,7 +155,7 @@ def _restore_story(stores: Stores, readers: Readers, settings: Settings) -> Made
 
 
 def _fetch_download(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.wiring.downloads import make_fetch_download
+    from fonds.wiring.elsewhere.downloads import make_fetch_download
 
     return make_fetch_download(stores, settings)
 

@@ -62,6 +62,21 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("archive verify", "paths"): (("archive", "verify", "fonds-2026.warc.gz"), "mean 'fonds-"),
     ("archive extract", "key"): (("archive", "extract", "nonsense"), "no capture is known by"),
     ("catchup", "COMMAND"): (("catchup", "pfd"), "Did you mean 'pdf'"),
+    ("table", "COMMAND"): (("table", "lst"), "Did you mean 'list'"),
+    ("table get", "keys"): (("table", "get", "nonsense"), "not a SHA-1 in hex or base32"),
+    ("table put", "key"): (("table", "put", "nonsense", "f:c={}"), "not a SHA-1 in hex or base32"),
+    ("table put", "cells"): (("table", "put", "ab" * 20, "file:mim=x"), "did you mean 'file:mime'"),
+    ("table scan", "start"): (("table", "scan", "--from", "xy"), "no beginning of a key"),
+    ("table scan", "after"): (("table", "scan", "--after", "xy"), "not a SHA-1 in hex or base32"),
+    ("table export", "form"): (
+        ("table", "export", "-", "--format", "json"),
+        "did you mean 'jsonl'",
+    ),
+    ("table import", "form"): (
+        ("table", "import", "-", "--format", "json"),
+        "did you mean 'jsonl'",
+    ),
+    ("table import", "file"): (("table", "import", "no.jsonl"), "no.jsonl cannot be read"),
     ("fetch", "pipeline"): (("fetch", "--pipeline", "newz", AT), "did you mean 'news'"),
     ("fetch", "tls"): (("fetch", "--tls", "nne", AT), "did you mean 'none'"),
     ("fetch", "lists"): (("fetch", "--from", "no.txt"), "no.txt: no such file or folder"),
@@ -78,6 +93,22 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
 }
 for _act, _word in (("check", "names"), ("show", "name"), *((a, "names") for a in ACTS)):
     REFUSED[f"sources {_act}", _word] = (("sources", _act, "nonsense"), "no source 'nonsense'")
+for _word in ("get", "scan"):
+    REFUSED[f"table {_word}", "columns"] = (
+        ("table", _word, *(["ab" * 20] if _word == "get" else []), "--column", "file:mim"),
+        "did you mean 'file:mime'",
+    )
+for _word, _more in {
+    "get": ["ab" * 20],
+    "put": ["ab" * 20, "f:c={}"],
+    "scan": [],
+    "export": ["-"],
+    "import": ["-"],
+}.items():
+    REFUSED[f"table {_word}", "name"] = (
+        ("table", _word, *_more, "--table", "fonds-jornal-extract-0-local"),
+        "did you mean 'fonds-journal-extract-0-local'",
+    )
 for _kind in (one.name for one in KINDS if one.reading):
     _command, _words = f"catchup {_kind}", ("catchup", _kind)
     _status = (*_words, "--reextract", "--status", "sucess")
@@ -111,6 +142,7 @@ FREE = {
     ("archive extract", "out"), ("archive extract", "at"),
     ("fetch", "urls"), ("fetch", "collection"), ("sources add", "collection"), ("sources add", "folder"),
     ("sources add", "title"), ("sources export", "path"), ("sources import", "collection"),
+    ("table create", "name"), ("table export", "file"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}
 NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))

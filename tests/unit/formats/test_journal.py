@@ -238,16 +238,3 @@ def test_the_tables_name_says_group_version_and_environment() -> None:
 def test_names_no_table_can_have_are_refused(group: str, version: int, env: str) -> None:
     with pytest.raises(ConfigurationError, match="table name"):
         journal.journal_table(group, version, env)
-
-
-def test_a_columns_name_is_unique_across_families() -> None:
-    journal.check_columns(journal.COLUMNS)
-    assert {column.partition(":")[0] for column in journal.COLUMNS} == set(journal.FAMILIES)
-    with pytest.raises(ConfigurationError, match="'status' is in the families"):
-        journal.check_columns([*journal.COLUMNS, "match0:status"])
-
-
-@pytest.mark.parametrize("column", ["status", ":status", "f:", ""])
-def test_what_is_no_column_is_refused(column: str) -> None:
-    with pytest.raises(ConfigurationError, match="family:name"):
-        journal.check_columns([column])

@@ -106,3 +106,13 @@ def test_a_queues_file_is_no_table_store(tmp_path: Path) -> None:
     SqliteQueue(tmp_path / "queue.sqlite").close()
     with pytest.raises(ConfigurationError, match=r"queue\.sqlite is not a table store"):
         SqliteTable(tmp_path / "queue.sqlite")
+
+
+def test_a_family_that_is_new_is_added_and_rows_stay(tmp_path: Path) -> None:
+    table = SqliteTable(tmp_path / "table.sqlite")
+    table.declare("t", ["f"])
+    table.put("t", [(b"key", {"f:a": b"1"})])
+    table.declare("t", ["f", "pdf0"])
+    table.put("t", [(b"key", {"pdf0:pdf_status": b"yes"})])
+    assert table.get("t", [b"key"]) == {b"key": {"f:a": b"1", "pdf0:pdf_status": b"yes"}}
+    assert table.tables() == {"t": {"f", "pdf0"}}

@@ -19,7 +19,14 @@ from thriftpy2.transport import TTransportException
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError, FondsError, LimitError, StoreUnavailableError
-from fonds.stores.table.rows import Chosen, check_families, check_key, chosen, end_of_prefix
+from fonds.stores.table.rows import (
+    Chosen,
+    check_families,
+    check_key,
+    check_none_left,
+    chosen,
+    end_of_prefix,
+)
 
 T = TypeVar("T")
 
@@ -36,9 +43,9 @@ BROKEN = (TTransportException, OSError, EOFError)
 class HbaseTable:
     """Implements the port Table over `hbase://host:port`, the address of a Thrift 1 server.
 
-    Families keep one version of a cell and are compressed (`?compression=GZ`, or NONE, SNAPPY, LZ4,
-    ZSTD as the cluster can). Cells carry the time of the region server, so that of two writers the
-    later wins whatever their own clocks say.
+    Families keep one version of a cell and are compressed as they are declared, else with GZ;
+    `?compression=` names one for all (GZ, NONE, SNAPPY, LZ4, ZSTD), as the cluster can. Cells carry the
+    time of the region server, so that of two writers the later wins whatever their own clocks say.
     """
 
     def __init__(self, url: str) -> None:
@@ -49,26 +56,40 @@ class HbaseTable:
             raise ConfigurationError("hbase: the URL names no host: hbase://host:9090")
         self._host, self._port = parts.hostname, parts.port or PORT
         self._where = f"HBase at {self._host}:{self._port}"
-        self._compression = options.get("compression", "GZ").upper()
+        self._compression = options.get("compression", "").upper()
         self._transport = options.get("transport", "buffered")
         self._slots = threading.BoundedSemaphore(CONNECTIONS)
         self._idle: deque[happybase.Connection] = deque()
         self._families: dict[str, frozenset[str]] = {}
 
-    def declare(self, table: str, families: Sequence[str]) -> None:
-        """Make the table, each family with one version and compressed."""
+    def declare(
+        self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
+    ) -> None:
+        """Make the table, each family with one version and compressed: as the URL says, else as
+        `compressions` does, else with GZ. A Thrift server cannot add families: that takes `alter` in
+        the HBase shell."""
         wanted = frozenset(families)
         found = self._known(table)
         if found is None:
-            settings = {"max_versions": 1, "compression": self._compression}
-            described = {family: dict(settings) for family in sorted(wanted)}
-            self._call(lambda one: _create(one, table, described))
+            described = {one: self._described((compressions or {}).get(one)) for one in wanted}
+            self._call(lambda one: _create(one, table, dict(sorted(described.items()))))
             found = self._known(table)
-        if found != wanted:
+        check_none_left(table, found or (), wanted)
+        if lacking := sorted(wanted - (found or frozenset())):
+            told = ", ".join(f"{{NAME => '{one}', VERSIONS => 1}}" for one in lacking)
             raise ConfigurationError(
-                f"table {table!r} has the families {sorted(found or ())}, not {sorted(wanted)};"
-                " use another table name."
+                f"table {table!r} lacks the families {lacking}; add them in the HBase shell:"
+                f" alter '{table}', {told}"
             )
+
+    def tables(self) -> dict[str, frozenset[str]]:
+        """The tables of the cluster, also those of others."""
+        names = self._call(lambda one: one.tables())
+        found = {name.decode("utf-8", "replace"): self._known(name.decode()) for name in names}
+        return {name: families for name, families in found.items() if families is not None}
+
+    def _described(self, compression: str | None) -> dict[str, Any]:
+        return {"max_versions": 1, "compression": self._compression or compression or "GZ"}
 
     def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """Rows in calls of a bounded size; on an error some of them may be written.

@@ -43,6 +43,15 @@ def check_key(key: bytes) -> None:
         raise ValueError(f"a row key has 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
 
 
+def check_none_left(table: str, found: Collection[str], wanted: Collection[str]) -> None:
+    """Raises ConfigurationError when a table has families that are not among those wanted."""
+    if set(found) - set(wanted):
+        raise ConfigurationError(
+            f"table {table!r} has the families {sorted(found)}, not {sorted(wanted)}; use another table name,"
+            " or declare them with table_families."
+        )
+
+
 def check_families(table: str, families: Collection[str], columns: Iterable[str]) -> None:
     """Raises ConfigurationError for a column of a family the table does not have."""
     for column in columns:

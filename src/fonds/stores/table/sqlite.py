@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
 from fonds.model.errors import ConfigurationError
 from fonds.sqlite_file import Layout, SqliteFile
-from fonds.stores.table.rows import Chosen, check_families, check_key, chosen, end_of_prefix
+from fonds.stores.table.rows import (
+    Chosen,
+    check_families,
+    check_key,
+    check_none_left,
+    chosen,
+    end_of_prefix,
+)
 
 _AFTER_COLON = ";"
 
@@ -43,8 +50,11 @@ class SqliteTable:
         """Raises ConfigurationError when the file cannot be opened or is no table store."""
         self._file = SqliteFile(path, _LAYOUT)
 
-    def declare(self, table: str, families: Sequence[str]) -> None:
-        """Make the table exist. Raises ConfigurationError for other families than it has, or none."""
+    def declare(
+        self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
+    ) -> None:
+        """Make the table exist, with families that are new to it. Raises ConfigurationError for fewer
+        families than it has, or none."""
         wanted = sorted(set(families))
         if not wanted or any(not family or ":" in family for family in wanted):
             raise ConfigurationError(
@@ -53,15 +63,24 @@ class SqliteTable:
         if self._file.read_only:
             with self._file.reading() as connection:
                 _, found = _declared(connection, table)
-            _check_same(table, found, wanted)
+            check_none_left(table, found, wanted)
             return
         with self._file.writing() as connection:
             connection.execute(
                 "INSERT INTO tables (name, families) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
                 (table, json.dumps(wanted)),
             )
-            _, found = _declared(connection, table)
-        _check_same(table, found, wanted)
+            number, found = _declared(connection, table)
+            check_none_left(table, found, wanted)
+            if found != set(wanted):
+                changed = (json.dumps(wanted), number)
+                connection.execute("UPDATE tables SET families = ? WHERE number = ?", changed)
+
+    def tables(self) -> dict[str, frozenset[str]]:
+        """The tables in this file."""
+        with self._file.reading() as connection:
+            rows = connection.execute("SELECT name, families FROM tables ORDER BY name").fetchall()
+        return {name: frozenset(json.loads(families)) for name, families in rows}
 
     def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """All rows or none. Raises ValueError for a key that is empty or longer than HBase takes."""
@@ -128,13 +147,6 @@ class SqliteTable:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def _check_same(table: str, found: Collection[str], wanted: Sequence[str]) -> None:
-    if set(found) != set(wanted):
-        raise ConfigurationError(
-            f"table {table!r} has the families {sorted(found)}, not {wanted}; use another table name."
-        )
 
 
 def _declared(connection: sqlite3.Connection, table: str) -> tuple[int, set[str]]:

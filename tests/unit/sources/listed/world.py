@@ -18,7 +18,7 @@ from fonds.sources.listed.link_lists import LinkLists
 from fonds.sources.listed.rows import ADDRESSES
 from fonds.sources.listed.shuffled import Limited, Shuffled
 from fonds.wiring.backends import open_web
-from fonds.wiring.remote_files import RemoteFiles
+from fonds.wiring.elsewhere.remote_files import RemoteFiles
 from small_pipeline import Workplace
 
 FETCH = Subscription("csv.fetch", "t.csv.links")

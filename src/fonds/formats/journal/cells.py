@@ -1,4 +1,4 @@
-"""The row of the journal-extract table: captures and files into cells and back, without any store.
+"""The cells of the journal-extract table: captures and files into bytes and back, without any store.
 
 Source: seed 000, "PDF Table".
 """
@@ -8,17 +8,13 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
-from fonds.model.keys import sha1_from_text
-
-FAMILIES = ("f", "file", "grobid0", "match0")
 
 F_C = "f:c"
 FILE_SIZE = "file:size"
@@ -35,19 +31,10 @@ MATCH_STATUS = "match0:mstatus"
 MATCH_DOI = "match0:doi"
 MATCH_INFO = "match0:minfo"
 
-COLUMNS = (
-    *(F_C, FILE_SIZE, FILE_MIME, FILE_CDX, FILE_META),
-    *(GROBID_STATUS_CODE, GROBID_QUALITY, GROBID_STATUS),
-    *(GROBID_TEI_XML, GROBID_TEI_JSON, GROBID_METADATA),
-    *(MATCH_STATUS, MATCH_DOI, MATCH_INFO),
-)
-
-_SHA1_BYTES = 20
 _INTEGER = struct.Struct(">q")
 _UNKNOWN = "-"
 _DIGITS_MAX = 19
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NAME_PART = re.compile(r"[A-Za-z0-9_.]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,73 +64,12 @@ class FirstSeen:
     record_id: str | None
 
 
-def journal_table(group: str, version: int, env: str) -> str:
-    """`{group}-journal-extract-{version}-{env}`. Raises ConfigurationError for parts HBase refuses."""
-    if version < 0 or not _NAME_PART.fullmatch(group) or not _NAME_PART.fullmatch(env):
-        raise ConfigurationError(
-            f"group {group!r}, version {version} and environment {env!r} make no table name:"
-            " use letters, digits, dots and underscores, and a version from 0."
-        )
-    return f"{group}-journal-extract-{version}-{env}"
-
-
-def check_columns(columns: Iterable[str]) -> None:
-    """Raises ConfigurationError when a column's name occurs in two families.
-
-    Tools that flatten rows to plain names would mix the two up.
-    """
-    family_of: dict[str, str] = {}
-    for column in columns:
-        family, colon, name = column.partition(":")
-        if not colon or not family or not name:
-            raise ConfigurationError(f"a column is `family:name`, not {column!r}")
-        if family_of.setdefault(name, family) != family:
-            raise ConfigurationError(
-                f"the column {name!r} is in the families {family_of[name]!r} and {family!r};"
-                " rename one."
-            )
-
-
-def row_key(sha1hex: str) -> bytes:
-    """The 20 raw bytes of a file's SHA-1. Raises ValueError for what is no SHA-1."""
-    raw = sha1_from_text(sha1hex)
-    if raw is None:
-        raise ValueError(f"not a SHA-1: {sha1hex!r}")
-    return raw
-
-
-def alternate_key(sha1hex: str, capture_id: str) -> bytes:
-    """The key of a later capture of a file: the file's own, a zero byte, and the capture's id.
-
-    One scan by `row_key` finds a file and all places it was seen at.
-    """
-    if not capture_id:
-        raise ValueError(f"a later capture of {sha1hex} needs an id")
-    return row_key(sha1hex) + b"\x00" + capture_id.encode()
-
-
-def split_key(key: bytes) -> tuple[str, str | None]:
-    """SHA-1 in hex and id of the later capture, None in the row of the file itself.
-
-    Keys of older tables, `sha1:` and 32 base32 characters, are understood too. Raises ValueError.
-    """
-    if len(key) == _SHA1_BYTES:
-        return key.hex(), None
-    # An older key is 37 ASCII characters, none of them zero.
-    if len(key) > _SHA1_BYTES + 1 and key[_SHA1_BYTES] == 0:
-        return key[:_SHA1_BYTES].hex(), key[_SHA1_BYTES + 1 :].decode()
-    raw = sha1_from_text(key.decode("ascii")) if key.startswith(b"sha1:") else None
-    if raw is None:
-        raise ValueError(f"not a key of a journal-extract table: {key!r}")
-    return raw.hex(), None
-
-
 def file_cells(file: FileMeta) -> dict[str, bytes]:
     """`file:size`, `file:mime` and `file:meta`, with all seven fields."""
     return {
         FILE_SIZE: encode_integer(file.size),
         FILE_MIME: _clean(file.mime).encode(),
-        FILE_META: _json(asdict(file)),
+        FILE_META: compact_json(asdict(file)),
     }
 
 
@@ -162,7 +88,7 @@ def cdx_cell(capture: Capture, place: Place, surt: str) -> dict[str, bytes]:
         "offset": str(place.offset),
         "c_size": _UNKNOWN if place.size_bytes is None else str(place.size_bytes),
     }
-    return {FILE_CDX: _json(values)}
+    return {FILE_CDX: compact_json(values)}
 
 
 def first_seen_cell(
@@ -178,7 +104,7 @@ def first_seen_cell(
         values |= {"f": place.path.rpartition("/")[2], "o": place.offset}
     if record_id is not None:
         values["i"] = record_id
-    return {F_C: _json(values)}
+    return {F_C: compact_json(values)}
 
 
 def read_location(cells: Mapping[str, bytes]) -> Location | None:
@@ -247,8 +173,8 @@ def _clean(text: str) -> str:
     return _SURROGATE.sub("", text)
 
 
-def _json(values: Mapping[str, object]) -> bytes:
-    """Without lone surrogates, which no reader of JSON takes."""
+def compact_json(values: Mapping[str, object]) -> bytes:
+    """A cell's JSON: no blanks, UTF-8, without lone surrogates, which no reader of JSON takes."""
     clean = {key: _clean(one) if isinstance(one, str) else one for key, one in values.items()}
     return json.dumps(clean, ensure_ascii=False, separators=(",", ":")).encode()
 

@@ -1,0 +1,1 @@
+"""What bulk work is made of: stores by their URLs, jobs and engines."""

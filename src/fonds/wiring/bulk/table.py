@@ -1,0 +1,31 @@
+"""The table store alone, for those who need no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fonds.config import Settings
+from fonds.formats.journal import journal_table
+from fonds.ports import Table
+from fonds.runtime.homelock import make_home
+from fonds.wiring.backends import backend, declare_journal
+
+
+def open_table(home: Path, settings: Settings) -> Table:
+    """The table store, with the journal declared."""
+    make_home(home)
+    table: Table = backend("table", settings.table, home)
+    declare_journal(table, journal_of(settings), settings)
+    return table
+
+
+def journal_of(settings: Settings) -> str:
+    """The name of the journal table."""
+    return journal_table(settings.group, settings.table_version, settings.env)
+
+
+def close_table(table: Table) -> None:
+    """Close a table store."""
+    close = getattr(table, "close", None)
+    if close is not None:
+        close()

@@ -1,0 +1,64 @@
+"""The journal's schema: what the seed document says, and what further families may be."""
+
+from __future__ import annotations
+
+import pytest
+
+from fonds.formats.journal import JOURNAL, CellType, journal_schema
+from fonds.formats.journal.creating import shell_statement
+from fonds.model.errors import ConfigurationError
+
+
+def test_the_schema_is_that_of_the_document() -> None:
+    assert JOURNAL.names == ("f", "file", "grobid0", "match0")
+    assert JOURNAL.compressions == {"grobid0": "SNAPPY"}
+    integers = [name for name, one in JOURNAL.columns.items() if one.type is CellType.INTEGER]
+    assert integers == ["file:size", "grobid0:status_code"]
+    names = [name.partition(":")[2] for name in JOURNAL.columns]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_further_families_are_declared_in_words() -> None:
+    schema = journal_schema(
+        "pdf0=pdf_status,pdf_certainty:json grobid1+SNAPPY=status1:json,tei1:xml"
+    )
+    assert schema.names == (*JOURNAL.names, "pdf0", "grobid1")
+    assert schema.compressions == {"grobid0": "SNAPPY", "grobid1": "SNAPPY"}
+    assert schema.column("pdf0:pdf_certainty").type is CellType.JSON
+    assert schema.column("grobid1:tei1").large
+
+
+@pytest.mark.parametrize(
+    ("further", "told"),
+    [
+        ("match1=status", "'status' is in the families 'grobid0' and 'match1'"),
+        ("f=x", "'f' is declared twice"),
+        ("pdf0=a,a", "'a' twice"),
+        ("pdf0", "declares no family"),
+        ("pdf0=a:number", "did you mean"),
+        ("pdf0=", "declares no family"),
+        ("pdf0=a,,b", "is no column"),
+        ("pdf 0=a", "declares no family"),
+        (" ".join(f"x{n}=c{n}" for n in range(20)), "at most 16 families"),
+    ],
+)
+def test_what_is_no_family_is_refused_with_a_sentence(further: str, told: str) -> None:
+    if "number" in further:
+        told = "there is no type 'number'"
+    with pytest.raises(ConfigurationError, match=told):
+        journal_schema(further)
+
+
+def test_an_unknown_column_is_told_with_the_nearest() -> None:
+    with pytest.raises(ConfigurationError, match="did you mean 'file:mime'"):
+        JOURNAL.column("file:mim")
+
+
+def test_the_shells_statement_has_versions_compression_and_regions() -> None:
+    told = shell_statement("g-journal-extract-0-qa", JOURNAL, 4)
+    assert told.startswith("create 'g-journal-extract-0-qa', {NAME => 'f', VERSIONS => 1}, ")
+    assert "{NAME => 'grobid0', VERSIONS => 1, COMPRESSION => 'SNAPPY'}" in told
+    assert told.endswith(r'SPLITS => ["\x40\x00", "\x80\x00", "\xC0\x00"]')
+    assert "SPLITS" not in shell_statement("t", JOURNAL, 1)
+    with pytest.raises(ConfigurationError):
+        shell_statement("a'b", JOURNAL, 1)
