@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from datetime import datetime
+from hashlib import sha1
 
-from fonds.formats.journal import cdx_cell, first_seen_cell
+from fonds.formats.journal import (
+    Location,
+    alternate_key,
+    cdx_cell,
+    first_seen_cell,
+    read_location,
+)
 from fonds.formats.members.record_stream import split_offset
 from fonds.formats.surt import lookup_key, surt
 from fonds.model.archive import HttpHead
@@ -12,6 +21,9 @@ from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.keys import sha1_from_text
 from fonds.model.rows import CdxRow
+
+INDEXED = "cdx-"
+"""What the ids of captures begin with that are known by an index alone."""
 
 
 def cdx_row(capture: Capture, file: FileMeta, place: Place, now: datetime) -> CdxRow:
@@ -35,6 +47,28 @@ def first_cells(capture: Capture, place: Place) -> dict[str, bytes]:
 def later_cells(capture: Capture, place: Place) -> dict[str, bytes]:
     """What the row of a later capture of the same file says: `file:cdx`."""
     return cdx_cell(capture, place, surt(capture.url))
+
+
+def indexed_capture_id(sha1hex: str, location: Location) -> str:
+    """The id of a capture that is known by an index alone: the same from wherever the line is read."""
+    told = "\n".join((sha1hex, *(str(getattr(location, one.name)) for one in fields(location))))
+    return INDEXED + sha1(told.encode("utf-8", "replace")).hexdigest()  # noqa: S324 (an id, not a seal)
+
+
+def is_indexed(capture_id: str) -> bool:
+    """Whether a capture is known by an index alone: it never entered, and nobody read its body."""
+    return capture_id.startswith(INDEXED)
+
+
+def indexed_key(sha1hex: str, cells: Mapping[str, bytes]) -> bytes:
+    """Where the capture of an index goes when another takes its place in the row of the file.
+
+    Raises ValueError for a row whose `file:cdx` cannot be read.
+    """
+    location = read_location(cells)
+    if location is None:
+        raise ValueError(f"the row of {sha1hex} has no file:cdx")
+    return alternate_key(sha1hex, indexed_capture_id(sha1hex, location))
 
 
 def _row(capture: Capture, sha1hex: str, mime: str, place: Place, now: datetime) -> CdxRow:

@@ -138,6 +138,24 @@ def test_a_line_is_refused_with_a_sentence(changed: dict[str, str], word: str) -
     assert word in refused(line(**changed))
 
 
+ODD = st.sampled_from(
+    ["-", "", "{", "{}", "#", "!", "filedesc:a", "200", "99", "2000", "00000000000000", "20240230000000",
+     "20240229235959", "20240229240000", DIGEST, DIGEST.lower(), "a\u00a0b", "a\x1cb", "a\tb", "\u0661",
+     "1" * 13]
+)  # fmt: skip
+
+
+@given(
+    st.dictionaries(st.sampled_from([*FIELDS]), ODD), st.sampled_from(["", " ", " more", "\r\n"])
+)
+def test_reading_a_line_in_one_go_gives_what_reading_its_fields_gives(
+    changed: dict[str, str], end: str
+) -> None:
+    slow = IndexReader()
+    slow._usual = False
+    assert parse(line(**changed) + end) == slow.parse(line(**changed) + end)
+
+
 def test_too_few_fields_are_refused() -> None:
     assert (
         refused("org,example)/ 20170706005950 http://example.org/")

@@ -24,10 +24,12 @@ from fonds.formats.journal.cells import (
     decode_integer,
     encode_integer,
     file_cells,
+    first_archived,
     first_seen_cell,
     read_file,
     read_first_seen,
     read_location,
+    recounted,
 )
 from fonds.formats.journal.keys import (
     alternate_key,
@@ -74,6 +76,7 @@ __all__ = [
     "decode_integer",
     "encode_integer",
     "file_cells",
+    "first_archived",
     "first_seen_cell",
     "journal_schema",
     "journal_table",
@@ -83,6 +86,7 @@ __all__ = [
     "read_file",
     "read_first_seen",
     "read_location",
+    "recounted",
     "row_key",
     "split_key",
 ]

@@ -139,6 +139,30 @@ def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
     )
 
 
+def first_archived(cells: Mapping[str, bytes]) -> tuple[str, datetime] | None:
+    """URL and moment under which `f:c` says a body was met first, as a revisit record names them.
+
+    None when the row does not say it, or not in a way that can be read. A time without zone is UTC.
+    """
+    try:
+        seen = read_first_seen(cells)
+        moment = datetime.fromisoformat(seen.date) if seen is not None else None
+    except ValueError:
+        return None
+    if seen is None or moment is None:
+        return None
+    return seen.url, moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def recounted(cell: bytes, count: int) -> bytes:
+    """`f:c` with another dupe count, all else as it was; the cell itself where it cannot be read."""
+    try:
+        values = _object({F_C: cell}, F_C) or {}
+    except ValueError:
+        return cell
+    return cell if values.get("c") == count else compact_json({**values, "c": count})
+
+
 def read_file(cells: Mapping[str, bytes]) -> FileMeta | None:
     """`file:meta` decoded, None when the row has none. Raises ValueError when a field is missing."""
     values = _object(cells, FILE_META)

@@ -17,6 +17,7 @@ from fonds.formats.journal import (
     read_location,
     split_key,
 )
+from fonds.formats.placing import is_indexed
 from fonds.kinds import kinds_with_rows
 from fonds.library.checks.entries import unfounded
 from fonds.library.checks.fault import Check, Fault
@@ -163,8 +164,9 @@ def _known(records: Records, page: Sequence[tuple[bytes, Cells]]) -> Iterator[Fa
     named = [(split_key(key), cells) for key, cells in page]
     sha1hexes = sorted({sha1hex for (sha1hex, _), _ in named})
     owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
+    here = {sha1hex for (sha1hex, other), cells in named if not _is_indexed(other, cells)}
     for sha1hex in sha1hexes:
-        if sha1hex not in owners:
+        if sha1hex not in owners and sha1hex in here:
             yield Fault(
                 Check.FILE, sha1hex, f"file {sha1hex} has no row in file_meta, and is in the table"
             )
@@ -179,6 +181,11 @@ def _known(records: Records, page: Sequence[tuple[bytes, Cells]]) -> Iterator[Fa
             owner = capture_id or owners.get(sha1hex, "")
             places[location.warc, location.offset] = (sha1hex, owner)
     yield from _placed(records, places)
+
+
+def _is_indexed(capture_id: str | None, cells: Cells) -> bool:
+    """Whether a row tells what an index told, and no more: nobody read the file as yet."""
+    return FILE_SIZE not in cells if capture_id is None else is_indexed(capture_id)
 
 
 def _placed(records: Records, places: dict[tuple[str, int], tuple[str, str]]) -> Iterator[Fault]:

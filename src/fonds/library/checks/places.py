@@ -13,7 +13,7 @@ from fonds.formats.journal import (
     read_location,
     row_key,
 )
-from fonds.formats.placing import end_in_file
+from fonds.formats.placing import end_in_file, is_indexed
 from fonds.library.checks.entries import unfounded
 from fonds.library.checks.fault import REPAIR, Act, Check, Fault, act_prefix
 from fonds.library.checks.files import same_place
@@ -55,7 +55,9 @@ class _Warc:
 def places(stores: Stores) -> Iterator[Fault]:
     """The faults of all places, WARC by WARC; each file is looked at once, none is read."""
     warc: _Warc | None = None
-    for some in chunks(stores.records.find(CdxRow)):
+    # Who took an index for all there is of a capture has no body here, and no entry.
+    rows = (row for row in stores.records.find(CdxRow) if not is_indexed(row.capture_id))
+    for some in chunks(rows):
         yield from _in_the_table(stores, some)
         referring = {row.capture_id: f"{row.warc_path}:{row.warc_offset}" for row in some}
         yield from unfounded(stores.records, referring)

@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from fonds.formats.envelope import story_to_json
-from fonds.formats.journal import alternate_key, row_key
+from fonds.formats.journal import F_C, alternate_key, first_archived, row_key
 from fonds.formats.placing import cdx_row, first_cells, later_cells, status_of
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
@@ -17,6 +17,7 @@ from fonds.model.rows import CdxRow, EntryRow, FetchedRow
 from fonds.model.step import Result
 from fonds.model.story import RssEntry, Story, Unarchived
 from fonds.ports import Archive, Blobs, Records, Table
+from fonds.steps.intake.dupe_count import note_dupe_counts
 
 TOGETHER_MAX_BYTES = 64 * 1024**2
 
@@ -49,18 +50,31 @@ class ArchiveBody:
         # A message may come twice in one batch.
         fresh = {item.capture.id: item for item in items if item.capture.id not in there}
         for some in _by_size(list(fresh.values())):
-            first = self._entries(_owners(some))
+            first = self._first(some)
             entries = [self._entry(item, first) for item in some]
             places = [archived.place for archived in self.archive.write(entries)]
             self._note(some, entries, places)
+            again = [item.file.sha1 for item in some if item.repeat_of]
+            note_dupe_counts(self.table, self.records, self.journal, again)
         self._forget([item.capture for item in items])
         return [Result() for _ in items]
 
-    def _entries(self, capture_ids: Sequence[str]) -> dict[str, tuple[str, datetime]]:
-        """URL and time of the captures that brought these bytes first, whichever pipeline they came into."""
-        entered = self.records.find(EntryRow, {"entry_id": capture_ids})
-        found = {row.entry_id: (row.url, from_datetime14(row.seen)) for row in entered if row.seen}
-        fetched = self.records.get(FetchedRow, [one for one in capture_ids if one not in found])
+    def _first(self, items: Sequence[Unarchived]) -> dict[str, tuple[str, datetime]]:
+        """URL and time of the captures that brought these bytes first, by the captures' ids.
+
+        As `f:c` of the file says; a page we fetched goes by the address it came from in the end. Of one
+        that is not in the table yet the books are asked, whichever pipeline it came into.
+        """
+        owners = {item.repeat_of: row_key(item.file.sha1) for item in items if item.repeat_of}
+        if not owners:
+            return {}
+        cells = self.table.get(self.journal, list(owners.values()), [F_C])
+        said = {one: first_archived(cells.get(key, {})) for one, key in owners.items()}
+        found = {one: known for one, known in said.items() if known is not None}
+        absent = [one for one in owners if one not in found]
+        entered = self.records.find(EntryRow, {"entry_id": absent}) if absent else ()
+        found |= {row.entry_id: (row.url, from_datetime14(row.seen)) for row in entered if row.seen}
+        fetched = self.records.get(FetchedRow, list(owners))
         return found | {row.capture_id: (row.final_url, row.fetched) for row in fetched}
 
     def _forget(self, captures: Sequence[Capture]) -> None:
@@ -119,7 +133,3 @@ def _by_size(items: Sequence[Unarchived]) -> Iterator[list[Unarchived]]:
         size_bytes += item.file.size
     if group:
         yield group
-
-
-def _owners(items: Sequence[Unarchived]) -> list[str]:
-    return [item.repeat_of for item in items if item.repeat_of]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fonds.formats.journal import alternate_key, file_cells, row_key
-from fonds.formats.placing import cdx_row, first_cells, later_cells, revisit_rows
+from fonds.formats.journal import F_C, FILE_CDX, FILE_META, alternate_key, file_cells, row_key
+from fonds.formats.placing import cdx_row, first_cells, indexed_key, later_cells, revisit_rows
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Reason, dropped
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
@@ -15,6 +15,7 @@ from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
+from fonds.steps.intake.dupe_count import note_dupe_counts
 
 EMITS = (Output(Unextracted), Output(Unparsed), Output(Unarchived))
 
@@ -41,9 +42,22 @@ class PersistFile:
             for capture, file in files
             for row in self._cells(capture, file, first=owners[file.sha1] == capture.id)
         ]
-        self.table.put(self.journal, cells)
-        self.records.put([row for one in items for row in self._captures(one, now)], replace=False)
+        mine = [file.sha1 for capture, file in files if owners[file.sha1] == capture.id]
+        noted = self._noted(mine)
+        self.table.put(self.journal, [*_displaced(noted), *cells])
+        rows = [row for one in items for row in self._captures(one, now)]
+        self.records.put(rows, replace=False)
+        firsts = set(owners.values())
+        again = [row.sha1hex for row in rows if row.capture_id not in firsts]
+        again += [key.hex() for key, there in noted.items() if F_C in there]
+        note_dupe_counts(self.table, self.records, self.journal, again)
         return [self._route(one, owners) for one in items]
+
+    def _noted(self, sha1hexes: Sequence[str]) -> dict[bytes, dict[str, bytes]]:
+        """What the table says of these files by now."""
+        keys = [row_key(one) for one in sha1hexes]
+        columns = [F_C, FILE_CDX, FILE_META]
+        return self.table.get(self.journal, keys, columns) if keys else {}
 
     def _referenced(self, capture: Capture) -> bool:
         """Whether the body stays where it is: in somebody's WARC."""
@@ -83,6 +97,15 @@ class PersistFile:
             return Result(items=(Unparsed(capture, file, one.charset),))
         work = Unextracted(capture, file)
         return Result(items=(work,) if referenced else (work, Unarchived(capture, file)))
+
+
+def _displaced(noted: Mapping[bytes, Mapping[str, bytes]]) -> list[tuple[bytes, dict[str, bytes]]]:
+    """Captures that an index had told of before the files came: they are kept beside the first now."""
+    return [
+        (indexed_key(key.hex(), cells), {FILE_CDX: cells[FILE_CDX]})
+        for key, cells in noted.items()
+        if FILE_CDX in cells and FILE_META not in cells
+    ]
 
 
 def _file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMetaRow:

@@ -1,0 +1,94 @@
+"""`f:c` of a file: how often its body was met, and what a revisit is made of."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from fixtures.archives import files
+from fonds.formats.journal import F_C, FILE_CDX, Location, first_archived, read_location, row_key
+from fonds.formats.placing import cdx_row, first_cells, indexed_capture_id, indexed_key
+from fonds.formats.surt import surt
+from fonds.model.capture import Place, PlaceKind
+from fonds.steps.intake.archive_body import ArchiveBody
+from fonds.steps.intake.dupe_count import note_dupe_counts
+from fonds.steps.intake.persist_file import PersistFile
+from step_bench import JOURNAL, LATER, PAGE, Bench, identified, page_file
+from unit.steps.intake.test_archive_body import heads, unarchived
+
+KEY = page_file().sha1
+
+
+def persist(bench: Bench) -> PersistFile:
+    return PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+
+
+def count_of(bench: Bench) -> int:
+    return int(json.loads(bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)][F_C])["c"])
+
+
+def test_each_capture_of_a_file_counts_once_however_often_it_is_noted(bench: Bench) -> None:
+    captures = bench.in_warc(PAGE, PAGE, PAGE)
+    for capture in (captures[0], captures[1], captures[1], captures[2], captures[0]):
+        persist(bench)([identified(capture)])
+    assert count_of(bench) == 3
+
+
+def test_a_revisit_counts_and_the_rest_of_the_cell_stays(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    persist(bench)([identified(capture)])
+    before = json.loads(bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)][F_C])
+    revisit = replace(
+        capture, id="revisit", place=replace(capture.place, offset=9_999), record_type="revisit"
+    )
+    bench.records.put([cdx_row(revisit, page_file(), revisit.place, LATER)])
+    note_dupe_counts(bench.table, bench.records, JOURNAL, [KEY, "ab" * 20])
+    after = json.loads(bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)][F_C])
+    assert after == {**before, "c": 2}
+
+
+def test_a_repeat_is_archived_as_a_revisit_of_what_f_c_names_and_counts(bench: Bench) -> None:
+    step = ArchiveBody(
+        bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
+    )
+    first = unarchived(bench)
+    step([first])
+    cell = json.loads(bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)][F_C])
+    elsewhere = {**cell, "u": "http://first.example/", "d": "2011-02-03T04:05:06Z"}
+    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(elsewhere).encode()})])
+    again = unarchived(bench, repeat_of=first.capture.id)
+    step([again])
+    step([again])
+    assert [head.type for head in heads(bench)] == ["resource", "revisit"]
+    written = b"".join(gzip.decompress(path.read_bytes()) for path in files(bench.home, ".warc.gz"))
+    assert b"WARC-Refers-To-Target-URI: http://first.example/\r\n" in written
+    assert b"WARC-Refers-To-Date: 2011-02-03T04:05:06" in written
+    assert count_of(bench) == 2
+
+
+def test_what_an_index_told_of_a_file_is_kept_beside_the_first_capture(bench: Bench) -> None:
+    (capture,) = bench.in_warc(PAGE)
+    key = surt(capture.url)
+    told = Location(key, capture.url, "20110203040506", "ITEM/a.warc.gz", 7, None)
+    place = Place(PlaceKind.WARC, told.warc, told.offset, told.size_bytes)
+    indexed = replace(capture, captured_at=datetime(2011, 2, 3, 4, 5, 6, tzinfo=UTC))
+    bench.table.put(JOURNAL, [(row_key(KEY), first_cells(indexed, place))])
+    persist(bench)([identified(capture)])
+    rows = dict(bench.table.scan(JOURNAL, row_key(KEY)))
+    assert len(rows) == 2
+    (later,) = [cells for key, cells in rows.items() if key != row_key(KEY)]
+    assert read_location(later) == told
+    assert indexed_key(KEY, later) in rows
+    assert read_location(rows[row_key(KEY)]) != told
+    assert indexed_capture_id(KEY, told).startswith("cdx-")
+
+
+def test_a_cell_of_another_hand_that_cannot_be_read_names_no_first() -> None:
+    for cell in (b"junk", b'{"u":"u","d":"yesterday"}', b"{}"):
+        assert first_archived({F_C: cell, FILE_CDX: b""}) is None
+    assert first_archived({F_C: b'{"u":"u","d":"2017-10-27T22:21:13"}'}) == (
+        "u",
+        datetime(2017, 10, 27, 22, 21, 13, tzinfo=UTC),
+    )
