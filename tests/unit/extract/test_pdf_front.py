@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from fixtures.pdf_annotations import linked_pdf
 from fixtures.pdfs import drawn_pdf, text_pdf, xmp_pdf
+from fonds.bibliography.identifiers import arxiv_id_in
 from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
 from fonds.extract.pdf.bibliographic import bibliographic, split_authors
 from fonds.extract.pdf.pages.front import NOTHING_SHOWN, Front, is_name, is_title
-from fonds.extract.pdf.xmp import XmpFields, arxiv_id_in
+from fonds.extract.pdf.xmp import XmpFields
 
 HEAD = b"BT /F1 8 Tf 72 760 Td (Proceedings of the Hill Society, volume 3) Tj ET "
 TITLE = b"BT /F1 18 Tf 20 TL 72 700 Td (How rivers find) Tj T* (their way) Tj ET "

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.pdf.xmp import XmpFields, doi_in, read_xmp
+from fonds.bibliography.identifiers import doi_in
+from fonds.extract.pdf.xmp import XmpFields, read_xmp
 
 HEAD = """<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF
     xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'

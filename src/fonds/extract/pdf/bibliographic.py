@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from fonds.bibliography.identifiers import ARXIV_ID, arxiv_id_in, doi_in
 from fonds.extract.pdf.pages.front import Front, is_name, is_title
-from fonds.extract.pdf.xmp import ARXIV_ID, XmpFields, arxiv_id_in, doi_in
+from fonds.extract.pdf.xmp import XmpFields
 
 _AUTHORS_MAX, _NAME_MAX_CHARS = 200, 200
 _PAGE_SEARCHED_CHARS = 20_000

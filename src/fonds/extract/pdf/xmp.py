@@ -6,20 +6,17 @@ Bound: packets as large as `read_structure` lets through (1 MB), 200 authors.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lxml import etree
 
+from fonds.bibliography.identifiers import arxiv_id_in, doi_in
 from fonds.extract.pdf.strings import clean_text
 
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]{1,300}", re.ASCII)
-ARXIV_ID = r"(\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,2})?"
-_ARXIV = re.compile(r"(?:arxiv:\s{0,2}|arxiv\.org/(?:abs|pdf)/)" + ARXIV_ID, re.IGNORECASE)
 _DOI_NAMES = frozenset({"doi", "wps-articledoi"})
 _DOI_OR_MORE_NAMES = frozenset({"identifier", "url"})
 _AUTHORS_MAX, _VALUE_MAX_CHARS = 200, 2_000
@@ -56,18 +53,6 @@ def read_xmp(packet: str) -> XmpFields:
         doi=find_doi(root) if "10." in packet else None,
         arxiv_id=arxiv_id_in(packet),
     )
-
-
-def arxiv_id_in(text: str) -> str | None:
-    """The arXiv id in a text or address that calls it one, without its version."""
-    found = _ARXIV.search(text)
-    return found[1] if found else None
-
-
-def doi_in(text: str) -> str | None:
-    """The DOI in a text, without a full stop behind it; None when there is none."""
-    found = _DOI.search(text)
-    return found[0].rstrip(".,;)]").lower() if found else None
 
 
 def find_doi(root: etree._Element) -> str | None:

@@ -1,0 +1,208 @@
+"""TEI becomes the one JSON of a paper; what is told is kept, and what is hostile refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.tei import author, citation, tei
+from fonds.bibliography.paper import biblio, from_json, metadata, to_json, to_object
+from fonds.bibliography.quality import Quality, quality
+from fonds.bibliography.tei import read_tei
+
+AFFILIATION = (
+    "<affiliation key='aff0'><orgName type='department'>Physics</orgName>"
+    "<orgName type='institution'>University of Air</orgName><address><postCode>1234</postCode>"
+    "<settlement>Pisa</settlement><country key='IT'>Italy</country></address></affiliation>"
+)
+ORCID = "<idno type='ORCID'>0000-0002-1825-0097</idno>"
+
+
+def test_everything_a_header_says() -> None:
+    paper = read_tei(
+        tei(
+            authors=author("Ada", "Example", ORCID + "<email>a@example.org</email>" + AFFILIATION)
+            + "<author>"
+            + AFFILIATION
+            + "</author>",
+            of_itself="<idno type='DOI'>10.1000/AIR.5</idno><idno type='arXiv'>arXiv:2101.00001v2</idno>"
+            "<monogr><title level='j' type='main'>Annals of Air</title><idno type='ISSN'>0317-8471</idno>"
+            "<imprint><publisher>Sky</publisher><biblScope unit='volume'>7</biblScope>"
+            "<biblScope unit='page' from='1' to='9'/><date type='published' when='2020-05'>May</date>"
+            "</imprint></monogr>",
+        )
+    )
+    assert to_object(paper) == {
+        "title": "On the Weight of Air",
+        "authors": [
+            {
+                "name": "Ada Example",
+                "given_name": "Ada",
+                "surname": "Example",
+                "email": "a@example.org",
+                "orcid": "0000-0002-1825-0097",
+                "affiliation": {
+                    "department": "Physics",
+                    "institution": "University of Air",
+                    "address": {"postCode": "1234", "settlement": "Pisa", "country": "Italy"},
+                },
+            }
+        ],
+        "citations": [],
+        "doi": "10.1000/air.5",
+        "arxiv_id": "2101.00001",
+        "journal": {
+            "name": "Annals of Air",
+            "issn": "0317-8471",
+            "publisher": "Sky",
+            "volume": "7",
+            "pages": "1-9",
+        },
+        "date": "2020-05",
+        "abstract": "Air weighs.",
+        "body": "Begin It was weighed [1]  twice.",
+        "language_code": "en",
+        "grobid_version": "0.8.1",
+        "grobid_timestamp": "2026-01-02T03:04+0000",
+    }
+
+
+def test_every_identifier_of_a_reference() -> None:
+    stated = "".join(
+        f"<idno type='{kind}'>{text}</idno>"
+        for kind, text in [
+            ("DOI", "https://doi.org/10.1000/A(1)2"),
+            ("PMID", "12345"),
+            ("PMCID", "PMC99"),
+            ("arXiv", "cs/0101001"),
+            ("ISBN", "978-3-16-148410-0"),
+        ]
+    )
+    entry = citation(
+        4,
+        f"<title level='a'>Wind</title>{author('B', 'Gust')}{stated}",
+        "<title level='j'>Gales</title><imprint><biblScope unit='volume'>2</biblScope>"
+        "<biblScope unit='issue'>3</biblScope><date when='1999'/></imprint>",
+        "<ptr target='http://example.org/w'/><note type='raw_reference'>B Gust, Wind.</note>",
+    )
+    (found,) = to_object(read_tei(tei(citations=entry)))["citations"]
+    assert found == {
+        "id": "b4",
+        "index": 0,
+        "authors": [{"name": "B Gust", "given_name": "B", "surname": "Gust"}],
+        "title": "Wind",
+        "journal": "Gales",
+        "volume": "2",
+        "issue": "3",
+        "date": "1999",
+        "url": "http://example.org/w",
+        "doi": "10.1000/a(1)2",
+        "pmid": "12345",
+        "pmcid": "PMC99",
+        "arxiv_id": "cs/0101001",
+        "isbn": "9783161484100",
+        "unstructured": "B Gust, Wind.",
+    }
+
+
+def test_the_title_of_a_book_is_the_title_of_its_reference() -> None:
+    (found,) = read_tei(tei(citations=citation(0, "", "<title level='m'>Storms</title>"))).citations
+    assert (found.title, found.book_title) == ("Storms", None)
+    chapter = citation(0, "<title>One</title>", "<title level='m'>Storms</title>")
+    (found,) = read_tei(tei(citations=chapter)).citations
+    assert (found.title, found.book_title) == ("One", "Storms")
+
+
+@pytest.mark.parametrize("where", ["abstract", "body"])
+def test_text_in_no_paragraph_does_not_vanish(where: str) -> None:
+    """An element without children is false to those who ask it whether it is there."""
+    assert getattr(read_tei(tei(**{where: "Only words."})), where) == "Only words."
+
+
+def test_acknowledgement_annex_and_funding() -> None:
+    back = (
+        "<div type='acknowledgement'>We thank.</div><div type='annex'><p>More.</p></div>"
+        "<div type='funding'><p>Paid by the Wind Fund.</p></div>"
+        "<listOrg><org type='funding' xml:id='_a'><idno type='grant-number'>W-7</idno></org></listOrg>"
+    )
+    funder = "<funder ref='#_a'><orgName type='full'>Wind Fund</orgName></funder>"
+    found = to_object(
+        read_tei(tei("Air", back=back).replace(b"</titleStmt>", funder.encode() + b"</titleStmt>"))
+    )
+    assert (found["acknowledgement"], found["annex"]) == ("We thank.", "More.")
+    assert found["funding"] == {
+        "funders": [{"name": "Wind Fund", "grants": ["W-7"]}],
+        "statement": "Paid by the Wind Fund.",
+    }
+
+
+def test_metadata_is_without_the_full_text_and_the_row_holds_a_few_fields() -> None:
+    paper = read_tei(tei(back="<div type='annex'>More</div>", citations=citation(0)))
+    kept = to_object(metadata(paper))
+    assert kept.keys() & {"body", "annex"} == set()
+    assert kept["abstract"] == "Air weighs."
+    assert biblio(paper) == {
+        "biblio": {
+            "title": "On the Weight of Air",
+            "authors": [{"name": "Ada Example", "given_name": "Ada", "surname": "Example"}],
+        },
+        "grobid_timestamp": "2026-01-02T03:04+0000",
+        "language_code": "en",
+        "reference_count": 1,
+    }
+
+
+ENTITY = '<!DOCTYPE TEI [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>'
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        tei("&b;", prolog=ENTITY),
+        tei("&b;", prolog='<!DOCTYPE TEI [<!ENTITY b SYSTEM "file:///etc/passwd">]>'),
+        tei("&b;", prolog=ENTITY).decode().encode("utf-16"),
+        b"<html><body>502 Bad Gateway</body></html>",
+        b"<TEI xmlns='http://www.tei-c.org/ns/1.0'>" + b"<p>" * 1_000,
+        tei()[:500],
+        b"",
+    ],
+)
+def test_what_is_hostile_or_no_tei_is_refused(hostile: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_tei(hostile)
+
+
+def test_a_document_without_its_namespace_is_read_too() -> None:
+    bare = tei().replace(b'xmlns="http://www.tei-c.org/ns/1.0"', b"")
+    assert read_tei(bare) == read_tei(tei())
+
+
+@settings(max_examples=60)
+@given(st.text(), st.integers(0, 2_000))
+def test_whatever_is_done_to_a_document_it_is_read_or_refused(text: str, at: int) -> None:
+    whole = tei(citations=citation(0, "<title>T</title>")).decode()
+    damaged = (whole[:at] + text + whole[at:]).encode("utf-8", "replace")
+    try:
+        paper = read_tei(damaged)
+    except ValueError:
+        return
+    assert from_json(to_json(paper)) == paper
+
+
+WORDS = "<p>" + "word " * 100 + "</p>"
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (tei(body=WORDS, citations=citation(0, "<title>T</title>")), Quality.GOOD),
+        (tei(body=WORDS), Quality.MARGINAL),
+        (tei(body=WORDS, authors=""), Quality.MARGINAL),
+        (tei(authors=""), Quality.BAD),
+        (tei("", body=WORDS, citations=citation(0, "<title>T</title>")), Quality.BAD),
+        (tei("1. 2"), Quality.BAD),
+    ],
+)
+def test_quality_goes_by_what_was_found(document: bytes, expected: Quality) -> None:
+    assert quality(read_tei(document)) is expected
