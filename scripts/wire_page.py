@@ -8,7 +8,7 @@ from typing import Any
 
 from fonds.formats.wire import CONTRACTS, schemas
 from fonds.model.step import Topic
-from fonds.pipelines.topics import PDF_TEXT, UNEXTRACTED, thumbnails
+from fonds.pipelines.topics import GROBID_OUTPUT, PDF_TEXT, UNEXTRACTED, UNGROBIDED, thumbnails
 
 ROOT = Path(__file__).parents[1]
 LINE_MAX_CHARS = 120
@@ -70,9 +70,12 @@ it. Without it, it is what was read.
 | no PDF | dropped, `unsupported-type` |
 | marked as work of Fonds (`pipeline`, `capture`), of a file that is not known | quarantined, `bad-message` |
 
+The same holds for `{prefix}.ungrobided`, of pipelines that ask GROBID: the flavour `grobid`, and all that
+read PDFs where `grobid.url` is set. What is put there is noted and sent to GROBID, and is not extracted.
+
 None of these gives a message on `{prefix}.pdf-text`: what is told there is of files that are known. A file
 that was extracted by the same extractor before is not extracted again. Results of other programs on
-`pdf-text` are set apart as `bad-message`.
+`pdf-text` and `grobid-output` are set apart as `bad-message`.
 
 """
 
@@ -84,7 +87,7 @@ def pages() -> dict[str, str]:
 
 def wire_page() -> str:
     """Topics, headers, and every schema."""
-    topics = (UNEXTRACTED, PDF_TEXT, thumbnails("SIZE-TYPE"))
+    topics = (UNEXTRACTED, PDF_TEXT, thumbnails("SIZE-TYPE"), UNGROBIDED, GROBID_OUTPUT)
     parts = [TOP, *(_row(topic) for topic in topics), HEADERS, "## Schemas\n"]
     for name, schema in schemas().items():
         text = _printed(schema, "")

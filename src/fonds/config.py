@@ -24,6 +24,7 @@ from fonds.setting_groups import (
     AuditSettings,
     ElsewhereSettings,
     FetchSettings,
+    GrobidSettings,
     PageSettings,
     PdfSettings,
     SourcesSettings,
@@ -92,6 +93,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
     work: WorkSettings = field(default_factory=WorkSettings)
     pdf: PdfSettings = field(default_factory=PdfSettings)
+    grobid: GrobidSettings = field(default_factory=GrobidSettings)
     page: PageSettings = field(default_factory=PageSettings)
     warc: WarcSettings = field(default_factory=WarcSettings)
     elsewhere: ElsewhereSettings = field(default_factory=ElsewhereSettings)

@@ -78,6 +78,30 @@ class PdfSettings(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
 
+class GrobidSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The GROBID server PDFs are sent to, if there is one."""
+
+    url: Annotated[
+        str,
+        Meta(
+            pattern=r"^$|^https?://[^?#\s]+$",
+            description="GROBID server PDFs are sent to as well, as http://localhost:8070; empty means none",
+            extra=HIDDEN,
+        ),
+    ] = ""
+    at_once: Annotated[
+        int, Meta(ge=1, le=100, description="PDFs sent to GROBID at once, by one process")
+    ] = 8
+    timeout_s: Annotated[
+        float, Meta(gt=0, description="Longest time GROBID may take for one PDF")
+    ] = 180.0
+    tei_max_bytes: Annotated[
+        int, Meta(ge=1, le=100 * 2**20, description="Longest TEI taken from GROBID")
+    ] = 64 * 2**20
+
+    __repr__ = shown
+
+
 class PageSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Pages."""
 

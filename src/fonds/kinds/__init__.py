@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from fonds.kinds.grobid import KIND as GROBID
 from fonds.kinds.kind import DerivativeKind
 from fonds.kinds.pdf import KIND as PDF
 from fonds.kinds.sketch import KIND as SKETCH
@@ -11,6 +12,7 @@ from fonds.kinds.thumbnail import KIND as THUMBNAIL
 KINDS: Sequence[DerivativeKind] = (
     PDF,
     THUMBNAIL,
+    GROBID,
     STORY,
     SKETCH,
 )

@@ -16,12 +16,13 @@ from typing import Any
 import msgspec
 
 from fonds.kinds.documents import cleaned
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.keys import tei_blob_key, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import FixityRow
 from fonds.model.rows.row import DerivativeRow
 
 EXACT_MAX, FLOAT_MAX = 2**53, 10**308
 TEXT = "text"
+TEI = "tei"
 THUMBNAIL = "thumbnail "
 
 
@@ -34,6 +35,8 @@ def blob_of(fixity: FixityRow) -> str | None:
     """The key of the blob a fixity is about; None for the fixity of a row."""
     if fixity.part == TEXT:
         return text_blob_key(fixity.sha1hex)
+    if fixity.part == TEI:
+        return tei_blob_key(fixity.sha1hex)
     if fixity.part.startswith(THUMBNAIL):
         return thumbnail_blob_key(fixity.sha1hex, fixity.part.removeprefix(THUMBNAIL))
     return None

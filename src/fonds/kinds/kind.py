@@ -36,10 +36,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Extractors:
-    """Names of what reads PDFs and pages with the settings there are: program, versions, limits."""
+    """Names of what reads PDFs and pages with the settings there are: program, versions, limits. `grobid` is
+    the client of the server that does."""
 
     pdf: str
     page: str
+    grobid: str
 
 
 @dataclass(frozen=True, slots=True)

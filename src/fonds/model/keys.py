@@ -37,12 +37,18 @@ def blob_key(folder: str, sha1hex: str, extension: str) -> str:
 
 
 TEXT_FOLDER, TEXT_EXTENSION = "text", ".txt"
+TEI_FOLDER, TEI_EXTENSION = "grobid", ".tei.xml"
 THUMBNAIL_FOLDER = "thumbnail/pdf"
 
 
 def text_blob_key(sha1hex: str) -> str:
     """Where the text of a file lies: `text/….txt`."""
     return blob_key(TEXT_FOLDER, sha1hex, TEXT_EXTENSION)
+
+
+def tei_blob_key(sha1hex: str) -> str:
+    """Where the TEI GROBID made of a file lies: `grobid/….tei.xml`."""
+    return blob_key(TEI_FOLDER, sha1hex, TEI_EXTENSION)
 
 
 def thumbnail_blob_key(sha1hex: str, form: str = "180px-jpg") -> str:

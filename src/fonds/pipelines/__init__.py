@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fonds.model.step import Pipeline, Topic
 from fonds.pipelines.archive import archive
 from fonds.pipelines.archive_only import archive_only
+from fonds.pipelines.grobid import grobid
 from fonds.pipelines.library import library
 from fonds.pipelines.metadata_only import metadata_only
 from fonds.pipelines.news import batch, csv, historical, news, queue_fetcher
@@ -25,6 +26,7 @@ PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = {
     "historical": historical,
     "archive": archive,
     "warc": warc,
+    "grobid": grobid,
 }
 """Each flavour by name, to be made with the forms of thumbnails it has beside the usual one."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fonds.model.paper import Ungrobided
 from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.model.step import Output, Stage, Topic
 from fonds.pipelines.topics import (
@@ -35,8 +36,10 @@ def identify(*omits: Output) -> Stage:
 
 
 def persist_file(writes: tuple[Topic, ...], *omits: Output) -> Stage:
-    """Files and their captures noted, and handed to the readers of their kind."""
-    return Stage("persist_file", IDENTIFIED, writes, omits, sink=True, linger_s=LINGER_S)
+    """Files and their captures noted, and handed to the readers of their kind; to GROBID where `with_grobid`
+    adds it."""
+    without = (*omits, Output(Ungrobided))
+    return Stage("persist_file", IDENTIFIED, writes, without, sink=True, linger_s=LINGER_S)
 
 
 def pdf_stages(

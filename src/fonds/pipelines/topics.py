@@ -4,6 +4,7 @@ from fonds.model.capture import Capture
 from fonds.model.file import Identified, Unextracted, Unparsed
 from fonds.model.link import Link
 from fonds.model.message import Traits
+from fonds.model.paper import GrobidOutput, Ungrobided
 from fonds.model.pdf import PdfText, Thumbnail
 from fonds.model.step import Topic
 from fonds.model.story import Parsed, Unarchived
@@ -14,6 +15,8 @@ CAPTURED = Topic("captured", Capture)
 IDENTIFIED = Topic("identified", Identified)
 UNEXTRACTED = Topic("unextracted", Unextracted, Traits(partitions=24), public=True)
 PDF_TEXT = Topic("pdf-text", PdfText, Traits(compacted=True), public=True)
+UNGROBIDED = Topic("ungrobided", Ungrobided, Traits(partitions=24), public=True)
+GROBID_OUTPUT = Topic("grobid-output", GrobidOutput, Traits(compacted=True), public=True)
 UNPARSED = Topic("unparsed", Unparsed)
 STORIES = Topic("stories", Parsed)
 UNARCHIVED = Topic("unarchived", Unarchived)

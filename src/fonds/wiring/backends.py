@@ -22,6 +22,7 @@ from fonds.model.rows import CdxRow
 from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
+from fonds.pipelines.grobid import with_grobid
 from fonds.ports import Index, Queue, Records, Stores, Table, WarcArchive
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
@@ -144,7 +145,8 @@ def named_pipeline(name: str, settings: Settings) -> Pipeline:
     """The flavour of this name. Raises ConfigurationError for an unknown one."""
     if name not in PIPELINES:
         raise ConfigurationError(no_such("pipeline", name, PIPELINES))
-    return PIPELINES[name](further_thumbnails(settings))
+    made = PIPELINES[name](further_thumbnails(settings))
+    return with_grobid(made, settings.grobid.at_once) if settings.grobid.url else made
 
 
 def further_thumbnails(settings: Settings) -> tuple[str, ...]:

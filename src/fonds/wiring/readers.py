@@ -19,6 +19,7 @@ from fonds.ports import Isolate
 from fonds.wiring.backends import further_thumbnails
 
 if TYPE_CHECKING:
+    from fonds.bibliography.tei_reading import BibliographyReading
     from fonds.extract.page import PageExtraction
     from fonds.extract.pdf import PdfLimits
     from fonds.model.pdf import PdfExtraction
@@ -39,6 +40,7 @@ class Readers:
     extract: Callable[[bytes], PdfExtraction]
     salvage: Callable[[bytes], PdfExtraction]
     parse: Callable[[bytes, str, str | None, datetime, bool], PageExtraction]
+    read_tei: Callable[[bytes], BibliographyReading]
     pdf_extractor: str
     page_extractor: str
 
@@ -52,6 +54,7 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
 
     Raises ConfigurationError when they are required to be confined in every way and cannot be.
     """
+    from fonds.bibliography.tei_reading import read_tei_body
     from fonds.extract.page import EXTRACTOR, parse_page
     from fonds.extract.pdf import extract_pdf
 
@@ -70,6 +73,7 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
         extract=ByFile(partial(_limited, pool, pdf), extract_pdf, (whole,), spool),
         salvage=ByFile(partial(_limited, pool, brief), extract_pdf, (bare,), spool),
         parse=partial(pool.limited(page), parse_page),
+        read_tei=ByFile(partial(_limited, pool, page), read_tei_body, (), spool),
         pdf_extractor=pdf_extractor(settings),
         page_extractor=EXTRACTOR,
     )
@@ -99,8 +103,9 @@ def pdf_extractor(settings: Settings) -> str:
 def extractors(settings: Settings) -> Extractors:
     """The names of all that reads, with these settings."""
     from fonds.extract.page import EXTRACTOR
+    from fonds.model.paper import ASKED_FOR
 
-    return Extractors(pdf=pdf_extractor(settings), page=EXTRACTOR)
+    return Extractors(pdf=pdf_extractor(settings), page=EXTRACTOR, grobid=ASKED_FOR)
 
 
 def pdf_limits(settings: Settings) -> PdfLimits:

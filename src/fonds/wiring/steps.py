@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from fonds.config import Settings
+from fonds.model.capture import Capture
 from fonds.model.disposition import Disposition
 from fonds.model.errors import ConfigurationError
-from fonds.model.file import Unextracted
+from fonds.model.file import FileMeta, Unextracted
+from fonds.model.paper import ASKED_FOR, Ungrobided
 from fonds.model.secrets import without_user
 from fonds.model.step import Result
 from fonds.model.task import Task
@@ -18,6 +21,8 @@ from fonds.runtime.binding import Steps
 from fonds.wiring.backends import pipeline_of
 from fonds.wiring.readers import Readers
 
+Work = Unextracted | Ungrobided
+REST_MAX_S = 2.0
 Made = Step[Any] | Sink[Any] | Errands
 
 
@@ -47,8 +52,10 @@ def extract_pdf(
     return ExtractPdf(archive, readers.extract, readers.salvage, name, remember, take_in)
 
 
-def take_in(stores: Stores, settings: Settings) -> Callable[[Task | Unextracted], Result]:
-    """Other programs' tasks, noted as every capture is."""
+def take_in(
+    stores: Stores, settings: Settings, work: Callable[[Capture, FileMeta], Work]
+) -> Callable[[Task | Work], Result]:
+    """Other programs' tasks, noted as every capture is; `work` makes of one what is asked for."""
     from fonds.sources.tasks import TaskPlaces
     from fonds.steps.intake.persist_file import PersistFile
     from fonds.steps.intake.take_in import TakeIn
@@ -57,10 +64,11 @@ def take_in(stores: Stores, settings: Settings) -> Callable[[Task | Unextracted]
     places = TaskPlaces(base, folder, settings.follow_links)
     copy_bodies = copies(settings)
     persist = PersistFile(stores.table, stores.records, stores.journal, copy_bodies, now)
-    return TakeIn(stores.records, places, identify(stores.archive, settings), persist, now)
+    read = identify(stores.archive, settings)
+    return TakeIn(stores.records, places, read, persist, work, now)
 
 
-def take_known(item: Task | Unextracted) -> Result:
+def take_known(item: Task | Work) -> Result:
     """Known work as it is, where there are no stores to look into; tasks do not come there."""
     if isinstance(item, Task):
         raise ConfigurationError(
@@ -128,7 +136,7 @@ def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.kinds.known_pdfs import KnownPdfs
 
     known = KnownPdfs(stores.records, readers.pdf_extractor, now)
-    return extract_pdf(stores.archive, readers, known, take_in(stores, settings))
+    return extract_pdf(stores.archive, readers, known, take_in(stores, settings, Unextracted))
 
 
 def _persist_pdf_text(stores: Stores, readers: Readers, settings: Settings) -> Made:
@@ -160,6 +168,29 @@ def _fetch_download(stores: Stores, readers: Readers, settings: Settings) -> Mad
     return make_fetch_download(stores, settings)
 
 
+def _rest(away_s: float) -> None:
+    time.sleep(min(away_s, REST_MAX_S))
+
+
+def _grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.kinds.grobid import KnownGrobid
+    from fonds.services.grobid import Grobid
+    from fonds.steps.paper.grobid import AskGrobid
+
+    chosen = settings.grobid
+    ask = Grobid(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
+    known = KnownGrobid(stores.records, ASKED_FOR)
+    asked = take_in(stores, settings, Ungrobided)
+    return AskGrobid(stores.archive, ask, ASKED_FOR, known, asked, _rest)
+
+
+def _persist_grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.paper.persist_grobid import PersistGrobid
+
+    kept = (stores.table, stores.records, stores.blobs, stores.journal)
+    return PersistGrobid(*kept, readers.read_tei, now)
+
+
 def _import_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.story.import_story import ImportStory
 
@@ -176,6 +207,8 @@ STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
     "extract_pdf": _extract_pdf,
     "persist_pdf_text": _persist_pdf_text,
     "persist_thumbnail": _persist_thumbnail,
+    "grobid": _grobid,
+    "persist_grobid": _persist_grobid,
     "parse_story": _parse_story,
     "restore_story": _restore_story,
     "import_story": _import_story,

@@ -107,6 +107,16 @@ def first_seen_cell(
     return {F_C: compact_json(values)}
 
 
+def grobid_cells(
+    status: Mapping[str, object], code: int, quality: str | None, full: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """The family `grobid0`: how it ended, and, by their columns, the texts there are."""
+    cells = {GROBID_STATUS_CODE: encode_integer(code), GROBID_STATUS: compact_json(status)}
+    if quality is not None:
+        cells[GROBID_QUALITY] = quality.encode()
+    return cells | {column: text for column, text in full.items() if text}
+
+
 def read_location(cells: Mapping[str, bytes]) -> Location | None:
     """`file:cdx` decoded, None when the row has none. Numbers may be JSON numbers, as older writers
     left them. Raises ValueError for a cell that cannot be understood."""

@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from fonds.formats.wire import pdf_text, thumbnail, unextracted
+from fonds.formats.wire import grobid_output, pdf_text, thumbnail, unextracted
 from fonds.formats.wire.work_object import PETABOX_NAMES, SHAPES, WorkObject
 from fonds.model.file import Unextracted
 from fonds.model.message import Message
+from fonds.model.paper import GrobidOutput, Ungrobided
 from fonds.model.pdf import PdfText, Thumbnail
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -38,6 +39,10 @@ class Contract:
 CONTRACTS: Mapping[type, Contract] = MappingProxyType(
     {
         Unextracted: Contract("unextracted", unextracted.to_wire, unextracted.from_wire, asks=True),
+        Ungrobided: Contract(
+            "unextracted", unextracted.to_wire, unextracted.from_wire_for_grobid, asks=True
+        ),
+        GrobidOutput: Contract("grobid-output", grobid_output.to_wire, grobid_output.from_wire),
         PdfText: Contract("pdf-text", pdf_text.to_wire, pdf_text.from_wire),
         Thumbnail: Contract(None, thumbnail.to_wire, thumbnail.from_wire),
     }
@@ -48,6 +53,7 @@ _OBJECTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "work-object": (WorkObject,),
     "unextracted": (WorkObject, unextracted.KnownObject),
     "pdf-text": (pdf_text.PdfTextObject,),
+    "grobid-output": (grobid_output.GrobidOutputObject,),
 }
 _OUR_OWN = {
     "type": "object",

@@ -1,12 +1,14 @@
-"""The messages of `unextracted`: work objects, ours with all that is known of the file already.
+"""The messages of `unextracted` and `ungrobided`: work objects, ours with what is known of the file.
 
 Source: seed 003, "extraction work queue kafka topic".
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
@@ -15,9 +17,12 @@ from fonds.formats.wire.work_object import of_capture, read_task
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
-from fonds.model.file import Unextracted
+from fonds.model.file import FileMeta, Unextracted
 from fonds.model.message import PIPELINE, Message
+from fonds.model.paper import Ungrobided
 from fonds.model.task import Task
+
+Known = TypeVar("Known", Unextracted, Ungrobided)
 
 
 class KnownObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -31,7 +36,7 @@ class KnownObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     after: datetime | None = None
 
 
-def to_wire(item: Unextracted) -> bytes:
+def to_wire(item: Unextracted | Ungrobided) -> bytes:
     """The body of its message."""
     known = KnownObject(file_meta=to_object(item.file), capture=item.capture, after=item.after)
     named = of_capture(item.capture, item.file.sha1, item.file.mime)
@@ -43,11 +48,22 @@ def from_wire(message: Message, tag: str | None = None) -> Unextracted | Task:
 
     Raises DamagedInputError (`bad-message`) with a sentence.
     """
+    return _read(message, Unextracted)
+
+
+def from_wire_for_grobid(message: Message, tag: str | None = None) -> Ungrobided | Task:
+    """The same of the topic `ungrobided`."""
+    return _read(message, Ungrobided)
+
+
+def _read(
+    message: Message, known: Callable[[Capture, FileMeta, datetime | None], Known]
+) -> Known | Task:
     if PIPELINE in message.headers:
         # Others may name the pipeline they mean: theirs is a task all the same.
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             found = msgspec.json.decode(message.body, type=KnownObject)
-            return Unextracted(found.capture, from_object(found.file_meta), found.after)
+            return known(found.capture, from_object(found.file_meta), found.after)
     try:
         return read_task(message.body, key=message.key, id=message.entry)
     except ValueError as error:

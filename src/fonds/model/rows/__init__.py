@@ -8,6 +8,7 @@ from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, Tall
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
+from fonds.model.rows.grobid import GrobidRow
 from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
 from fonds.model.rows.sketch import TextBandRow, TextSketchRow
@@ -25,6 +26,7 @@ __all__ = [
     "FetchedRow",
     "FileMetaRow",
     "FixityRow",
+    "GrobidRow",
     "InputRow",
     "PaceRow",
     "PdfMetaRow",

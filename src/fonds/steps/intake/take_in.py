@@ -11,36 +11,40 @@ from fonds.model.disposition import Reason, dropped
 from fonds.model.errors import DamagedInputError
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted
 from fonds.model.keys import sha1_base32
+from fonds.model.paper import Ungrobided
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
 from fonds.model.step import Result
 from fonds.model.story import Unarchived
 from fonds.model.task import Task
 from fonds.ports import Records
 
+Work = Unextracted | Ungrobided
+"""What is asked for: a PDF to be read, here or by GROBID."""
+
 
 @dataclass(frozen=True, slots=True)
 class TakeIn:
     """`place_of` says where a task's bytes are looked for, and the URL they go by; `identify` and `persist`
-    are the steps of these names: nothing is noted here that is not noted of every capture.
+    are the steps of these names: nothing is noted here that is not noted of every capture. `work` makes of
+    a capture and its file what is asked for.
     """
 
     records: Records
     place_of: Callable[[Task], tuple[Place, str]]
     identify: Callable[[Capture], Result]
     persist: Callable[[Sequence[Identified]], Sequence[Result]]
+    work: Callable[[Capture, FileMeta], Work]
     clock: Callable[[], datetime]
 
-    def __call__(self, item: Task | Unextracted) -> Result:
-        """An Unextracted, also of a file that was here already, and an Unarchived where one is needed.
+    def __call__(self, item: Task | Work) -> Result:
+        """Known work, also of a file that was here already, and an Unarchived where one is needed.
 
         What comes as known work stays as it is if its file is known. Raises PermanentError if not, for a
         place that is refused, and for other bytes than those asked for; else as `Identify` does.
         """
-        if isinstance(item, Unextracted):
-            return self._checked(item)
-        return self._taken(item)
+        return self._taken(item) if isinstance(item, Task) else self._checked(item)
 
-    def _checked(self, item: Unextracted) -> Result:
+    def _checked(self, item: Work) -> Result:
         """Whoever claims to be Fonds could name any place; of known files nothing new is learned so."""
         if not self.records.get(FileMetaRow, [item.file.sha1]):
             told = f"it is marked as work of Fonds, and the file {item.file.sha1} is not known here"
@@ -58,7 +62,7 @@ class TakeIn:
             return Result(dropped(Reason.UNSUPPORTED_TYPE, told))
         (noted,) = self.persist([one])
         bodies = tuple(item for item in noted.items if isinstance(item, Unarchived))
-        return Result(items=(Unextracted(one.capture, one.file), *bodies))
+        return Result(items=(self.work(one.capture, one.file), *bodies))
 
     def _capture(self, task: Task) -> Capture:
         known = self._known(task.path, task.offset) if task.kind is PlaceKind.WARC else None

@@ -14,6 +14,7 @@ from fonds.model.capture import REVISIT_MIME, Capture
 from fonds.model.disposition import DONE, Reason, Verdict, dropped
 from fonds.model.file import Identified, Unextracted, Unparsed
 from fonds.model.keys import sha1_base32
+from fonds.model.paper import Ungrobided
 from fonds.model.rows import FileMetaRow
 from fonds.model.story import Unarchived
 from fonds.steps.intake.persist_file import PersistFile
@@ -66,7 +67,10 @@ def test_a_pdf_in_a_warc_goes_to_the_extractor_and_stays_where_it_is(
 ) -> None:
     capture = _pdf_in_warc(bench)
     (result,) = step([identified(capture, PDF)])
-    assert (result.disposition, result.items) == (DONE, (Unextracted(capture, pdf_file()),))
+    assert (result.disposition, result.items) == (
+        DONE,
+        (Unextracted(capture, pdf_file()), Ungrobided(capture, pdf_file())),
+    )
 
 
 def test_a_loose_pdf_goes_to_the_archive_too_and_a_loose_page_by_way_of_the_parser(
@@ -74,7 +78,11 @@ def test_a_loose_pdf_goes_to_the_archive_too_and_a_loose_page_by_way_of_the_pars
 ) -> None:
     pdf, page = bench.loose(PDF, "application/pdf"), bench.loose()
     of_pdf, of_page = step([identified(pdf, PDF), identified(page)])
-    assert of_pdf.items == (Unextracted(pdf, pdf_file()), Unarchived(pdf, pdf_file()))
+    assert of_pdf.items == (
+        Unextracted(pdf, pdf_file()),
+        Ungrobided(pdf, pdf_file()),
+        Unarchived(pdf, pdf_file()),
+    )
     assert of_page.items == (Unparsed(page, page_file()),)
 
 
@@ -221,7 +229,11 @@ def test_when_bodies_are_copied_what_lies_in_a_warc_is_treated_like_a_loose_file
     pdf, (page, repeat) = _pdf_in_warc(bench), bench.in_warc(PAGE, PAGE)
     results = step([identified(pdf, PDF), identified(page), identified(repeat)])
     assert [one.items for one in results] == [
-        (Unextracted(pdf, pdf_file()), Unarchived(pdf, pdf_file())),
+        (
+            Unextracted(pdf, pdf_file()),
+            Ungrobided(pdf, pdf_file()),
+            Unarchived(pdf, pdf_file()),
+        ),
         (Unparsed(page, page_file()),),
         (Unarchived(repeat, page_file(), repeat_of=page.id),),
     ]
@@ -236,7 +248,11 @@ def test_a_mixed_batch_answers_in_order(step: PersistFile, bench: Bench) -> None
         [Identified(revisit, None), identified(_pdf_in_warc(bench), PDF), identified(page)]
     )
     assert [one.disposition.reason for one in results] == [Reason.REVISIT, None, None]
-    assert [type(one) for result in results for one in result.items] == [Unextracted, Unparsed]
+    assert [type(one) for result in results for one in result.items] == [
+        Unextracted,
+        Ungrobided,
+        Unparsed,
+    ]
 
 
 def test_nothing_is_done_for_nothing(step: PersistFile, bench: Bench) -> None:

@@ -31,7 +31,7 @@ def take_in(bench: Bench) -> Callable[..., TakeIn]:
         identify = Identify(bench.archive, describe, PDF_MAX_BYTES, 2_000)
         persist = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
         places = TaskPlaces(base, folder)
-        return TakeIn(bench.records, places, identify, persist, lambda: LATER)
+        return TakeIn(bench.records, places, identify, persist, Unextracted, lambda: LATER)
 
     return made
 

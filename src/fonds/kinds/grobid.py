@@ -1,0 +1,131 @@
+"""The kind `grobid`: what a GROBID server read of a PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits
+from fonds.model.capture import Capture
+from fonds.model.disposition import DONE, Disposition
+from fonds.model.document import IndexDocument
+from fonds.model.file import FileMeta
+from fonds.model.keys import tei_blob_key
+from fonds.model.paper import GrobidStatus, Ungrobided
+from fonds.model.pdf import StatusClass
+from fonds.model.rows import GrobidRow
+from fonds.ports import Records
+
+AGAIN = frozenset(
+    str(one)
+    for one in GrobidStatus
+    if one.status_class not in (StatusClass.OK, StatusClass.CONTENT)
+)
+NAMES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGrobid:
+    """Asks the records what is known of a PDF, by SHA-1 and extractor."""
+
+    records: Records
+    extractor: str
+
+    def __call__(self, item: Ungrobided) -> Disposition | None:
+        """DONE for a PDF the same client has had read, or refused for good; None when it is to be asked."""
+        for row in self.records.get(GrobidRow, [item.file.sha1]):
+            counts = item.after is None or row.updated >= item.after
+            if counts and row.extractor == self.extractor and row.status not in AGAIN:
+                return DONE
+        return None
+
+
+def said(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """What a row says of the paper; {} where it says nothing that can be understood."""
+    found = (metadata or {}).get("biblio")
+    return found if isinstance(found, Mapping) else {}
+
+
+def biblio_facts(metadata: Mapping[str, Any] | None) -> list[Fact]:
+    """Title, authors, journal, date, identifiers and how many references, as a row has them."""
+    found = said(metadata)
+    names = [one.get("name", "") for one in _objects(found.get("authors"))]
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    journal = found.get("journal")
+    facts = [
+        Fact("title", _text(found.get("title")), claimed=True),
+        Fact("authors", "; ".join(names[:NAMES_SHOWN]) + more or None, claimed=True),
+    ]
+    if isinstance(journal, Mapping):
+        facts.append(Fact("journal", _text(journal.get("name")), claimed=True))
+    named = ("date", "doi", "arxiv_id", "pmid", "pmcid")
+    facts += [Fact(name, str(found[name]), claimed=True) for name in named if found.get(name)]
+    count = (metadata or {}).get("reference_count")
+    facts.append(Fact("references", digits(count) if isinstance(count, int) else None))
+    return facts
+
+
+def _objects(value: object) -> Sequence[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _facts(row: GrobidRow) -> list[Fact]:
+    facts = [
+        Fact("GROBID", row.status),
+        Fact("HTTP status", str(row.status_code)),
+        Fact("what went wrong", row.error_msg, "nothing"),
+        Fact("GROBID version", row.grobid_version),
+        Fact("quality", row.quality),
+    ]
+    return facts + (biblio_facts(row.metadata) if row.metadata else [])
+
+
+def _values(row: GrobidRow, found: IndexDocument | None) -> dict[str, object]:
+    return {
+        "grobid_status": row.status,
+        "grobid_status_code": row.status_code,
+        "grobid_version": row.grobid_version,
+        "grobid_quality": row.quality,
+    }
+
+
+def _work(capture: Capture, file: FileMeta, after: datetime | None) -> Ungrobided:
+    return Ungrobided(capture, file, after)
+
+
+_BLOBS: Callable[[GrobidRow], list[str]] = lambda row: (  # noqa: E731
+    [tei_blob_key(row.sha1hex)] if row.status == GrobidStatus.SUCCESS else []
+)
+
+KIND = DerivativeKind(
+    name="grobid",
+    title="GROBID",
+    mimetypes=("application/pdf",),
+    row=GrobidRow,
+    step="persist_grobid",
+    blobs=_BLOBS,
+    columns={
+        "grobid_status": "text",
+        "grobid_status_code": "integer",
+        "grobid_version": "text",
+        "grobid_quality": "text",
+    },
+    values=_values,
+    facts=_facts,
+    awaited="GROBID",
+    reading=Reading(
+        step="grobid",
+        payload=Ungrobided,
+        work=_work,
+        extractor=lambda names: names.grobid,
+        statuses=tuple(str(one) for one in GrobidStatus),
+        again=AGAIN,
+        kept=frozenset({str(GrobidStatus.SUCCESS)}),
+    ),
+)

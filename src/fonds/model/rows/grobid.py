@@ -1,0 +1,33 @@
+"""Rows about what GROBID read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class GrobidRow:
+    """`grobid`: how GROBID's reading of a PDF ended; the table of this name others have, plus `quality`,
+    `extractor` and `error_msg`.
+
+    `metadata` holds `biblio` (title, authors, journal, date, identifiers), `reference_count`,
+    `grobid_timestamp` and `language_code`. `fatcat_release` is what older results may say.
+    """
+
+    TABLE: ClassVar[str] = "grobid"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    COUNTED_BY: ClassVar[tuple[str, ...]] = ("status",)
+    WITHOUT_FIXITY: ClassVar[tuple[str, ...]] = ()
+    sha1hex: str
+    updated: dt.datetime
+    grobid_version: str | None
+    status_code: int
+    status: str
+    fatcat_release: str | None
+    metadata: Mapping[str, Any] | None
+    quality: str | None
+    extractor: str
+    error_msg: str | None

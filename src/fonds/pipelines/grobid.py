@@ -1,0 +1,55 @@
+"""The flavour `grobid`, and how any flavour that reads PDFs asks GROBID too, where a server is named."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fonds.model.paper import Ungrobided
+from fonds.model.step import Output, Pipeline, Stage
+from fonds.model.story import Unarchived
+from fonds.pipelines.stages import ARCHIVE_BODY, LINGER_S
+from fonds.pipelines.topics import GROBID_OUTPUT, UNARCHIVED, UNGROBIDED
+
+GROBID = Stage("grobid", UNGROBIDED, (GROBID_OUTPUT, UNARCHIVED), threads=8, batch_max=1)
+PERSIST_GROBID = Stage("persist_grobid", GROBID_OUTPUT, sink=True, batch_max=10, linger_s=LINGER_S)
+
+
+def grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour; it makes no thumbnails, whatever forms are wished for."""
+    return Pipeline(
+        "grobid",
+        UNGROBIDED,
+        (GROBID, PERSIST_GROBID, ARCHIVE_BODY),
+        "PDFs that wait for GROBID: its TEI, and the bibliography in it",
+    )
+
+
+def with_grobid(pipeline: Pipeline, at_once: int) -> Pipeline:
+    """The flavour with its PDFs sent to GROBID as well, `at_once` at a time; one without PDFs as it is."""
+    steps = {stage.step for stage in pipeline.stages}
+    if "grobid" in steps:
+        return replace(pipeline, stages=_at_once(pipeline.stages, at_once))
+    if "extract_pdf" not in steps:
+        return pipeline
+    stages = [_sending(stage) for stage in pipeline.stages]
+    ask = GROBID
+    place = len(stages)
+    if ARCHIVE_BODY in stages:
+        place = stages.index(ARCHIVE_BODY)
+    else:
+        ask = replace(GROBID, writes=(GROBID_OUTPUT,), omits=(Output(Unarchived),))
+    stages[place:place] = [ask, PERSIST_GROBID]
+    return replace(pipeline, stages=_at_once(stages, at_once))
+
+
+def _sending(stage: Stage) -> Stage:
+    """The stage that notes files sends PDFs to GROBID, which it does without where there is none."""
+    if stage.step != "persist_file":
+        return stage
+    omits = tuple(one for one in stage.omits if one.payload is not Ungrobided)
+    return replace(stage, writes=(*stage.writes, UNGROBIDED), omits=omits)
+
+
+def _at_once(stages: Sequence[Stage], count: int) -> tuple[Stage, ...]:
+    return tuple(
+        replace(stage, threads=count) if stage.step == "grobid" else stage for stage in stages
+    )

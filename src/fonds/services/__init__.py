@@ -1,0 +1,1 @@
+"""Clients of servers that do a part of the work."""

@@ -1,0 +1,1 @@
+"""What papers say of themselves and cite: asked of GROBID, and kept."""

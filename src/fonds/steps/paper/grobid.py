@@ -1,0 +1,76 @@
+"""grobid: a PDF sent to a GROBID server, and what that made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from fonds.model.disposition import DONE, Disposition, Reason, deferred, quarantined
+from fonds.model.errors import PermanentError, PostponedError
+from fonds.model.paper import GrobidAnswer, GrobidOutput, GrobidStatus, Ungrobided
+from fonds.model.step import Output, Result
+from fonds.model.story import Unarchived
+from fonds.model.task import Task
+from fonds.ports import Archive
+
+EMITS = (Output(GrobidOutput), Output(Unarchived))
+
+
+@dataclass(frozen=True, slots=True)
+class AskGrobid:
+    """`ask` is the server's client and `extractor` its name.
+
+    `remember` says how a PDF ends that needs no asking, before its bytes are fetched; `take_in` makes known
+    work of another program's task, and checks what comes as known work. `rest` lets some of the seconds pass
+    for which the server is away, so that not all that waits is handed to and fro.
+    """
+
+    archive: Archive
+    ask: Callable[[bytes], GrobidAnswer]
+    extractor: str
+    remember: Callable[[Ungrobided], Disposition | None]
+    take_in: Callable[[Task | Ungrobided], Result]
+    rest: Callable[[float], None]
+
+    def __call__(self, item: Ungrobided | Task) -> Result:
+        """A GrobidOutput however it ended, unless all is known already, or the server is away.
+
+        Then the message waits until it is to be asked again, and no attempt is charged. Raises
+        PermanentError for a task whose bytes cannot be had, and what the client raises.
+        """
+        taken = self.take_in(item)
+        work = next((one for one in taken.items if isinstance(one, Ungrobided)), None)
+        if work is None:
+            return taken
+        result = self._asked(work)
+        others = tuple(one for one in taken.items if one is not work)
+        return replace(result, items=(*result.items, *others))
+
+    def _asked(self, item: Ungrobided) -> Result:
+        known = self.remember(item)
+        if known is not None:
+            return Result(known)
+        try:
+            payload = self.archive.read(item.capture.place, item.file.sha1)
+        except PermanentError as error:
+            status = GrobidStatus.SOURCE
+            lost = GrobidAnswer(status, status.status_code, error_msg=error.detail)
+            return Result(quarantined(error.reason, error.detail), (self._output(item, lost),))
+        try:
+            answer = self.ask(payload.body)
+        except PostponedError as error:
+            self.rest(error.after_s)
+            return Result(deferred(Reason.NOT_YET, str(error), error.after_s))
+        return Result(DONE, (self._output(item, answer),))
+
+    def _output(self, item: Ungrobided, answer: GrobidAnswer) -> GrobidOutput:
+        return GrobidOutput(
+            sha1hex=item.file.sha1,
+            status=answer.status,
+            status_code=answer.status_code,
+            tei_xml=None if answer.tei is None else answer.tei.decode("utf-8", "replace"),
+            error_msg=answer.error_msg,
+            file_meta=item.file,
+            source=item.capture,
+            extractor=self.extractor,
+        )

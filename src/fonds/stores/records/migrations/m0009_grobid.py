@@ -1,0 +1,33 @@
+"""How GROBID's reading of PDFs ended."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0009"
+down_revision = "0006"
+
+TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+JSON = sa.JSON().with_variant(sa.dialects.postgresql.JSONB(), "postgresql")
+
+
+def upgrade() -> None:
+    """Make `grobid`; `fonds catchup grobid` fills it for PDFs that are here already."""
+    op.create_table(
+        "grobid",
+        sa.Column(
+            "sha1hex",
+            TEXT,
+            sa.CheckConstraint("length(sha1hex) = 40"),
+            primary_key=True,
+            nullable=False,
+        ),
+        sa.Column("updated", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("grobid_version", TEXT),
+        sa.Column("status_code", sa.BigInteger, nullable=False),
+        sa.Column("status", TEXT, nullable=False),
+        sa.Column("fatcat_release", TEXT),
+        sa.Column("metadata", JSON),
+        sa.Column("quality", TEXT),
+        sa.Column("extractor", TEXT, nullable=False),
+        sa.Column("error_msg", TEXT),
+    )

@@ -1,0 +1,94 @@
+"""GROBID asked about what a library takes in and what other programs put on `ungrobided`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from starlette.testclient import TestClient
+
+from fixtures.grobid_server import Answer, grobid_server
+from fixtures.tei import tei
+from fonds.config import Settings
+from fonds.formats.journal import row_key
+from fonds.formats.wire import schemas
+from fonds.library.audit import audit
+from fonds.library.description import description
+from fonds.model.message import PIPELINE, Message, Subscription
+from fonds.model.rows import EntryRow, GrobidRow, PdfMetaRow
+from fonds.web.app import create_app
+from fonds.wiring.backends import open_queue, open_stores, readers_of
+from foreign_work import asked, settled, working
+
+PREFIX = "fonds-local"
+OTHERS = [Subscription("others-tei", f"{PREFIX}.grobid-output")]
+
+
+@pytest.mark.parametrize("pipeline", ["grobid", "library"])
+def test_what_others_put_on_ungrobided_is_taken_in_and_believed_in_nothing(
+    tmp_path: Path, pipeline: str
+) -> None:
+    with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=tei())) as server:
+        server.next = [Answer(503)]
+        named = one.settings | {"pipeline": pipeline, "grobid_url": server.url}
+        settings, home = Settings().changed(**named), tmp_path / "home"
+        open_stores(home, settings)
+        queue = open_queue(home, settings)
+        queue.declare(OTHERS)
+        with working(home, settings) as stores:
+            messages = [Message(f"m{n}", body, key) for n, (key, body) in enumerate(one.messages)]
+            queue.put(f"{PREFIX}.ungrobided", messages)
+            settled(stores, len(messages))
+            topic = f"{PREFIX}.ungrobided "
+            rows = {row.url.removeprefix(topic): row for row in stores.records.find(EntryRow)}
+            assert {url: (row.outcome, row.reason) for url, row in rows.items()} == one.ends
+            results = [d.message for d in queue.receive(OTHERS[0].incoming, 100, 1.0)]
+            assert {result.key for result in results} == one.sha1hexes.keys()
+            for result in results:
+                found = json.loads(result.body)
+                jsonschema.Draft202012Validator(schemas()["grobid-output"]).validate(found)
+                assert (found["status"], found["status_code"]) == ("success", 200)
+                assert result.headers[PIPELINE] == f"-{pipeline}"
+            pages = TestClient(create_app(stores), base_url="http://localhost:8765")
+            for sha1hex in one.sha1hexes:
+                assert description(stores, sha1hex).derivatives["grobid"].status == "success"
+                key = row_key(sha1hex)
+                cells = stores.table.get(stores.journal, [key], ["grobid0:", "file:"])[key]
+                assert {"grobid0:tei_xml", "grobid0:metadata", "file:meta"} <= cells.keys()
+                assert "On the Weight of Air" in pages.get(f"/file/{sha1hex}").text
+            assert list(stores.records.find(PdfMetaRow)) == [], "nobody asked for its text"
+            assert audit(stores, {pipeline: readers_of(settings)}).missing == []
+        assert len(server.asked) == 1 + len(one.pdfs), (
+            "the one that was turned away was asked again"
+        )
+
+
+def test_tei_larger_than_a_message_travels_as_a_blob(tmp_path: Path) -> None:
+    long = tei(body="<p>" + "word " * 30_000 + "</p>")
+    with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=long)) as server:
+        named = one.settings | {"pipeline": "grobid", "grobid_url": server.url}
+        settings = Settings().changed(**named, message_max_bytes=20_000)
+        open_stores(tmp_path / "home", settings)
+        with working(tmp_path / "home", settings) as stores:
+            key, body = one.messages[0]
+            stores.queue.put(f"{PREFIX}.ungrobided", [Message("m", body, key)])
+            settled(stores, 1)
+            (row,) = stores.records.find(GrobidRow)
+            assert (row.status, row.sha1hex) == ("success", key)
+            assert stores.blobs.get(f"grobid/{key[:2]}/{key[2:4]}/{key}.tei.xml") == long
+
+
+def test_marked_as_ours_and_of_no_known_file_it_is_refused(tmp_path: Path) -> None:
+    with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=tei())) as server:
+        named = one.settings | {"pipeline": "grobid", "grobid_url": server.url}
+        settings = Settings().changed(**named)
+        open_stores(tmp_path / "home", settings)
+        with working(tmp_path / "home", settings) as stores:
+            result = Message("r", b"{}", "ab" * 20)
+            stores.queue.put(f"{PREFIX}.grobid-output", [result])
+            settled(stores, 1)
+            (entry,) = stores.records.find(EntryRow)
+            assert (entry.outcome, entry.reason) == ("quarantined", "bad-message")
+        assert server.asked == []
