@@ -126,6 +126,6 @@ KIND = DerivativeKind(
         extractor=lambda names: names.grobid,
         statuses=tuple(str(one) for one in GrobidStatus),
         again=AGAIN,
-        kept=frozenset({str(GrobidStatus.SUCCESS)}),
+        kept=frozenset(str(one) for one in GrobidStatus if one is not GrobidStatus.SOURCE),
     ),
 )
