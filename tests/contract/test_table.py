@@ -54,6 +54,16 @@ def test_more_keys_than_fit_one_request_are_found(tables: Table, name: str) -> N
     assert tables.get(name, keys) == {key: {"f:a": key} for key in keys}
 
 
+def test_deleted_cells_are_gone_and_the_others_of_their_rows_stay(tables: Table, name: str) -> None:
+    tables.put(name, [(b"a", {"f:x": b"1", "file:y": b"2"}), (b"b", {"f:x": b"3"})])
+    tables.delete(name, [b"a", b"b", b"c"], ["f:x", "f:never"])
+    assert tables.scan(name) == [(b"a", {"file:y": b"2"})]
+    tables.delete(name, [b"a"], [])
+    assert tables.scan(name) == [(b"a", {"file:y": b"2"})]
+    with pytest.raises(ValueError, match="whole names"):
+        tables.delete(name, [b"a"], ["file:"])
+
+
 def test_deleted_rows_are_gone_whole_and_others_stay(tables: Table, name: str) -> None:
     tables.put(name, [(b"a", {"f:x": b"1", "file:y": b"2"}), (b"b", {"f:x": b"3"})])
     tables.delete(name, [b"a", b"never there"])

@@ -56,8 +56,13 @@ class Table(Protocol):
     ) -> list[tuple[bytes, dict[str, bytes]]]:
         """Up to `count_max` rows in byte order of keys, with `prefix` and greater than `after`."""
 
-    def delete(self, table: str, keys: Sequence[bytes]) -> None:
-        """Remove whole rows; absent ones are no error."""
+    def delete(
+        self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> None:
+        """Remove whole rows, or these cells of each; absent ones are no error. A row without cells is none.
+
+        At most 1,000 columns, each by its whole name. Raises ValueError for more, or for a family.
+        """
 
 
 class Blobs(Protocol):

@@ -26,6 +26,7 @@ from fonds.stores.table.rows import (
     check_none_left,
     chosen,
     end_of_prefix,
+    single,
 )
 
 T = TypeVar("T")
@@ -144,13 +145,18 @@ class HbaseTable:
         )
         return [(key, _text(cells)) for key, cells in rows]
 
-    def delete(self, table: str, keys: Sequence[bytes]) -> None:
-        """Remove whole rows. Returns when the server's clock has moved on: a cell put in the same
+    def delete(
+        self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> None:
+        """Remove whole rows or cells. Returns when the server's clock has moved on: a cell put in the same
         millisecond as a row was deleted would be covered by the deletion."""
-        self._declared(table)
-        if not keys:
+        families = self._declared(table)
+        names = None
+        if columns is not None:
+            names = [name.encode() for name in single(table, families, columns)]
+        if not keys or names == []:
             return
-        self._call(lambda one: _delete(one.table(table), list(dict.fromkeys(keys))))
+        self._call(lambda one: _delete(one.table(table), list(dict.fromkeys(keys)), names))
         threading.Event().wait(TICK_S)
 
     def close(self) -> None:
@@ -287,9 +293,9 @@ def _scan(
     return list(rows)
 
 
-def _delete(table: happybase.Table, keys: Sequence[bytes]) -> None:
+def _delete(table: happybase.Table, keys: Sequence[bytes], names: list[bytes] | None) -> None:
     for key in keys:
-        table.delete(key)
+        table.delete(key, columns=names)
 
 
 def _chunks(

@@ -37,6 +37,18 @@ def chosen(table: str, families: Collection[str], columns: Sequence[str] | None)
     return Chosen(tuple(sorted(whole)), tuple(sorted(single)))
 
 
+def single(table: str, families: Collection[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """The cells that are to be removed, each once.
+
+    Raises ConfigurationError for a family the table does not have, ValueError for a whole family or more
+    than 1,000.
+    """
+    picked = chosen(table, families, columns)
+    if picked is None or picked.families:
+        raise ValueError("cells are removed by their whole names, not by families")
+    return picked.names
+
+
 def check_key(key: bytes) -> None:
     """Raises ValueError for a key that is empty or longer than HBase takes."""
     if not 0 < len(key) <= KEY_MAX_BYTES:

@@ -22,6 +22,7 @@ from fonds.stores.table.rows import (
     check_none_left,
     chosen,
     end_of_prefix,
+    single,
 )
 
 _AFTER_COLON = ";"
@@ -136,12 +137,19 @@ class SqliteTable:
             cells.close()
         return found
 
-    def delete(self, table: str, keys: Sequence[bytes]) -> None:
-        """Remove whole rows, all or none."""
+    def delete(
+        self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> None:
+        """Remove whole rows or cells, all or none."""
         with self._file.writing() as connection:
-            number, _ = _declared(connection, table)
+            number, families = _declared(connection, table)
+            named = "" if columns is None else " AND name = ?"
+            names = (
+                [()] if columns is None else [(one,) for one in single(table, families, columns)]
+            )
             connection.executemany(
-                "DELETE FROM cells WHERE number = ? AND key = ?", [(number, key) for key in keys]
+                f"DELETE FROM cells WHERE number = ? AND key = ?{named}",  # noqa: S608 (ours)
+                [(number, key, *name) for key in keys for name in names],
             )
 
     def close(self) -> None:
