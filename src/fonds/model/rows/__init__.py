@@ -6,6 +6,7 @@ without NUL and lone surrogates; all times aware UTC.
 
 from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
+from fonds.model.rows.claim import ClaimRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
 from fonds.model.rows.grobid import GrobidRow
@@ -19,6 +20,7 @@ from fonds.model.rows.timetable import TimetableRow
 __all__ = [
     "AddressUseRow",
     "CdxRow",
+    "ClaimRow",
     "DeepAuditRow",
     "DispositionRow",
     "EntryRow",

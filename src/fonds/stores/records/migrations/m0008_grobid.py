@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 JSON = sa.JSON().with_variant(sa.dialects.postgresql.JSONB(), "postgresql")
