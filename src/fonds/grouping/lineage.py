@@ -72,23 +72,30 @@ def carried(
     olds, news = linear_sum_assignment(-shared)
     from_old, from_new = shared.sum(axis=1), shared.sum(axis=0)
     ids = list(own)
-    matched: dict[int, int] = {}
     for old, new in zip(olds.tolist(), news.tolist(), strict=True):
         least = min(from_old[old], from_new[new])
         if shared[old, new] > 0 and shared[old, new] >= SHARED_MIN * least:
             ids[new] = ids_before[old]
-            matched[new] = old
+    return Lineage(tuple(ids), events_between(before, ids_before, after, ids))
+
+
+def events_between(
+    before: Ints, ids_before: Sequence[str], after: Ints, ids: Sequence[str]
+) -> tuple[Event, ...]:
+    """What became of the clusters `before`, given the ids that were carried on: each cluster of either side
+    is told of. Both hold a cluster for each document, as in `carried`."""
+    shared = _shared(before, after, len(ids_before), len(ids))
+    places = {id_: old for old, id_ in enumerate(ids_before)}
+    matched = {new: places[id_] for new, id_ in enumerate(ids) if id_ in places}
     sizes_before = np.bincount(before[before >= 0], minlength=len(ids_before))
-    sizes = np.bincount(after[after >= 0], minlength=clusters)
+    sizes = np.bincount(after[after >= 0], minlength=len(ids))
     events = _kept(matched, ids_before, sizes_before, sizes)
     events += _parted(shared, ids_before, ids)
-    events += [Event(Change.NEW, (), (ids[new],)) for new in range(clusters) if from_new[new] == 0]
-    events += [
-        Event(Change.GONE, (ids_before[old],), ())
-        for old in range(len(ids_before))
-        if old not in matched.values() and from_old[old] == 0
-    ]
-    return Lineage(tuple(ids), tuple(events))
+    told_before = {id_ for event in events for id_ in event.before}
+    told_after = {id_ for event in events for id_ in event.after}
+    events += [Event(Change.NEW, (), (id_,)) for id_ in ids if id_ not in told_after]
+    events += [Event(Change.GONE, (id_,), ()) for id_ in ids_before if id_ not in told_before]
+    return tuple(events)
 
 
 def parents(fine: Ints, coarse: Ints) -> Ints:

@@ -30,6 +30,11 @@ def collection_row(namespace: str, collection_key: str) -> bytes:
     return _fit(_text(namespace) + _text(collection_key))
 
 
+def namespace_prefix(namespace: str) -> bytes:
+    """What the rows of all collections of a namespace begin with."""
+    return _fit(_text(namespace))
+
+
 def document_row(namespace: str, collection_key: str, document_id: str) -> bytes:
     """f1: the row of a document; `document_id` is the application's own."""
     return _fit(_text(namespace) + _text(collection_key) + _text(document_id))

@@ -1,0 +1,1 @@
+"""A clustering built, stored, made visible, and what it leaves removed."""

@@ -1,0 +1,159 @@
+"""What follows when a clustering became visible: every document's row says where it is now, with its
+vectors, and the collection's row has the dictionary and the inverted index they are of.
+
+All of it follows from what is stored, so that it is done again by whoever comes after one that died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+import scipy.sparse as sp
+
+from fonds.collections.building.models import DICTIONARY, get_chunks, put_chunks
+from fonds.collections.building.sweeping import drop_old
+from fonds.collections.changing.placing import place
+from fonds.collections.changing.writing import Changes
+from fonds.collections.clusterings import Known, is_served, settled
+from fonds.collections.documents import COLUMNS, SEQUENCE, WITHOUT_TEXT, document_of, member_of
+from fonds.collections.tables import (
+    ASSIGNMENTS,
+    CLUSTERINGS,
+    COLLECTIONS,
+    DOCUMENTS,
+    Cells,
+    Tables,
+    assignment_row,
+    number,
+    text,
+    utf8,
+)
+from fonds.formats.grouping.chunks import split
+from fonds.formats.grouping.inverted import to_index
+from fonds.formats.grouping.vectors import from_vector_tfidf
+from fonds.model.vectors import Postings, Vector
+
+INDEX = "processing:index"
+INDEX_IDS = "processing:index_ids"
+AT_ONCE = 500
+
+Vectors = Callable[[str], tuple[bytes, bytes] | None]
+"""The vectors of a document that was grouped, by its id; None for others."""
+
+Tell = Callable[[str, int, int], None]
+
+
+def settle(
+    changes: Changes,
+    one: Known,
+    vectors: Vectors = lambda id_: None,
+    until: int = -1,
+    tell: Tell = lambda stage, done, total: None,
+) -> bool:
+    """Bring all documents' rows up to a clustering that is served; whether it was served to the end.
+
+    `vectors` holds for documents whose last change was `until` or before; those of others are worked out.
+    """
+    tables, name = changes.tables, one.name
+    total = number(tables.row(COLLECTIONS, name.row, ["main:size"]), "main:size")
+    after: bytes | None = None
+    ids: list[str] = []
+    stored: list[Vector] = []
+    while page := tables.page(DOCUMENTS, name.row, WITHOUT_TEXT, after=after, count_max=AT_ONCE):
+        after = page[-1][0]
+        coded = _coded(changes, one, page, vectors, until)
+        if coded is None or not _write(changes, one, page, coded):
+            return False
+        for row, cells in page:
+            if (pair := coded.get(row)) is not None:
+                ids.append(text(cells, "main:id"))
+                stored.append(from_vector_tfidf(pair[1]))
+        tell("settle", len(ids), total)
+    _put_index(tables, one, ids, stored)
+    tables.put(COLLECTIONS, [(name.row, {settled(one.conf): utf8(one.timestamp)})])
+    drop_old(changes, one)
+    return True
+
+
+def _coded(
+    changes: Changes,
+    one: Known,
+    page: Sequence[tuple[bytes, Cells]],
+    vectors: Vectors,
+    until: int,
+) -> dict[bytes, tuple[bytes, bytes]] | None:
+    """The vectors of documents by row, those apart from the start left out; None where the model is gone."""
+    found = {}
+    missing = []
+    for row, cells in page:
+        pair = vectors(text(cells, "main:id")) if number(cells, SEQUENCE) <= until else None
+        if pair is None:
+            missing.append(row)
+        else:
+            found[row] = pair
+    if not missing:
+        return found
+    served = changes.models.of(changes.tables, one)
+    if served is None:
+        return None
+    rows = changes.tables.rows(DOCUMENTS, missing, COLUMNS)
+    placed = place(served, [document_of(cells).document for cells in rows.values()])
+    for row, pair in zip(rows, placed.vectors, strict=True):
+        if pair is not None:
+            found[row] = pair
+    return found
+
+
+def _write(
+    changes: Changes,
+    one: Known,
+    page: Sequence[tuple[bytes, Cells]],
+    coded: dict[bytes, tuple[bytes, bytes]],
+) -> bool:
+    """Write where documents are, and their vectors if they are what they were; whether it is still served."""
+    tables = changes.tables
+    with changes.held(one.name) as held:
+        if not is_served(one, held.cells):
+            return False
+        there = tables.rows(DOCUMENTS, [row for row, _ in page], ["main:id", SEQUENCE])
+        keys = {
+            row: assignment_row(one.name, one.conf, one.timestamp, text(cells, "main:id"))
+            for row, cells in there.items()
+        }
+        labels = tables.rows(ASSIGNMENTS, list(keys.values()), ["main:label"])
+        puts = []
+        for row, before in page:
+            if row not in there:
+                continue
+            cells = {member_of(one.conf): utf8(text(labels.get(keys[row]), "main:label"))}
+            if there[row].get(SEQUENCE) == before.get(SEQUENCE):
+                idf, tfidf = coded.get(row, (b"", b""))
+                cells |= {"processing:vector_idf": idf, "processing:vector_tfidf": tfidf}
+            puts.append((row, cells))
+        changes.claims.check(held.claim)
+        tables.put(DOCUMENTS, puts)
+    return True
+
+
+def _put_index(tables: Tables, one: Known, ids: Sequence[str], stored: Sequence[Vector]) -> None:
+    """The dictionary, the inverted index and the ids its numbers stand for."""
+    row = one.name.row
+    dictionary = get_chunks(tables, CLUSTERINGS, one.row, DICTIONARY)
+    put_chunks(tables, COLLECTIONS, row, DICTIONARY, dictionary)
+    lengths = np.array([len(vector.features) for vector in stored], dtype=np.int64)
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    features = np.concatenate([np.zeros(0, np.int64), *(one_.features for one_ in stored)])
+    weights = np.concatenate([np.zeros(0, np.float32), *(one_.values for one_ in stored)])
+    width = int(features.max(initial=-1)) + 1
+    turned = sp.csr_matrix((weights, features, starts), shape=(len(stored), width)).tocsc()
+    postings = Postings(
+        one.timestamp,
+        0,
+        np.diff(turned.indptr).astype(np.int64),
+        turned.indices.astype(np.int64),
+        turned.data.astype(np.float32),
+    )
+    put_chunks(tables, COLLECTIONS, row, INDEX, to_index(postings))
+    put_chunks(tables, COLLECTIONS, row, INDEX_IDS, split(msgspec.msgpack.encode(list(ids))))

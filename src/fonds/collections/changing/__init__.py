@@ -1,0 +1,1 @@
+"""Documents put and deleted, each change whole."""

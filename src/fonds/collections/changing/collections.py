@@ -1,0 +1,80 @@
+"""Collections made, given a rule, and removed with all they hold."""
+
+from __future__ import annotations
+
+from fonds.collections.changing.redo import SEQUENCE
+from fonds.collections.changing.writing import COLLECTION_SIZE, REMOVED, Changes
+from fonds.collections.names import Name, checked
+from fonds.collections.tables import (
+    ASSIGNMENTS,
+    CHANGES,
+    CLUSTERINGS,
+    CLUSTERS,
+    COLLECTIONS,
+    DOCUMENTS,
+    MEMBERS,
+    number,
+    utf8,
+)
+
+QUERY = "main:query"
+TEMPLATE = "main:template"
+QUERY_CHARACTERS_MAX = 4000
+
+
+def create(changes: Changes, name: Name, query: str = "", template: str = "") -> bool:
+    """Make a collection, or give one that is there another rule; whether it was not there before.
+
+    `query`: the search whose documents it takes in, '' where others put them. `template`: the field whose
+    values have a collection each instead, '' for one collection. Raises ValueError for a name that is none
+    or a query of over 4,000 characters.
+    """
+    checked(name)
+    if len(query) > QUERY_CHARACTERS_MAX:
+        raise ValueError(f"a query has at most {QUERY_CHARACTERS_MAX:,} characters")
+    with changes.held(name, long=True) as held:
+        if REMOVED in held.cells:
+            _clear(changes, name)
+        is_new = "main:namespace" not in held.cells or REMOVED in held.cells
+        cells = {
+            "main:namespace": utf8(name.namespace),
+            "main:collection_key": utf8(name.key),
+            QUERY: utf8(query),
+            TEMPLATE: utf8(template),
+        }
+        if is_new:
+            cells |= {COLLECTION_SIZE: b"0", SEQUENCE: utf8(number(held.cells, SEQUENCE))}
+        changes.claims.check(held.claim)
+        changes.tables.put(COLLECTIONS, [(name.row, cells)])
+    return is_new
+
+
+def remove(changes: Changes, name: Name) -> bool:
+    """Remove a collection with its documents and clusterings; whether it was there.
+
+    From the first write on nobody sees it; who dies meanwhile has it finished by the sweep.
+    """
+    with changes.held(name, long=True) as held:
+        if not held.cells:
+            return False
+        changes.tables.put(COLLECTIONS, [(name.row, {REMOVED: b"1"})])
+        _clear(changes, name)
+    return True
+
+
+def finish_removals(changes: Changes) -> int:
+    """Remove what is left of collections whose removal was begun; how many."""
+    marked = [
+        Name(cells["main:namespace"].decode(), cells["main:collection_key"].decode())
+        for _, cells in changes.tables.scan(COLLECTIONS, b"", ["main:"])
+        if REMOVED in cells and "main:namespace" in cells
+    ]
+    for name in marked:
+        remove(changes, name)
+    return len(marked)
+
+
+def _clear(changes: Changes, name: Name) -> None:
+    for table in (CHANGES, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS, DOCUMENTS):
+        changes.tables.clear(table, name.row)
+    changes.tables.delete(COLLECTIONS, [name.row])

@@ -1,0 +1,113 @@
+"""Where documents belong in a clustering that is there: on each of its levels, or apart, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fonds.collections.building.models import Served
+from fonds.collections.configurations import Configuration
+from fonds.collections.documents import Document
+from fonds.collections.names import apart_conf
+from fonds.collections.tables import score_text
+from fonds.formats.grouping.vectors import to_vector_idf, to_vector_tfidf
+from fonds.grouping.assigning import Assigned, assign, vector
+from fonds.grouping.families.partition import NONE
+from fonds.grouping.text.tokens import terms
+
+SHORT = "short"
+LANGUAGE = "language"
+EMPTY = "empty"
+OUTLIER = "outlier"
+REASONS = {
+    SHORT: "shorter than the configuration asks for",
+    LANGUAGE: "in a language the configuration leaves out",
+    EMPTY: "without any term the others have",
+    OUTLIER: "out of reach of every cluster",
+}
+"""Why a document is in no cluster: labels of the rows it is counted in."""
+
+_READ_CHARACTERS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A document in a cluster of a level, or apart; `score` as its cells say it."""
+
+    conf: str
+    label: str
+    score: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Documents placed: `placements` of each; its vectors as they are stored, None for those that were not
+    asked about; how many of their terms were looked at, and how many the dictionary does not know."""
+
+    placements: list[list[Placement]]
+    vectors: list[tuple[bytes, bytes] | None]
+    terms: int
+    unknown: int
+
+
+def set_apart(configuration: Configuration, document: Document) -> str | None:
+    """Why a document is not grouped, whatever it says; None when it is."""
+    if len(document.text.strip()) < configuration.characters_min:
+        return SHORT
+    if configuration.languages and document.language not in ("", *configuration.languages):
+        return LANGUAGE
+    return None
+
+
+def place(served: Served, documents: Sequence[Document]) -> Placed:
+    """Place documents by the model as it is."""
+    reasons = [set_apart(served.configuration, one) for one in documents]
+    asked = [at for at, reason in enumerate(reasons) if reason is None]
+    placements = [[_apart(served.conf, reason)] if reason else [] for reason in reasons]
+    vectors: list[tuple[bytes, bytes] | None] = [None] * len(documents)
+    some = [documents[at] for at in asked]
+    known = unknown = 0
+    if some:
+        found = assign(
+            served.model, [one.text for one in some], [one.language or None for one in some]
+        )
+        for row, at in enumerate(asked):
+            placements[at] = _placements(served, found, row)
+            vectors[at] = coded_vectors(found.frequencies, found.weighted, row, served.timestamp)
+        known, unknown = counted_terms(served, some)
+    return Placed(placements, vectors, known, unknown)
+
+
+def counted_terms(served: Served, documents: Sequence[Document]) -> tuple[int, int]:
+    """How many distinct terms the beginnings of documents have, and how many the dictionary lacks."""
+    numbers = served.known_terms
+    total = unknown = 0
+    for one in documents:
+        language = one.language or served.model.language
+        found = {term for term in terms(one.text[:_READ_CHARACTERS], language) if term}
+        total += len(found)
+        unknown += len(found - numbers)
+    return total, unknown
+
+
+def coded_vectors(
+    frequencies: object, weighted: object, row: int, version: int
+) -> tuple[bytes, bytes]:
+    """`vector_idf` and `vector_tfidf` of one row of both matrices."""
+    return (
+        to_vector_idf(vector(frequencies, row, version)),
+        to_vector_tfidf(vector(weighted, row, version)),
+    )
+
+
+def _placements(served: Served, found: Assigned, row: int) -> list[Placement]:
+    cluster = int(found.members[row])
+    if cluster == NONE:
+        has_terms = found.frequencies.indptr[row + 1] > found.frequencies.indptr[row]
+        return [_apart(served.conf, OUTLIER if has_terms else EMPTY, float(found.scores[row]))]
+    score = score_text(float(found.scores[row]))
+    return [Placement(conf, label, score) for conf, label in served.places[cluster]]
+
+
+def _apart(conf: str, reason: str, score: float = 0.0) -> Placement:
+    return Placement(apart_conf(conf), reason, score_text(score))

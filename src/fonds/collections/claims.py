@@ -1,0 +1,176 @@
+"""What one process alone does at a time: changing a collection, building a clustering of it.
+
+A claim is a row changed by compare and set. Who finds it taken waits until it is given back, until its
+holder is known to be dead (a process of this machine that is not there any more), or until the row was seen
+to stand still for a lease.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fonds.collections.names import Name
+from fonds.model.errors import FondsError, TransientError
+from fonds.model.rows import ClaimRow
+from fonds.ports import Records
+
+LEASE_S = 30.0
+RENEWALS = 3
+"""So many times in a lease a claim is renewed, and looked at again by those who wait for it."""
+
+PAUSE_FIRST_S, PAUSE_LONGEST_S = 0.001, 0.05
+
+
+def claim_of_collection(name: Name) -> str:
+    """What the claim of a change of a collection is called."""
+    return f"collection {name}"
+
+
+def claim_of_rebuild(name: Name, conf: str) -> str:
+    """What the claim of a rebuild is called."""
+    return f"rebuild {name} {conf}"
+
+
+class TakenError(TransientError):
+    """Another process, or another thread of this one, does it now."""
+
+
+def this_process() -> str:
+    """A name no other process has, ever: machine, space of process numbers, number, and a random part."""
+    with suppress(OSError):
+        return f"{_machine()}:{os.getpid()}:{secrets.token_hex(4)}"
+    return f"{socket.gethostname()}:-:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+@dataclass(slots=True)
+class Claim:
+    """Something this process does alone, for as long as `is_held`."""
+
+    row: ClaimRow
+    taken_s: float
+    lost: threading.Event = field(default_factory=threading.Event)
+
+
+class Claims:
+    """The claims of one process over rows it shares with others. Safe for several threads.
+
+    `seconds` only run forward. Two threads of one process exclude each other as two processes do.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        who: str,
+        seconds: Callable[[], float],
+        lease_s: float = LEASE_S,
+    ) -> None:
+        self.lease_s = lease_s
+        self._records = records
+        self._who = who
+        self._seconds = seconds
+        self._guard = threading.Lock()
+        self._threads: dict[str, threading.Lock] = {}
+        self._pause = threading.Event()
+
+    @contextmanager
+    def held(self, name: str, wait_s: float) -> Iterator[Claim]:
+        """The claim while the context lasts. Raises TakenError when it is not free within `wait_s`."""
+        until_s = self._seconds() + wait_s
+        own = self._thread_lock(name)
+        if not own.acquire(timeout=max(0.0, wait_s)):
+            raise TakenError(f"{name}: another thread of this process is at it")
+        try:
+            claim = self._take(name, until_s)
+            try:
+                yield claim
+            finally:
+                self._change(claim, None)
+        finally:
+            own.release()
+
+    @contextmanager
+    def renewed(self, name: str, wait_s: float = 0.0) -> Iterator[Claim]:
+        """As `held`, for what takes longer than a lease: a thread renews the claim meanwhile."""
+        with self.held(name, wait_s) as claim:
+            ended = threading.Event()
+
+            def renew() -> None:
+                while not ended.wait(self.lease_s / RENEWALS):
+                    with suppress(FondsError):
+                        self._change(claim, self._who)
+
+            thread = threading.Thread(target=renew, name="claim", daemon=True)
+            thread.start()
+            try:
+                yield claim
+            finally:
+                ended.set()
+                thread.join()
+
+    def check(self, claim: Claim) -> None:
+        """Raises TakenError when the claim may be somebody else's by now: nothing more may be written."""
+        if claim.lost.is_set() or self._seconds() - claim.taken_s > self.lease_s / 2:
+            raise TakenError(f"{claim.row.name}: it took too long, and may be another's by now")
+
+    def holder(self, name: str) -> str | None:
+        """Who is at it now; None for nobody, or for one that is known to be dead."""
+        row = next(iter(self._records.get(ClaimRow, [name])), None)
+        return None if row is None or _is_dead(row.claimed_by) else row.claimed_by
+
+    def _thread_lock(self, name: str) -> threading.Lock:
+        with self._guard:
+            return self._threads.setdefault(name, threading.Lock())
+
+    def _take(self, name: str, until_s: float) -> Claim:
+        seen: tuple[int, float] | None = None
+        pause_s = PAUSE_FIRST_S
+        while True:
+            row = next(iter(self._records.get(ClaimRow, [name])), None)
+            if row is None:
+                self._records.put([ClaimRow(name, None, 0)], replace=False)
+                continue
+            now_s = self._seconds()
+            if seen is None or seen[0] != row.beats:
+                seen = (row.beats, now_s)
+            is_free = row.claimed_by is None or _is_dead(row.claimed_by)
+            if is_free or now_s - seen[1] >= self.lease_s:
+                claim = Claim(row, now_s)
+                if self._change(claim, self._who):
+                    return claim
+            if now_s >= until_s:
+                raise TakenError(f"{name}: {row.claimed_by or 'another process'} is at it")
+            self._pause.wait(min(pause_s, max(0.0, until_s - now_s)))
+            pause_s = min(2 * pause_s, PAUSE_LONGEST_S)
+
+    def _change(self, claim: Claim, holder: str | None) -> bool:
+        """Write the claim's row if it is as it was; a claim that another has is lost."""
+        before = claim.row
+        values = {"claimed_by": holder, "beats": before.beats + 1}
+        still = {"claimed_by": before.claimed_by, "beats": before.beats}
+        now_s = self._seconds()
+        if not self._records.change(ClaimRow, [before.name], values, still):
+            claim.lost.set()
+            return False
+        claim.row, claim.taken_s = ClaimRow(before.name, holder, before.beats + 1), now_s
+        return True
+
+
+def _machine() -> str:
+    return f"{socket.gethostname()}:{Path('/proc/self/ns/pid').stat().st_ino}"
+
+
+def _is_dead(holder: str | None) -> bool:
+    """Whether a holder was a process of this machine that is not there any more."""
+    if holder is None:
+        return False
+    machine, _, rest = holder.rpartition(":")[0].rpartition(":")
+    with suppress(OSError, ValueError):
+        return machine == _machine() and not Path("/proc", str(int(rest))).exists()
+    return False

@@ -1,0 +1,111 @@
+"""Which clusterings a collection has: their rows, which one is served, and the times that number them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fonds.collections.names import Name, apart_conf, level_conf
+from fonds.collections.tables import CLUSTERINGS, Cells, Tables, number, text
+from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster
+
+DROPPED = "main:dropped"
+"""Set before the rows of a clustering are removed: nobody looks at it from then on."""
+
+COLUMNS = (
+    "main:conf",
+    "main:timestamp",
+    "main:levels",
+    "main:documents",
+    "main:outliers",
+    "main:later",
+    "main:later_outliers",
+    "main:later_terms",
+    "main:later_unknown",
+    "main:terms",
+    "main:unknown",
+    DROPPED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A clustering by its row. `levels` is 0 while it is being built."""
+
+    name: Name
+    conf: str
+    timestamp: int
+    levels: int
+    cells: Cells
+
+    @property
+    def row(self) -> bytes:
+        """The row in `clusterings`."""
+        return clustering_prefix(self.name.namespace, self.name.key, self.conf, self.timestamp)
+
+    def level_confs(self) -> Iterator[str]:
+        """What stands for the configuration in the rows of each level, and of those apart."""
+        for level in range(self.levels):
+            yield level_conf(self.conf, level)
+        yield apart_conf(self.conf)
+
+
+def rebuilt(conf: str) -> str:
+    """The column of a collection that says which clustering of a configuration is served: the one cell by
+    which the next becomes visible."""
+    return f"main:configuration:{conf}:rebuilt"
+
+
+def processed(conf: str) -> str:
+    """The column that says when a document was last assigned by a configuration."""
+    return f"main:configuration:{conf}:processed"
+
+
+def building(conf: str) -> str:
+    """The column that says which clustering of a configuration is being built."""
+    return f"main:configuration:{conf}:building"
+
+
+def settled(conf: str) -> str:
+    """The column that says of which clustering all documents' rows tell."""
+    return f"main:configuration:{conf}:settled"
+
+
+def known(tables: Tables, name: Name) -> list[Known]:
+    """All clusterings of a collection, served, kept or being built, oldest first in each configuration."""
+    return [one for one in all_rows(tables, name) if DROPPED not in one.cells]
+
+
+def all_rows(tables: Tables, name: Name) -> list[Known]:
+    """The same with those that are being removed."""
+    found = []
+    for _, cells in tables.scan(CLUSTERINGS, name.row, COLUMNS):
+        conf, levels = text(cells, "main:conf"), number(cells, "main:levels")
+        found.append(Known(name, conf, number(cells, "main:timestamp"), levels, cells))
+    return found
+
+
+def ready(clusterings: list[Known], collection: Cells) -> list[Known]:
+    """Those that are served, or were before the one that is."""
+    return [one for one in clusterings if one.timestamp <= number(collection, rebuilt(one.conf))]
+
+
+def is_served(one: Known, collection: Cells) -> bool:
+    """Whether readers see this one unless they ask for another."""
+    return one.timestamp == number(collection, rebuilt(one.conf), -1)
+
+
+def configurations_of(collection: Cells) -> dict[str, int]:
+    """The configurations a collection has a served clustering of, with its time."""
+    begin, end = "main:configuration:", ":rebuilt"
+    return {
+        column[len(begin) : -len(end)]: number(collection, column)
+        for column in collection
+        if column.startswith(begin) and column.endswith(end)
+    }
+
+
+def parts(row: bytes) -> tuple[str, int, str]:
+    """(level's configuration, timestamp, label) of a row of `clusters`."""
+    _, _, conf, timestamp, label = parts_of_cluster(row)
+    return conf, timestamp, label

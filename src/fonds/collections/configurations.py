@@ -1,0 +1,140 @@
+"""How a collection is grouped, by name: algorithm, parameters, filters, when it is built again; as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import msgspec
+
+from fonds.collections.names import DEFAULT, Name, checked, checked_conf
+from fonds.collections.tables import CONFIGURATIONS, Tables, to_json
+from fonds.formats.grouping.keys import collection_row, namespace_prefix
+from fonds.model.names import no_such
+
+_COLUMN = "main:configuration"
+ALGORITHMS = ("topics", "stories", "factors", "density")
+CLUSTERS_MAX = 2000
+GRANULARITIES_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A configuration. The first eight are those of `grouping.options.Options`.
+
+    `characters_min`: shorter texts are in no cluster, but counted as `short`. `languages`: of documents
+    that say a language only those in one of these, two letters each, are grouped, the others counted as
+    `language`; none: all are. A rebuild is due when the collection has grown by `growth_max` of what was
+    grouped, when `outliers_factor` times the share of outliers there was is reached by later documents,
+    when the share of later documents' terms that the dictionary does not know is `unknown_max` above that of
+    the grouped ones, or after `every_s` seconds; None, never for that. `kept`: so many clusterings are kept.
+    """
+
+    algorithm: str = "topics"
+    clusters: int | None = None
+    clusters_max: int = 50
+    granularities: tuple[int, ...] = ()
+    threshold: float = 0.4
+    half_life_s: float | None = None
+    size_min: int = 2
+    seed: int = 0
+    characters_min: int = 10
+    languages: tuple[str, ...] = ()
+    growth_max: float | None = 0.2
+    outliers_factor: float | None = 2.0
+    unknown_max: float | None = 0.2
+    every_s: int | None = None
+    kept: int = 2
+
+
+NAMES = tuple(field.name for field in fields(Configuration))
+
+
+def configuration(values: Mapping[str, object], onto: Configuration | None = None) -> Configuration:
+    """A configuration of these values, over `onto` or what is usual.
+
+    Raises ValueError with a sentence for a name there is not (with the nearest), or a value beyond its
+    bounds.
+    """
+    for name in values:
+        if name not in NAMES:
+            raise ValueError(no_such("parameter", name, NAMES))
+    plain = {**msgspec.to_builtins(onto or Configuration()), **values}
+    try:
+        made = msgspec.convert(plain, Configuration)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"a parameter is none: {error}") from error
+    return _checked(made)
+
+
+def get(tables: Tables, namespace: str, conf: str) -> Configuration:
+    """The configuration of this name; `DEFAULT` is there without having been put.
+
+    Raises ValueError that names the nearest where there is none.
+    """
+    found = tables.row(CONFIGURATIONS, collection_row(namespace, conf), [_COLUMN])
+    if found is not None:
+        return configuration(msgspec.json.decode(found[_COLUMN]))
+    if conf == DEFAULT:
+        return Configuration()
+    raise ValueError(no_such("configuration", conf, sorted(every(tables, namespace))))
+
+
+def put(tables: Tables, namespace: str, conf: str, made: Configuration) -> None:
+    """Keep it, in place of one of the same name. Raises ValueError."""
+    checked(Name(namespace, "-"))
+    row = collection_row(namespace, checked_conf(conf))
+    cells = {"main:namespace": namespace.encode(), "main:name": conf.encode()}
+    tables.put(CONFIGURATIONS, [(row, {**cells, _COLUMN: to_json(_checked(made))})])
+
+
+def remove(tables: Tables, namespace: str, conf: str) -> bool:
+    """Forget it; whether it was there. What was built by it stays."""
+    row = collection_row(namespace, conf)
+    was_there = tables.row(CONFIGURATIONS, row, [_COLUMN]) is not None
+    tables.delete(CONFIGURATIONS, [row])
+    return was_there
+
+
+def every(tables: Tables, namespace: str) -> dict[str, Configuration]:
+    """All of a namespace by name, `DEFAULT` with them."""
+    found = {DEFAULT: Configuration()}
+    for _, cells in tables.scan(CONFIGURATIONS, namespace_prefix(namespace)):
+        found[cells["main:name"].decode()] = configuration(msgspec.json.decode(cells[_COLUMN]))
+    return found
+
+
+def as_values(made: Configuration) -> dict[str, Any]:
+    """The values by name, as JSON has them."""
+    values: dict[str, Any] = msgspec.to_builtins(made)
+    return values
+
+
+def _checked(made: Configuration) -> Configuration:
+    if made.algorithm not in ALGORITHMS:
+        raise ValueError(no_such("algorithm", made.algorithm, ALGORITHMS))
+    counts = (*made.granularities, made.clusters_max, made.clusters or 1)
+    if not all(1 <= count <= CLUSTERS_MAX for count in counts):
+        raise ValueError(f"a number of clusters is between 1 and {CLUSTERS_MAX}")
+    if len(made.granularities) > GRANULARITIES_MAX:
+        raise ValueError(f"there are {GRANULARITIES_MAX} granularities at most")
+    if not 0 < made.threshold < 1:
+        raise ValueError("threshold is a cosine between 0 and 1")
+    _above(made, "half_life_s", 0.0)
+    _above(made, "every_s", 59)
+    _above(made, "growth_max", 0.0)
+    _above(made, "outliers_factor", 1.0)
+    _above(made, "unknown_max", 0.0)
+    if made.size_min < 1 or made.characters_min < 0 or not 1 <= made.kept <= 100:
+        raise ValueError("size_min is 1 or more, characters_min 0 or more, kept 1 to 100")
+    if not 0 <= made.seed < 2**32:
+        raise ValueError("a seed is a whole number from 0 below 2^32")
+    short = tuple(code.partition("-")[0].lower()[:2] for code in made.languages)
+    return replace(made, languages=tuple(dict.fromkeys(short)))
+
+
+def _above(made: Configuration, name: str, least: float) -> None:
+    value = getattr(made, name)
+    if value is not None and not value > least:
+        raise ValueError(f"{name} is more than {least:g}, or null")

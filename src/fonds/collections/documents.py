@@ -1,0 +1,101 @@
+"""A document of a collection, and its row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fonds.collections.names import DEFAULT, Name, checked_id
+from fonds.collections.tables import Cells, number, text, utf8
+from fonds.model.disposition import Reason
+from fonds.model.errors import LimitError
+
+TEXT_BYTES_MAX = 4 * 1024 * 1024
+TITLE_CHARACTERS_MAX = 1000
+URL_CHARACTERS_MAX = 4000
+SEQUENCE = "main:sequence"
+COLUMNS = ("main:id", "main:text", "main:title", "main:url", "main:language", "main:time", SEQUENCE)
+WITHOUT_TEXT = tuple(name for name in COLUMNS if name != "main:text")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is grouped: `id` is the application's own.
+
+    `text` is whole, title included where it has one that is to count; `title` and `url` are for people.
+    `language`: two letters, '' where none is said; `time`: seconds since 1970 it is dated, None where it
+    has no date.
+    """
+
+    id: str
+    text: str
+    title: str = ""
+    url: str = ""
+    language: str = ""
+    time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A document as it stands in its row; `sequence` is the number of the change that put it there."""
+
+    document: Document
+    sequence: int
+
+
+def checked_document(document: Document) -> Document:
+    """The document itself. Raises ValueError for an id or time that is none, LimitError for a text of over
+    4 MiB."""
+    checked_id(document.id)
+    size = len(document.text.encode("utf-8", "replace"))
+    if size > TEXT_BYTES_MAX:
+        raise LimitError(
+            Reason.TOO_LARGE,
+            f"document {document.id[:100]!r}: a text of {size:,} bytes; the most is {TEXT_BYTES_MAX:,}",
+        )
+    if document.time is not None and not 0 <= document.time < 2**53:
+        raise ValueError(f"document {document.id[:100]!r}: a time is in seconds since 1970")
+    return document
+
+
+def cells_of(name: Name, document: Document, sequence: int) -> dict[str, bytes]:
+    """The cells of a document's row but its clusters and vectors. Every cell is written each time, so that
+    nothing is left of a text it replaces."""
+    return {
+        "main:namespace": utf8(name.namespace),
+        "main:collection_key": utf8(name.key),
+        "main:id": utf8(document.id),
+        "main:text": utf8(document.text),
+        "main:title": utf8(document.title[:TITLE_CHARACTERS_MAX]),
+        "main:url": utf8(document.url[:URL_CHARACTERS_MAX]),
+        "main:language": utf8(document.language.partition("-")[0].lower()[:2]),
+        "main:time": b"" if document.time is None else utf8(document.time),
+        SEQUENCE: utf8(sequence),
+        "processing:id": utf8(document.id),
+    }
+
+
+def document_of(cells: Cells) -> Kept:
+    """The document a row tells of; without its text where that was not read."""
+    time = number(cells, "main:time", -1)
+    return Kept(
+        Document(
+            text(cells, "main:id"),
+            text(cells, "main:text"),
+            text(cells, "main:title"),
+            text(cells, "main:url"),
+            text(cells, "main:language"),
+            None if time < 0 else time,
+        ),
+        number(cells, SEQUENCE),
+    )
+
+
+def is_same(cells: Cells, wanted: Cells) -> bool:
+    """Whether a row says what is to be written, whichever change wrote it."""
+    return all(cells.get(name) == value for name, value in wanted.items() if name != SEQUENCE)
+
+
+def member_of(conf: str) -> str:
+    """The column with the label of the cluster a document is in: the seed's for `DEFAULT`, with the name of
+    the configuration behind it for others."""
+    return "main:member_of" if conf == DEFAULT else f"main:member_of:{conf}"

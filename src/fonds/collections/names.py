@@ -1,0 +1,88 @@
+"""Names of collections, configurations and clusters, and how a person writes them: `NAMESPACE/KEY`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from fonds.formats.grouping.keys import collection_row, document_row
+
+DEFAULT = "DEFAULT"
+PART_BYTES_MAX = 1000
+ID_BYTES_MAX = 4000
+APART = "apart"
+_LEVEL = "@"
+_CONF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Name:
+    """A collection by its namespace and key."""
+
+    namespace: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.key}"
+
+    @property
+    def row(self) -> bytes:
+        """f3: its row, and the prefix of all its documents and clusters."""
+        return collection_row(self.namespace, self.key)
+
+    def document(self, document_id: str) -> bytes:
+        """f1: the row of one of its documents."""
+        return document_row(self.namespace, self.key, document_id)
+
+
+def parse(text: str) -> Name:
+    """The collection a person names. Raises ValueError with a sentence."""
+    namespace, slash, key = text.partition("/")
+    if not slash:
+        raise ValueError(f"write the collection as NAMESPACE/KEY, not {text!r}")
+    return checked(Name(namespace, key))
+
+
+def checked(name: Name) -> Name:
+    """The name itself. Raises ValueError for an empty or long part, a `/` in the namespace, or what UTF-8
+    cannot hold."""
+    for what, part in (("namespace", name.namespace), ("key", name.key)):
+        _check(f"the {what} of a collection", part, PART_BYTES_MAX)
+    if "/" in name.namespace:
+        raise ValueError(f"a namespace has no slash: {name.namespace!r}")
+    return name
+
+
+def checked_conf(conf: str) -> str:
+    """The name of a configuration. Raises ValueError for other than letters, digits, `.`, `_` and `-`."""
+    if not _CONF.fullmatch(conf):
+        raise ValueError(
+            f"a configuration's name has up to 100 letters, digits, dots, dashes: {conf!r}"
+        )
+    return conf
+
+
+def checked_id(document_id: str) -> str:
+    """The id of a document. Raises ValueError for an empty one, or one of over 4,000 bytes."""
+    return _check("the id of a document", document_id, ID_BYTES_MAX)
+
+
+def level_conf(conf: str, level: int) -> str:
+    """What stands for the configuration in the rows of a level: its name for the first, `NAME@1` for the
+    second; each level is a clustering of its own by its keys."""
+    return conf if level == 0 else f"{conf}{_LEVEL}{level}"
+
+
+def apart_conf(conf: str) -> str:
+    """What stands for the configuration in the rows of documents that are in no cluster."""
+    return f"{conf}{_LEVEL}{APART}"
+
+
+def _check(what: str, text: str, bytes_max: int) -> str:
+    try:
+        coded = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{what} is no text UTF-8 can hold: {text!r}") from error
+    if not 0 < len(coded) <= bytes_max:
+        raise ValueError(f"{what} has 1 to {bytes_max:,} bytes, not {len(coded):,}")
+    return text

@@ -1,0 +1,1 @@
+"""What is served: plain functions over the rows."""

@@ -1,0 +1,102 @@
+"""What changed from one clustering to another: which clusters stayed, grew, split, merged, came and went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fonds.collections.names import DEFAULT, Name
+from fonds.collections.reading.clusterings import served_timestamp
+from fonds.collections.tables import ASSIGNMENTS, CLUSTERS, Tables, number, text
+from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster
+from fonds.grouping.lineage import events_between
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A cluster on one side of a change."""
+
+    id: str
+    label: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of clusters: `change` is kept, grown, split, merged, new or gone."""
+
+    change: str
+    before: tuple[Side, ...]
+    after: tuple[Side, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All changes between two clusterings of a configuration, and the share of the documents known to both
+    that kept their cluster's id."""
+
+    conf: str
+    before: int
+    after: int
+    changes: tuple[Change, ...]
+    stayed: float
+
+
+def changes_between(
+    tables: Tables, name: Name, conf: str = DEFAULT, *, before: int, after: int | None = None
+) -> Changes | None:
+    """What changed from the clustering of the time `before` to that of `after`, or to the one that is
+    served; None where either is not there (any more). Reads where every document was: linear in them."""
+    served = served_timestamp(tables, name, conf)
+    later = after if after is not None else served
+    if served is None or later is None or max(before, later) > served:
+        return None
+    old, new = _sides(tables, name, conf, before), _sides(tables, name, conf, later)
+    if not (old and new):
+        return None
+    placed = [_members(tables, name, conf, at) for at in (before, later)]
+    every = sorted(placed[0].keys() | placed[1].keys())
+    olds, news = list(old), list(new)
+    members = [
+        np.array([place.get(labels.get(id_, ""), -1) for id_ in every], dtype=np.int64)
+        for labels, place in zip(placed, (_places(olds), _places(news)), strict=True)
+    ]
+    ids = [[old[label].id for label in olds], [new[label].id for label in news]]
+    events = events_between(members[0], ids[0], members[1], ids[1])
+    by_id = [{side.id: side for side in sides.values()} for sides in (old, new)]
+    told = tuple(
+        Change(
+            event.change,
+            tuple(by_id[0][id_] for id_ in event.before),
+            tuple(by_id[1][id_] for id_ in event.after),
+        )
+        for event in events
+    )
+    both = placed[0].keys() & placed[1].keys()
+    stayed = sum(old[placed[0][id_]].id == new[placed[1][id_]].id for id_ in both)
+    return Changes(conf, before, later, told, stayed / len(both) if both else 1.0)
+
+
+def _sides(tables: Tables, name: Name, conf: str, timestamp: int) -> dict[str, Side]:
+    prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
+    return {
+        parts_of_cluster(row)[4]: Side(
+            text(cells, "main:id"), text(cells, "main:label"), number(cells, "main:size")
+        )
+        for row, cells in tables.scan(CLUSTERS, prefix, ["main:id", "main:label", "main:size"])
+    }
+
+
+def _members(tables: Tables, name: Name, conf: str, timestamp: int) -> Mapping[str, str]:
+    """The label of each document's cluster, by its id."""
+    prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
+    return {
+        parts_of_cluster(row)[4]: text(cells, "main:label")
+        for row, cells in tables.scan(ASSIGNMENTS, prefix, ["main:label"])
+    }
+
+
+def _places(labels: list[str]) -> dict[str, int]:
+    return {label: place for place, label in enumerate(labels)}

@@ -1,0 +1,170 @@
+"""The tables of collections: their names, families and columns, and how their cells are read.
+
+Source: Grouperfish's HBase layout, v0.2, for `documents`, `clusters` and `collections`; docs/collections.md
+for the tables and columns beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from fonds.collections.names import Name
+from fonds.formats.grouping.keys import cluster_row
+from fonds.ports import Table
+
+DOCUMENTS = "documents"
+CLUSTERS = "clusters"
+COLLECTIONS = "collections"
+CLUSTERINGS = "clusterings"
+MEMBERS = "members"
+ASSIGNMENTS = "assignments"
+CHANGES = "changes"
+CONFIGURATIONS = "configurations"
+FAMILIES = {
+    DOCUMENTS: ("main", "processing"),
+    CLUSTERS: ("main", "documents"),
+    COLLECTIONS: ("main", "processing"),
+    CLUSTERINGS: ("main", "processing"),
+    MEMBERS: ("main",),
+    ASSIGNMENTS: ("main",),
+    CHANGES: ("main",),
+    CONFIGURATIONS: ("main",),
+}
+ROWS_AT_ONCE = 500
+RANK_BYTES = 4
+_RANK_MAX = 2**32 - 1
+
+Cells = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of collections in one table store; `prefix` stands before the name of each."""
+
+    store: Table
+    prefix: str = ""
+
+    def declare(self) -> None:
+        """Make them all exist; again is harmless."""
+        for name, families in FAMILIES.items():
+            self.store.declare(self.prefix + name, families)
+
+    def row(self, table: str, key: bytes, columns: Sequence[str] | None = None) -> Cells | None:
+        """One row, or None where there is none."""
+        return self.store.get(self.prefix + table, [key], columns).get(key)
+
+    def rows(
+        self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> dict[bytes, dict[str, bytes]]:
+        """The rows that exist, by key."""
+        return self.store.get(self.prefix + table, keys, columns) if keys else {}
+
+    def page(
+        self,
+        table: str,
+        prefix: bytes,
+        columns: Sequence[str] | None = None,
+        *,
+        after: bytes | None = None,
+        count_max: int = ROWS_AT_ONCE,
+    ) -> list[tuple[bytes, dict[str, bytes]]]:
+        """Rows in the order of their keys, up to `count_max`, behind `after`."""
+        return self.store.scan(
+            self.prefix + table, prefix, after=after, count_max=count_max, columns=columns
+        )
+
+    def scan(
+        self,
+        table: str,
+        prefix: bytes,
+        columns: Sequence[str] | None = None,
+        *,
+        after: bytes | None = None,
+    ) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+        """All rows of a prefix in the order of their keys, streamed."""
+        while found := self.page(table, prefix, columns, after=after):
+            yield from found
+            after = found[-1][0]
+
+    def put(self, table: str, rows: Sequence[tuple[bytes, Cells]]) -> None:
+        """Write cells."""
+        if rows:
+            self.store.put(self.prefix + table, rows)
+
+    def delete(
+        self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> None:
+        """Remove rows, or cells of them."""
+        if keys:
+            self.store.delete(self.prefix + table, keys, columns)
+
+    def clear(self, table: str, prefix: bytes) -> int:
+        """Remove every row of a prefix; how many there were. One column is enough to see a row by."""
+        count, seen = 0, _A_CELL.get(table)
+        while found := self.page(table, prefix, seen, count_max=ROWS_AT_ONCE):
+            self.delete(table, [key for key, _ in found])
+            count += len(found)
+        return count
+
+
+_A_CELL = {
+    MEMBERS: ["main:id"],
+    ASSIGNMENTS: ["main:label"],
+    CLUSTERS: ["main:"],
+    CLUSTERINGS: ["main:"],
+    COLLECTIONS: ["main:"],
+}
+
+
+def text(cells: Cells | None, column: str, otherwise: str = "") -> str:
+    """A cell as text."""
+    value = None if cells is None else cells.get(column)
+    return otherwise if value is None else value.decode("utf-8", "replace")
+
+
+def number(cells: Cells | None, column: str, otherwise: int = 0) -> int:
+    """A cell as the whole number it tells in decimal digits."""
+    value = None if cells is None else cells.get(column)
+    return otherwise if value is None or not value.isdigit() else int(value)
+
+
+def real(cells: Cells | None, column: str, otherwise: float = 0.0) -> float:
+    """A cell as the number it tells in decimal digits."""
+    value = None if cells is None else cells.get(column)
+    try:
+        return otherwise if value is None else float(value)
+    except ValueError:
+        return otherwise
+
+
+def utf8(value: object) -> bytes:
+    """Text or a number as a cell keeps it; a lone surrogate becomes a question mark."""
+    return str(value).encode("utf-8", "replace")
+
+
+def to_json(value: object) -> bytes:
+    """A value as a cell of JSON."""
+    return msgspec.json.encode(value)
+
+
+def score_text(score: float) -> bytes:
+    """A score as its cell says it: the cosine with four digits."""
+    return f"{max(score, 0.0):.4f}".encode()
+
+
+def member_row(name: Name, conf: str, timestamp: int, label: str, score: bytes, id_: str) -> bytes:
+    """The row of a cluster's document among its members, the highest score first, then by id.
+
+    The cluster's row, the score counted down from 1 in four bytes, the id's UTF-8.
+    """
+    down = round((1.0 - min(max(float(score), 0.0), 1.0)) * _RANK_MAX)
+    head = cluster_row(name.namespace, name.key, conf, timestamp, label)
+    return head + down.to_bytes(RANK_BYTES, "big") + id_.encode("utf-8")
+
+
+def assignment_row(name: Name, conf: str, timestamp: int, id_: str) -> bytes:
+    """The row of a document among all a clustering has assigned: f2 with the id in place of the label."""
+    return cluster_row(name.namespace, name.key, conf, timestamp, id_)

@@ -1,0 +1,20 @@
+"""What is kept of collections, in a folder of the test's own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kept_collections import Kept, open_kept
+
+
+@pytest.fixture
+def kept(tmp_path: Path, migrated: Path) -> Iterator[Kept]:
+    """Empty tables."""
+    shutil.copy(migrated, tmp_path / "records.sqlite")
+    opened = open_kept(tmp_path)
+    yield opened
+    opened.close()

@@ -1,0 +1,179 @@
+"""Whatever is put, deleted, built or dies in between: what is kept is what brute force says."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.building.tending import tend
+from fonds.collections.changing.collections import remove
+from fonds.collections.documents import Document
+from fonds.collections.names import Name
+from fonds.collections.reading.documents import document
+from fonds.collections.tables import COLLECTIONS, DOCUMENTS, FAMILIES, text
+from fonds.stores.table.sqlite import SqliteTable
+from kept_collections import Clock, Kept, faults, open_kept, themed
+from themed_texts import themed_texts
+
+NAMES = (Name("n", "a"), Name("n", "a\x00"), Name("n", "ab"), Name("n\x00a", ""))[:3]
+ROUNDS = 40
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+class MortalTable:
+    """A table whose process dies before or after some write; half of a batch may be written then."""
+
+    def __init__(self, table: SqliteTable, draw: random.Random) -> None:
+        self._table, self._draw = table, draw
+        self.left = -1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def put(self, table: str, rows: Sequence[Any]) -> None:
+        """Write, or die."""
+        if self.left == 0:
+            self._table.put(table, list(rows)[: self._draw.randrange(len(rows) + 1)])
+            raise Died
+        self.left -= 1
+        self._table.put(table, rows)
+
+    def delete(self, table: str, keys: Sequence[bytes], columns: Any = None) -> None:
+        """Remove, or die."""
+        if self.left == 0:
+            self._table.delete(table, list(keys)[: self._draw.randrange(len(keys) + 1)], columns)
+            raise Died
+        self.left -= 1
+        self._table.delete(table, keys, columns)
+
+
+def _open(folder: Path, draw: random.Random, clock: Clock) -> tuple[Kept, MortalTable]:
+    kept = open_kept(folder, clock)
+    mortal = MortalTable(kept.tables.store, draw)  # type: ignore[arg-type]
+    object.__setattr__(kept.tables, "store", mortal)
+    return kept, mortal
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_changes_rebuilds_and_deaths_leave_what_brute_force_says(
+    migrated: Path, seed: int
+) -> None:
+    draw, clock = random.Random(seed), Clock()
+    texts, _ = themed_texts(400, seed=seed)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        shutil.copy(migrated, folder / "records.sqlite")
+        kept, mortal = _open(folder, draw, clock)
+        wanted: dict[Name, dict[str, str]] = {name: {} for name in NAMES}
+        for _ in range(ROUNDS):
+            name = draw.choice(NAMES)
+            if draw.random() < 0.4:
+                mortal.left = draw.randrange(30)
+            act = draw.choices(("put", "delete", "rebuild", "remove"), (6, 3, 3, 0.3))[0]
+            asked = _act(kept, name, act, draw, texts)
+            try:
+                asked()
+                _expect(wanted, name, act, asked.documents)
+            except Died:
+                _adopt(kept, mortal, wanted, name, act, asked.documents)
+            mortal.left = -1
+            kept.close()
+            kept, mortal = _open(folder, draw, clock)
+        for name in NAMES:
+            tend(kept.changes, name)
+            with kept.changes.held(name):
+                pass
+            assert faults(kept.tables, name) == []
+            for id_, said in wanted[name].items():
+                found = document(kept.tables, name, id_)
+                assert found is not None, id_
+                assert found.text == said
+            prefix = [cells for _, cells in kept.tables.scan(DOCUMENTS, name.row)]
+            assert {text(cells, "main:id") for cells in prefix} == wanted[name].keys()
+            assert {text(cells, "main:collection_key") for cells in prefix} <= {name.key}
+        kept.close()
+
+
+class _act:
+    """Something done to a collection, with the documents it is about."""
+
+    def __init__(
+        self, kept: Kept, name: Name, act: str, draw: random.Random, texts: list[str]
+    ) -> None:
+        self.kept, self.name, self.act = kept, name, act
+        ids = [f"d{draw.randrange(60)}" for _ in range(draw.randrange(1, 25))]
+        self.documents = {id_: draw.choice(["", "x", *texts]) for id_ in ids}
+
+    def __call__(self) -> None:
+        """Do it."""
+        changes = self.kept.changes
+        if self.act == "put":
+            changes.put(self.name, [Document(i, said) for i, said in self.documents.items()])
+        elif self.act == "delete":
+            changes.delete(self.name, list(self.documents))
+        elif self.act == "remove":
+            remove(changes, self.name)
+        elif self.kept.tables.row(COLLECTIONS, self.name.row, ["main:namespace"]):
+            rebuild(changes, self.name)
+
+
+def _expect(
+    wanted: dict[Name, dict[str, str]], name: Name, act: str, documents: dict[str, str]
+) -> None:
+    if act == "put":
+        wanted[name] |= documents
+    elif act == "delete":
+        wanted[name] = {i: said for i, said in wanted[name].items() if i not in documents}
+    elif act == "remove":
+        wanted[name] = {}
+
+
+def _adopt(
+    kept: Kept,
+    mortal: MortalTable,
+    wanted: dict[Name, dict[str, str]],
+    name: Name,
+    act: str,
+    documents: dict[str, str],
+) -> None:
+    """What died is done whole or not at all: which of the two is seen when it is recovered."""
+    mortal.left = -1
+    if act == "remove":
+        remove(kept.changes, name)
+        wanted[name] = {}
+        return
+    with kept.changes.held(name):
+        pass
+    now = {
+        text(cells, "main:id"): text(cells, "main:text")
+        for _, cells in kept.tables.scan(DOCUMENTS, name.row)
+    }
+    done = {k: dict(v) for k, v in wanted.items()}
+    _expect(done, name, act, documents)
+    assert now in (wanted[name], done[name])
+    wanted[name] = now
+
+
+def test_every_table_has_its_families(kept: Kept) -> None:
+    for table, families in FAMILIES.items():
+        kept.tables.store.declare(table, families)
+
+
+def test_a_batch_put_twice_changes_nothing(kept: Kept) -> None:
+    name = NAMES[0]
+    kept.changes.put(name, themed(30))
+    rebuild(kept.changes, name)
+    before = [list(kept.tables.scan(table, b"")) for table in FAMILIES]
+    done = kept.changes.put(name, themed(30))
+    assert (done.added, done.replaced, done.unchanged) == (0, 0, 30)
+    assert [list(kept.tables.scan(table, b"")) for table in FAMILIES] == before

@@ -1,0 +1,204 @@
+"""A rebuild serves whole clusterings, and what came meanwhile is in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.building.tending import tend
+from fonds.collections.claims import TakenError, claim_of_rebuild
+from fonds.collections.clusterings import rebuilt
+from fonds.collections.configurations import configuration, put
+from fonds.collections.documents import Document
+from fonds.collections.reading.clusterings import clusterings, collection, progress
+from fonds.collections.reading.clusters import clusters, members
+from fonds.collections.reading.documents import places, why
+from fonds.collections.reading.lineage import changes_between
+from fonds.collections.tables import COLLECTIONS, DOCUMENTS, text
+from fonds.model.errors import ConfigurationError
+from kept_collections import NEWS, Kept, faults, themed
+
+
+def test_the_themes_of_a_collection_are_served_after_its_first_rebuild(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(200))
+    assert clusters(kept.tables, NEWS) is None
+    made = rebuild(kept.changes, NEWS)
+    assert (made.documents, made.clusters, made.apart) == (200, 5, 0)
+    served = clusters(kept.tables, NEWS, top=2)
+    assert served is not None
+    assert sum(one.size for one in served.clusters) == 200
+    assert [len(one.top) for one in served.clusters] == [2] * 5
+    assert all(one.top[0].score >= one.top[1].score > 0 for one in served.clusters)
+    assert all(one.terms and one.position for one in served.clusters)
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_members_come_page_by_page_the_nearest_first(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(60, themes=2))
+    rebuild(kept.changes, NEWS)
+    served = clusters(kept.tables, NEWS)
+    assert served is not None
+    largest = served.clusters[0]
+    after, seen = None, []
+    while True:
+        page = members(kept.tables, NEWS, largest.id, after=after, count_max=7)
+        assert page is not None
+        seen += page.members
+        if (after := page.after) is None:
+            break
+    assert len(seen) == len({one.id for one in seen}) == largest.size
+    assert [one.score for one in seen] == sorted((one.score for one in seen), reverse=True)
+    with pytest.raises(ValueError, match="of another cluster"):
+        members(kept.tables, NEWS, served.clusters[1].label, after=b"x")
+
+
+def test_what_comes_while_a_clustering_is_built_is_in_it(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.changes.put(NEWS, themed(200))
+    late = [Document(f"late{at}", one.text) for at, one in enumerate(themed(250, seed=2))]
+    replaced = Document("d3", "violin concerto conductor symphony cello soprano opera quartet")
+
+    def meanwhile(stage: str, done: int, total: int) -> None:
+        if stage == "label":
+            kept.changes.put(NEWS, [*late, replaced])
+            kept.changes.delete(NEWS, ["d0", "d1", "late7"])
+            assert [one.stage for one in progress(kept.tables, kept.changes.claims, NEWS)] != []
+
+    made = rebuild(kept.changes, NEWS, progress=meanwhile)
+    assert made.caught_up == 253
+    assert faults(kept.tables, NEWS) == []
+    (place,) = places(kept.tables, NEWS, "d3")
+    (like,) = {one.label for id_ in ("d3",) for one in places(kept.tables, NEWS, id_)}
+    assert place.label == like
+    assert "violin" in {term.term for term in why_terms(kept, "d3")}
+    assert places(kept.tables, NEWS, "d0") == []
+
+
+def why_terms(kept: Kept, id_: str) -> tuple[object, ...]:
+    found = why(kept.tables, kept.changes.models, NEWS, id_)
+    assert found is not None
+    return found.terms
+
+
+def test_a_rebuild_that_dies_leaves_what_is_served_and_its_leavings_are_swept(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(100))
+    first = rebuild(kept.changes, NEWS)
+
+    def dies(stage: str, done: int, total: int) -> None:
+        if stage == "catch up":
+            raise RuntimeError("died")
+
+    def late(stage: str, done: int, total: int) -> None:
+        if stage == "write":
+            kept.changes.put(NEWS, [Document("more", "glacier moraine summit crevasse")])
+        dies(stage, done, total)
+
+    with pytest.raises(RuntimeError):
+        rebuild(kept.changes, NEWS, progress=late)
+    served = clusters(kept.tables, NEWS)
+    assert served is not None
+    assert served.timestamp == first.timestamp
+    assert any("left over" in one for one in faults(kept.tables, NEWS))
+    (tended,) = tend(kept.changes, NEWS)
+    assert tended.removed == 1
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_one_that_died_after_it_became_visible_is_settled(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(100))
+
+    def dies(stage: str, done: int, total: int) -> None:
+        if stage == "settle":
+            raise RuntimeError("died")
+
+    with pytest.raises(RuntimeError):
+        rebuild(kept.changes, NEWS, progress=dies)
+    (tended,) = tend(kept.changes, NEWS)
+    assert tended.settled
+    for row, cells in kept.tables.scan(DOCUMENTS, NEWS.row):
+        (place,) = places(kept.tables, NEWS, text(cells, "main:id"))
+        assert text(cells, "main:member_of") == place.label, row
+        assert cells["processing:vector_tfidf"]
+    row = kept.tables.row(COLLECTIONS, NEWS.row) or {}
+    assert row["processing:dictionary"]
+    assert row["processing:index"]
+
+
+def test_the_last_clusterings_are_kept_and_older_ones_removed(kept: Kept) -> None:
+    put(kept.tables, "news", "few", configuration({"kept": 2}))
+    kept.changes.put(NEWS, themed(60))
+    made = [rebuild(kept.changes, NEWS, "few").timestamp for _ in range(4)]
+    known = clusterings(kept.tables, NEWS, "few")
+    assert [one.timestamp for one in known] == [made[3], made[2]]
+    assert [one.is_served for one in known] == [True, False]
+    assert clusters(kept.tables, NEWS, "few", made[2]) is not None
+    assert clusters(kept.tables, NEWS, "few", made[0]) is None
+    told = changes_between(kept.tables, NEWS, "few", before=made[2])
+    assert told is not None
+    assert told.stayed == 1.0
+    assert {one.change for one in told.changes} == {"kept"}
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_one_process_rebuilds_at_a_time(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(20))
+    with (
+        kept.changes.claims.held(claim_of_rebuild(NEWS, "DEFAULT"), 0.0),
+        pytest.raises(TakenError),
+    ):
+        rebuild(kept.changes, NEWS)
+
+
+def test_a_rebuild_of_what_is_not_there_says_so(kept: Kept) -> None:
+    with pytest.raises(ConfigurationError, match="no collection news/2026-11"):
+        rebuild(kept.changes, NEWS)
+    kept.changes.put(NEWS, themed(5))
+    with pytest.raises(ValueError, match="did you mean 'DEFAULT'"):
+        rebuild(kept.changes, NEWS, "DEFALT")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_hardly_any_documents_are_grouped_all_the_same(kept: Kept, count: int) -> None:
+    kept.changes.put(NEWS, [Document("short", "x"), *themed(count)])
+    rebuild(kept.changes, NEWS)
+    assert faults(kept.tables, NEWS) == []
+    served = clusters(kept.tables, NEWS)
+    assert served is not None
+    assert served.apart["short"] == 1
+    kept.changes.put(NEWS, themed(6, seed=3))
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_levels_are_clusterings_of_their_own(kept: Kept) -> None:
+    put(kept.tables, "news", "deep", configuration({"clusters": 5, "granularities": [2, 9]}))
+    kept.changes.put(NEWS, themed(200))
+    rebuild(kept.changes, NEWS, "deep")
+    counts = [
+        len(found.clusters)
+        for level in range(3)
+        if (found := clusters(kept.tables, NEWS, "deep", level=level))
+    ]
+    assert counts == [5, 2, 9]
+    kept.changes.put(NEWS, [Document("one", "violin concerto conductor symphony cello soprano")])
+    assert {one.level for one in places(kept.tables, NEWS, "one")} == {0, 1}
+    first = clusters(kept.tables, NEWS, "deep")
+    coarse = clusters(kept.tables, NEWS, "deep", level=1)
+    assert first is not None
+    assert coarse is not None
+    assert {one.parent for one in first.clusters} == {one.label for one in coarse.clusters}
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_processed_moves_with_what_comes_and_rebuilt_stays(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(50))
+    made = rebuild(kept.changes, NEWS)
+    before = collection(kept.tables, NEWS)
+    kept.changes.put(NEWS, [Document("one", "violin concerto conductor symphony")])
+    after = collection(kept.tables, NEWS)
+    assert before is not None
+    assert after is not None
+    assert after.served[0].rebuilt == before.served[0].rebuilt == made.timestamp
+    assert after.served[0].processed > before.served[0].processed
+    cells = kept.tables.row(COLLECTIONS, NEWS.row, [rebuilt("DEFAULT")])
+    assert cells == {"main:configuration:DEFAULT:rebuilt": str(made.timestamp).encode()}
