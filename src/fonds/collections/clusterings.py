@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fonds.collections.names import Name, apart_conf, level_conf
-from fonds.collections.tables import CLUSTERINGS, Cells, Tables, number, text
-from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster
+from fonds.collections.tables import CLUSTERINGS, Cells, Tables, number
+from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster, parts_of_clustering
 
 DROPPED = "main:dropped"
 """Set before the rows of a clustering are removed: nobody looks at it from then on."""
 
 COLUMNS = (
     "main:conf",
-    "main:timestamp",
+    "main:stage",
     "main:levels",
     "main:documents",
     "main:outliers",
@@ -79,9 +79,9 @@ def known(tables: Tables, name: Name) -> list[Known]:
 def all_rows(tables: Tables, name: Name) -> list[Known]:
     """The same with those that are being removed."""
     found = []
-    for _, cells in tables.scan(CLUSTERINGS, name.row, COLUMNS):
-        conf, levels = text(cells, "main:conf"), number(cells, "main:levels")
-        found.append(Known(name, conf, number(cells, "main:timestamp"), levels, cells))
+    for row, cells in tables.scan(CLUSTERINGS, name.row, COLUMNS):
+        _, _, conf, timestamp = parts_of_clustering(row)
+        found.append(Known(name, conf, timestamp, number(cells, "main:levels"), cells))
     return found
 
 

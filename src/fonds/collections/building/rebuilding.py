@@ -95,7 +95,11 @@ def rebuild(
         caught_up = made.catch_up(served, until)
         if claim.lost.is_set():
             raise TakenError(f"{name} by {conf}: another process rebuilds it now")
-        caught_up += made.swap(served)
+        try:
+            caught_up += made.swap(served)
+        except TakenError:
+            drop_leavings(changes, name, conf)
+            raise
         settle(changes, made.known, _vectors(read, built, made.timestamp), until, made.tell)
     members = built.levels[0].members
     apart = len(read.apart) + int((members < 0).sum())
@@ -233,6 +237,8 @@ class _Building:
             moment = utf8(self.changes.now())
             self.tables.put(CLUSTERINGS, [(self.known.row, {"main:ended": moment})])
             self.changes.claims.check(held.claim)
+            if number(held.cells, building(self.conf), -1) != self.timestamp:
+                raise TakenError(f"{self.name} was removed while it was rebuilt")
             cells = {
                 rebuilt(self.conf): utf8(self.timestamp),
                 processed(self.conf): moment,

@@ -13,7 +13,7 @@ from fonds.collections.clusterings import (
     building,
     rebuilt,
 )
-from fonds.collections.configurations import get
+from fonds.collections.configurations import GRANULARITIES_MAX, get
 from fonds.collections.names import Name, apart_conf, level_conf
 from fonds.collections.tables import (
     ASSIGNMENTS,
@@ -71,7 +71,7 @@ def _mark(changes: Changes, clusterings: Iterable[Known]) -> None:
 def _remove(changes: Changes, clusterings: Iterable[Known]) -> None:
     for one in clusterings:
         name, timestamp = one.name, one.timestamp
-        confs = [level_conf(one.conf, level) for level in range(max(one.levels, 1))]
+        confs = [level_conf(one.conf, level) for level in range(GRANULARITIES_MAX + 1)]
         for conf in (*confs, apart_conf(one.conf)):
             prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
             for table in (CLUSTERS, MEMBERS, ASSIGNMENTS):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fonds.collections.building.rebuilding import Progress, rebuild
 from fonds.collections.building.settling import settle
 from fonds.collections.building.sweeping import drop_leavings
+from fonds.collections.changing.redo import SEQUENCE, forget, is_followed
 from fonds.collections.changing.writing import MODIFIED, Changes
 from fonds.collections.claims import TakenError, claim_of_rebuild
 from fonds.collections.clusterings import (
@@ -44,7 +45,10 @@ def tend(
     progress: Progress = lambda stage, done, total: None,
 ) -> list[Tended]:
     """See to a collection; what another process builds is left to it."""
-    cells = changes.tables.row(COLLECTIONS, name.row, ["main:"]) or {}
+    with changes.held(name) as held:
+        cells = held.cells
+        if not is_followed(cells):
+            forget(changes.tables, name, number(cells, SEQUENCE))
     confs = {**configurations_of(cells), **_begun(cells)}
     done = []
     for conf in confs:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from fonds.collections.changing.redo import SEQUENCE
-from fonds.collections.changing.writing import COLLECTION_SIZE, REMOVED, Changes
+from fonds.collections.changing.writing import COLLECTION_SIZE, REMOVED, Changes, clear
 from fonds.collections.names import Name, checked
 from fonds.collections.tables import (
-    ASSIGNMENTS,
-    CHANGES,
-    CLUSTERINGS,
-    CLUSTERS,
     COLLECTIONS,
-    DOCUMENTS,
-    MEMBERS,
-    number,
     utf8,
 )
 
@@ -33,9 +25,9 @@ def create(changes: Changes, name: Name, query: str = "", template: str = "") ->
     if len(query) > QUERY_CHARACTERS_MAX:
         raise ValueError(f"a query has at most {QUERY_CHARACTERS_MAX:,} characters")
     with changes.held(name, long=True) as held:
-        if REMOVED in held.cells:
-            _clear(changes, name)
         is_new = "main:namespace" not in held.cells or REMOVED in held.cells
+        if is_new:
+            clear(changes.tables, name)
         cells = {
             "main:namespace": utf8(name.namespace),
             "main:collection_key": utf8(name.key),
@@ -43,7 +35,7 @@ def create(changes: Changes, name: Name, query: str = "", template: str = "") ->
             TEMPLATE: utf8(template),
         }
         if is_new:
-            cells |= {COLLECTION_SIZE: b"0", SEQUENCE: utf8(number(held.cells, SEQUENCE))}
+            cells[COLLECTION_SIZE] = b"0"
         changes.claims.check(held.claim)
         changes.tables.put(COLLECTIONS, [(name.row, cells)])
     return is_new
@@ -58,7 +50,7 @@ def remove(changes: Changes, name: Name) -> bool:
         if not held.cells:
             return False
         changes.tables.put(COLLECTIONS, [(name.row, {REMOVED: b"1"})])
-        _clear(changes, name)
+        clear(changes.tables, name)
     return True
 
 
@@ -72,9 +64,3 @@ def finish_removals(changes: Changes) -> int:
     for name in marked:
         remove(changes, name)
     return len(marked)
-
-
-def _clear(changes: Changes, name: Name) -> None:
-    for table in (CHANGES, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS, DOCUMENTS):
-        changes.tables.clear(table, name.row)
-    changes.tables.delete(COLLECTIONS, [name.row])

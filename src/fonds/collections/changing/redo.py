@@ -92,10 +92,10 @@ def perform(
     row = change_row(name, sequence)
     tables.put(CHANGES, [(row, {_REDO: redo, _IDS: msgspec.msgpack.encode(list(ids))})])
     _finish(tables, name, sequence, writes, claims, claim)
-    if not is_followed(cells):
-        tables.delete(CHANGES, [row])
-    else:
+    if is_followed(cells):
         tables.delete(CHANGES, [row], [_REDO])
+    else:
+        forget(tables, name, sequence)
     return sequence
 
 

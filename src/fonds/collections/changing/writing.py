@@ -36,9 +36,13 @@ from fonds.collections.documents import (
 )
 from fonds.collections.names import Name, checked
 from fonds.collections.tables import (
+    ASSIGNMENTS,
+    CHANGES,
     CLUSTERINGS,
+    CLUSTERS,
     COLLECTIONS,
     DOCUMENTS,
+    MEMBERS,
     Cells,
     Tables,
     number,
@@ -57,6 +61,12 @@ WAIT_S = 120.0
 MODIFIED = "main:modified"
 COLLECTION_SIZE = "main:size"
 REMOVED = "main:removed"
+
+
+def clear(tables: Tables, name: Name) -> None:
+    """Remove all rows of a collection, its own last: of one that is removed, or was once."""
+    for table in (CHANGES, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS, DOCUMENTS, COLLECTIONS):
+        tables.clear(table, name.row)
 
 
 @dataclass(slots=True)
@@ -133,6 +143,8 @@ class Changes:
         if REMOVED in held.cells:
             raise TransientError(f"{held.name} is being removed; try again when that has ended")
         name, sequence = held.name, number(held.cells, SEQUENCE) + 1
+        if "main:namespace" not in held.cells:
+            clear(self.tables, name)
         rows = {name.document(one.id): one for one in batch}
         there = self.tables.rows(DOCUMENTS, list(rows), ["main:"])
         writes, changed = Writes(), []

@@ -78,6 +78,11 @@ def parts_of_document(row: bytes) -> tuple[str, str, str]:
     return namespace, collection_key, document_id
 
 
+def parts_of_clustering(row: bytes) -> tuple[str, str, str, int]:
+    """(namespace, collection_key, conf, timestamp) of f2'. Raises DamagedInputError."""
+    return parts_of_cluster(row + _text(""))[:4]
+
+
 def parts_of_cluster(row: bytes) -> tuple[str, str, str, int, str]:
     """(namespace, collection_key, conf, timestamp, label) of f2. Raises DamagedInputError."""
     namespace, at = _read(row, 0)
