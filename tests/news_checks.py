@@ -20,6 +20,8 @@ from fonds.ports import Stores
 from fonds.wiring.backends import close_stores, open_stores
 
 AUDIT_MAX_S = 3600.0
+ASKED_AGAIN_A_KILL = 128
+"""What a worker that dies may lose: twice what it asks for at once."""
 FOLLOWING, LISTED = "queue-fetcher", "csv"
 
 
@@ -105,7 +107,7 @@ class Checks:
             if (fast := too_fast(times, gap_s)) is not None:
                 self.wrong.append(f"{host} was asked faster than every {gap_s} s: {fast}")
         again = asked_again(self.news)
-        most = 40 * (self.kills + 2)
+        most = ASKED_AGAIN_A_KILL * (self.kills + 2)
         if again > most:
             self.wrong.append(f"{again} pages asked for again after {self.kills} kills")
 

@@ -18,6 +18,13 @@ STOP_MAX_S = 30.0
 logger = logging.getLogger(__name__)
 
 Told = Callable[[End], None]
+Unkept = Callable[[], int]
+"""How many answers that were told are not kept yet by who asked for them."""
+
+
+def none_unkept() -> int:
+    """Of who keeps what it is told at once."""
+    return 0
 
 
 class Asker:
@@ -38,15 +45,19 @@ class Asker:
         self._told: dict[str, Told] = {}
         self._chains: Chains | None = None
         self._thread: threading.Thread | None = None
-        self._holders = 0
+        self._holders: list[Unkept] = []
         self._closing = False
         self._is_watched = False
         self._loads: Sequence[HostLoad] = ()
 
-    def held(self) -> Asker:
-        """Itself, held once more: each who holds it closes it."""
+    def held(self, unkept: Unkept = none_unkept) -> Asker:
+        """Itself, held once more: each who holds it closes it.
+
+        While answers wait to be kept, fewer are asked for: what a process that dies loses, and what it has in
+        memory, is bounded by twice as many as are under way at once. Who has kept some calls `wake`.
+        """
         with self._lock:
-            self._holders += 1
+            self._holders.append(unkept)
         return self
 
     def ask(self, wanted: Wanted, told: Told) -> None:
@@ -57,40 +68,42 @@ class Asker:
         """Ask for several things; where nobody holds this any more, each is told so."""
         with self._lock:
             self._wanted += some
-            is_held = self._holders > 0
+            is_held = bool(self._holders)
             if self._thread is None and is_held:
                 self._closing = False
                 self._thread = threading.Thread(target=self._work, name="asker", daemon=True)
                 self._thread.start()
         if not is_held:
             self._tell_all(_stopped())
-        self._wake()
+        self.wake()
 
     def forget(self, keys: Iterable[str]) -> None:
         """Nobody is told of these any more."""
         with self._lock:
             self._unwanted += keys
-        self._wake()
+        self.wake()
 
     def loads(self) -> Sequence[HostLoad]:
         """What waited for each host when somebody asked last; whoever wants to know asks again and again."""
         self._is_watched = True
         return self._loads
 
-    def close(self) -> None:
-        """Let go of it; the last one ends the thread, and gives up what is under way."""
+    def close(self, unkept: Unkept = none_unkept) -> None:
+        """Let go of it, as it was held; the last one ends the thread, and gives up what is under way."""
         with self._lock:
-            self._holders -= 1
-            is_last = self._holders <= 0
+            if unkept in self._holders:
+                self._holders.remove(unkept)
+            is_last = not self._holders
             thread = self._thread if is_last else None
             self._closing = is_last
         if thread is not None:
-            self._wake()
+            self.wake()
             thread.join(STOP_MAX_S)
         if is_last:
             self._let_go()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """There may be more to do than a moment ago."""
         chains = self._chains
         if chains is not None:
             chains.wake()
@@ -101,7 +114,7 @@ class Asker:
             while not self._closing:
                 self._take(chains)
                 try:
-                    ended = chains.ended(WAIT_S)
+                    ended = chains.ended(WAIT_S, self._unkept())
                 except TransientError as error:
                     logger.warning("fetching waits for the records: %s", error)
                     threading.Event().wait(AWAY_S)
@@ -120,6 +133,10 @@ class Asker:
             with self._lock:
                 self._thread = self._chains = None
             chains.close()
+
+    def _unkept(self) -> int:
+        with self._lock:
+            return sum(unkept() for unkept in self._holders)
 
     def _tell_all(self, error: Exception) -> None:
         """All that is wanted ends so."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fonds.crawl.hosts import Turn
 from fonds.crawl.outcomes import REFUSALS, retry_after_s
 from fonds.crawl.pace import Answer
-from fonds.crawl.request_url import RequestUrl
+from fonds.crawl.request_url import RequestUrl, request_url
+from fonds.crawl.robots import BYTES_MAX, REDIRECTS_MAX
 from fonds.fetching.request import Ask, Failed, Received
 from fonds.model.disposition import Disposition
 from fonds.model.exchange import Headers, Hop
@@ -76,6 +77,18 @@ class Chain:
     def turn(self) -> Turn:
         """Its next request, as it waits for its turn."""
         return Turn(self.key, self.url.host, self.url.domain, self.addresses[0])
+
+    def for_robots(self, key: int, origin: str) -> Chain:
+        """What fetches the robots.txt this one waits for, from where this one is asked."""
+        url = request_url(f"{self.url.origin}/robots.txt")
+        wanted = replace(
+            self.wanted,
+            body_max_bytes=BYTES_MAX,
+            redirects_max=REDIRECTS_MAX,
+            accept="*/*",
+            known_at="",
+        )
+        return Chain(key, wanted, url, origin, self.addresses)
 
     def ask(self, agent: str) -> Ask:
         """Its next request, as it is sent."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
@@ -13,10 +13,8 @@ from fonds.crawl.frontier import Frontier
 from fonds.crawl.hosts import HostLoad
 from fonds.crawl.outcomes import AGAIN_S, later_s
 from fonds.crawl.redirects import redirect_target
-from fonds.crawl.request_url import RequestUrl, request_url
+from fonds.crawl.request_url import RequestUrl
 from fonds.crawl.robots import (
-    BYTES_MAX,
-    REDIRECTS_MAX,
     UNREACHABLE_KEPT_S,
     Robots,
     RobotsCache,
@@ -76,6 +74,7 @@ class Chains:
         self._seconds = seconds
         self._robots = RobotsCache()
         self._keys = count()
+        self._unkept = 0
         self._chains: dict[int, Chain] = {}
         self._new: list[Chain] = []
         self._at_robots: dict[str, list[Chain]] = {}
@@ -90,16 +89,18 @@ class Chains:
             self._chains[chain.key] = chain
             self._new.append(chain)
 
-    def ended(self, wait_s: float) -> list[tuple[str, End]]:
+    def ended(self, wait_s: float, unkept: int = 0) -> list[tuple[str, End]]:
         """What has ended, waiting at most `wait_s` seconds for the first; by the keys of what was wanted.
 
+        As many answers as may be under way may wait to be kept (`unkept`) beside these, no more.
         Raises TransientError while the stores are away: what is in hand stays so.
         """
+        self._unkept = unkept
         self._start_new()
         self._go_on()
         self._advance()
         wake_s = self._frontier.wake_at_s()
-        if wake_s is not None and self._web.count < self._rules.at_once:
+        if wake_s is not None and self._room() > 0:
             wait_s = min(wait_s, max(0.0, wake_s - self._seconds()))
         for key, end in self._web.ended(0.0 if self._ended else wait_s):
             chain = self._chains[int(str(key))]
@@ -152,9 +153,15 @@ class Chains:
         now_s = self._seconds()
         for turn, after_s in self._frontier.late(now_s):
             self._later(self._chains[int(str(turn.key))], after_s)
-        for turn in self._frontier.start(now_s, self._rules.at_once - self._web.count):
+        for turn in self._frontier.start(now_s, self._room()):
             chain = self._chains[int(str(turn.key))]
             self._web.begin(chain.key, chain.ask(self._rules.agent))
+
+    def _room(self) -> int:
+        """How many more requests may be begun."""
+        at_once, under_way = self._rules.at_once, self._web.count
+        unkept = self._unkept + len(self._ended)
+        return min(at_once - under_way, 2 * at_once - under_way - unkept)
 
     def _joined(self) -> list[tuple[Chain, Sequence[str] | Exception]]:
         """What was resolved; it is said which addresses are asked from now on, before they are."""
@@ -253,15 +260,7 @@ class Chains:
             self._offer(chain)
 
     def _fetch_robots(self, origin: str, first: Chain) -> None:
-        url = request_url(f"{first.url.origin}/robots.txt")
-        wanted = replace(
-            first.wanted,
-            body_max_bytes=BYTES_MAX,
-            redirects_max=REDIRECTS_MAX,
-            accept="*/*",
-            known_at="",
-        )
-        chain = Chain(next(self._keys), wanted, url, origin, first.addresses)
+        chain = first.for_robots(next(self._keys), origin)
         self._chains[chain.key] = chain
         self._offer(chain)
 

@@ -29,6 +29,7 @@ from fonds.stores.records.sql import open_sqlite
 
 FREE = PaceRules(0.0, busy_factor=0.0)
 WAIT_S = 20.0
+AT_ONCE = 8
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def asker(web: Web, tmp_path: Path) -> Iterator[Asker]:
     def make() -> Chains:
         frontier = Frontier(Rules(FREE, FREE, FREE))
         return Chains(
-            ChainRules("Fonds/0", "Fonds"),
+            ChainRules("Fonds/0", "Fonds", AT_ONCE),
             Transfers(Limits(total_s=30.0), is_allowed),
             Resolver(web.resolve, is_allowed),
             frontier,
@@ -83,6 +84,30 @@ def test_several_who_hold_it_are_told_each_their_own(web: Web, asker: Asker) -> 
         assert end.hops[-1].url == web.url(f"{key}.example")
 
 
+def test_while_answers_wait_to_be_kept_no_more_are_asked_for_than_twice_as_many_as_at_once(
+    web: Web, asker: Asker
+) -> None:
+    ends: SimpleQueue[End] = SimpleQueue()
+    told = kept = 0
+
+    def unkept() -> int:
+        return told + ends.qsize() - kept
+
+    mine = asker.held(unkept)
+    keys = [f"host{number}" for number in range(5 * AT_ONCE)]
+    mine.ask_all((wanted(web, f"{key}.example", key), ends.put) for key in keys)
+    while told < len(keys):
+        for _ in range(min(2 * AT_ONCE, len(keys) - told)):
+            assert isinstance(ends.get(timeout=WAIT_S), Arrived)
+            told += 1
+        time.sleep(0.1)  # in which it could ask for more
+        pages = [one for one in web.log if one.target != "/robots.txt"]
+        assert len(pages) <= kept + 2 * AT_ONCE
+        kept = told
+        mine.wake()
+    mine.close(unkept)
+
+
 def test_whoever_waits_is_told_when_it_is_closed(web: Web, asker: Asker) -> None:
     async def nothing() -> Pieces:
         yield b""
@@ -113,7 +138,7 @@ def test_what_was_closed_begins_anew(web: Web, asker: Asker) -> None:
 def test_a_fault_of_ours_is_told_to_all_and_the_next_are_asked(
     web: Web, asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: Chains, wait_s: float) -> list[tuple[str, End]]:
+    def broken(self: Chains, wait_s: float, unkept: int) -> list[tuple[str, End]]:
         monkeypatch.undo()
         raise RuntimeError("a bug")
 

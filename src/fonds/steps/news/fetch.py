@@ -42,7 +42,7 @@ class Fetch:
 
     def __init__(self, rules: FetchRules, asker: Asker, spool: Spool) -> None:
         self._rules = rules
-        self._asker = asker.held()
+        self._asker = asker.held(self._unkept)
         self._spool = spool
         self._keys = count()
         self._links: dict[str, tuple[int, Link]] = {}
@@ -93,7 +93,11 @@ class Fetch:
 
     def close(self) -> None:
         """As the port says."""
-        self._asker.close()
+        self._asker.close(self._unkept)
+
+    def _unkept(self) -> int:
+        """Answers that would be lost with this process; asked from the thread that asks the web."""
+        return len(self._told) + len(self._fetched) + len(self._same)
 
     def _start_new(self) -> None:
         """What was begun sets out, once the stores say what was fetched before; of a link that was itself
@@ -168,6 +172,7 @@ class Fetch:
             for (number, _), capture in zip(some, captures, strict=True):
                 self._ended.append((number, Result(items=(capture,))))
             self._fetched = rest
+            self._asker.wake()
 
     def _know(self, number: int, same: Fetched) -> None:
         """A page that had not changed has the body of the capture before, where that was kept."""
