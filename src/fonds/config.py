@@ -22,6 +22,7 @@ from fonds.model.secrets import check_secrets, holds_secret, without_secrets
 from fonds.setting_groups import (
     HIDDEN,
     AuditSettings,
+    CollectionsSettings,
     ElsewhereSettings,
     FetchSettings,
     GrobidSettings,
@@ -100,6 +101,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     fetch: FetchSettings = field(default_factory=FetchSettings)
     sources: SourcesSettings = field(default_factory=SourcesSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
+    collections: CollectionsSettings = field(default_factory=CollectionsSettings)
     web: WebSettings = field(default_factory=WebSettings)
 
     __repr__ = shown

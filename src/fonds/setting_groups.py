@@ -280,6 +280,32 @@ class AuditSettings(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 30
 
 
+class CollectionsSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Collections, and the building of their clusterings."""
+
+    prefix: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9._-]{0,100}$",
+            description="What stands before the names of their tables, so that several homes share a server",
+        ),
+    ] = ""
+    threads: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Threads of a rebuild; 0: one a core, in `fonds run` half of them",
+        ),
+    ] = 0
+    every_s: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Seconds between two looks of `fonds run` at rules and rebuilds",
+        ),
+    ] = 60
+
+
 class WebSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The pages, and what workers tell of themselves."""
 

@@ -46,6 +46,15 @@ class TestRanking:
         hit = index.search(SearchQuery("river")).hits[0]
         assert hit.document == replace(whole, text_content="")
 
+    def test_documents_are_found_among_those_that_are_named(self, index):
+        index.put([document("a", "river"), document("b", "river"), document("c", "lake")])
+        named = [document(name, "").id for name in ("b", "c", "never")]
+        results = index.search(SearchQuery("river", ids=named))
+        assert [hit.document.id for hit in results.hits] == named[:1]
+        assert index.search(SearchQuery("", ids=named)).total == 2
+        with pytest.raises(ValueError, match="1,000"):
+            index.search(SearchQuery("", ids=["x"] * 1001))
+
     def test_filters_do_not_change_the_score(self, index):
         index.put([document("a", "river"), document("b", "lake")])
         plain = index.search(SearchQuery("river")).hits[0].score

@@ -22,7 +22,7 @@ LOADED = (
     "fonds.wiring.backends",
     "fonds.wiring.pipelines",
     "fonds.wiring.readers",
-    "fonds.wiring.timetable",
+    "fonds.wiring.recurring.timetable",
     "fonds.stores.records.sql",
     "fonds.stores.table.sqlite",
     "fonds.stores.blobs.folder",

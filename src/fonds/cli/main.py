@@ -47,6 +47,10 @@ COMMANDS: dict[str, str] = {
     "queue": "fonds.cli.commands.queue",
     "catchup": "fonds.cli.commands.catchup",
     "table": "fonds.cli.commands.table",
+    "collection": "fonds.cli.commands.collection",
+    "configuration": "fonds.cli.commands.configuration",
+    "group": "fonds.cli.commands.group",
+    "clusters": "fonds.cli.commands.clusters",
 }
 
 

@@ -48,6 +48,7 @@ class Configuration:
     kept: int = 2
 
 
+_LISTS = ("granularities", "languages")
 NAMES = tuple(field.name for field in fields(Configuration))
 
 
@@ -66,6 +67,21 @@ def configuration(values: Mapping[str, object], onto: Configuration | None = Non
     except msgspec.ValidationError as error:
         raise ValueError(f"a parameter is none: {error}") from error
     return _checked(made)
+
+
+def read_value(name: str, said: str) -> object:
+    """The value of a parameter as a person writes it: `none`, a number, or several with commas between.
+
+    Raises ValueError with a sentence.
+    """
+    if name not in NAMES:
+        raise ValueError(no_such("parameter", name, NAMES))
+    if name in _LISTS:
+        parts = [part.strip() for part in said.split(",") if part.strip() not in ("", "none")]
+        return parts if name == "languages" else [_number(name, part) for part in parts]
+    if said.strip().lower() in ("none", ""):
+        return None
+    return said if name == "algorithm" else _number(name, said)
 
 
 def get(tables: Tables, namespace: str, conf: str) -> Configuration:
@@ -132,6 +148,13 @@ def _checked(made: Configuration) -> Configuration:
         raise ValueError("a seed is a whole number from 0 below 2^32")
     short = tuple(code.partition("-")[0].lower()[:2] for code in made.languages)
     return replace(made, languages=tuple(dict.fromkeys(short)))
+
+
+def _number(name: str, said: str) -> int | float:
+    try:
+        return int(said) if said.strip().lstrip("-").isdigit() else float(said)
+    except ValueError:
+        raise ValueError(f"{name} is a number, not {said!r}") from None
 
 
 def _above(made: Configuration, name: str, least: float) -> None:

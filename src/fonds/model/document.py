@@ -44,8 +44,9 @@ class SearchQuery:
 
     Empty `text` matches everything. Filters of one field are alternatives; of several, all must hold.
     `date_from` and `date_to` are inclusive; `undated` True asks for documents without a date only.
-    A language or domain of `none` or '' asks for documents without one. `offset` + `count_max` at most
-    10,000. `sort` is `score`, `newest` or `oldest`. `facet_values_max`, 1 to 1,000, for each facet.
+    A language or domain of `none` or '' asks for documents without one. `ids`, 1,000 at most, asks for
+    documents among these only. `offset` + `count_max` at most 10,000. `sort` is `score`, `newest` or
+    `oldest`. `facet_values_max`, 1 to 1,000, for each facet.
     """
 
     text: str = ""
@@ -53,6 +54,7 @@ class SearchQuery:
     languages: Sequence[str] = ()
     domains: Sequence[str] = ()
     collections: Sequence[str] = ()
+    ids: Sequence[str] = ()
     date_from: date | None = None
     date_to: date | None = None
     undated: bool = False

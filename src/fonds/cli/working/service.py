@@ -176,13 +176,16 @@ def _recurring(
     links in polls the pipeline's sources as well."""
     from fonds.pipelines.topics import LINKS
     from fonds.wiring.backends import pipeline_of
-    from fonds.wiring.timetable import make_runner
+    from fonds.wiring.recurring.timetable import make_runner
 
     pipeline = pipeline_of(settings)
     first = [stage.name for stage in pipeline.stages if stage.reads == pipeline.entry]
     with ExitStack() as doing:
         if stages is None:
+            from fonds.wiring.recurring.collections import recurring as collections_recurring
+
             doing.enter_context(make_runner(stores, app.home / SPOOL, settings.audit.days))
+            doing.enter_context(collections_recurring(stores, settings))
         if pipeline.entry == LINKS and (stages is None or set(stages) & set(first)):
             from fonds.wiring.following import following
 

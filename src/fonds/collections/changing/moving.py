@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from fonds.collections.changing.placing import Placement
+from fonds.collections.changing.placement import Placement
 from fonds.collections.changing.redo import Writes
 from fonds.collections.clusterings import Known
 from fonds.collections.names import Name, apart_conf

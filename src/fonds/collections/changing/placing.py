@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fonds.collections.building.models import Served
+from fonds.collections.changing.placement import EMPTY, LANGUAGE, OUTLIER, SHORT, Placement
 from fonds.collections.configurations import Configuration
 from fonds.collections.documents import Document
 from fonds.collections.names import apart_conf
@@ -15,28 +16,7 @@ from fonds.grouping.assigning import Assigned, assign, vector
 from fonds.grouping.families.partition import NONE
 from fonds.grouping.text.tokens import terms
 
-SHORT = "short"
-LANGUAGE = "language"
-EMPTY = "empty"
-OUTLIER = "outlier"
-REASONS = {
-    SHORT: "shorter than the configuration asks for",
-    LANGUAGE: "in a language the configuration leaves out",
-    EMPTY: "without any term the others have",
-    OUTLIER: "out of reach of every cluster",
-}
-"""Why a document is in no cluster: labels of the rows it is counted in."""
-
 _READ_CHARACTERS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A document in a cluster of a level, or apart; `score` as its cells say it."""
-
-    conf: str
-    label: str
-    score: bytes
 
 
 @dataclass(frozen=True, slots=True)

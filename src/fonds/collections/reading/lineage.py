@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.reading.clusterings import served_timestamp
 from fonds.collections.tables import ASSIGNMENTS, CLUSTERS, Tables, number, text
 from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster
-from fonds.grouping.lineage import events_between
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +46,11 @@ def changes_between(
 ) -> Changes | None:
     """What changed from the clustering of the time `before` to that of `after`, or to the one that is
     served; None where either is not there (any more). Reads where every document was: linear in them."""
+    # Who only reads clusters does without the arithmetic.
+    import numpy as np
+
+    from fonds.grouping.lineage import events_between
+
     served = served_timestamp(tables, name, conf)
     later = after if after is not None else served
     if served is None or later is None or max(before, later) > served:

@@ -12,6 +12,7 @@ from fonds.model.names import no_such
 
 RESULTS_MAX = 10_000
 FACET_VALUES_MAX = 1_000
+IDS_MAX = 1_000
 SORTS = ("score", "newest", "oldest")
 NONE = "none"
 """How people ask for documents without a language or a domain; both are kept as ''."""
@@ -80,6 +81,8 @@ _VALUES: Mapping[str, Callable[[str], str]] = {
 def _check_page(query: SearchQuery) -> None:
     if query.sort not in SORTS:
         raise ValueError(_sentence(no_such("order", query.sort, SORTS)))
+    if len(query.ids) > IDS_MAX:
+        raise ValueError(f"At most {IDS_MAX:,} documents can be named.")
     if query.offset < 0 or query.count_max < 0:
         raise ValueError("Results are counted from 0; a negative offset or count has no meaning.")
     if query.offset + query.count_max > RESULTS_MAX:

@@ -91,6 +91,7 @@ def _value_filters(query: SearchQuery, schema: tantivy.Schema) -> list[Query]:
         "language": query.languages,
         "canonical_domain": query.domains,
         "collection": query.collections,
+        "id": query.ids,
     }
     return [
         Query.term_set_query(schema, field, [without_surrogates(str(value)) for value in values])

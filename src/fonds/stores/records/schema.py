@@ -80,6 +80,7 @@ Table(
     Column("metadata", CleanJson),
     Column("extractor", CleanText, nullable=False),
     Column("error_msg", CleanText),
+    Index("pdf_meta_updated", "updated", "sha1hex"),
 )
 
 Table(
@@ -128,6 +129,7 @@ Table(
     Column("story", CleanJson, nullable=False),
     Column("extractor", CleanText, nullable=False),
     Index("story_meta_story_id", "story_id", "captured", "sha1hex"),
+    Index("story_meta_updated", "updated", "sha1hex"),
 )
 
 Table(

@@ -93,6 +93,7 @@ def _filters(query: SearchQuery) -> list[Clause]:
         "language": query.languages,
         "canonical_domain": query.domains,
         "collection": query.collections,
+        "id": query.ids,
     }
     filters: list[Clause] = [
         _one_of(field, [_clean(str(value)) for value in values])

@@ -1,0 +1,26 @@
+"""A document in a cluster, or in none for a stated reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SHORT = "short"
+LANGUAGE = "language"
+EMPTY = "empty"
+OUTLIER = "outlier"
+REASONS = {
+    SHORT: "shorter than the configuration asks for",
+    LANGUAGE: "in a language the configuration leaves out",
+    EMPTY: "without any term the others have",
+    OUTLIER: "out of reach of every cluster",
+}
+"""Why a document is in no cluster: labels of the rows it is counted in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A document in a cluster of a level, or apart; `score` as its cells say it."""
+
+    conf: str
+    label: str
+    score: bytes

@@ -1,0 +1,1 @@
+"""What is taken in arrives in the collections whose rules it fits."""

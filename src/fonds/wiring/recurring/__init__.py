@@ -1,0 +1,1 @@
+"""What is done again and again in a home, and what it is done with."""

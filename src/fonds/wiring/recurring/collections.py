@@ -1,0 +1,90 @@
+"""Collections over the stores of a home, and what is done for them again and again."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+
+from fonds.collections.changing.collections import finish_removals
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims, this_process
+from fonds.collections.collecting.collecting import Collecting
+from fonds.collections.reading.clusterings import collections
+from fonds.collections.tables import Tables
+from fonds.config import Settings
+from fonds.ports import Stores
+from fonds.timetable import RecurringTask, Runner, Timetable
+from fonds.timetable.runner import Action
+from fonds.wiring.steps import now
+
+COLLECT = "collect"
+GROUP = "group"
+
+
+def open_tables(stores: Stores, settings: Settings) -> Tables:
+    """The tables of collections, made where they are not there."""
+    tables = Tables(stores.table, settings.collections.prefix)
+    tables.declare()
+    return tables
+
+
+def open_changes(stores: Stores, settings: Settings) -> Changes:
+    """What changes collections, for this process."""
+    claims = Claims(stores.records, this_process(), time.monotonic)
+    return Changes(open_tables(stores, settings), claims, lambda: int(time.time()))
+
+
+def collecting(stores: Stores, changes: Changes, stopped: Event | None = None) -> Collecting:
+    """What fills collections by their rules; it leaves off when `stopped` is set."""
+    is_stopped = stopped.is_set if stopped is not None else lambda: False
+    return Collecting(changes, stores.records, stores.blobs, stores.index, now, is_stopped)
+
+
+def rebuild_threads(settings: Settings, *, beside_others: bool = False) -> int:
+    """How many threads a rebuild may use: as many as is set, or as there are cores this process may run on;
+    half of them where others work beside it, since threads without a core wait busily."""
+    cores = len(os.sched_getaffinity(0))
+    return settings.collections.threads or max(1, cores // 2 if beside_others else cores)
+
+
+@contextmanager
+def recurring(stores: Stores, settings: Settings) -> Iterator[None]:
+    """Collects and rebuilds while the context lasts, each in a thread of its own: a rebuild takes long, and
+    what is taken in arrives meanwhile. Of several processes one does it."""
+    changes, stopped = open_changes(stores, settings), Event()
+    filling = collecting(stores, changes, stopped)
+
+    def collect() -> str:
+        done = filling.run()
+        return f"{done.put} documents put, {done.taken_out} taken out" if done.seen else ""
+
+    def group() -> str:
+        from fonds.collections.building.tending import tend
+
+        finish_removals(changes)
+        threads = rebuild_threads(settings, beside_others=True)
+        told = []
+        for one in collections(changes.tables):
+            for done in () if stopped.is_set() else tend(changes, one.name, threads=threads):
+                if done.why:
+                    told.append(f"{done.name} by {done.conf} rebuilt for its {done.why}")
+        return "; ".join(told)
+
+    every_s = settings.collections.every_s
+    with _runner(stores, COLLECT, every_s, collect), _runner(stores, GROUP, every_s, group):
+        try:
+            yield
+        finally:
+            stopped.set()
+
+
+def _runner(stores: Stores, name: str, every_s: int, action: Action) -> Runner:
+    who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    task = RecurringTask(name, every_s=every_s)
+    timetable = Timetable(stores.records, [task], who, now, time.monotonic)
+    return Runner(timetable, {name: action})
