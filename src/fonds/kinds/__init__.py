@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from fonds.kinds.bibliography import KIND as BIBLIOGRAPHY
 from fonds.kinds.grobid import KIND as GROBID
 from fonds.kinds.kind import DerivativeKind
 from fonds.kinds.pdf import KIND as PDF
@@ -12,6 +13,7 @@ from fonds.kinds.thumbnail import KIND as THUMBNAIL
 KINDS: Sequence[DerivativeKind] = (
     PDF,
     THUMBNAIL,
+    BIBLIOGRAPHY,
     GROBID,
     STORY,
     SKETCH,

@@ -66,6 +66,7 @@ def pdf_stages(
         Stage(
             "persist_pdf_text", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S, indexes=True
         ),
+        Stage("persist_bibliography", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S),
         *(
             Stage(
                 "persist_thumbnail",

@@ -184,6 +184,12 @@ def _grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
     return AskGrobid(stores.archive, ask, ASKED_FOR, known, asked, _rest)
 
 
+def _persist_bibliography(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.paper.persist_bibliography import PersistBibliography
+
+    return PersistBibliography(stores.table, stores.records, stores.journal, now)
+
+
 def _persist_grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.paper.persist_grobid import PersistGrobid
 
@@ -209,6 +215,7 @@ STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
     "persist_thumbnail": _persist_thumbnail,
     "grobid": _grobid,
     "persist_grobid": _persist_grobid,
+    "persist_bibliography": _persist_bibliography,
     "parse_story": _parse_story,
     "restore_story": _restore_story,
     "import_story": _import_story,

@@ -18,6 +18,7 @@ import pikepdf
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from fonds.bibliography.own_reading import read_own
 from fonds.extract.language.identifying import choose_language, load_model
 from fonds.extract.pdf.bibliographic import bibliographic, tells_itself
 from fonds.extract.pdf.info import PdfStructure, read_structure
@@ -36,7 +37,7 @@ from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 logger = logging.getLogger(__name__)
 
 EXTRACTOR = (
-    f"fonds-pdf/3 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
+    f"fonds-pdf/4 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
 """Program and versions that decide what an extraction holds; see `extractor` for the limits' share in it."""
@@ -66,6 +67,7 @@ _PAGES_EXTRA: dict[str, Any] = {
     "doi_from": None,
     "arxiv_id": None,
     "arxiv_id_from": None,
+    "bibliography": None,
 }
 
 _FORMS = {
@@ -316,10 +318,18 @@ def _result(
     xmp = {name: value for name, value in asdict(said).items() if value}
     page0 = (pages.text or "").partition(PAGE_SEPARATOR)[0]
     known = bibliographic(structure.info, said, pages.front, page0, pages.links)
+    paper = read_own(pages.text, known, extra.get("language"))
     return PdfExtraction(
         status,
         pdf_info=structure.info,
-        pdf_extra={**_PAGES_EXTRA, **structure.extra, **extra, **known, "xmp": xmp or None},
+        pdf_extra={
+            **_PAGES_EXTRA,
+            **structure.extra,
+            **extra,
+            **known,
+            "xmp": xmp or None,
+            "bibliography": paper,
+        },
         meta_xml=structure.meta_xml,
         **found,
     )

@@ -5,6 +5,7 @@ without NUL and lone surrogates; all times aware UTC.
 """
 
 from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
+from fonds.model.rows.bibliography import BibliographyRow
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.claim import ClaimRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
@@ -19,6 +20,7 @@ from fonds.model.rows.timetable import TimetableRow
 
 __all__ = [
     "AddressUseRow",
+    "BibliographyRow",
     "CdxRow",
     "ClaimRow",
     "DeepAuditRow",

@@ -1,4 +1,4 @@
-"""How GROBID's reading of PDFs ended."""
+"""What papers say of themselves: read by GROBID, and read here."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,8 @@ JSON = sa.JSON().with_variant(sa.dialects.postgresql.JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    """Make `grobid`; `fonds catchup grobid` fills it for PDFs that are here already."""
+    """Make `grobid` and `bibliography`; `fonds catchup grobid` and `fonds catchup pdf` fill them for PDFs
+    that are here already."""
     op.create_table(
         "grobid",
         sa.Column(
@@ -30,4 +31,23 @@ def upgrade() -> None:
         sa.Column("quality", TEXT),
         sa.Column("extractor", TEXT, nullable=False),
         sa.Column("error_msg", TEXT),
+    )
+    op.create_table(
+        "bibliography",
+        sa.Column(
+            "sha1hex",
+            TEXT,
+            sa.CheckConstraint("length(sha1hex) = 40"),
+            primary_key=True,
+            nullable=False,
+        ),
+        sa.Column("updated", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("status", TEXT, nullable=False),
+        sa.Column("quality", TEXT),
+        sa.Column("title", TEXT),
+        sa.Column("doi", TEXT),
+        sa.Column("arxiv_id", TEXT),
+        sa.Column("reference_count", sa.BigInteger, nullable=False),
+        sa.Column("metadata", JSON),
+        sa.Column("extractor", TEXT, nullable=False),
     )

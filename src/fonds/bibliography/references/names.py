@@ -1,0 +1,147 @@
+"""The names at the beginning of a reference, in the orders and punctuations styles have.
+
+Bound: linear in the text, which is cut at 3,000 characters; 200 names.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fonds.bibliography.paper import Author
+
+TEXT_MAX_CHARS, NAMES_MAX = 3_000, 200
+UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017d\u0386-\u03ab\u0410-\u042f"
+_WORD = rf"[{UPPER}][\w\u2019'\u2010-\u2011-]*[\w]"
+_PARTICLE = (
+    r"(?:(?:[Vv]an|[Vv]on|[Dd]e|[Dd]er|[Dd]en|[Dd]el|[Dd]ella|[Dd]i|[Dd]a|[Dd]os|[Dd]u|[Ll]a|[Ll]e|[Tt]en|[Tt]er"
+    r"|[Bb]in|[Ii]bn|[Aa]l|[Ee]l|[Zz]u|[Zz]ur|y|d\u2019|d')[ -]|[dDO]['\u2019])"
+)
+SURNAME = rf"(?:{_PARTICLE}{{0,3}}{_WORD}(?:[ -]{_PARTICLE}{{0,2}}{_WORD}){{0,2}})"
+_ONE_SURNAME = rf"(?:{_PARTICLE}{{0,3}}{_WORD})"
+_INITIAL = rf"(?:(?:Ch|Chr|Dz|Kh|Ph|Sh|St|Th|Ts|Ya|Ye|Yu|Zh|[{UPPER}])\.)"
+INITIALS = rf"(?:{_INITIAL}(?:[ ,]?-?{_INITIAL}){{0,4}}|[{UPPER}](?:\. ?|[ -])[{UPPER}]\.)"
+_BARE_INITIALS = rf"(?:[{UPPER}](?:[ -]?[{UPPER}]){{0,3}})(?!\w)(?!\.[{UPPER}])"
+_SUFFIX = r"(?:,? (?:Jr|Sr|II|III|IV)\b\.?)?"
+_GIVEN = rf"{_WORD}(?:[ -](?:[{UPPER}]\.|{_WORD})){{0,2}}"
+
+# Each form of one name; the first that goes on the longest is taken for the whole list.
+_FORMS = {
+    "inverted": re.compile(rf"(?P<surname>{SURNAME}),? ?(?P<given>{INITIALS}){_SUFFIX}"),
+    "initials": re.compile(rf"(?P<given>{INITIALS}) ?(?P<surname>{SURNAME}){_SUFFIX}"),
+    "dotless": re.compile(
+        rf"(?P<given>[{UPPER}](?:[ -]?[{UPPER}]){{0,2}}) (?P<surname>{SURNAME}){_SUFFIX}"
+    ),
+    "bare": re.compile(rf"(?P<surname>{SURNAME}),? (?P<given>{_BARE_INITIALS}){_SUFFIX}"),
+    "full": re.compile(
+        rf"(?P<given>{_WORD}(?: (?:[{UPPER}]\.(?:[ -]?[{UPPER}]\.)*"
+        rf"|{_WORD})){{0,2}}) (?P<surname>{_ONE_SURNAME}){_SUFFIX}"
+    ),
+}
+_INVERTED_FULL = re.compile(rf"(?P<surname>{SURNAME}), (?P<given>{_GIVEN})(?!\w)")
+_BETWEEN = re.compile(
+    r"\s*(?:[,;]\s*(?:and\b|&|und\b|et\b(?! al)|y\b)?|\band\b|&|\bund\b|\bet\b(?! al)"
+    r"|\by\b)\s*(?:\.\s?\.\s?\.|…|\. \. \.)?\s*"
+)
+_ET_AL = re.compile(r"\s*[,;]?\s*(?:and |& )?(?:et\.? ?al\b\.?|others\b\.?|u\. ?a\.)")
+_EDITORS = re.compile(r"[,.]?\s*[(\[]?\b(?:eds?|editors?|Hrsg)\b\.?[)\]]?\.?", re.IGNORECASE)
+_NO_NAME = re.compile(
+    r"(?:(?:The|On|An?|In|Using|Towards?|How|What|Why|From|For|With|Proceedings|Journal|International|University"
+    r"|Introduction|Handbook|Advances|Analysis|Learning|Lecture|New) |(?:Proc|Phys|Rev|Nature"
+    r"|IEEE|ACM|Vol)\b)"
+)
+_SPLIT_LIST = re.compile(r"\s*;\s*")
+
+
+def names_at(text: str) -> tuple[tuple[Author, ...], int]:
+    """The names a text begins with, and where they end; (), 0 where it begins with none.
+
+    The form that reaches farthest is the list's: no style mixes two but for its first name.
+    """
+    text = text[:TEXT_MAX_CHARS]
+    best: tuple[tuple[Author, ...], int] = ((), 0)
+    for name in _FORMS:
+        found = _run(text, name)
+        if found[1] > best[1]:
+            best = found
+    return best
+
+
+def _run(text: str, form: str) -> tuple[tuple[Author, ...], int]:
+    authors: list[Author] = []
+    place = 0
+    end = 0
+    while len(authors) < NAMES_MAX:
+        match = _FORMS[form].match(text, place)
+        if match is None and authors and form in ("inverted", "bare"):
+            # Chicago and MLA turn the first name alone round.
+            other = "initials" if form == "inverted" else "full"
+            match = _FORMS[other].match(text, place)
+        if match is None and not authors and form == "full":
+            match = _INVERTED_FULL.match(text, place)
+        if match is None or _NO_NAME.match(match[0]):
+            break
+        authors.append(_author(match))
+        end = match.end()
+        others = _ET_AL.match(text, end)
+        if others:
+            return tuple(authors), others.end()
+        between = _BETWEEN.match(text, end)
+        if between is None or between.end() == end:
+            break
+        place = between.end()
+        others = _ET_AL.match(text, place)
+        if others:
+            return tuple(authors), others.end()
+    return tuple(authors), end
+
+
+def _author(match: re.Match[str]) -> Author:
+    return made(match["given"], match["surname"])
+
+
+def made(given: str, surname: str) -> Author:
+    """An author of a given and a family name, the first apart from the middle ones; initials without dots,
+    as GROBID writes them."""
+    spaced = re.sub(rf"(?<=[{UPPER}])(?=[{UPPER}](?:[{UPPER}]|$|\b))", " ", given.strip(" ,"))
+    parts = [one for one in re.split(r"[.\s]+", spaced.replace(".-", ". -")) if one.strip("-")]
+    surname = " ".join(surname.split())
+    parts = [one.strip("-") for one in parts]
+    return Author(
+        name=" ".join((*parts, surname)),
+        given_name=parts[0] if parts else None,
+        middle_name=" ".join(parts[1:]) or None,
+        surname=surname,
+    )
+
+
+def names_in(block: str) -> tuple[Author, ...]:
+    """All names of a block that is nothing but names; what is none in any form is one name as it stands."""
+    block = _EDITORS.sub("", block[:TEXT_MAX_CHARS]).lstrip(" ,.;:&").rstrip(" ,;:&")
+    if not block:
+        return ()
+    found, end = names_at(block)
+    if end >= len(block) - 2:
+        return found
+    rest = block[end:].strip(" ,;.&")
+    if ";" in block:
+        parts = [one for one in _SPLIT_LIST.split(block) if one][:NAMES_MAX]
+        return tuple(names_at(one)[0][0] if names_at(one)[0] else _bare(one) for one in parts)
+    if found:
+        return (
+            *found,
+            *(_alone(one) for one in re.split(r",| and | & ", rest)[:20] if _is_bare(one)),
+        )
+    return (_bare(block),)
+
+
+def _alone(text: str) -> Author:
+    found, end = names_at(text)
+    return found[0] if len(found) == 1 and end >= len(text) - 2 else _bare(text)
+
+
+def _is_bare(text: str) -> bool:
+    return sum(map(str.isalpha, text)) > 2 and len(text) < 80
+
+
+def _bare(text: str) -> Author:
+    return Author(name=" ".join(text.split())[:200])

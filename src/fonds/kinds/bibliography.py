@@ -1,0 +1,48 @@
+"""The kind `bibliography`: what a PDF says of itself and cites, read here with its text."""
+
+from __future__ import annotations
+
+from fonds.kinds.grobid import biblio_facts
+from fonds.kinds.kind import DerivativeKind, Fact
+from fonds.model.document import IndexDocument
+from fonds.model.rows import BibliographyRow
+
+SUCCESS, NOTHING_FOUND, NOT_READ = "success", "nothing-found", "not-read"
+"""Read; read, and neither title nor reference found; the PDF gave no text."""
+
+
+def _facts(row: BibliographyRow) -> list[Fact]:
+    if row.status == NOT_READ:
+        return []
+    told = [Fact("bibliography", row.status), Fact("bibliography quality", row.quality)]
+    return told + [
+        fact
+        for fact in biblio_facts(row.metadata)
+        if fact.name in ("journal", "date", "references")
+    ]
+
+
+def _values(row: BibliographyRow, found: IndexDocument | None) -> dict[str, object]:
+    return {
+        "doi": row.doi,
+        "arxiv_id": row.arxiv_id,
+        "bibliography_quality": row.quality,
+        "reference_count": row.reference_count,
+    }
+
+
+KIND = DerivativeKind(
+    name="bibliography",
+    title="bibliography",
+    mimetypes=("application/pdf",),
+    row=BibliographyRow,
+    step="persist_bibliography",
+    columns={
+        "doi": "text",
+        "arxiv_id": "text",
+        "bibliography_quality": "text",
+        "reference_count": "integer",
+    },
+    values=_values,
+    facts=_facts,
+)
