@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from calls import Call
 from filled_home import Filled, opened

@@ -5,18 +5,16 @@ without NUL and lone surrogates; all times aware UTC.
 """
 
 from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
-from fonds.model.rows.bibliography import BibliographyRow
+from fonds.model.rows.bibliography import BibliographyRow, GrobidRow
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
-from fonds.model.rows.claim import ClaimRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
-from fonds.model.rows.grobid import GrobidRow
 from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
 from fonds.model.rows.sketch import TextBandRow, TextSketchRow
 from fonds.model.rows.source import SourceRow
 from fonds.model.rows.story import StoryMetaRow
-from fonds.model.rows.timetable import TimetableRow
+from fonds.model.rows.timetable import ClaimRow, TimetableRow
 
 __all__ = [
     "AddressUseRow",

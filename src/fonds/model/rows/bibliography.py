@@ -1,4 +1,4 @@
-"""Rows about what PDFs say of themselves and cite, read here."""
+"""Rows about what papers say of themselves and cite: read here, and read by GROBID."""
 
 from __future__ import annotations
 
@@ -30,3 +30,28 @@ class BibliographyRow:
     reference_count: int
     metadata: Mapping[str, Any] | None
     extractor: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrobidRow:
+    """`grobid`: how GROBID's reading of a PDF ended; the table of this name others have, plus `quality`,
+    `extractor` and `error_msg`.
+
+    `metadata` holds `biblio` (title, authors, journal, date, identifiers), `reference_count`,
+    `grobid_timestamp` and `language_code`. `fatcat_release` is what older results may say.
+    """
+
+    TABLE: ClassVar[str] = "grobid"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    COUNTED_BY: ClassVar[tuple[str, ...]] = ("status",)
+    WITHOUT_FIXITY: ClassVar[tuple[str, ...]] = ()
+    sha1hex: str
+    updated: dt.datetime
+    grobid_version: str | None
+    status_code: int
+    status: str
+    fatcat_release: str | None
+    metadata: Mapping[str, Any] | None
+    quality: str | None
+    extractor: str
+    error_msg: str | None

@@ -1,4 +1,4 @@
-"""The row of a task that recurs."""
+"""The rows of tasks that recur, and of what one process alone may do at a time."""
 
 from __future__ import annotations
 
@@ -31,3 +31,17 @@ class TimetableRow:
     last_error: str | None
     failures: int
     runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """`claim`: something one process alone may do at a time, and who does it now, None for nobody.
+
+    A claim ends when `beats`, which every change of its holder counts up, was seen to stand still.
+    """
+
+    TABLE: ClassVar[str] = "claim"
+    KEY: ClassVar[tuple[str, ...]] = ("name",)
+    name: str
+    claimed_by: str | None
+    beats: int
