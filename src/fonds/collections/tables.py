@@ -13,6 +13,7 @@ import msgspec
 
 from fonds.collections.names import Name
 from fonds.formats.grouping.keys import cluster_row
+from fonds.model.errors import ConfigurationError
 from fonds.ports import Table
 
 DOCUMENTS = "documents"
@@ -48,9 +49,17 @@ class Tables:
     prefix: str = ""
 
     def declare(self) -> None:
-        """Make them all exist; again is harmless."""
-        for name, families in FAMILIES.items():
-            self.store.declare(self.prefix + name, families)
+        """Make them all exist, `collections` last; again is harmless."""
+        for name in sorted(FAMILIES, key=COLLECTIONS.__eq__):
+            self.store.declare(self.prefix + name, FAMILIES[name])
+
+    def are_there(self) -> bool:
+        """Whether somebody made them: a home nobody grouped anything in has none, and may not be written."""
+        try:
+            self.page(COLLECTIONS, b"", ["main:size"], count_max=1)
+        except ConfigurationError:
+            return False
+        return True
 
     def row(self, table: str, key: bytes, columns: Sequence[str] | None = None) -> Cells | None:
         """One row, or None where there is none."""

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fonds.cli.collections.places import in_clusters, told
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind, Related
@@ -61,10 +62,14 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         sys.stdout.buffer.flush()
         return 0
     for one in found:
+        document_id = one.document.id if one.document else one.sha1hex
+        grouped = in_clusters(stores, app.settings(), document_id)
         if app.json:
-            echo_json(_as_json(one))
-        else:
-            _print(console(), one)
+            echo_json({**_as_json(one), "collections": grouped})
+            continue
+        _print(console(), one)
+        if grouped:
+            _print_section(console(), "Clusters", told(grouped))
     return 0
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fonds.cli.context import App, console, echo_json
+from fonds.cli.context import App, console, echo_json, say
 from fonds.cli.limits import check_limits
 from fonds.cli.signals import on_stop_signals
 from fonds.cli.working.processes import WorkerProcesses
@@ -116,10 +116,21 @@ def work_off(
         print_summary(console(), counted, entered, seconds, *left)
     if not worked.ended:
         leave_at_once()
+    if not worked.interrupted:
+        _collect(stores, settings)
     close_stores(stores)
     if worked.interrupted:
         return EXIT_INTERRUPTED
     return int(bool(counted.quarantined or worked.pending))
+
+
+def _collect(stores: Stores, settings: Settings) -> None:
+    """Bring what came into the collections whose rules it fits."""
+    from fonds.wiring.recurring.collections import collect_rules
+
+    done = collect_rules(stores, settings)
+    if done is not None and (done.put or done.taken_out):
+        say(f"Collections: {done.put:,} documents put, {done.taken_out:,} taken out.")
 
 
 def leave_at_once() -> None:

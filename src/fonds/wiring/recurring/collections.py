@@ -13,7 +13,7 @@ from threading import Event
 from fonds.collections.changing.collections import finish_removals
 from fonds.collections.changing.writing import Changes
 from fonds.collections.claims import Claims, this_process
-from fonds.collections.collecting.collecting import Collecting
+from fonds.collections.collecting.collecting import Collected, Collecting, rules
 from fonds.collections.reading.clusterings import collections
 from fonds.collections.tables import Tables
 from fonds.config import Settings
@@ -29,8 +29,23 @@ GROUP = "group"
 def open_tables(stores: Stores, settings: Settings) -> Tables:
     """The tables of collections, made where they are not there."""
     tables = Tables(stores.table, settings.collections.prefix)
-    tables.declare()
+    if not tables.are_there():
+        tables.declare()
     return tables
+
+
+def tables_there(stores: Stores, settings: Settings) -> Tables | None:
+    """The tables of collections, None where nobody made any."""
+    tables = Tables(stores.table, settings.collections.prefix)
+    return tables if tables.are_there() else None
+
+
+def collect_rules(stores: Stores, settings: Settings) -> Collected | None:
+    """Bring what was just taken in into collections by their rules; None where there is no rule."""
+    tables = tables_there(stores, settings)
+    if tables is None or next(rules(tables), None) is None:
+        return None
+    return collecting(stores, open_changes(stores, settings)).run()
 
 
 def open_changes(stores: Stores, settings: Settings) -> Changes:

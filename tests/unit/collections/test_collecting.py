@@ -1,0 +1,158 @@
+"""What is taken in arrives in the collections whose rules it fits, and leaves those it fits no more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fonds.collections.changing.collections import create
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims, this_process
+from fonds.collections.collecting.collecting import Collecting
+from fonds.collections.collecting.rules import Rule, checked_rule, search_of
+from fonds.collections.names import Name
+from fonds.collections.reading.clusterings import collection, collections
+from fonds.collections.reading.documents import document
+from fonds.collections.tables import Tables
+from fonds.model.story import ContentMetadata, Parsed, Story
+from fonds.steps.story.import_story import ImportStory
+from kept_collections import Clock
+from step_bench import LATER, MOMENT, PAGE, Bench, page_file
+
+FLOODS = Name("news", "floods")
+
+
+def _parsed(bench: Bench, number: int, text: str, day: str, *, captured: int = 0) -> Parsed:
+    body = PAGE + b"<!-- %d %d -->" % (number, captured)
+    capture = replace(
+        bench.loose(body),
+        id=f"c{number}-{captured}",
+        url=f"http://site.example/{number}",
+        captured_at=MOMENT + timedelta(seconds=captured),
+    )
+    told = ContentMetadata(
+        url=capture.url,
+        text_content=text,
+        article_title=f"Story {number}",
+        publication_date=day,
+        language="en",
+    )
+    return Parsed(
+        capture, page_file(body), Story(content_metadata=told), f"{number:064x}", "reader 1"
+    )
+
+
+def _take_in(bench: Bench, stories: Sequence[Parsed]) -> None:
+    step = ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER)
+    for one in stories:
+        step([one])
+
+
+@pytest.fixture
+def filling(bench: Bench) -> Collecting:
+    tables = Tables(bench.table, "t_")
+    tables.declare()
+    claims = Claims(bench.records, this_process(), time.monotonic)
+    changes = Changes(tables, claims, Clock())
+    return Collecting(changes, bench.records, bench.blobs, bench.index, lambda: LATER)
+
+
+def _ids(filling: Collecting, name: Name) -> set[int]:
+    return {
+        number
+        for number in range(20)
+        if document(filling.changes.tables, name, f"{number:064x}") is not None
+    }
+
+
+def test_what_matches_a_rule_is_put_whole_and_what_comes_later_too(
+    bench: Bench, filling: Collecting
+) -> None:
+    long = "The flood came. " + "Rain fell all day. " * 300
+    _take_in(bench, [_parsed(bench, 1, long, "2026-11-03"), _parsed(bench, 2, "A song", "")])
+    create(filling.changes, FLOODS, "kind:story flood")
+    assert filling.run().put == 1
+    kept = document(filling.changes.tables, FLOODS, f"{1:064x}")
+    assert kept is not None
+    assert kept.text == f"Story 1\n\n{long}"
+    assert (kept.language, kept.title, kept.time) == ("en", "Story 1", 1793664000)
+    assert filling.run().put == 0
+    _take_in(bench, [_parsed(bench, 3, "Another flood", "2026-11-04")])
+    assert filling.run().put == 1
+    assert _ids(filling, FLOODS) == {1, 3}
+
+
+def test_a_version_that_fits_no_more_leaves(bench: Bench, filling: Collecting) -> None:
+    _take_in(bench, [_parsed(bench, 1, "The flood came", "2026-11-03")])
+    create(filling.changes, FLOODS, "flood")
+    filling.run()
+    _take_in(bench, [_parsed(bench, 1, "Corrected: it was rain", "2026-11-03", captured=60)])
+    done = filling.run()
+    assert done.taken_out == 1
+    assert _ids(filling, FLOODS) == set()
+
+
+def test_a_template_makes_a_collection_for_each_value(bench: Bench, filling: Collecting) -> None:
+    days = ["2026-11-03", "2026-11-09", "2026-12-01", ""]
+    _take_in(bench, [_parsed(bench, at, f"Flood {at}", day) for at, day in enumerate(days)])
+    template = Name("news", "{month}-{language}")
+    create(filling.changes, template, "flood", template.key)
+    filling.run()
+    sizes = {
+        one.name.key: one.size
+        for one in collections(filling.changes.tables, "news")
+        if not one.template
+    }
+    assert sizes == {"2026-11-en": 2, "2026-12-en": 1, "none-en": 1}
+    _take_in(bench, [_parsed(bench, 0, "Flood, dated anew", "2026-12-24", captured=60)])
+    filling.run()
+    found = collection(filling.changes.tables, Name("news", "2026-12-en"))
+    assert found is not None
+    assert found.size == 2
+    assert _ids(filling, Name("news", "2026-11-en")) == {1}
+
+
+def test_documents_put_by_hand_stay_where_no_rule_speaks_of_them(
+    bench: Bench, filling: Collecting
+) -> None:
+    from fonds.collections.documents import Document
+
+    create(filling.changes, FLOODS, "flood")
+    filling.changes.put(FLOODS, [Document("mine", "about something else")])
+    _take_in(bench, [_parsed(bench, 1, "The flood came", "2026-11-03")])
+    filling.run()
+    assert document(filling.changes.tables, FLOODS, "mine") is not None
+
+
+@pytest.mark.parametrize(
+    ("query", "days"),
+    [
+        ("flood published:2026-02", ("flood", "2026-02-01", "2026-02-28")),
+        ("published:2024 a b", ("a b", "2024-01-01", "2024-12-31")),
+        ("published:2024-12-31", ("", "2024-12-31", "2024-12-31")),
+        ("published:2024 published:2024-05", ("", "2024-05-01", "2024-05-31")),
+        ("flood", ("flood", "None", "None")),
+    ],
+)
+def test_the_day_of_publication_is_part_of_a_rule(query: str, days: tuple[str, str, str]) -> None:
+    asked = search_of(query)
+    assert (asked.text, str(asked.date_from), str(asked.date_to)) == days
+
+
+@pytest.mark.parametrize(
+    ("key", "query", "wrong"),
+    [
+        ("a", "published:2026-13", "no year, month or day"),
+        ("a", "published:2024 published:2025", "exclude each other"),
+        ("a", '"open', "never closed"),
+        ("{moth}", "flood", "did you mean 'month'"),
+        ("{month}", "", "needs a query"),
+    ],
+)
+def test_a_rule_that_is_none_is_told(bench: Bench, key: str, query: str, wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        checked_rule(Rule(Name("news", key), query), bench.index)
