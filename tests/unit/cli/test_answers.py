@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 
 from calls import Call
-from filled_home import BROKEN_PDFS, DUPLICATES, TIMEOUTS, Filled
+from filled_home import BROKEN_PDFS, DUPLICATES, TIMEOUTS, Filled, opened
 from fonds.cli.main import cli
+from fonds.collections import configurations
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims, this_process
+from fonds.collections.names import Name
+from fonds.collections.tables import Tables
 from fonds.kinds import KINDS
+from kept_collections import Clock, themed
 
 AT = "http://daily.example/feed"
 ACTS = ("pause", "resume", "remove")
@@ -90,6 +99,34 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("sources import", "pipeline"): (("sources", "import", "-", "--pipeline", "newz"), "'news'"),
     ("sources import", "tls"): (("sources", "import", "-", "--tls", "nne"), "'none'"),
     ("sources list", "stands"): (("sources", "list", "--standing", "ded"), "mean 'dead'"),
+    ("collection", "COMMAND"): (("collection", "lst"), "Did you mean 'list'"),
+    ("collection create", "name"): (("collection", "create", "x"), "NAMESPACE/KEY, not 'x'"),
+    ("collection create", "query"): (
+        ("collection", "create", "n/x", "--query", "autor:x"),
+        "there is no field “autor”",
+    ),
+    ("collection show", "name"): (("collection", "show", "told/kep"), "did you mean 'told/kept'"),
+    ("collection add", "name"): (("collection", "add", "x", "-"), "NAMESPACE/KEY, not 'x'"),
+    ("collection add", "paths"): (
+        ("collection", "add", "n/x", "no.jsonl"),
+        "no.jsonl: No such file",
+    ),
+    ("collection remove", "name"): (("collection", "remove", "told/kep", "a"), "'told/kept'"),
+    ("collection delete", "name"): (("collection", "delete", "told/kep"), "'told/kept'"),
+    ("configuration", "COMMAND"): (("configuration", "lst"), "Did you mean 'list'"),
+    ("configuration show", "name"): (("configuration", "show", "told/DEFALT"), "mean 'DEFAULT'"),
+    ("configuration set", "name"): (("configuration", "set", "told", "seed=1"), "NAMESPACE/KEY"),
+    ("configuration set", "values"): (
+        ("configuration", "set", "told/x", "thresold=1"),
+        "did you mean 'threshold'",
+    ),
+    ("configuration remove", "name"): (("configuration", "remove", "told/fw"), "mean 'few'"),
+    ("group", "name"): (("group", "told/kep"), "did you mean 'told/kept'"),
+    ("group", "conf"): (("group", "told/kept", "--conf", "DEFALT"), "did you mean 'DEFAULT'"),
+    ("clusters", "name"): (("clusters", "told/kep"), "did you mean 'told/kept'"),
+    ("clusters", "label"): (("clusters", "told/kept", "outlir"), "did you mean 'outlier'"),
+    ("clusters", "conf"): (("clusters", "told/kept", "--conf", "fw"), "did you mean 'few'"),
+    ("clusters", "after"): (("clusters", "told/kept", "outlier", "--after", "x"), "--after x"),
 }
 for _act, _word in (("check", "names"), ("show", "name"), *((a, "names") for a in ACTS)):
     REFUSED[f"sources {_act}", _word] = (("sources", _act, "nonsense"), "no source 'nonsense'")
@@ -123,6 +160,12 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "collection"): (
         ("search", "--collection", "report"),
         "has the collection “report”; did you mean “reports”?",
+    ),
+    ("configuration list", "namespace"): (("configuration", "list", "tld"), "DEFAULT"),
+    ("collection list", "namespace"): (("collection", "list", "tld"), "did you mean 'told'"),
+    ("collection remove", "ids"): (
+        ("collection", "remove", "told/kept", "never"),
+        "1 were not there",
     ),
     ("failures", "key"): (("failures", "--key", "ab" * 20), "Nothing like this has failed."),
     ("export", "collection"): (("export", "--collection", "defalt"), "did you mean 'default'?"),
@@ -165,6 +208,19 @@ def _named(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 def test_every_word_a_command_takes_is_tried_here() -> None:
     assert set(_named(cli)) == REFUSED.keys() | SAID.keys() | FREE
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _grouped(home: Path, filled: Filled) -> None:
+    """A collection in the home, grouped once, and a configuration beside the usual one."""
+    with opened(home) as stores:
+        tables = Tables(stores.table)
+        tables.declare()
+        claims = Claims(stores.records, this_process(), time.monotonic)
+        changes = Changes(tables, claims, Clock())
+        configurations.put(tables, "told", "few", configurations.configuration({"clusters": 2}))
+        changes.put(Name("told", "kept"), themed(20))
+        rebuild(changes, Name("told", "kept"))
 
 
 @pytest.mark.parametrize("one", REFUSED, ids=" ".join)

@@ -26,6 +26,7 @@ from fonds.collections.reading.clusterings import (
     collections,
     progress,
 )
+from fonds.model.names import no_such
 from fonds.runtime.homelock import make_home
 from fonds.wiring.recurring.collections import collecting, open_changes, open_tables
 
@@ -121,6 +122,9 @@ def list_(app: App, namespace: str | None) -> int:
         console().print(
             table if count else "There is no collection. `fonds collection create` makes one."
         )
+    if namespace is not None and not count:
+        names = dict.fromkeys(one.name.namespace for one in collections(tables))
+        say(no_such("namespace", namespace, names))
     return 0
 
 

@@ -1,0 +1,140 @@
+"""Rebuilds that are killed change nothing that is served; documents put meanwhile are there, and counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fonds.collections.building.tending import tend
+from fonds.collections.reading.clusterings import served_timestamp
+from fonds.collections.reading.clusters import Clusters, clusters, members
+from kept_collections import NEWS, Kept, faults, open_kept, themed
+
+KILLS = 20
+SEED = 20261122
+DOCUMENTS = 1500
+RUN_MAX_S = 120
+
+REBUILD = """
+import sys
+from pathlib import Path
+from fonds.collections.building.rebuilding import rebuild
+from kept_collections import NEWS, Clock, open_kept
+kept = open_kept(Path(sys.argv[1]), Clock(int(sys.argv[2])))
+print("ready", flush=True)
+rebuild(kept.changes, NEWS, threads=1)
+print("done", flush=True)
+"""
+PUT = """
+import sys
+from pathlib import Path
+from fonds.collections.documents import Document
+from kept_collections import NEWS, Clock, open_kept
+kept = open_kept(Path(sys.argv[1]), Clock(int(sys.argv[2])))
+print("ready", flush=True)
+number = int(sys.argv[3])
+while True:
+    name = f"put{number}"
+    kept.changes.put(NEWS, [Document(name, "violin concerto conductor symphony " + name)])
+    print(name, flush=True)
+    if number % 3 == 0:
+        kept.changes.delete(NEWS, [f"put{number - 2}"])
+        print(f"-put{number - 2}", flush=True)
+    number += 1
+"""
+
+
+def _started(code: str, *words: object) -> subprocess.Popen[str]:
+    paths = os.pathsep.join(str(Path(__file__).parents[1] / part) for part in ("", "fixtures"))
+    run = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == "ready\n", run.stderr and run.stderr.read()
+    return run
+
+
+def _served(kept: Kept) -> tuple[Clusters, str]:
+    """What readers see: clusters, and every one's members."""
+    found = clusters(kept.tables, NEWS)
+    assert found is not None
+    whole = [members(kept.tables, NEWS, one.label, count_max=1000) for one in found.clusters]
+    return found, json.dumps([[m.id for m in one.members] for one in whole if one])
+
+
+@pytest.mark.slow
+def test_killed_twenty_times_a_rebuild_changes_nothing_that_is_served(tmp_path: Path) -> None:
+    folder, kept = tmp_path, open_kept(tmp_path)
+    kept.changes.put(NEWS, themed(DOCUMENTS))
+    first = _started(REBUILD, folder, 1_790_001_000)
+    started = time.monotonic()
+    first.communicate(timeout=RUN_MAX_S)
+    usual_s = time.monotonic() - started
+    chance, kills, runs = random.Random(SEED), 0, 0
+    while kills < KILLS:
+        runs += 1
+        assert runs < 3 * KILLS
+        before, listed = _served(kept)
+        run = _started(REBUILD, folder, 1_790_002_000 + 1000 * runs)
+        try:
+            run.communicate(timeout=chance.uniform(0.02, 0.95) * usual_s)
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.communicate()
+            kills += 1
+        after, listed_after = _served(kept)
+        if after.timestamp == before.timestamp:
+            assert (after, listed_after) == (before, listed)
+        else:
+            assert sum(one.size for one in after.clusters) + sum(after.apart.values()) == DOCUMENTS
+    tend(kept.changes, NEWS)
+    assert faults(kept.tables, NEWS) == []
+    kept.close()
+
+
+@pytest.mark.slow
+def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_path: Path) -> None:
+    folder, kept = tmp_path, open_kept(tmp_path)
+    kept.changes.put(NEWS, themed(200))
+    chance, number, told = random.Random(SEED), 0, set[str]()
+    rebuilding = _started(REBUILD, folder, 1_790_001_000)
+    for turn in range(10):
+        run = _started(PUT, folder, 1_790_100_000 + 1000 * turn, number)
+        time.sleep(chance.uniform(0.2, 2.0))
+        run.kill()
+        out, _ = run.communicate()
+        for line in out.splitlines():
+            told = told - {line[1:]} if line.startswith("-") else told | {line}
+            number = max(number, int(line.removeprefix("-").removeprefix("put")) + 1)
+        number += 2
+    rebuilding.communicate(timeout=RUN_MAX_S)
+    tend(kept.changes, NEWS)
+    assert faults(kept.tables, NEWS) == []
+    there = {one.id for cluster in _all(kept) for one in cluster if one.id.startswith("put")}
+    assert served_timestamp(kept.tables, NEWS) is not None
+    assert told, "nothing was put"
+    gone = told - there
+    assert len(gone) <= 10, "a deletion may have been done and not told, one a kill"
+    assert all(int(one.removeprefix("put")) % 3 == 1 for one in gone)
+    kept.close()
+
+
+def _all(kept: Kept):  # type: ignore[no-untyped-def]
+    found = clusters(kept.tables, NEWS)
+    assert found is not None
+    for label in [one.label for one in found.clusters] + list(found.apart):
+        page = members(kept.tables, NEWS, label, count_max=1000)
+        assert page is not None
+        assert page.after is None
+        yield page.members
