@@ -22,7 +22,7 @@ STEPS = (
     ("parse_story",),
     # One writer of the embedded index: these two share a process there.
     ("persist_pdf_text", "import_story"),
-    ("persist_thumbnail", "archive_body"),
+    ("persist_thumbnail", "persist_bibliography", "archive_body"),
 )
 
 

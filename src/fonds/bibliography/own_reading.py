@@ -24,7 +24,7 @@ _ABSTRACT = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ABSTRACT_END = re.compile(
-    r"^[ \t]*(?:(?:additional )?key[ -]?words\b|index terms|categories and subject"
+    r"^[ \t]*(?:(?:additional )?key[ -]?words\b|index terms|statement of need|categories and subject"
     r"|general terms|ccs concepts|jel class"
     r"|(?:\d{1,2}|I)?[.)]?[ \t]*introduction[ \t.:]*$|contents[ \t]*$|pacs\b|msc\b|\u00a9"
     r"|copyright\b|permission to make|\d[.)]?[ \t]+[A-Z][a-z]+[ \t]*$)",

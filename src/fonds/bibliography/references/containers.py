@@ -49,13 +49,26 @@ _BOOKISH = re.compile(
     r"|Advances in|Handbook|Encyclop)",
     re.IGNORECASE,
 )
-_SENTENCES = re.compile(
-    r"(?<=[a-z\u201d)]{2})(?<!\bInt)(?<!\bSymp)(?<!\bProc)(?<!\bConf)(?<!\bTrans)(?<!\bCommun)(?<!\bLett)(?<!\bSoc)(?<!\bAm)"
-    r"(?<!\bNatl)(?<!\bAcad)(?<!\bSci)(?<!\bPhys)(?<!\bRev)(?<!\bMath)(?<!\bComput)(?<!\bMon)(?<!\bNot)(?<!\bAstron)"
-    r"(?<!\bAstrophys)(?<!\bAppl)(?<!\bChem)(?<!\bBiol)(?<!\bMed)(?<!\bEng)(?<!\bAdv)(?<!\bAnn)(?<!\bAssoc)(?<!\bBull)(?<!\bInf)"
-    r"(?<!\bIntl)(?<!\bMech)(?<!\bNat)(?<!\bRes)(?<!\bTech)(?<!\bTheor)(?<!\bUniv)(?<!\bSer)(?<!\bSuppl)(?<!\bRoy)(?<!\bStat)"
-    r"\.\s+(?=[A-Z])"
+_SHORTENED = frozenset(
+    {"Int", "Symp", "Proc", "Conf", "Trans", "Commun", "Lett", "Soc", "Am", "Natl", "Acad", "Sci"}
+    | {"Math", "Comput", "Mon", "Not", "Astron", "Astrophys", "Appl", "Chem", "Biol", "Med", "Eng"}
+    | {
+        "Assoc",
+        "Bull",
+        "Inf",
+        "Intl",
+        "Mech",
+        "Nat",
+        "Res",
+        "Tech",
+        "Theor",
+        "Univ",
+        "Ser",
+        "Suppl",
+    }
+    | {"Phys", "Rev", "Adv", "Ann", "Roy", "Stat"}
 )
+_STOP = re.compile(r"(?P<word>[\w)\u201d]+)\.\s+(?=[A-Z])")
 _DAYS = re.compile(
     r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|Winter|Spring|Summer|Fall|Autumn)\b\.?(?:\s?\d{1,2}(?:[-\u2013]\d{1,2})?,?)?"
 )
@@ -111,6 +124,19 @@ def _made(text: str, found: dict[str, Any]) -> None:
         found["series_title"] = series[0]
 
 
+def _first_sentence(text: str) -> str:
+    """Up to the first full stop that is not that of a shortened word."""
+    for stop in _STOP.finditer(text):
+        word = stop["word"]
+        if (
+            len(word) > 1
+            and word[-1] not in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+            and word not in _SHORTENED
+        ):
+            return text[: stop.start("word") + len(word)]
+    return text
+
+
 def _named(head: str, found: dict[str, Any]) -> str | None:
     """What the journal or book is called: what stands before its numbers, without year, house and place."""
     name = _BRACKETS.sub("", head)
@@ -126,16 +152,14 @@ def _named(head: str, found: dict[str, Any]) -> str | None:
         if at > 3:
             name = name[:at]
     name = _DAYS.sub("", name) if _DAYS.search(name) else name
-    sentences = [one for one in _SENTENCES.split(name) if one.strip(_ENDS)]
-    name = sentences[0] if sentences else name
+    name = _first_sentence(name.lstrip(_ENDS))
     pieces = name.split(", ")
     if _BOOKISH.search(pieces[0]) or found.get("volume"):
         kept = pieces[:1] if _BOOKISH.search(pieces[0]) else pieces
         name = ", ".join(kept)
     name = " ".join(name.split()).strip(' ,;:([\u201c\u201d"*_/')
-    name = (
-        name[:-1] if name.endswith(".") and not re.search(r"\b[A-Z][a-z]{0,6}\.$", name) else name
-    )
+    if "." not in name[:-1] and name[:-1] not in _SHORTENED:
+        name = name.rstrip(".")
     return (
         None if _NOTHING.match(name) or sum(map(str.isalpha, name)) < 2 or len(name) > 300 else name
     )

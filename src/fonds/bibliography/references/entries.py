@@ -28,6 +28,16 @@ _HEADING = re.compile(
     r"[ \t]*[:.]?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_STEMS = (
+    "referenc",
+    "bibliogra",
+    "literatur",
+    "works cited",
+    "r e f e r",
+    "r\u00e9f\u00e9ren",
+    "refer\u00ean",
+)
+HEADING_BEFORE_MAX = 24
 _RUN_IN = re.compile(
     r"^(?:references|REFERENCES)[:.]?[ \t]+(?=\[1\]|1\.[ \t]|\(1\)[ \t])", re.MULTILINE
 )
@@ -61,7 +71,8 @@ _NAME_START = re.compile(
     rf"|{SURNAME}(?:,? and |,? & | et al)|{SURNAME}, & )"
 )
 _SURE_START = re.compile(
-    rf"{SURNAME},? {INITIALS}(?:,|;| &| and|\s?\(|$)|{SURNAME}(?:, [{UPPER}][\w-]+)?, & |"
+    rf"{SURNAME},? {INITIALS}(?: (?:de|van|von|der|den|la|di|da)){{0,3}}(?:,|;| &| and|\s?\(|$)"
+    rf"|{SURNAME}(?:, [{UPPER}][\w-]+)?, & |"
     r"[A-Z][^.()]{2,80}\. \((?:(?:1[5-9]|20)\d\d|n\.d\.)"
 )
 _UNENDED = re.compile(r"(?:\b[A-Z]\.|[,;:]|\b(?:the|of|and|in|for|on|an?|to|with|by|from|at))$")
@@ -76,7 +87,9 @@ _CONTINUES = re.compile(
     r"|lecture|mit|acm|ieee|association|society|technical|ph)\b",
     re.IGNORECASE,
 )
-_ENDS = re.compile(r"(?:[.)\]\u201d\"/]|\d|\bURL|https?://\S+|10\.\d{4,9}/\S+)\s*$")
+_ENDS = re.compile(
+    r"(?:[.)\]\u201d\"/]|\d|\bURL|https?://\S+|10\.\d{4,9}/\S+|\S[./]\S*\.(?:pdf|html?|php|aspx?|txt|[a-z]{2,3}))\s*$"
+)
 _IN_ADDRESS = re.compile(
     r"(?:https?:|https?://\S*|www\.\S*|doi:\s?\S*|\b10\.\d*|\b10\.\d{4,9}/\S*|\bdoi\.org\S*)$",
     re.IGNORECASE,
@@ -112,8 +125,22 @@ def _unheaded(text: str) -> list[str]:
 def _lists(text: str) -> list[int]:
     """Where lists of references may begin. A page's end stands for a line's."""
     flat = text.replace("\f", "\n")
-    ends = [one.end() for one in _HEADING.finditer(flat)]
-    return sorted({*ends, *(one.end() for one in _RUN_IN.finditer(flat))})
+    lowered = flat.lower()
+    if len(lowered) != len(flat):
+        return sorted({one.end() for one in _HEADING.finditer(flat)})
+    ends = set()
+    for stem in _STEMS:
+        place = lowered.find(stem)
+        while place >= 0:
+            begin = flat.rfind("\n", 0, place) + 1
+            if place - begin < HEADING_BEFORE_MAX:
+                ends |= {
+                    one.end()
+                    for one in (_HEADING.match(flat, begin), _RUN_IN.match(flat, begin))
+                    if one
+                }
+            place = lowered.find(stem, place + len(stem))
+    return sorted(ends)
 
 
 def _lines(text: str, begin: int) -> list[str]:
@@ -242,7 +269,10 @@ def _with_years(lines: Sequence[str], found: Sequence[int]) -> list[int]:
 def _may_begin(lines: Sequence[str], place: int, width: int) -> bool:
     """Whether the line before may be an end, and this one is not one."""
     line, before = lines[place], lines[place - 1]
-    if _UNENDED.search(before) or (not _ENDS.search(before) and len(before) >= 0.6 * width):
+    tail = before[-60:]
+    if len(before) >= 0.6 * width and not _ENDS.search(tail):
+        return False
+    if _UNENDED.search(tail[-12:]):
         return False
     if " " not in line and "," not in line:
         return False
@@ -252,7 +282,9 @@ def _may_begin(lines: Sequence[str], place: int, width: int) -> bool:
         return False
     if line.startswith(("http", "doi")):
         return False
-    return not (len(line) < 0.5 * width and line.endswith(".") and not _YEAR.search(line))
+    if _YEAR.search(line) or (place + 1 < len(lines) and _YEAR.match(lines[place + 1])):
+        return True
+    return not (line.endswith(".") and len(line) < 0.5 * width)
 
 
 def _begins(lines: Sequence[str], place: int, width: int) -> bool:
@@ -313,7 +345,7 @@ def _with_next(whole: str, line: str) -> str:
         return whole[:-1] + line
     if whole[-1] in "-\u2010\u2013/" and line[:1].isdigit():
         return whole + line
-    if _IN_ADDRESS.search(whole[-300:]) and _goes_on(whole, line):
+    if _IN_ADDRESS.search(whole[-150:]) and _goes_on(whole, line):
         return whole + line
     return f"{whole} {line}"
 

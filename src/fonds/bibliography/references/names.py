@@ -52,60 +52,75 @@ _NO_NAME = re.compile(
 _SPLIT_LIST = re.compile(r"\s*;\s*")
 
 
-def names_at(text: str) -> tuple[tuple[Author, ...], int]:
-    """The names a text begins with, and where they end; (), 0 where it begins with none.
+_RUN_TOGETHER = re.compile(rf"(?<=[{UPPER}])(?=[{UPPER}](?:[{UPPER}]|$|\b))")
+_PARTS = re.compile(r"[.\s]+")
+_GOES_ON = re.compile(r"[\s:](?!(?:and|et|und|y)\b)[a-z]")
+_LIST = re.compile(r",| and | & ")
+_Found = tuple[list["re.Match[str]"], int]
 
-    The form that reaches farthest is the list's: no style mixes two but for its first name.
-    """
-    text = text[:TEXT_MAX_CHARS]
-    best: tuple[tuple[Author, ...], int] = ((), 0)
+
+def names_at(text: str) -> tuple[tuple[Author, ...], int]:
+    """The names a text begins with, and where they end; (), 0 where it begins with none."""
+    found, end = _longest(text[:TEXT_MAX_CHARS])
+    return tuple(made(one["given"], one["surname"]) for one in found), end
+
+
+def names_end(text: str) -> int:
+    """Where the names a text begins with end; 0 where it begins with none."""
+    return _longest(text[:TEXT_MAX_CHARS])[1]
+
+
+def _longest(text: str) -> _Found:
+    """The form that reaches farthest is the list's: no style mixes two but for its first name."""
+    best: _Found = ([], 0)
     for name in _FORMS:
         found = _run(text, name)
         if found[1] > best[1]:
             best = found
+            if len(found[0]) > 1 and text[found[1] : found[1] + 1] not in ",;":
+                break
     return best
 
 
-def _run(text: str, form: str) -> tuple[tuple[Author, ...], int]:
-    authors: list[Author] = []
-    place = 0
-    end = 0
-    while len(authors) < NAMES_MAX:
-        match = _FORMS[form].match(text, place)
-        if match is None and authors and form in ("inverted", "bare"):
-            # Chicago and MLA turn the first name alone round.
-            other = "initials" if form == "inverted" else "full"
-            match = _FORMS[other].match(text, place)
-        if match is None and not authors and form == "full":
-            match = _INVERTED_FULL.match(text, place)
+def _run(text: str, form: str) -> _Found:
+    found: list[re.Match[str]] = []
+    place = end = 0
+    while len(found) < NAMES_MAX:
+        match = _next(text, place, form, first=not found)
         if match is None or _NO_NAME.match(match[0]):
             break
-        authors.append(_author(match))
+        found.append(match)
         end = match.end()
-        others = _ET_AL.match(text, end)
-        if others:
-            return tuple(authors), others.end()
         between = _BETWEEN.match(text, end)
-        if between is None or between.end() == end:
-            break
-        place = between.end()
-        others = _ET_AL.match(text, place)
+        place = between.end() if between else end
+        others = _ET_AL.match(text, end) or _ET_AL.match(text, place)
         if others:
-            return tuple(authors), others.end()
-    return tuple(authors), end
+            return found, others.end()
+        if place == end:
+            break
+    if form == "full" and found and _GOES_ON.match(text, end):
+        # `Hill A. Rivers that rise`: what looks like a family name begins a title.
+        found.pop()
+        end = found[-1].end() if found else 0
+    return found, end
 
 
-def _author(match: re.Match[str]) -> Author:
-    return made(match["given"], match["surname"])
+def _next(text: str, place: int, form: str, *, first: bool) -> re.Match[str] | None:
+    match = _FORMS[form].match(text, place)
+    if match is None and not first and form in ("inverted", "bare"):
+        # Chicago and MLA turn the first name alone round.
+        match = _FORMS["initials" if form == "inverted" else "full"].match(text, place)
+    if match is None and first and form == "full":
+        match = _INVERTED_FULL.match(text, place)
+    return match
 
 
 def made(given: str, surname: str) -> Author:
     """An author of a given and a family name, the first apart from the middle ones; initials without dots,
     as GROBID writes them."""
-    spaced = re.sub(rf"(?<=[{UPPER}])(?=[{UPPER}](?:[{UPPER}]|$|\b))", " ", given.strip(" ,"))
-    parts = [one for one in re.split(r"[.\s]+", spaced.replace(".-", ". -")) if one.strip("-")]
+    spaced = _RUN_TOGETHER.sub(" ", given.strip(" ,"))
+    parts = [one.strip("-") for one in _PARTS.split(spaced.replace(".-", ". -")) if one.strip("-")]
     surname = " ".join(surname.split())
-    parts = [one.strip("-") for one in parts]
     return Author(
         name=" ".join((*parts, surname)),
         given_name=parts[0] if parts else None,
@@ -129,7 +144,7 @@ def names_in(block: str) -> tuple[Author, ...]:
     if found:
         return (
             *found,
-            *(_alone(one) for one in re.split(r",| and | & ", rest)[:20] if _is_bare(one)),
+            *(_alone(one) for one in _LIST.split(rest)[:20] if _is_bare(one)),
         )
     return (_bare(block),)
 

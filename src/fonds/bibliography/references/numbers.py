@@ -28,6 +28,10 @@ _VOLUME_ISSUE = re.compile(
 _VOLUME_PAGES = re.compile(
     rf"(?<![\w(.-])(?P<volume>[A-Z]?\d{{1,4}}[A-Z]?)(?:\s?[,:;]\s?|\s\((?:1[5-9]|20)\d\d\)[,:]?\s|\s)(?P<pages>{_RANGE}|[A-Za-z]?\d{{1,7}})(?![\w(])"
 )
+_VOLUME_COMMA_ISSUE = re.compile(
+    r"(?<![\w(-])(?P<volume>\d{1,4}),\s(?P<issue>\d{1,3})\s\((?:[A-Z][a-z]+\.?\s)?(?:1[5-9]|20)\d\d\),?\s"
+    rf"(?P<pages>{_RANGE}|\d{{1,6}})"
+)
 _VOLUME_BEFORE = re.compile(r"[,.:]\s(?P<volume>\d{1,4})(?=[,:]\s?(?:pp?|pages?|no)\b|\s?$)")
 _VOLUME_YEAR = re.compile(
     r"(?<![\w(-])(?P<volume>\d{1,4})\s?\((?:1[5-9]|20)\d\d\)(?:[,:]?\s?(?P<pages>[A-Z]?\d{1,7}))?"
@@ -67,6 +71,7 @@ def numbers_in(text: str) -> Numbers:
             begin = min(begin, match.start())
     bare = _YEAR_APART.sub(lambda one: " " * len(one[0]), text)
     for pattern, source in (
+        (_VOLUME_COMMA_ISSUE, text),
         (_VOLUME_ISSUE, text),
         (_VOLUME_BEFORE, bare),
         (_VOLUME_PAGES, bare),

@@ -20,7 +20,7 @@ from fonds.bibliography.identifiers import (
 )
 from fonds.bibliography.paper import Citation
 from fonds.bibliography.references.containers import container_of
-from fonds.bibliography.references.names import names_at, names_in
+from fonds.bibliography.references.names import names_at, names_end, names_in
 from fonds.bibliography.references.numbers import YEAR, date_at
 
 STRING_MAX_CHARS = 4_000
@@ -71,8 +71,9 @@ _AUTHOR_YEAR = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(
-    r"(?<![\s.(\-][A-Z])(?<!^[A-Z])(?<!\bvs)(?<!\bSt)(?<!\bDr)(?<!\bNo)(?<!\bal)(?<!\bpp)(?<!\bcf)(?<!\bed)(?<!\beds)(?<!\bvol)"
-    r"(?<!\bVol)(?<![(\s]p)(?<!\bJr)[.](?=\s+[\w(\u201c\[\"\u2018*/])|[?!](?=\s+[A-Z(])|\.(?=\s*(?:,|$))"
+    r"\.(?:(?<![\s.(\-][A-Z]\.)(?<!^[A-Z]\.)(?<!\bvs\.)(?<!\bSt\.)(?<!\bDr\.)(?<!\bNo\.)(?<!\bal\.)(?<!\bpp\.)(?<!\bcf\.)"
+    r"(?<!\bed\.)(?<!\beds\.)(?<!\bvol\.)(?<!\bVol\.)(?<![(\s]p\.)(?<!\bJr\.)(?=\s+[\w(\u201c\[\"\u2018*/])|(?=\s*(?:,|$)))"
+    r"|[?!](?=\s+[A-Z(])"
 )
 _JOURNAL_ALONE = re.compile(
     r"(?:[A-Z][\w&-]*\.?(?:,?\s|(?<=\.))|(?:of|the|and|in|de|f\u00fcr)\s){1,7}(?:\[?[A-Z]\]?,?\s)?(?:vol\.?\s)?[A-Z]?\d{1,4}\b\s?[,(\s:]"
@@ -164,12 +165,12 @@ def names_before_year(text: str) -> re.Match[str] | None:
     if match is None or match.start() < 2 or match.start() > len(text) * AUTHORS_SHARE_MAX:
         return None
     before = text[: match.start()]
-    names, end = names_at(before)
+    end = names_end(before)
     rest = before[end:].strip(" ,.;:&")
-    if names and (not rest or _EDITED.match(rest)):
+    if end and (not rest or _EDITED.match(rest)):
         return match
     is_plain = match["plain"] is not None or (
-        match["bare"] is not None and not names and len(before) > 60
+        match["bare"] is not None and not end and len(before) > 60
     )
     return match if not is_plain and _is_names(before) else None
 

@@ -17,6 +17,9 @@ from fonds.extract.pdf.xmp import XmpFields
 _AUTHORS_MAX, _NAME_MAX_CHARS = 200, 200
 _PAGE_SEARCHED_CHARS = 20_000
 _WORD_PREFIX = re.compile(r"(?:microsoft (?:word|powerpoint|excel)) - ", re.IGNORECASE)
+_JOURNAL_BEHIND = re.compile(
+    r" - [^-]{3,120}, (?:IEEE|ACM)(?:/\w+)? (?:Transactions|Journal|Magazine)(?: on)?$"
+)
 _APART = re.compile(r"\s*(?:;|\n|\r)\s*")
 _LIST = re.compile(r"\s*(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)")
 _NOBODY = re.compile(
@@ -78,7 +81,7 @@ def bibliographic(
 def _titles(
     info: Mapping[str, str], xmp: XmpFields, front: Front
 ) -> Iterable[tuple[str | None, FoundIn]]:
-    stated = " ".join(info.get("title", "").split())
+    stated = _JOURNAL_BEHIND.sub("", " ".join(info.get("title", "").split()))
     yield _judged(stated), FoundIn.INFO
     yield _judged(xmp.title), FoundIn.XMP
     yield front.title, FoundIn.PAGE

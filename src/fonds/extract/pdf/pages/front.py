@@ -34,7 +34,7 @@ _NO_TITLE = re.compile(
             r"vol(?:ume)?\b\.? ?\d|no\. ?\d|issn\b|isbn\b|copyright\b|©|open access$|cite this",
             r"proceedings of\b|in proc(?:eedings|\.)|ieee [a-z ]*(?:transactions|journal|letters)",
             r"(?:[\w&]+ ){0,6}(?:journal|transactions|letters|magazine|bulletin) (?:of|on|for)\b",
-            r"(?:the )?[\w&]+ journal$|editorial$|letter(?: to the editor)?$",
+            r"(?:the )?[\w&]+ (?:journal|magazine)$|editorial$|letter(?: to the editor)?$",
             r"supplementary (?:material|information)$",
             r"(?:(?:original|regular|short|invited|full|conference|workshop) )?"
             r"(?:research )?(?:paper|article|communication)$",
@@ -170,6 +170,7 @@ def is_title(text: str) -> bool:
         and 4 <= len(stripped) <= TITLE_MAX_CHARS
         and 2 * letters > len(stripped)
         and "@" not in stripped
+        and not ("_" in stripped and " " not in stripped)
         and _NO_TITLE.match(stripped) is None
         and _FILE_NAME.fullmatch(stripped) is None
     )
