@@ -92,3 +92,29 @@ def test_marked_as_ours_and_of_no_known_file_it_is_refused(tmp_path: Path) -> No
             (entry,) = stores.records.find(EntryRow)
             assert (entry.outcome, entry.reason) == ("quarantined", "bad-message")
         assert server.asked == []
+
+
+def test_what_a_paper_cites_is_shown(tmp_path: Path) -> None:
+    entry = (
+        "<biblStruct xml:id='b0'><analytic><title level='a'>Wind</title></analytic><monogr>"
+        "<title level='j'>Gales</title></monogr><note type='raw_reference'>&lt;b&gt;B. Gust, Wind.</note>"
+        "</biblStruct><biblStruct xml:id='b1'><monogr><title level='m'>Storms</title></monogr></biblStruct>"
+    )
+    with (
+        asked(tmp_path / "crawl") as one,
+        grobid_server(Answer(body=tei(citations=entry))) as server,
+    ):
+        named = one.settings | {"pipeline": "grobid", "grobid_url": server.url}
+        settings = Settings().changed(**named)
+        open_stores(tmp_path / "home", settings)
+        with working(tmp_path / "home", settings) as stores:
+            key, body = one.messages[0]
+            stores.queue.put(f"{PREFIX}.ungrobided", [Message("m", body, key)])
+            settled(stores, 1)
+            found = description(stores, key)
+            assert (found.citations, found.citations_total) == (["<b>B. Gust, Wind.", "Storms"], 2)
+            page = TestClient(create_app(stores), base_url="http://localhost:8765").get(
+                f"/file/{key}"
+            )
+            assert "2 entries in its list of references" in page.text
+            assert "&lt;b&gt;B. Gust, Wind." in page.text

@@ -6,7 +6,7 @@ Source: seed 003, `pdf_meta`; seed 004, "Elasticsearch" mapping.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -76,7 +76,7 @@ def document(row: PdfMetaRow, blob: bytes | None, origin: Origin) -> IndexDocume
         kind=Kind.PDF,
         url=cleaned(origin.url),
         canonical_domain=cleaned(origin.domain),
-        publication_date=created.astimezone(UTC).date() if created else None,
+        publication_date=created.astimezone(UTC).date() if created else _day(said.get("published")),
         language=language if isinstance(language, str) else None,
         article_title=_title(said.get("title"), text, origin.url),
         text_content=text,
@@ -86,6 +86,15 @@ def document(row: PdfMetaRow, blob: bytes | None, origin: Origin) -> IndexDocume
         word_count=row.word_count,
         has_thumbnail=row.has_page0_thumbnail,
     )
+
+
+def _day(published: object) -> date | None:
+    """The day the paper says it appeared on, of a month or year its first."""
+    parts = str(published or "").split("-")
+    try:
+        return date(*map(int, (*parts, "1", "1")[:3]))
+    except ValueError:
+        return None
 
 
 def _title(stated: object, text: str, url: str) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from fonds.bibliography.paper import Citation, from_json
+from fonds.bibliography.printing import printed
 from fonds.extract.url import story_id
+from fonds.formats.journal import GROBID_METADATA, row_key
 from fonds.formats.surt import NONE, surt
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.kind import Relatives
@@ -35,7 +38,8 @@ class Description:
     history the thousand oldest are here; `captures_total` and `history_total` say how many there are.
     `text_key` and `thumbnail_key` are set when those blobs exist. `document` is what the index holds of
     it; of a story it holds one version, whose SHA-1 `searched` is: if that is another's, `document` is
-    None. `relatives` are other versions of its story, and near-duplicates.
+    None. `relatives` are other versions of its story, and near-duplicates; `citations` what it cites,
+    as printed, the first thousand of `citations_total`.
     """
 
     sha1hex: str
@@ -51,6 +55,8 @@ class Description:
     text_key: str | None
     thumbnail_key: str | None
     relatives: Relatives = NO_RELATIVES
+    citations: Sequence[str] = ()
+    citations_total: int = 0
 
     @property
     def known(self) -> bool:
@@ -116,6 +122,7 @@ def description(stores: Stores, sha1hex: str) -> Description:
         kind.name: row for kind in kinds_with_rows() for row in records.get(kind.row, [sha1hex])
     }
     document = _document(stores, sha1hex, derivatives)
+    cited = _cited(stores, sha1hex)
     searched = document.sha1hex if document else None
     return Description(
         sha1hex=sha1hex,
@@ -131,7 +138,19 @@ def description(stores: Stores, sha1hex: str) -> Description:
         text_key=text_key if text_key in present else None,
         thumbnail_key=thumbnail_key if thumbnail_key in present else None,
         relatives=_relatives(records, derivatives),
+        citations=[printed(one) for one in cited[:SHOWN_MAX]],
+        citations_total=len(cited),
     )
+
+
+def _cited(stores: Stores, sha1hex: str) -> Sequence[Citation]:
+    """The list of references, whoever read it; none where it cannot be understood."""
+    key = row_key(sha1hex)
+    cells = stores.table.get(stores.journal, [key], [GROBID_METADATA]).get(key, {})
+    try:
+        return from_json(cells[GROBID_METADATA]).citations if GROBID_METADATA in cells else ()
+    except ValueError:
+        return ()
 
 
 def _relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) -> Relatives:

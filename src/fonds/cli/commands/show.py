@@ -21,6 +21,7 @@ from fonds.library.lineage import Branch, EntryStories, EntryStory, lineage, sto
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
 
+CITATIONS_SHOWN = 100
 TEXT_SHOWN_CHARS = 600
 OTHERS_NAMED = 5
 
@@ -175,6 +176,10 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
             [("as the version", one.searched)] if one.searched and not one.document else [],
         ),
         *_relatives(one),
+        (
+            _heading("References", min(len(one.citations), CITATIONS_SHOWN), one.citations_total),
+            [(f"{n}", text) for n, text in enumerate(one.citations[:CITATIONS_SHOWN], 1)],
+        ),
         ("Derivatives", [(name, key) for name, key in _derivatives(one) if key]),
         ("Text", [("", _beginning(one))] if one.document and one.document.text_content else []),
     ]

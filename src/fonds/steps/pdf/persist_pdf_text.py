@@ -164,6 +164,7 @@ def _metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
     small: dict[str, Any] = {
         key: by_name[key.lower()] for key in METADATA_KEYS if key.lower() in by_name
     }
+    small |= _published(extra.get("bibliography"))
     small |= {key: extra[key] for key in EXTRA_KEYS if extra.get(key) is not None}
     for key in FOUND_KEYS:
         if extra.get(key):
@@ -180,6 +181,12 @@ def _metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
     if counts[0] != counts[1]:
         small["word_count_whitespace"] = counts[1]
     return small or None
+
+
+def _published(bibliography: Any) -> dict[str, str]:
+    """When the paper says it appeared, in years, months or days."""
+    said = bibliography.get("date") if isinstance(bibliography, dict) else None
+    return {"published": said} if isinstance(said, str) and said else {}
 
 
 def _created(info: Mapping[str, str]) -> datetime | None:

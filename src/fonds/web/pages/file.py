@@ -64,7 +64,8 @@ class FilePage:
 
     Of captures and history the thousand oldest are here; `captures_total` and `history_total` count all.
     `text_chars` None: there is no text, or not yet. `text_href`, `thumbnail_href` and `body_href` are
-    None where there is nothing to open. `relatives` are other versions of its story, and near-duplicates.
+    None where there is nothing to open. `relatives` are other versions of its story, and near-duplicates;
+    `citations` the entries of its list of references, as printed, `citations_total` how many there are.
     `searched` is the SHA-1 of the version of a story that is in the
     index, this one's or another's.
     """
@@ -81,6 +82,8 @@ class FilePage:
     claimed: Sequence[Fact]
     measured: Sequence[Fact]
     relatives: Relatives
+    citations: Sequence[str]
+    citations_total: int
     captures: Sequence[ArchivedCopy]
     captures_total: int
     entries: Sequence[Arrival]
@@ -120,6 +123,8 @@ def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
             found, "not yet" if outcome and outcome.outcome == "pending" else "unknown"
         ),
         relatives=found.relatives,
+        citations=found.citations,
+        citations_total=found.citations_total,
         captures=[_as(ArchivedCopy, row) for row in found.captures],
         captures_total=found.captures_total,
         entries=[_as(Arrival, row) for row in found.entries],
