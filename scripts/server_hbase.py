@@ -11,6 +11,8 @@ from server import Server
 from serving import fetch_jars, java, spawn
 
 POM = Path(__file__).parent / "maven" / "hbase.xml"
+SNAPPY = "org.apache.hadoop.hbase.io.compress.aircompressor.SnappyCodec"
+"""Snappy without native code."""
 CELL_MAX_BYTES = 64 * 1024 * 1024
 MASTER, REGION, ZOOKEEPER = 1, 2, 3
 SITE = """<?xml version="1.0"?>
@@ -93,6 +95,7 @@ def _site(folder: Path, port: int) -> str:
         "hbase.master.wait.on.regionservers.maxtostart": 1,
         "hbase.master.start.wait.for.namespacemanager": "true",
         "hbase.regionserver.handler.count": 10,
+        "hbase.io.compress.snappy.codec": SNAPPY,
     }
     return SITE.format(
         properties="\n".join(

@@ -35,6 +35,8 @@ TECHNOLOGIES = {
     "pika": ("queues/",),
     "confluent_kafka": ("queues/",),
     "happybase": ("stores/table/",),
+    "pyspark": ("engines/",),
+    "py4j": ("engines/",),
     "psycopg": ("stores/records/",),
     "obstore": ("stores/blobs/", "stores/s3/"),
     "elasticsearch": ("stores/index/",),

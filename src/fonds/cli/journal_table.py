@@ -1,4 +1,4 @@
-"""What the commands about the wide-row table share: which table is meant, and how keys are shown."""
+"""What the commands about the wide-row table share: which table is meant, how keys are shown, who counts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ table_option = click.option(
     "--table", "name", metavar="NAME", help="Another table than the home's journal."
 )
 base32_option = click.option("--base32", is_flag=True, help="Show SHA-1s in base32, not in hex.")
+
+engine_option = click.option(
+    "--engine",
+    metavar="URL",
+    default="local",
+    show_default=True,
+    help="This machine, or a Spark master, as spark://host:7077.",
+)
+workers_option = click.option(
+    "--workers", type=click.IntRange(0, 1024), default=0, help="Processes here; 0 means one a core."
+)
 
 
 def opened(app: App, name: str | None) -> tuple[Table, str, Schema]:

@@ -51,6 +51,7 @@ COMMANDS: dict[str, str] = {
     "configuration": "fonds.cli.commands.configuration",
     "group": "fonds.cli.commands.group",
     "clusters": "fonds.cli.commands.clusters",
+    "backfill": "fonds.cli.commands.backfill",
 }
 
 

@@ -82,6 +82,11 @@ class Reason(StrEnum):
         "the server did not answer with a page (not status 200)",
     )
     UNSUPPORTED_TYPE = "unsupported-type", Weight.REFUSED, "neither a PDF nor a web page"
+    NO_DIGEST = (
+        "no-digest",
+        Weight.REFUSED,
+        "a line of an index without a SHA-1: nobody can say which file it is of",
+    )
     EMPTY_BODY = "empty-body", Weight.REFUSED, "no bytes at all"
     TOO_LARGE = "too-large", Weight.REFUSED, "larger than the limit for its kind"
     NO_TEXT = "no-text", Weight.REFUSED, "a page without any text worth keeping"

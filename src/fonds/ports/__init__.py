@@ -6,6 +6,7 @@ All methods may raise StoreUnavailableError (try again) and StorageFullError (st
 named where they belong. A port is safe to use from several threads of one process.
 """
 
+from fonds.ports.bulk import Engine, Job
 from fonds.ports.queue import Queue, TopicQueue, Topics
 from fonds.ports.records import Ledger, Records
 from fonds.ports.stores import Archive, Blobs, Index, Stores, Table, WarcArchive, WarcFiles
@@ -14,9 +15,11 @@ from fonds.ports.work import Errands, Isolate, Sink, Source, Step
 __all__ = [
     "Archive",
     "Blobs",
+    "Engine",
     "Errands",
     "Index",
     "Isolate",
+    "Job",
     "Ledger",
     "Queue",
     "Records",

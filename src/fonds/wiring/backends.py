@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -23,7 +23,7 @@ from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
 from fonds.pipelines.grobid import with_grobid
-from fonds.ports import Index, Queue, Records, Stores, Table, WarcArchive
+from fonds.ports import Index, Queue, Records, Stores, WarcArchive
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
 from fonds.runtime.homelock import make_home
@@ -118,7 +118,12 @@ def _named(port: str, url: str) -> Backend:
 
 def all_shared(settings: Settings) -> bool:
     """Whether any number of processes may work side by side on all stores these settings name."""
-    return all(_named(port, getattr(settings, port)).shared for port in PORTS)
+    return all_shared_of(settings, PORTS)
+
+
+def all_shared_of(settings: Settings, ports: Iterable[str]) -> bool:
+    """Whether any number of processes may work side by side on the stores behind these ports."""
+    return all(_named(port, getattr(settings, port)).shared for port in ports)
 
 
 def stages_side_by_side(settings: Settings) -> list[str]:
@@ -207,14 +212,9 @@ def open_stores(home: Path, settings: Settings) -> Stores:
         archive=ReadOver(archive, BodyCache(spooled)),
         journal=journal_table(settings.group, settings.table_version, settings.env),
     )
-    declare_journal(stores.table, stores.journal, settings)
-    return stores
-
-
-def declare_journal(table: Table, name: str, settings: Settings) -> None:
-    """Make the journal table exist, as its schema and the setting `table_families` say."""
     schema = journal_schema(settings.table_families)
-    table.declare(name, schema.names, compressions=schema.compressions)
+    stores.table.declare(stores.journal, schema.names, compressions=schema.compressions)
+    return stores
 
 
 def close_stores(stores: Stores) -> None:

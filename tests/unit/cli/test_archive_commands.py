@@ -71,8 +71,8 @@ def test_an_index_is_made_again(call: Call, name: str, home: Path) -> None:
     told = call("archive", "reindex")
     assert (told.code, f"{name}: changed" in told.out) == (0, True)
     # A record has the blanks of an address escaped.
-    assert [replace(one, url="") for one in index_of(index)] == [
-        replace(one, url="") for one in before
+    assert [one._replace(url="") for one in index_of(index)] == [
+        one._replace(url="") for one in before
     ]
     assert "0 indexes changed" in call("archive", "reindex", name).out
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.markup import escape
 
+from fonds.cli.commands.table_counts import count_table
 from fonds.cli.commands.table_files import export_table, import_table
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.journal_table import base32_option, opened, picked_columns, table_option
@@ -231,5 +232,5 @@ def _show(app: App, row: dict[str, Any]) -> None:
         screen.print(f"  {escape(name)}  {escape(shown)}{cut}")
 
 
-for one in (create, list_, get, put, scan, export_table, import_table):
+for one in (create, list_, get, put, scan, count_table, export_table, import_table):
     table.add_command(one)

@@ -80,31 +80,51 @@ def cdx_cell(capture: Capture, place: Place, surt: str) -> dict[str, bytes]:
     """
     if place.kind is not PlaceKind.WARC:
         raise ValueError(f"{place} is not in a WARC")
-    values = {
-        "surt": surt,
-        "url": capture.url,
-        "dt": capture.datetime14,
-        "warc": place.path,
-        "offset": str(place.offset),
-        "c_size": _UNKNOWN if place.size_bytes is None else str(place.size_bytes),
-    }
-    return {FILE_CDX: compact_json(values)}
+    at = Location(surt, capture.url, capture.datetime14, place.path, place.offset, place.size_bytes)
+    return {FILE_CDX: location_json(at)}
+
+
+def location_json(at: Location) -> bytes:
+    """`file:cdx` as it is written: every value a string, `-` for an unknown size."""
+    return compact_json(
+        {
+            "surt": at.surt,
+            "url": at.url,
+            "dt": at.datetime14,
+            "warc": at.warc,
+            "offset": str(at.offset),
+            "c_size": _UNKNOWN if at.size_bytes is None else str(at.size_bytes),
+        }
+    )
 
 
 def first_seen_cell(
     capture: Capture, place: Place, *, count: int = 1, record_id: str | None = None
 ) -> dict[str, bytes]:
     """`f:c` as the crawler Heritrix writes it: numbers as numbers, what is unknown left out."""
-    values: dict[str, object] = {
-        "u": capture.url,
-        "d": _iso8601(capture.captured_at),
-        "c": count,
+    in_warc = place.kind is PlaceKind.WARC
+    seen = FirstSeen(
+        url=capture.url,
+        date=_iso8601(capture.captured_at),
+        warc=place.path.rpartition("/")[2] if in_warc else None,
+        offset=place.offset if in_warc else None,
+        count=count,
+        record_id=record_id,
+    )
+    return {F_C: first_seen_json(seen)}
+
+
+def first_seen_json(seen: FirstSeen) -> bytes:
+    """`f:c` as it is written; what is None is left out."""
+    values = {
+        "u": seen.url,
+        "d": seen.date,
+        "c": seen.count,
+        "f": seen.warc,
+        "o": seen.offset,
+        "i": seen.record_id,
     }
-    if place.kind is PlaceKind.WARC:
-        values |= {"f": place.path.rpartition("/")[2], "o": place.offset}
-    if record_id is not None:
-        values["i"] = record_id
-    return {F_C: compact_json(values)}
+    return compact_json({name: value for name, value in values.items() if value is not None})
 
 
 def grobid_cells(

@@ -17,7 +17,7 @@ from fonds.model.rows import CdxRow, EntryRow, FetchedRow
 from fonds.model.step import Result
 from fonds.model.story import RssEntry, Story, Unarchived
 from fonds.ports import Archive, Blobs, Records, Table
-from fonds.steps.intake.dupe_count import note_dupe_counts
+from fonds.steps.intake.capture_count import note_capture_counts
 
 TOGETHER_MAX_BYTES = 64 * 1024**2
 
@@ -55,7 +55,7 @@ class ArchiveBody:
             places = [archived.place for archived in self.archive.write(entries)]
             self._note(some, entries, places)
             again = [item.file.sha1 for item in some if item.repeat_of]
-            note_dupe_counts(self.table, self.records, self.journal, again)
+            note_capture_counts(self.table, self.records, self.journal, again)
         self._forget([item.capture for item in items])
         return [Result() for _ in items]
 

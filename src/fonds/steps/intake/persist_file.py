@@ -16,7 +16,7 @@ from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
-from fonds.steps.intake.dupe_count import note_dupe_counts
+from fonds.steps.intake.capture_count import note_capture_counts
 
 EMITS = (Output(Unextracted), Output(Ungrobided), Output(Unparsed), Output(Unarchived))
 
@@ -51,7 +51,7 @@ class PersistFile:
         firsts = set(owners.values())
         again = [row.sha1hex for row in rows if row.capture_id not in firsts]
         again += [key.hex() for key, there in noted.items() if F_C in there]
-        note_dupe_counts(self.table, self.records, self.journal, again)
+        note_capture_counts(self.table, self.records, self.journal, again)
         return [self._route(one, owners) for one in items]
 
     def _noted(self, sha1hexes: Sequence[str]) -> dict[bytes, dict[str, bytes]]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from fonds.config import Settings
-from fonds.formats.journal import journal_table
+from fonds.formats.journal import journal_schema, journal_table
 from fonds.ports import Table
 from fonds.runtime.homelock import make_home
-from fonds.wiring.backends import backend, declare_journal
+from fonds.wiring.backends import backend
 
 
 def open_table(home: Path, settings: Settings) -> Table:
     """The table store, with the journal declared."""
     make_home(home)
     table: Table = backend("table", settings.table, home)
-    declare_journal(table, journal_of(settings), settings)
+    schema = journal_schema(settings.table_families)
+    table.declare(journal_of(settings), schema.names, compressions=schema.compressions)
     return table
 
 

@@ -9,7 +9,7 @@ from fonds.model.rows import CdxRow
 from fonds.ports import Records, Table
 
 
-def note_dupe_counts(
+def note_capture_counts(
     table: Table, records: Records, journal: str, sha1hexes: Sequence[str]
 ) -> None:
     """Count the captures of these files, revisits too, as `cdx` has them; the same however often it is done.

@@ -13,7 +13,7 @@ from fonds.formats.placing import cdx_row, first_cells, indexed_capture_id, inde
 from fonds.formats.surt import surt
 from fonds.model.capture import Place, PlaceKind
 from fonds.steps.intake.archive_body import ArchiveBody
-from fonds.steps.intake.dupe_count import note_dupe_counts
+from fonds.steps.intake.capture_count import note_capture_counts
 from fonds.steps.intake.persist_file import PersistFile
 from step_bench import JOURNAL, LATER, PAGE, Bench, identified, page_file
 from unit.steps.intake.test_archive_body import heads, unarchived
@@ -44,7 +44,7 @@ def test_a_revisit_counts_and_the_rest_of_the_cell_stays(bench: Bench) -> None:
         capture, id="revisit", place=replace(capture.place, offset=9_999), record_type="revisit"
     )
     bench.records.put([cdx_row(revisit, page_file(), revisit.place, LATER)])
-    note_dupe_counts(bench.table, bench.records, JOURNAL, [KEY, "ab" * 20])
+    note_capture_counts(bench.table, bench.records, JOURNAL, [KEY, "ab" * 20])
     after = json.loads(bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)][F_C])
     assert after == {**before, "c": 2}
 

@@ -1,0 +1,163 @@
+"""Writes captures, in the order of their files, into the records and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from fonds.bulk.captures.merging import COLUMNS, better, merge
+from fonds.bulk.captures.ranking import IndexedCapture, from_record
+from fonds.bulk.captures.tallies import MARK, Tallies
+from fonds.formats.journal import F_C, Location, recounted, row_key
+from fonds.formats.placing import indexed_capture_id, is_indexed
+from fonds.formats.surt import lookup_key
+from fonds.model.disposition import Reason
+from fonds.model.rows import CdxRow
+from fonds.ports import Records, Table
+
+BATCH = 500
+FILES, CAPTURES, REVISITS = "files", "captures", "revisits"
+SETTLING_MAX = 10
+"""How often a place two indexes contradict each other about is looked at, should others write it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCaptures:
+    """The `write` of a backfill; the stores are opened where it is done."""
+
+    open_table: Callable[[], Table]
+    open_records: Callable[[], Records]
+    journal: str
+    now: datetime
+
+    def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
+        """One result for each count. Rows of `cdx` are there before the table speaks of them."""
+        table, stored = self.open_table(), self.open_records()
+        tallies = Tallies()
+        try:
+            batch: list[IndexedCapture] = []
+            for one in _captures(records, tallies):
+                batch.append(one)
+                if len(batch) >= BATCH:
+                    self._put(table, stored, batch)
+                    batch = []
+            self._put(table, stored, batch)
+        finally:
+            for store in (table, stored):
+                getattr(store, "close", _nothing)()
+        yield from tallies.records()
+
+    def _put(self, table: Table, records: Records, batch: Sequence[IndexedCapture]) -> None:
+        if not batch:
+            return
+        lost = _note_rows(records, batch, self.now)
+        by_file: dict[str, list[IndexedCapture]] = {}
+        for one in batch:
+            by_file.setdefault(one.sha1hex, []).append(one)
+        keys = {row_key(sha1hex): sha1hex for sha1hex in by_file}
+        there = table.get(self.journal, list(keys), COLUMNS)
+        counts = records.count(CdxRow, ("sha1hex",), {"sha1hex": [*by_file, *lost]})
+        others, own = [], []
+        for key, sha1hex in keys.items():
+            before = there.get(key, {})
+            merged = merge(sha1hex, by_file[sha1hex], before)
+            others += merged.others
+            cells = dict(merged.own)
+            if (first := cells.get(F_C, before.get(F_C))) is not None:
+                cells[F_C] = recounted(first, counts.get((sha1hex,), 1))
+            own.append((key, cells))
+        # Beside the file first: a death in between leaves a capture twice, and none out.
+        table.put(self.journal, others)
+        table.put(self.journal, [(key, cells) for key, cells in own if cells])
+        elsewhere = table.get(self.journal, [row_key(one) for one in lost - by_file.keys()], [F_C])
+        again = [
+            (key, {F_C: recounted(cells[F_C], counts.get((key.hex(),), 1))})
+            for key, cells in elsewhere.items()
+        ]
+        table.put(self.journal, again)
+
+
+def _captures(records: Iterator[bytes], tallies: Tallies) -> Iterator[IndexedCapture]:
+    """The captures, each once; counts go into `tallies`."""
+    before, file = b"", b""
+    for record in records:
+        if record.startswith(MARK):
+            tallies.take(record)
+            continue
+        if record == before:
+            tallies.counts[Reason.REPEATED] += 1
+            continue
+        before = record
+        one = from_record(record)
+        tallies.counts[REVISITS if one.is_revisit else CAPTURES] += 1
+        if not one.is_revisit and record[:40] != file:
+            file = record[:40]
+            tallies.counts[FILES] += 1
+        yield one
+
+
+def _note_rows(records: Records, batch: Sequence[IndexedCapture], now: datetime) -> set[str]:
+    """A row for each place; the SHA-1s that lost theirs. Of several lines about one place the better stays,
+    whichever came first; what is known by more than an index stays as it is."""
+    lost: set[str] = set()
+    wanted: dict[tuple[str, int], IndexedCapture] = {}
+    for one in batch:
+        place = (one.location.warc, one.location.offset)
+        if place not in wanted or better(one, wanted[place]):
+            wanted[place] = one
+    rows = {place: _row(one, now) for place, one in wanted.items()}
+    records.put([*rows.values()], replace=False)
+    for _ in range(SETTLING_MAX):
+        worse = [
+            row
+            for row in records.get(CdxRow, [*rows])
+            if is_indexed(row.capture_id)
+            and row.capture_id != rows[_place(row)].capture_id
+            and better(wanted[_place(row)], _told(row))
+        ]
+        if not worse:
+            break
+        lost |= {row.sha1hex for row in worse}
+        for row in worse:
+            after = rows[_place(row)]
+            changed = {one.name: getattr(after, one.name) for one in fields(after)}
+            records.change(
+                CdxRow, [_place(row)], _without_key(changed), {"capture_id": row.capture_id}
+            )
+    return lost
+
+
+def _place(row: CdxRow) -> tuple[str, int]:
+    return row.warc_path, row.warc_offset
+
+
+def _without_key(values: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if name not in CdxRow.KEY}
+
+
+def _row(one: IndexedCapture, now: datetime) -> CdxRow:
+    at = one.location
+    return CdxRow(
+        capture_id=indexed_capture_id(one.sha1hex, at),
+        sha1hex=one.sha1hex,
+        url=at.url,
+        surt=at.surt,
+        surt_key=lookup_key(at.surt),
+        datetime=at.datetime14,
+        mimetype=one.mime,
+        status=one.status,
+        warc_path=at.warc,
+        warc_csize=at.size_bytes,
+        warc_offset=at.offset,
+        row_created=now,
+    )
+
+
+def _told(row: CdxRow) -> IndexedCapture:
+    at = Location(row.surt, row.url, row.datetime, row.warc_path, row.warc_offset, row.warc_csize)
+    return IndexedCapture(row.sha1hex, at, row.mimetype, row.status)
+
+
+def _nothing() -> None:
+    """What closing means to a store that holds nothing open."""

@@ -1,0 +1,1 @@
+"""Engines that run bulk work: this machine's processes, and Spark."""

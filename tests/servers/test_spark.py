@@ -1,0 +1,57 @@
+"""Bulk jobs on a real Spark cluster: they leave what this machine's processes leave."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from bulk_jobs import captures_job, left_in, made_lines, word_job
+from fonds.bulk.captures.tallies import as_json, summed
+from fonds.engines.local.engine import LocalEngine
+from fonds.engines.spark import SparkEngine
+from fonds.model.errors import StoreUnavailableError
+from real_servers import url_of
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
+    """The cluster; its executors find the jobs of the tests where this process does."""
+    paths = f"{Path(__file__).parents[1]}"
+    url = url_of("TEST_SPARK_URL")
+    return SparkEngine(f"{url}?spark.executorEnv.PYTHONPATH={paths}&spark.ui.enabled=false")
+
+
+def test_records_are_sorted_and_divided_as_on_one_machine(
+    spark: SparkEngine, tmp_path: Path
+) -> None:
+    ranges = (b"00250", b"00500 2", b"00900")
+    here = [*LocalEngine(tmp_path, 1, 1, 500).run(word_job("words", 6, ranges))]
+    assert [*spark.run(word_job("words", 6, ranges))] == here
+
+
+def test_a_backfill_leaves_the_same_rows_as_on_one_machine(
+    spark: SparkEngine, tmp_path: Path
+) -> None:
+    lines = made_lines(5, 3_000, 40)
+    left, told = [], []
+    for engine, home in ((spark, tmp_path / "spark"), (None, tmp_path / "local")):
+        home.mkdir()
+        path = home / "lines.cdx"
+        path.write_text("\n".join([*lines, ""]))
+        running = engine or LocalEngine(home / "bulk", 2, 1, 50_000)
+        job = captures_job(home, [path], ranges=3, part_bytes=60_000)
+        done = as_json(summed(running.run(job)))
+        told.append(done["counts"])
+        left.append(left_in(home))
+        random.Random(1).shuffle(lines)
+    assert told[0] == told[1]
+    assert left[0] == left[1]
+
+
+def test_what_a_task_raises_is_told(spark: SparkEngine) -> None:
+    with pytest.raises(StoreUnavailableError, match="this part is bad"):
+        [*spark.run(word_job("bad", 2, (), fail_at=1))]

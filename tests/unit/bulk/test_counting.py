@@ -1,0 +1,71 @@
+"""Statistics of a table: what is counted, and that the engine does not matter."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from bulk_jobs import JOURNAL, open_table
+from fonds.bulk import counting
+from fonds.bulk.counting import table_counting_job
+from fonds.engines.local.engine import LocalEngine
+from fonds.formats.journal import JOURNAL as SCHEMA
+from fonds.formats.journal import alternate_key, encode_integer, row_key
+from fonds.stores.table.sqlite import SqliteTable
+
+
+def counted(home: Path, *, large: bool = False) -> dict[tuple[str, str], int]:
+    opens = partial(SqliteTable, home / "table.sqlite")
+    job = table_counting_job(opens, JOURNAL, SCHEMA, large=large, fingerprint="test")
+    results = LocalEngine(home / "bulk", 1, 1).run(job)
+    return {(what, value): count for what, value, count in map(msgspec.json.decode, results)}
+
+
+def filled(home: Path) -> None:
+    table = open_table(home)
+    rows = []
+    for number in range(300):
+        sha1hex = number.to_bytes(2, "big").hex().ljust(40, "5")
+        mime = b"application/pdf" if number % 3 else b"text/html"
+        cells = {"file:mime": mime, "f:c": b"{}", "file:cdx": b"{}"}
+        if number < 100:
+            cells |= {"grobid0:status_code": encode_integer(200 if number % 2 else 500)}
+            cells |= {"grobid0:tei_xml": b"<TEI/>"}
+        rows.append((row_key(sha1hex), cells))
+        rows += [(alternate_key(sha1hex, f"c{n}"), {"file:cdx": b"{}"}) for n in range(number % 4)]
+    rows.append((b"nokey", {"file:mime": b"x/y"}))
+    table.put(JOURNAL, rows)
+    table.close()
+
+
+def test_what_the_table_holds_is_counted(tmp_path: Path) -> None:
+    filled(tmp_path)
+    found = counted(tmp_path)
+    assert found["rows", ""] == 300 + 75 * 6 + 1
+    assert found["files", ""] == 301
+    assert (found["mime", "application/pdf"], found["mime", "text/html"]) == (200, 100)
+    assert (found["status_code", "200"], found["status_code", "500"]) == (50, 50)
+    assert found["missing", "grobid0:status_code"] == 201
+    assert found["missing", "file:size"] == 301
+    per_file = {value: count for (what, value), count in found.items() if what == counting.PER_FILE}
+    assert per_file == {"1": 76, "2": 75, "3 to 5": 150}
+    assert ("missing", "grobid0:tei_xml") not in found
+
+
+def test_large_columns_are_looked_at_when_that_is_asked(tmp_path: Path) -> None:
+    filled(tmp_path)
+    assert counted(tmp_path, large=True)["missing", "grobid0:tei_xml"] == 201
+
+
+def test_values_of_others_take_no_more_than_a_bounded_room(tmp_path: Path) -> None:
+    table = open_table(tmp_path)
+    table.put(
+        JOURNAL,
+        [(bytes([7]) + n.to_bytes(19, "big"), {"file:mime": b"x/%d" % n}) for n in range(3000)],
+    )
+    table.close()
+    found = counted(tmp_path)
+    assert found["mime", counting.OTHER] > 1900
+    assert len(found) <= counting.VALUES_MAX + 10
