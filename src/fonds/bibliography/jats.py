@@ -31,7 +31,9 @@ CITATIONS_MAX, NAMES_MAX, IDENTIFIERS_MAX, KEYWORDS_MAX = 10_000, 5_000, 20, 100
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _HREF = "{http://www.w3.org/1999/xlink}href"
 _CITED = ("element-citation", "mixed-citation", "nlm-citation", "citation")
-_BLOCKS = frozenset({"p", "title", "label", "list-item", "td", "th", "caption", "disp-quote", "sec"})
+_BLOCKS = frozenset(
+    {"p", "title", "label", "list-item", "td", "th", "caption", "disp-quote", "sec"}
+)
 
 
 def read_jats(data: bytes) -> Paper:
@@ -86,7 +88,10 @@ def _blocks(element: etree._Element) -> str | None:
         if event == "start":
             pieces += ["\n" if one.tag in _BLOCKS else "", one.text or ""]
         else:
-            pieces += ["\n" if one.tag in _BLOCKS else "", one.tail or "" if one is not element else ""]
+            pieces += [
+                "\n" if one.tag in _BLOCKS else "",
+                one.tail or "" if one is not element else "",
+            ]
     lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
     return "\n".join(line for line in lines if line) or None
 
@@ -127,7 +132,9 @@ def _author(contrib: etree._Element, places: dict[str | None, Affiliation]) -> A
     found = [one for one in found if one != Affiliation()]
     more: dict[str, Any] = {
         "email": _said(contrib, ".//email"),
-        "orcid": next(filter(None, (orcid_in(text_of(one)) for one in contrib.iter("contrib-id"))), None),
+        "orcid": next(
+            filter(None, (orcid_in(text_of(one)) for one in contrib.iter("contrib-id"))), None
+        ),
         "affiliation": found[0] if found else None,
         "affiliations": tuple(found[1:]),
     }
@@ -191,7 +198,10 @@ def _date(element: etree._Element) -> str | None:
 
 
 def _journal(about: etree._Element, meta: etree._Element) -> Journal | None:
-    issns = {one.get("pub-type") or "": issn_in(text_of(one)) for one in _some(about.iterfind("issn"), 20)}
+    issns = {
+        one.get("pub-type") or "": issn_in(text_of(one))
+        for one in _some(about.iterfind("issn"), 20)
+    }
     electronic = issns.pop("epub", None)
     found = Journal(
         name=_said(about, "journal-title-group/journal-title", "journal-title"),
@@ -239,8 +249,14 @@ def _citation(ref: etree._Element, cited: etree._Element, index: int) -> Citatio
         return parse_reference(printed or "", index, ref.get("id"))
     names = _some(cited.iter("name", "string-name"), NAMES_MAX)
     people = [(one, _named(one)) for one in names]
-    editors = {id(n) for group in cited.iterfind("person-group[@person-group-type='editor']") for n in group}
-    ids = [(one.get("pub-id-type") or "", _line(one) or "") for one in _some(cited.iter("pub-id"), 20)]
+    editors = {
+        id(n)
+        for group in cited.iterfind("person-group[@person-group-type='editor']")
+        for n in group
+    }
+    ids = [
+        (one.get("pub-id-type") or "", _line(one) or "") for one in _some(cited.iter("pub-id"), 20)
+    ]
     link = cited.find(".//ext-link")
     is_article = cited.get("publication-type", cited.get("citation-type", "journal")) == "journal"
     found = identifiers(ids)

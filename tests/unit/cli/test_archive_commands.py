@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from calls import Call
 from filled_home import Filled, opened
