@@ -19,8 +19,8 @@ from kept_collections import NEWS, Kept, faults, open_kept, themed
 
 KILLS = 20
 SEED = 20261122
-DOCUMENTS = 1500
-RUN_MAX_S = 120
+DOCUMENTS = 400
+RUN_MAX_S = 300
 
 REBUILD = """
 import sys

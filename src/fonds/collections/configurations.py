@@ -130,7 +130,7 @@ def as_values(made: Configuration) -> dict[str, Any]:
 def _checked(made: Configuration) -> Configuration:
     if made.algorithm not in ALGORITHMS:
         raise ValueError(no_such("algorithm", made.algorithm, ALGORITHMS))
-    counts = (*made.granularities, made.clusters_max, made.clusters or 1)
+    counts = (*made.granularities, made.clusters_max, 1 if made.clusters is None else made.clusters)
     if not all(1 <= count <= CLUSTERS_MAX for count in counts):
         raise ValueError(f"a number of clusters is between 1 and {CLUSTERS_MAX}")
     if len(made.granularities) > GRANULARITIES_MAX:

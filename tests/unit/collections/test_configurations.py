@@ -1,0 +1,75 @@
+"""Configurations are kept by name; what is none is told with the nearest."""
+
+from __future__ import annotations
+
+import pytest
+
+from fonds.collections.configurations import (
+    Configuration,
+    configuration,
+    every,
+    get,
+    put,
+    read_value,
+    remove,
+)
+from fonds.grouping.options import Algorithm
+from kept_collections import Kept
+
+
+def test_they_are_kept_in_their_namespace(kept: Kept) -> None:
+    made = configuration({"algorithm": "stories", "threshold": 0.3, "languages": ["EN-gb"]})
+    put(kept.tables, "news", "tight", made)
+    assert get(kept.tables, "news", "tight") == made
+    assert made.languages == ("en",)
+    assert every(kept.tables, "news") == {"DEFAULT": Configuration(), "tight": made}
+    assert every(kept.tables, "new") == {"DEFAULT": Configuration()}
+    with pytest.raises(ValueError, match="did you mean 'tight'"):
+        get(kept.tables, "news", "tigt")
+    assert remove(kept.tables, "news", "tight")
+    assert not remove(kept.tables, "news", "tight")
+
+
+def test_values_over_those_there_are_change_only_themselves() -> None:
+    first = configuration({"clusters": 7, "seed": 3})
+    assert configuration({"seed": 4}, first) == configuration({"clusters": 7, "seed": 4})
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong"),
+    [
+        ({"algoritm": "topics"}, "did you mean 'algorithm'"),
+        ({"algorithm": "topic"}, "did you mean 'topics'"),
+        ({"clusters": "many"}, "Expected `int | null`"),
+        ({"clusters": 0}, "between 1 and 2000"),
+        ({"granularities": [1] * 11}, "10 granularities"),
+        ({"threshold": 1}, "between 0 and 1"),
+        ({"every_s": 5}, "every_s is more than 59"),
+        ({"growth_max": 0}, "growth_max is more than 0"),
+        ({"kept": 0}, "kept 1 to 100"),
+        ({"seed": -1}, "a seed is"),
+    ],
+)
+def test_what_is_none_is_told(values: dict[str, object], wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong.replace("|", r"\|")):
+        configuration(values)
+
+
+def test_values_are_read_as_people_write_them() -> None:
+    assert read_value("granularities", "4, 50") == [4, 50]
+    assert read_value("languages", "none") == []
+    assert read_value("clusters", "none") is None
+    assert read_value("threshold", "0.3") == 0.3
+    with pytest.raises(ValueError, match="is a number"):
+        read_value("seed", "x")
+
+
+def test_every_algorithm_of_the_arithmetic_can_be_chosen() -> None:
+    for one in Algorithm:
+        assert configuration({"algorithm": str(one)}).algorithm == one
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "@1", "a" * 101, "ä"])
+def test_a_name_that_is_none_is_refused(kept: Kept, name: str) -> None:
+    with pytest.raises(ValueError, match="a configuration's name"):
+        put(kept.tables, "news", name, Configuration())

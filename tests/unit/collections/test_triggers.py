@@ -1,0 +1,58 @@
+"""When a clustering is built again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fonds.collections.configurations import Configuration, configuration
+from fonds.collections.triggers import Since, due
+
+CALM = Since(
+    rebuilt=1000,
+    modified=2000,
+    size=1010,
+    documents=1000,
+    outliers=50,
+    later=30,
+    later_outliers=2,
+    terms=1000,
+    unknown=300,
+    later_terms=100,
+    later_unknown=35,
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({}, ""),
+        ({"later": 200}, ""),
+        ({"later": 201}, "growth"),
+        ({"later_outliers": 4}, "outliers"),
+        ({"later_outliers": 10, "later": 19}, ""),
+        ({"later_unknown": 51}, "drift"),
+        ({"later_unknown": 50}, ""),
+        ({"documents": 0, "later": 1}, "growth"),
+    ],
+)
+def test_growth_outliers_and_unknown_terms_make_a_rebuild_due(
+    changed: dict[str, int], why: str
+) -> None:
+    assert due(Configuration(), replace(CALM, **changed), 3000) == why
+
+
+def test_age_counts_only_where_something_came_or_went() -> None:
+    daily = configuration({"every_s": 86_400})
+    still = replace(CALM, modified=1000, size=1000, later=0, later_outliers=0)
+    assert due(daily, still, 10**9) == ""
+    assert due(daily, replace(still, size=999), 1000 + 86_400) == "age"
+    assert due(daily, CALM, 1000 + 86_400) == "age"
+    assert due(daily, CALM, 999 + 86_400) == ""
+
+
+def test_what_is_switched_off_makes_nothing_due() -> None:
+    off = configuration({"growth_max": None, "outliers_factor": None, "unknown_max": None})
+    wild = replace(CALM, later=5000, later_outliers=5000, later_unknown=100)
+    assert due(off, wild, 10**9) == ""
