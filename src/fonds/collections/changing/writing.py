@@ -11,6 +11,7 @@ with. One deleted is in none any more, served or kept.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from fonds.collections.changing.moving import move, placements_of
 from fonds.collections.changing.redo import SEQUENCE, Writes, perform, recover
+from fonds.collections.changing.together import Outcome, Together
 from fonds.collections.claims import Claim, Claims, claim_of_collection
 from fonds.collections.clusterings import (
     Known,
@@ -95,21 +97,22 @@ class Changes:
     claims: Claims
     now: Callable[[], int]
     models: Models = field(default_factory=lambda: Models())
+    together: Together = field(default_factory=lambda: Together(DOCUMENTS_AT_ONCE, BYTES_AT_ONCE))
 
     def put(self, name: Name, documents: Sequence[Document]) -> Put:
-        """Put documents, in batches that are whole each; the last of several with one id wins.
+        """Put documents, in batches that are whole each; the last of several with one id wins. What several
+        threads put at once goes into one change.
 
         The collection is made when it is not there. Raises ValueError for a name, id or time that is none,
         LimitError for a text of over 4 MiB, TakenError when others change it for two minutes on end.
         """
         checked(name)
         wanted = {one.id: checked_document(one) for one in documents}
-        done = Put()
+        counts: Counter[Outcome] = Counter()
         for batch in _batches(list(wanted.values())):
-            self._read_models(name)
-            with self.held(name) as held:
-                self._put(held, batch, done)
-        return done
+            size = sum(_size(one) for one in batch)
+            counts.update(self.together.put(name, batch, size, self._put_batch).values())
+        return Put(counts[Outcome.ADDED], counts[Outcome.REPLACED], counts[Outcome.UNCHANGED])
 
     def delete(self, name: Name, ids: Sequence[str]) -> int:
         """Take documents out everywhere; how many there were. Those that are not there are no error."""
@@ -139,7 +142,12 @@ class Changes:
                 cells = self.tables.row(COLLECTIONS, name.row, ["main:"]) or {}
             yield Held(name, cells, claim)
 
-    def _put(self, held: Held, batch: Sequence[Document], done: Put) -> None:
+    def _put_batch(self, name: Name, batch: Sequence[Document]) -> dict[str, Outcome]:
+        self._read_models(name)
+        with self.held(name) as held:
+            return self._put(held, batch)
+
+    def _put(self, held: Held, batch: Sequence[Document]) -> dict[str, Outcome]:
         if REMOVED in held.cells:
             raise TransientError(f"{held.name} is being removed; try again when that has ended")
         name, sequence = held.name, number(held.cells, SEQUENCE) + 1
@@ -148,26 +156,27 @@ class Changes:
         rows = {name.document(one.id): one for one in batch}
         there = self.tables.rows(DOCUMENTS, list(rows), ["main:"])
         writes, changed = Writes(), []
+        outcomes = {}
         for row, one in rows.items():
             wanted = cells_of(name, one, sequence)
             if row in there and is_same(there[row] | {"processing:id": utf8(one.id)}, wanted):
-                done.unchanged += 1
+                outcomes[one.id] = Outcome.UNCHANGED
                 continue
+            outcomes[one.id] = Outcome.REPLACED if row in there else Outcome.ADDED
             writes.put(DOCUMENTS, row, wanted)
             changed.append(one)
-        new = [one for one in changed if name.document(one.id) not in there]
-        done.added += len(new)
-        done.replaced += len(changed) - len(new)
+        new = {id_ for id_, outcome in outcomes.items() if outcome is Outcome.ADDED}
         if not changed and held.cells:
-            return
+            return outcomes
         clusterings = ready(known(self.tables, name), held.cells)
         served = [each for each in clusterings if is_served(each, held.cells)]
         for clustering in served:
-            self._assign(clustering, changed, {document.id for document in new}, writes)
+            self._assign(clustering, changed, new, writes)
         moment = utf8(self.now())
         cells = {MODIFIED: moment} | {processed(each.conf): moment for each in served}
         ids = [one.id for one in changed]
         self._perform(held, ids, number(held.cells, COLLECTION_SIZE) + len(new), cells, writes)
+        return outcomes
 
     def _assign(
         self, one: Known, documents: Sequence[Document], new: set[str], writes: Writes
@@ -261,14 +270,19 @@ def _counted(cells: Cells, added: Mapping[str, int]) -> Cells:
     }
 
 
+def _size(document: Document) -> int:
+    """How many bytes the text has at most."""
+    if len(document.text) < 1000:
+        return 4 * len(document.text)
+    return len(document.text.encode("utf-8", "replace"))
+
+
 def _batches(documents: Sequence[Document]) -> Iterator[list[Document]]:
     """Documents in runs that fit one change."""
     batch: list[Document] = []
     size = 0
     for one in documents:
-        own = (
-            4 * len(one.text) if len(one.text) < 1000 else len(one.text.encode("utf-8", "replace"))
-        )
+        own = _size(one)
         if batch and (len(batch) >= DOCUMENTS_AT_ONCE or size + own > BYTES_AT_ONCE):
             yield batch
             batch, size = [], 0

@@ -1,0 +1,88 @@
+"""What several threads put at once is put, each document once, and each is told what came of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.changing.together import Outcome, Together
+from fonds.collections.documents import Document
+from fonds.collections.names import Name
+from fonds.collections.reading.clusterings import collection
+from kept_collections import NEWS, Kept, faults, themed
+
+
+def test_twenty_threads_lose_nothing_while_a_rebuild_runs(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(100))
+    texts = [one.text for one in themed(300, seed=5)]
+    documents = [Document(f"p{at}", text) for at, text in enumerate(texts)]
+    with ThreadPoolExecutor(20) as clients:
+        done = clients.map(lambda one: kept.changes.put(NEWS, [one]).added, documents)
+        rebuild(kept.changes, NEWS)
+        assert sum(done) == 300
+    found = collection(kept.tables, NEWS)
+    assert found is not None
+    assert found.size == 400
+    assert faults(kept.tables, NEWS) == []
+
+
+class Slow:
+    """Puts when it is let, and says in how many changes."""
+
+    def __init__(self) -> None:
+        self.go, self.begun = threading.Event(), threading.Event()
+        self.batches: list[list[str]] = []
+
+    def __call__(self, name: Name, documents: Sequence[Document]) -> dict[str, Outcome]:
+        """One change; the first waits."""
+        ids = [one.id for one in documents]
+        self.batches.append(ids)
+        self.begun.set()
+        self.go.wait(10)
+        if "bad" in ids:
+            raise RuntimeError("bad")
+        return dict.fromkeys(ids, Outcome.ADDED)
+
+
+def _all(slow: Slow, ids: Sequence[str], together: Together) -> list[object]:
+    def put(id_: str) -> object:
+        try:
+            return together.put(NEWS, [Document(id_, "")], 1, slow)
+        except RuntimeError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(len(ids)) as clients:
+        first = clients.submit(put, ids[0])
+        assert slow.begun.wait(10)
+        rest = [clients.submit(put, id_) for id_ in ids[1:]]
+        while len(together._waiting[NEWS].asked) < len(ids) - 1:
+            threading.Event().wait(0.001)
+        slow.go.set()
+        return [one.result() for one in (first, *rest)]
+
+
+def test_those_that_wait_go_into_one_change_within_its_bounds() -> None:
+    slow = Slow()
+    told = _all(slow, [f"d{at}" for at in range(8)], Together(5, 1000))
+    assert told == [{f"d{at}": Outcome.ADDED} for at in range(8)]
+    assert [len(one) for one in slow.batches] == [1, 5, 2]
+    assert sorted(id_ for batch in slow.batches for id_ in batch) == [f"d{at}" for at in range(8)]
+
+
+def test_one_id_is_in_one_change_once() -> None:
+    slow = Slow()
+    told = _all(slow, ["a", "b", "b"], Together(5, 1000))
+    assert told == [{"a": Outcome.ADDED}, {"b": Outcome.ADDED}, {"b": Outcome.ADDED}]
+    assert slow.batches == [["a"], ["b"], ["b"]]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_what_fails_fails_once_and_the_others_are_put(at: int) -> None:
+    slow = Slow()
+    ids = ["bad" if place == at else f"d{place}" for place in range(4)]
+    told = _all(slow, ids, Together(1, 1000))
+    assert [one == "bad" for one in told] == [place == at for place in range(4)]
