@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fonds.bibliography.jats import read_jats
 from fonds.bibliography.paper import from_json, to_json, to_object
 from fonds.bibliography.tei import read_tei
 
@@ -53,3 +54,15 @@ def test_all_tei_is_read(name: str) -> None:
 def test_the_whole_body_of_a_long_one_is_there() -> None:
     path = SANDCRAWLER / "23b29ea36382680716be08fc71aa81bd226e8a85.xml"
     assert len(read_tei(path.read_bytes()).body or "") == 67_062
+
+
+def test_a_jats_article_is_read() -> None:
+    paper = read_jats((SANDCRAWLER / "scielo_article.jats.xml").read_bytes())
+    assert paper.doi == "10.18004/ped.2015.agosto.102-107"
+    assert (len(paper.authors), len(paper.citations), paper.date) == (3, 12, "2015-08-30")
+    assert paper.journal is not None
+    assert (paper.journal.name, paper.journal.issn) == (
+        "Pediatr\u00eda (Asunci\u00f3n)",
+        "1683-9803",
+    )
+    assert "<p" not in (paper.body or "")

@@ -21,7 +21,7 @@ STEPS = (
     ("extract_pdf",),
     ("parse_story",),
     # One writer of the embedded index: these two share a process there.
-    ("persist_pdf_text", "import_story"),
+    ("persist_pdf_text", "import_story", "import_jats"),
     ("persist_thumbnail", "persist_bibliography", "archive_body"),
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lxml import etree
+from lxml import etree, html
 
 from fonds.bibliography.identifiers import identifiers, issn_in, orcid_in
 from fonds.bibliography.paper import (
@@ -52,7 +52,7 @@ def read_jats(data: bytes) -> Paper:
         journal=_journal(journal, meta),
         language_code=(root.get(_LANGUAGE) or "")[:3].split("-")[0].lower() or None,
         abstract=_blocks(_first(meta, "abstract")),
-        body=_blocks(_first(root, "body")),
+        body=_unmarked(_blocks(_first(root, "body"))),
         acknowledgement=_blocks(_first(root, "back/ack")),
         annex=_blocks(_first(root, "back/app-group")) or _blocks(_first(root, "back/app")),
         citations=tuple(_citations(root)),
@@ -94,6 +94,13 @@ def _blocks(element: etree._Element) -> str | None:
             ]
     lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
     return "\n".join(line for line in lines if line) or None
+
+
+def _unmarked(text: str | None) -> str | None:
+    """Without the HTML that SciELO puts into a body as text."""
+    if text is None or "</p>" not in text[:20_000].lower():
+        return text
+    return _blocks(html.fromstring(f"<div>{text}</div>"))
 
 
 def _of_itself(meta: etree._Element) -> dict[str, Any]:

@@ -115,6 +115,7 @@ _ROOT_KINDS = {
 }
 _RSS_NAMESPACES = re.compile(rb"purl\.org/rss/1\.0|netscape\.com/rdf")
 _JATS = re.compile(rb"dtd-version|article-type|JATS|NLM//DTD")
+_JATS_FRONT = re.compile(rb"<front>\s{0,20}<(?:journal|article)-meta>")
 _PDF_AT_START = re.compile(rb"\s{0,64}%PDF(?:-(\d\.\d))?")
 _PDF_LATER = re.compile(rb"%PDF-(\d\.\d)?")
 _PDF_OBJECT = re.compile(rb"\d{1,10}\s{1,4}\d{1,5}\s{1,4}obj\b")
@@ -281,7 +282,7 @@ def _xml_kind(
         if _RSS_NAMESPACES.search(start[:4096]):
             return "application/rss+xml", "RSS feed, version 1.0"
         return "application/rdf+xml", "RDF document"
-    if root == b"article" and _JATS.search(attributes):
+    if root == b"article" and (_JATS.search(attributes) or _JATS_FRONT.search(start[:4096])):
         return "application/jats+xml", "JATS article"
     return None
 

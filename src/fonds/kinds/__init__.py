@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from fonds.kinds.bibliography import KIND as BIBLIOGRAPHY
 from fonds.kinds.grobid import KIND as GROBID
+from fonds.kinds.jats import KIND as JATS
 from fonds.kinds.kind import DerivativeKind
 from fonds.kinds.pdf import KIND as PDF
 from fonds.kinds.sketch import KIND as SKETCH
@@ -15,6 +16,7 @@ KINDS: Sequence[DerivativeKind] = (
     THUMBNAIL,
     BIBLIOGRAPHY,
     GROBID,
+    JATS,
     STORY,
     SKETCH,
 )

@@ -76,7 +76,9 @@ def document(row: PdfMetaRow, blob: bytes | None, origin: Origin) -> IndexDocume
         kind=Kind.PDF,
         url=cleaned(origin.url),
         canonical_domain=cleaned(origin.domain),
-        publication_date=created.astimezone(UTC).date() if created else _day(said.get("published")),
+        publication_date=created.astimezone(UTC).date()
+        if created
+        else day_of(said.get("published")),
         language=language if isinstance(language, str) else None,
         article_title=_title(said.get("title"), text, origin.url),
         text_content=text,
@@ -88,7 +90,7 @@ def document(row: PdfMetaRow, blob: bytes | None, origin: Origin) -> IndexDocume
     )
 
 
-def _day(published: object) -> date | None:
+def day_of(published: object) -> date | None:
     """The day the paper says it appeared on, of a month or year its first."""
     parts = str(published or "").split("-")
     try:

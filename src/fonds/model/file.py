@@ -17,6 +17,7 @@ class Kind(StrEnum):
 
     PDF = "pdf"
     STORY = "story"
+    JATS = "jats"
     OTHER = "other"
 
 
@@ -43,6 +44,8 @@ class FileMeta:
             return Kind.PDF
         if self.mime in ("text/html", "application/xhtml+xml"):
             return Kind.STORY
+        if self.mime == "application/jats+xml":
+            return Kind.JATS
         return Kind.OTHER
 
 

@@ -70,6 +70,19 @@ class Ungrobided:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadArticle:
+    """An article in JATS that was not read yet: the message of the work topic `unread-articles`."""
+
+    capture: Capture
+    file: FileMeta
+
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.file.sha1
+
+
+@dataclass(frozen=True, slots=True)
 class GrobidOutput:
     """The message of the topic `grobid-output`: how it ended, whatever way, and the TEI.
 

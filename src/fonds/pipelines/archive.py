@@ -18,7 +18,7 @@ def archive(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         "archive",
         CAPTURED,
         (
-            identify(Output(Identified, str(Kind.PDF))),
+            identify(Output(Identified, str(Kind.PDF)), Output(Identified, str(Kind.JATS))),
             persist_file((UNPARSED,), Output(Unextracted), Output(Unarchived)),
             RESTORE_STORY,
             IMPORT_STORY,

@@ -3,8 +3,22 @@
 from collections.abc import Sequence
 
 from fonds.model.step import Pipeline
-from fonds.pipelines.stages import ARCHIVE_BODY, identify, pdf_stages, persist_file, story_stages
-from fonds.pipelines.topics import CAPTURED, STORIES, UNARCHIVED, UNEXTRACTED, UNPARSED
+from fonds.pipelines.stages import (
+    ARCHIVE_BODY,
+    IMPORT_JATS,
+    identify,
+    pdf_stages,
+    persist_file,
+    story_stages,
+)
+from fonds.pipelines.topics import (
+    CAPTURED,
+    STORIES,
+    UNARCHIVED,
+    UNEXTRACTED,
+    UNPARSED,
+    UNREAD_ARTICLES,
+)
 
 
 def library(more_thumbnails: Sequence[str] = ()) -> Pipeline:
@@ -17,10 +31,11 @@ def library(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         CAPTURED,
         (
             identify(),
-            persist_file((UNEXTRACTED, UNPARSED, UNARCHIVED)),
+            persist_file((UNEXTRACTED, UNPARSED, UNREAD_ARTICLES, UNARCHIVED)),
             *pdf_stages(more_thumbnails, (UNARCHIVED,)),
             *story_stages((STORIES, UNARCHIVED)),
+            IMPORT_JATS,
             ARCHIVE_BODY,
         ),
-        "PDFs and pages, kept, archived and searchable",
+        "PDFs, articles and pages, kept, archived and searchable",
     )

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from fonds.model.step import Output, Pipeline
 from fonds.model.story import Unarchived
-from fonds.pipelines.stages import identify, pdf_stages, persist_file, story_stages
-from fonds.pipelines.topics import CAPTURED, STORIES, UNEXTRACTED, UNPARSED
+from fonds.pipelines.stages import IMPORT_JATS, identify, pdf_stages, persist_file, story_stages
+from fonds.pipelines.topics import CAPTURED, STORIES, UNEXTRACTED, UNPARSED, UNREAD_ARTICLES
 
 
 def metadata_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
@@ -18,9 +18,10 @@ def metadata_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         CAPTURED,
         (
             identify(),
-            persist_file((UNEXTRACTED, UNPARSED), Output(Unarchived)),
+            persist_file((UNEXTRACTED, UNPARSED, UNREAD_ARTICLES), Output(Unarchived)),
             *pdf_stages(more_thumbnails, (), Output(Unarchived)),
             *story_stages((STORIES,), Output(Unarchived)),
+            IMPORT_JATS,
         ),
         "text and metadata, no copy of the bodies",
     )

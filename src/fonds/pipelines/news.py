@@ -69,7 +69,7 @@ def _stories(name: str, about: str, warc_prefix: str, fetch: Stage = FETCH) -> P
         fetch.reads,
         (
             fetch,
-            identify(Output(Identified, str(Kind.PDF))),
+            identify(Output(Identified, str(Kind.PDF)), Output(Identified, str(Kind.JATS))),
             persist_file((UNPARSED, UNARCHIVED), Output(Unextracted)),
             *story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,

@@ -17,7 +17,7 @@ def pdf_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         "pdf-only",
         CAPTURED,
         (
-            identify(Output(Identified, str(Kind.STORY))),
+            identify(Output(Identified, str(Kind.STORY)), Output(Identified, str(Kind.JATS))),
             persist_file((UNEXTRACTED, UNARCHIVED), Output(Unparsed)),
             *pdf_stages(more_thumbnails, (UNARCHIVED,)),
             ARCHIVE_BODY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fonds.model.paper import Ungrobided
+from fonds.model.paper import Ungrobided, UnreadArticle
 from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.model.step import Output, Stage, Topic
 from fonds.pipelines.topics import (
@@ -17,6 +17,7 @@ from fonds.pipelines.topics import (
     UNARCHIVED,
     UNEXTRACTED,
     UNPARSED,
+    UNREAD_ARTICLES,
     thumbnails,
 )
 
@@ -38,7 +39,8 @@ def identify(*omits: Output) -> Stage:
 def persist_file(writes: tuple[Topic, ...], *omits: Output) -> Stage:
     """Files and their captures noted, and handed to the readers of their kind; to GROBID where `with_grobid`
     adds it."""
-    without = (*omits, Output(Ungrobided))
+    articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
+    without = (*omits, Output(Ungrobided), *articles)
     return Stage("persist_file", IDENTIFIED, writes, without, sink=True, linger_s=LINGER_S)
 
 
@@ -87,6 +89,11 @@ def story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]
         Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True),
     )
 
+
+IMPORT_JATS = Stage(
+    "import_jats", UNREAD_ARTICLES, sink=True, batch_max=10, linger_s=LINGER_S, indexes=True
+)
+"""Articles in XML read and kept."""
 
 IMPORT_STORY = story_stages(())[1]
 RESTORE_STORY = Stage("restore_story", UNPARSED, (STORIES,), threads=None, batch_max=50)

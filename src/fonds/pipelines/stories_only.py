@@ -17,7 +17,7 @@ def stories_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         "stories-only",
         CAPTURED,
         (
-            identify(Output(Identified, str(Kind.PDF))),
+            identify(Output(Identified, str(Kind.PDF)), Output(Identified, str(Kind.JATS))),
             persist_file((UNPARSED, UNARCHIVED), Output(Unextracted)),
             *story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,

@@ -19,6 +19,7 @@ from fonds.ports import Isolate
 from fonds.wiring.backends import further_thumbnails
 
 if TYPE_CHECKING:
+    from fonds.bibliography.jats_reading import JatsReading
     from fonds.bibliography.tei_reading import BibliographyReading
     from fonds.extract.page import PageExtraction
     from fonds.extract.pdf import PdfLimits
@@ -41,6 +42,7 @@ class Readers:
     salvage: Callable[[bytes], PdfExtraction]
     parse: Callable[[bytes, str, str | None, datetime, bool], PageExtraction]
     read_tei: Callable[[bytes], BibliographyReading]
+    read_jats: Callable[[bytes], JatsReading]
     pdf_extractor: str
     page_extractor: str
 
@@ -54,6 +56,7 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
 
     Raises ConfigurationError when they are required to be confined in every way and cannot be.
     """
+    from fonds.bibliography.jats_reading import read_jats_body
     from fonds.bibliography.tei_reading import read_tei_body
     from fonds.extract.page import EXTRACTOR, parse_page
     from fonds.extract.pdf import extract_pdf
@@ -73,6 +76,7 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
         extract=ByFile(partial(_limited, pool, pdf), extract_pdf, (whole,), spool),
         salvage=ByFile(partial(_limited, pool, brief), extract_pdf, (bare,), spool),
         parse=partial(pool.limited(page), parse_page),
+        read_jats=ByFile(partial(_limited, pool, page), read_jats_body, (), spool),
         read_tei=ByFile(partial(_limited, pool, page), read_tei_body, (), spool),
         pdf_extractor=pdf_extractor(settings),
         page_extractor=EXTRACTOR,

@@ -197,6 +197,13 @@ def _persist_grobid(stores: Stores, readers: Readers, settings: Settings) -> Mad
     return PersistGrobid(*kept, readers.read_tei, now)
 
 
+def _import_jats(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.paper.import_jats import ImportJats
+
+    kept = (stores.archive, stores.table, stores.records, stores.blobs, stores.index)
+    return ImportJats(*kept, stores.journal, readers.read_jats, now)
+
+
 def _import_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.story.import_story import ImportStory
 
@@ -218,6 +225,7 @@ STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
     "persist_bibliography": _persist_bibliography,
     "parse_story": _parse_story,
     "restore_story": _restore_story,
+    "import_jats": _import_jats,
     "import_story": _import_story,
 }
 

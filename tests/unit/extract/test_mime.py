@@ -120,6 +120,7 @@ def test_feeds_and_sitemaps_are_known_even_when_served_as_pages(body: bytes, mim
         (b'<?xml version="1.0"?><catalog/>', "text/xml"),
         (b'<?xml version="1.0"?><TEI xmlns="http://www.tei-c.org/ns/1.0">', "application/tei+xml"),
         (b'<article dtd-version="1.2" article-type="research-article">', "application/jats+xml"),
+        (b'<?xml version="1.0"?><article><front>\n<journal-meta>', "application/jats+xml"),
         (b'{"a": 1}', "application/json"),
         (b"[1, 2, 3]", "application/json"),
         (b"[a remark] and more", "text/plain"),

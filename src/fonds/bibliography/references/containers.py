@@ -141,7 +141,7 @@ def _named(head: str, found: dict[str, Any]) -> str | None:
     """What the journal or book is called: what stands before its numbers, without year, house and place."""
     name = _BRACKETS.sub("", head)
     year = YEAR.search(name)
-    if year and year.start() > 8:
+    if year and year.start() > 3:
         name = (
             name[: year.end()]
             if _BOOKISH.search(name[: year.end()]) and name[year.end() :].strip(_ENDS) == ""

@@ -54,7 +54,7 @@ _SPLIT_LIST = re.compile(r"\s*;\s*")
 
 _RUN_TOGETHER = re.compile(rf"(?<=[{UPPER}])(?=[{UPPER}](?:[{UPPER}]|$|\b))")
 _PARTS = re.compile(r"[.\s]+")
-_GOES_ON = re.compile(r"[\s:](?!(?:and|et|und|y)\b)[a-z]")
+_GOES_ON = re.compile(r"[\s:](?!(?:and|et|und|y)\s[^a-z])[a-z]")
 _LIST = re.compile(r",| and | & ")
 _Found = tuple[list["re.Match[str]"], int]
 

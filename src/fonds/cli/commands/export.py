@@ -25,13 +25,15 @@ from fonds.ports import Stores
 CHUNK = 500
 Writer = Callable[[Iterator[dict[str, Any]], BinaryIO], int]
 
+KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
+
 
 @command("export")
 @click.option("--format", "form", type=Name("format", ["jsonl", "parquet"]), default="jsonl")
 @click.option(
     "--out", metavar="FILE", help="Where to write; standard output for JSON lines if not given."
 )
-@click.option("--kind", type=Name("kind", [Kind.PDF.value, Kind.STORY.value]), metavar="KIND")
+@click.option("--kind", type=Name("kind", KINDS), metavar="KIND")
 @click.option("--collection", metavar="NAME")
 @click.option("--no-text", is_flag=True, help="Leave the texts out.")
 def export(

@@ -15,7 +15,7 @@ from fonds.cli.names import Name
 from fonds.model.document import Hit, SearchQuery, SearchResults
 from fonds.model.file import Kind
 
-KINDS = [Kind.PDF.value, Kind.STORY.value]
+KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
 DAY = click.DateTime(["%Y-%m-%d"])
 
 

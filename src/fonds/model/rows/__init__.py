@@ -5,7 +5,7 @@ without NUL and lone surrogates; all times aware UTC.
 """
 
 from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
-from fonds.model.rows.bibliography import BibliographyRow, GrobidRow
+from fonds.model.rows.bibliography import BibliographyRow, GrobidRow, JatsRow
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
@@ -30,6 +30,7 @@ __all__ = [
     "FixityRow",
     "GrobidRow",
     "InputRow",
+    "JatsRow",
     "PaceRow",
     "PdfMetaRow",
     "Row",

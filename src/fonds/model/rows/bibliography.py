@@ -55,3 +55,29 @@ class GrobidRow:
     quality: str | None
     extractor: str
     error_msg: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JatsRow:
+    """`jats`: what one article in JATS or NLM XML says of itself; its text lies in the blobs.
+
+    `metadata` is as in `grobid`; `published` as exact as told, `error_msg` why it could not be read.
+    """
+
+    TABLE: ClassVar[str] = "jats"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    COUNTED_BY: ClassVar[tuple[str, ...]] = ("status",)
+    WITHOUT_FIXITY: ClassVar[tuple[str, ...]] = ()
+    sha1hex: str
+    updated: dt.datetime
+    status: str
+    quality: str | None
+    title: str | None
+    doi: str | None
+    published: str | None
+    language: str | None
+    word_count: int | None
+    reference_count: int
+    metadata: Mapping[str, Any] | None
+    error_msg: str | None
+    extractor: str

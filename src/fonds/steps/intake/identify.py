@@ -22,6 +22,7 @@ KEPT_STATUSES = (200, 226)  # 226 is how FTP transfers stand in old indexes
 EMITS = (
     Output(Identified, str(Kind.PDF)),
     Output(Identified, str(Kind.STORY)),
+    Output(Identified, str(Kind.JATS)),
     Output(Identified, REVISIT),
 )
 

@@ -11,14 +11,20 @@ from fonds.formats.placing import cdx_row, first_cells, indexed_key, later_cells
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Reason, dropped
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
-from fonds.model.paper import Ungrobided
+from fonds.model.paper import Ungrobided, UnreadArticle
 from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
 from fonds.steps.intake.capture_count import note_capture_counts
 
-EMITS = (Output(Unextracted), Output(Ungrobided), Output(Unparsed), Output(Unarchived))
+EMITS = (
+    Output(Unextracted),
+    Output(Ungrobided),
+    Output(Unparsed),
+    Output(Unarchived),
+    Output(UnreadArticle),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,9 @@ class PersistFile:
             return Result(ended, () if referenced else (repeat,))
         if file.kind is Kind.STORY:
             return Result(items=(Unparsed(capture, file, one.charset),))
+        if file.kind is Kind.JATS:
+            article = UnreadArticle(capture, file)
+            return Result(items=(article,) if referenced else (article, Unarchived(capture, file)))
         work = (Unextracted(capture, file), Ungrobided(capture, file))
         return Result(items=work if referenced else (*work, Unarchived(capture, file)))
 

@@ -51,3 +51,25 @@ def upgrade() -> None:
         sa.Column("metadata", JSON),
         sa.Column("extractor", TEXT, nullable=False),
     )
+    op.create_table(
+        "jats",
+        sa.Column(
+            "sha1hex",
+            TEXT,
+            sa.CheckConstraint("length(sha1hex) = 40"),
+            primary_key=True,
+            nullable=False,
+        ),
+        sa.Column("updated", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("status", TEXT, nullable=False),
+        sa.Column("quality", TEXT),
+        sa.Column("title", TEXT),
+        sa.Column("doi", TEXT),
+        sa.Column("published", TEXT),
+        sa.Column("language", TEXT),
+        sa.Column("word_count", sa.BigInteger),
+        sa.Column("reference_count", sa.BigInteger, nullable=False),
+        sa.Column("metadata", JSON),
+        sa.Column("error_msg", TEXT),
+        sa.Column("extractor", TEXT, nullable=False),
+    )

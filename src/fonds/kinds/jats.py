@@ -1,0 +1,122 @@
+"""The kind `jats`: text and bibliography of an article in JATS or NLM XML. Its document is the file's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from fonds.bibliography.jats import VERSION
+from fonds.kinds.documents import Origin, cleaned, text_of
+from fonds.kinds.grobid import biblio_facts
+from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits
+from fonds.kinds.pdf import day_of
+from fonds.model.capture import Capture
+from fonds.model.document import IndexDocument
+from fonds.model.file import FileMeta, Kind
+from fonds.model.keys import text_blob_key
+from fonds.model.paper import UnreadArticle
+from fonds.model.rows import JatsRow
+from fonds.ports import Records
+
+SUCCESS, UNREADABLE = "success", "unreadable"
+MIMETYPES = ("application/jats+xml",)
+
+
+def indexed_rows(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, JatsRow]:
+    """The rows documents are made of, by the document's id, which is the file's SHA-1."""
+    return {row.sha1hex: row for row in records.get(JatsRow, sha1hexes) if row.status == SUCCESS}
+
+
+def document(row: JatsRow, blob: bytes | None, origin: Origin) -> IndexDocument:
+    """The document of an article."""
+    return IndexDocument(
+        id=row.sha1hex,
+        sha1hex=row.sha1hex,
+        kind=Kind.JATS,
+        url=cleaned(origin.url),
+        canonical_domain=cleaned(origin.domain),
+        publication_date=day_of(row.published),
+        language=row.language,
+        article_title=None if row.title is None else cleaned(row.title),
+        text_content=text_of(blob),
+        indexed_date=row.updated,
+        collection=cleaned(origin.collection),
+        word_count=row.word_count,
+    )
+
+
+def _facts(row: JatsRow) -> list[Fact]:
+    return [
+        Fact("reading", row.status),
+        Fact("what went wrong", row.error_msg, "nothing"),
+        Fact("words", digits(row.word_count)),
+        Fact("language", row.language),
+        Fact("quality", row.quality),
+        Fact("extractor", row.extractor),
+        *biblio_facts(row.metadata),
+    ]
+
+
+def _values(row: JatsRow, found: IndexDocument | None) -> dict[str, object]:
+    return {
+        "status": row.status,
+        "title": row.title,
+        "publication_date": row.published,
+        "language": row.language,
+        "canonical_domain": found.canonical_domain if found else None,
+        "word_count": row.word_count,
+        "doi": row.doi,
+        "bibliography_quality": row.quality,
+        "reference_count": row.reference_count,
+        "extractor": row.extractor,
+        "metadata": msgspec.json.encode(row.metadata, order="deterministic").decode()
+        if row.metadata
+        else None,
+    }
+
+
+def _work(capture: Capture, file: FileMeta, after: datetime | None) -> UnreadArticle:
+    return UnreadArticle(capture, file)
+
+
+KIND = DerivativeKind(
+    name="jats",
+    title="JATS article",
+    mimetypes=MIMETYPES,
+    row=JatsRow,
+    step="import_jats",
+    blobs=lambda row: [text_blob_key(row.sha1hex)] if row.word_count else [],
+    indexed=Indexed(
+        where={"status": SUCCESS},
+        id_of=lambda row: row.sha1hex,
+        current=indexed_rows,
+        has_text=lambda row: bool(row.word_count),
+        document=document,
+    ),
+    columns={
+        "status": "text",
+        "title": "text",
+        "publication_date": "text",
+        "language": "text",
+        "canonical_domain": "text",
+        "word_count": "integer",
+        "doi": "text",
+        "bibliography_quality": "text",
+        "reference_count": "integer",
+        "extractor": "text",
+        "metadata": "text",
+    },
+    values=_values,
+    facts=_facts,
+    awaited="reading",
+    reading=Reading(
+        step="import_jats",
+        payload=UnreadArticle,
+        work=_work,
+        extractor=lambda names: VERSION,
+        statuses=(SUCCESS, UNREADABLE),
+        kept=frozenset({SUCCESS, UNREADABLE}),
+    ),
+)

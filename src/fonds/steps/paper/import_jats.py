@@ -1,0 +1,102 @@
+"""import_jats: an article in JATS or NLM XML read, and kept in blobs, table, records and index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fonds.bibliography.jats import VERSION
+from fonds.bibliography.jats_reading import JatsReading
+from fonds.bibliography.tei_reading import BibliographyReading
+from fonds.extract.url import canonical_domain
+from fonds.formats.journal import (
+    GROBID_METADATA,
+    GROBID_QUALITY,
+    GROBID_TEI_JSON,
+    row_key,
+)
+from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
+from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
+from fonds.kinds.jats import SUCCESS, UNREADABLE, document, indexed_rows
+from fonds.model.errors import ChildError
+from fonds.model.paper import UnreadArticle
+from fonds.model.rows import JatsRow
+from fonds.model.step import Result
+from fonds.ports import Archive, Blobs, Index, Records, Table
+
+EMITS = ()
+ERROR_MAX_CHARS, CELL_MAX_BYTES = 1_024, 8 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ImportJats:
+    """Blobs first, then cells, then rows, then the index. `read` takes an article apart in an isolated
+    process."""
+
+    archive: Archive
+    table: Table
+    records: Records
+    blobs: Blobs
+    index: Index
+    journal: str
+    read: Callable[[bytes], JatsReading]
+    clock: Callable[[], datetime]
+
+    def __call__(self, items: Sequence[UnreadArticle]) -> list[Result]:
+        """Idempotent by SHA-1. Raises PermanentError when the bytes cannot be had."""
+        now = self.clock()
+        for item in items:
+            self._keep(item, now)
+        return [Result() for _ in items]
+
+    def _keep(self, item: UnreadArticle, now: datetime) -> None:
+        found = self._read(self.archive.read(item.capture.place, item.file.sha1).body)
+        row, text = _row(item, found, now), text_bytes(found.text)
+        if found.text:
+            self.blobs.put([text_blob(row.sha1hex, text)])
+        if row.status == SUCCESS:
+            self.table.put(self.journal, [(row_key(row.sha1hex), _cells(found.kept))])
+        parts = [fixity_of(row.sha1hex, TEXT, text)] if found.text else []
+        self.records.put([row, fixity_of_row(row), *parts])
+        url = item.capture.url
+        origin = Origin(url, canonical_domain(url) or "", item.capture.collection)
+        put_current(
+            self.index,
+            (),
+            lambda: indexed_rows(self.records, [row.sha1hex]),
+            lambda rows: [document(one, text if found.text else None, origin) for one in rows],
+        )
+
+    def _read(self, body: bytes) -> JatsReading:
+        try:
+            return self.read(body)
+        except ChildError as error:
+            return JatsReading(BibliographyReading(error=error.detail))
+
+
+def _row(item: UnreadArticle, found: JatsReading, now: datetime) -> JatsRow:
+    said = found.kept.row.get("biblio", {})
+    error = found.kept.error
+    return JatsRow(
+        sha1hex=item.file.sha1,
+        updated=now,
+        status=SUCCESS if error is None else UNREADABLE,
+        quality=found.kept.quality or None,
+        title=said.get("title"),
+        doi=said.get("doi"),
+        published=found.date,
+        language=found.language,
+        word_count=len(found.text.split()) or None,
+        reference_count=found.kept.row.get("reference_count", 0),
+        metadata=found.kept.row or None,
+        error_msg=error[:ERROR_MAX_CHARS] if error else None,
+        extractor=VERSION,
+    )
+
+
+def _cells(kept: BibliographyReading) -> dict[str, bytes]:
+    """As GROBID's; what is too long for a cell is left out, the text lies in the blobs."""
+    full = {GROBID_TEI_JSON: kept.whole, GROBID_METADATA: kept.metadata}
+    fitting = {name: text for name, text in full.items() if len(text) <= CELL_MAX_BYTES}
+    return {GROBID_QUALITY: kept.quality.encode(), **fitting}

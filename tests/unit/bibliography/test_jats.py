@@ -1,0 +1,113 @@
+"""JATS becomes the same JSON as TEI does; what is hostile is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.jats import jats
+from fonds.bibliography.jats import read_jats
+from fonds.bibliography.paper import from_json, to_json, to_object
+
+
+def test_everything_an_article_says() -> None:
+    assert to_object(read_jats(jats())) == {
+        "grobid_version": "fonds-jats/1",
+        "title": "On the Weight of Air",
+        "authors": [
+            {
+                "name": "Ada B Example",
+                "given_name": "Ada",
+                "middle_name": "B",
+                "surname": "Example",
+                "orcid": "0000-0002-1825-0097",
+                "affiliation": {
+                    "institution": "University of Air",
+                    "address": {"country": "Italy"},
+                },
+            }
+        ],
+        "doi": "10.1000/air.5",
+        "date": "2020-03-07",
+        "journal": {
+            "name": "Annals of Air",
+            "publisher": "Sky",
+            "issn": "0317-8471",
+            "volume": "7",
+            "pages": "1-9",
+        },
+        "abstract": "Air weighs.",
+        "body": "Begin\nIt was weighed twice.",
+        "acknowledgement": "We thank.",
+        "language_code": "en",
+        "citations": [
+            {
+                "id": "r1",
+                "index": 0,
+                "authors": [
+                    {
+                        "name": "Bea C Gust",
+                        "given_name": "Bea",
+                        "middle_name": "C",
+                        "surname": "Gust",
+                    }
+                ],
+                "title": "Wind",
+                "journal": "Gales",
+                "date": "1999-05",
+                "volume": "2",
+                "issue": "3",
+                "pages": "4-9",
+                "doi": "10.1000/g",
+                "pmid": "123",
+            }
+        ],
+    }
+
+
+def test_a_reference_that_is_text_alone_is_taken_apart() -> None:
+    refs = "<ref id='r2'><mixed-citation>Gust B. Wind and rain. Gales. 1999;2(3):4-9.</mixed-citation></ref>"
+    (found,) = read_jats(jats(refs=refs)).citations
+    assert (found.id, found.title, found.journal, found.volume) == (
+        "r2",
+        "Wind and rain",
+        "Gales",
+        "2",
+    )
+
+
+def test_a_body_of_text_alone_or_of_escaped_html_is_text() -> None:
+    assert read_jats(jats(body="Only words.")).body == "Only words."
+    html = "<![CDATA[<p align='right'>Art&iacute;culo</p> <p>Two</p>]]>"
+    assert read_jats(jats(body=html)).body == "Artículo\nTwo"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        jats(prolog='<!DOCTYPE article [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]>', body="<p>&b;</p>"),
+        b"<html><body>No article</body></html>",
+        jats()[:400],
+        b"",
+    ],
+)
+def test_what_is_hostile_or_no_article_is_refused(hostile: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_jats(hostile)
+
+
+def test_a_doctype_of_the_standard_is_no_harm() -> None:
+    named = '<!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) v1.2//EN" "JATS-article1.dtd">'
+    assert read_jats(jats(prolog=named)) == read_jats(jats())
+
+
+@settings(max_examples=60)
+@given(st.text(), st.integers(0, 2_500))
+def test_whatever_is_done_to_an_article_it_is_read_or_refused(text: str, at: int) -> None:
+    whole = jats().decode()
+    try:
+        paper = read_jats((whole[:at] + text + whole[at:]).encode("utf-8", "replace"))
+    except ValueError:
+        return
+    assert from_json(to_json(paper)) == paper

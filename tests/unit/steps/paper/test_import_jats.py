@@ -1,0 +1,86 @@
+"""import_jats: an article becomes a text, a row, cells and a document; a broken one is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.jats import jats
+from fonds.bibliography.jats_reading import JatsReading, read_jats_bytes
+from fonds.extract.file_meta import describe
+from fonds.formats.journal import row_key
+from fonds.kinds.fixity import fixity_of_row
+from fonds.model.disposition import DONE, Reason
+from fonds.model.errors import ChildError, PermanentError
+from fonds.model.file import Kind
+from fonds.model.keys import text_blob_key
+from fonds.model.paper import UnreadArticle
+from fonds.model.rows import FixityRow, JatsRow
+from fonds.steps.paper.import_jats import ImportJats
+from step_bench import JOURNAL, LATER, Bench, open_bench
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    opened = open_bench(tmp_path)
+    yield opened
+    opened.close()
+
+
+def article(bench: Bench, body: bytes) -> UnreadArticle:
+    (capture,) = bench.in_warc(body, mime="text/xml")
+    return UnreadArticle(capture, describe(body, "text/xml"))
+
+
+def step(bench: Bench) -> ImportJats:
+    stores = (bench.archive, bench.table, bench.records, bench.blobs, bench.index)
+    return ImportJats(*stores, JOURNAL, read_jats_bytes, lambda: LATER)
+
+
+def test_an_article_is_kept_and_can_be_searched(bench: Bench) -> None:
+    item = article(bench, jats())
+    assert item.file.kind is Kind.JATS
+    key = item.file.sha1
+    for _ in range(2):
+        assert [one.disposition for one in step(bench)([item])] == [DONE]
+    (row,) = bench.records.find(JatsRow)
+    assert (row.status, row.title, row.doi) == ("success", "On the Weight of Air", "10.1000/air.5")
+    assert (row.published, row.language, row.reference_count) == ("2020-03-07", "en", 1)
+    text = bench.blobs.get(text_blob_key(key)) or b""
+    assert text.decode() == "Air weighs.\n\nBegin\nIt was weighed twice.\n\nWe thank."
+    cells = bench.cells()[row_key(key)]
+    whole, less = (json.loads(cells[f"grobid0:{one}"]) for one in ("tei_json", "metadata"))
+    assert whole == {**less, "body": "Begin\nIt was weighed twice."}
+    found = bench.index.get([key])[key]
+    assert (found.kind, found.article_title) == (Kind.JATS, "On the Weight of Air")
+    assert str(found.publication_date) == "2020-03-07"
+    assert fixity_of_row(row) in list(bench.records.find(FixityRow))
+
+
+def test_what_is_no_article_after_all_is_named(bench: Bench) -> None:
+    item = article(bench, jats()[:-200])
+    step(bench)([item])
+    (row,) = bench.records.find(JatsRow)
+    assert (row.status, row.word_count, row.metadata) == ("unreadable", None, None)
+    assert "not well-formed" in (row.error_msg or "")
+    assert bench.index.count() == 0
+
+
+def test_an_article_that_ends_its_reader_is_named(bench: Bench) -> None:
+    def read(_: bytes) -> JatsReading:
+        raise ChildError(Reason.TIMEOUT, "20 seconds")
+
+    replace(step(bench), read=read)([article(bench, jats())])
+    (row,) = bench.records.find(JatsRow)
+    assert (row.status, row.error_msg) == ("unreadable", "20 seconds")
+
+
+def test_bytes_that_are_gone_are_the_runtimes_to_set_apart(bench: Bench) -> None:
+    item = article(bench, jats())
+    Path(item.capture.place.path).unlink()
+    with pytest.raises(PermanentError):
+        step(bench)([item])
