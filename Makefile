@@ -14,6 +14,7 @@ KILLS ?= 300
 STORIES ?= 20000
 KILLS_NEWS ?= 20
 QUEUE ?=
+ENGINE ?= local
 FONDS_HOME ?= fonds-data
 export FONDS_HOME
 
@@ -89,6 +90,9 @@ bench-fetch: $(VENV)/.dev ## fetching from loopback beside aiohttp and Scrapy, w
 bench-grouping: $(VENV)/.dev ## groupings of the labelled sets beside other recipes, which are installed for the run only
 	$(BIN)/python scripts/bench_grouping.py $(ONLY)
 
+bench-backfill: $(VENV)/.dev ## a made CDX of one and of five million lines into a new home; ENGINE="spark://..."
+	$(BIN)/python scripts/bench_backfill.py --engine "$(ENGINE)"
+
 bench-worst: $(VENV)/.dev ## the worst input of each format: twice the size may cost 2.3 times the CPU; ONLY="codings", MB=64
 	$(BIN)/python scripts/bench_worst.py --mb $(MB) $(ONLY)
 
@@ -99,9 +103,10 @@ lock: ## renew the locked dependencies (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in -o requirements/run.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in requirements/dev.in $(foreach one,$(EXTRAS),--extra $(one)) -o requirements/dev.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml requirements/build.in $(foreach one,$(EXTRAS),--extra $(one)) -o requirements/workers.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/spark.in -o requirements/spark.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/fuzz.in -o requirements/fuzz.txt
 
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-worst fuzz lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-backfill bench-fetch bench-grouping bench-worst fuzz lock clean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -18,11 +19,15 @@ pytestmark = pytest.mark.servers
 
 
 @pytest.fixture
-def spark(monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
+def spark() -> SparkEngine:
     """The cluster; its executors find the jobs of the tests where this process does."""
-    paths = f"{Path(__file__).parents[1]}"
-    url = url_of("TEST_SPARK_URL")
-    return SparkEngine(f"{url}?spark.executorEnv.PYTHONPATH={paths}&spark.ui.enabled=false")
+    options = {
+        "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+    }
+    return SparkEngine(f"{url_of('TEST_SPARK_URL')}?{urlencode(options)}")
 
 
 def test_records_are_sorted_and_divided_as_on_one_machine(

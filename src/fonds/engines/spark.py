@@ -54,12 +54,14 @@ class SparkEngine:
             ) from error
         master, _, options = self.url.partition("?")
         conf = SparkConf().setMaster(master).setAppName(f"fonds {name}")
-        conf.set("spark.pyspark.python", sys.executable)
         conf.set("spark.ui.showConsoleProgress", "false")
         for key, value in parse_qsl(options):
             conf.set(key, value)
         try:
-            return SparkContext(conf=conf)
+            context = SparkContext(conf=conf)
+            # Whoever starts Spark by `spark-submit` says it there; else it would be any `python3`.
+            context.pythonExec = conf.get("spark.pyspark.python") or sys.executable
+            return context
         except _failures() as error:
             raise StoreUnavailableError(f"Spark at {self.url}: {_told(error)}") from error
 

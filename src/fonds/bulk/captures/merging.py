@@ -24,7 +24,6 @@ from fonds.formats.journal import (
     row_key,
 )
 from fonds.formats.placing import indexed_capture_id
-from fonds.model.capture import from_datetime14
 
 Cells = Mapping[str, bytes]
 COLUMNS = (F_C, FILE_CDX, FILE_MIME, FILE_META)
@@ -69,10 +68,10 @@ def merge(sha1hex: str, captures: Sequence[IndexedCapture], there: Cells) -> Mer
 
 def first_seen(location: Location) -> FirstSeen:
     """What `f:c` says when this was the first capture of a file."""
-    moment = from_datetime14(location.datetime14)
+    at = location.datetime14
     return FirstSeen(
         url=location.url,
-        date=moment.isoformat().replace("+00:00", "Z"),
+        date=f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:]}Z",
         warc=location.warc.rpartition("/")[2],
         offset=location.offset,
         count=1,

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 
@@ -229,8 +231,11 @@ def _clean(text: str) -> str:
 
 def compact_json(values: Mapping[str, object]) -> bytes:
     """A cell's JSON: no blanks, UTF-8, without lone surrogates, which no reader of JSON takes."""
-    clean = {key: _clean(one) if isinstance(one, str) else one for key, one in values.items()}
-    return json.dumps(clean, ensure_ascii=False, separators=(",", ":")).encode()
+    try:
+        return msgspec.json.encode(values)
+    except UnicodeEncodeError:
+        clean = {key: _clean(one) if isinstance(one, str) else one for key, one in values.items()}
+        return msgspec.json.encode(clean)
 
 
 def _object(cells: Mapping[str, bytes], column: str) -> dict[str, Any] | None:
