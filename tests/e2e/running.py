@@ -52,7 +52,7 @@ def fonds(
     bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
     called = ["--home", str(home), *map(str, words)]
     if not prefix and "PYTHONPATH" not in environment:
-        return forked(called, stdin, bare | environment)
+        return forked(called, stdin, bare | environment, wait_s)
     done = subprocess.run(
         [*prefix, sys.executable, "-m", "fonds", *called],
         input=stdin,
@@ -64,7 +64,12 @@ def fonds(
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def forked(words: Sequence[str], stdin: bytes, environment: Mapping[str, str]) -> Ran:
+def forked(
+    words: Sequence[str],
+    stdin: bytes,
+    environment: Mapping[str, str],
+    wait_s: float = RUN_MAX_S,
+) -> Ran:
     """Run `fonds WORDS…` in a process of its own, forked off one that has it loaded."""
     order = {"words": words, "environment": dict(environment), "folder": str(Path.cwd())}
     with (
@@ -81,7 +86,7 @@ def forked(words: Sequence[str], stdin: bytes, environment: Mapping[str, str]) -
                 socket.send_fds(_orders(), [json.dumps(order).encode()], sent)
         finally:
             os.close(told)
-        code = os.waitstatus_to_exitcode(_ended(answer))
+        code = os.waitstatus_to_exitcode(_ended(answer, wait_s))
         out.seek(0)
         err.seek(0)
         return Ran(code, out.read().decode(), err.read().decode())
@@ -101,13 +106,13 @@ def _orders() -> socket.socket:
     return here
 
 
-def _ended(answer: int) -> int:
+def _ended(answer: int, wait_s: float) -> int:
     """The status a process ended with; one that takes too long is killed."""
     with open(answer, "rb", buffering=0) as told:
         process_id = int.from_bytes(_word(told))
-        if not select.select([told], [], [], RUN_MAX_S)[0]:
+        if not select.select([told], [], [], wait_s)[0]:
             os.kill(process_id, signal.SIGKILL)
-            raise TimeoutError(f"it ran for more than {RUN_MAX_S} seconds")
+            raise TimeoutError(f"it ran for more than {wait_s:g} seconds")
         return int.from_bytes(_word(told))
 
 
