@@ -13,6 +13,7 @@ from lxml import etree, html
 
 from fonds.bibliography.identifiers import identifiers, issn_in, orcid_in
 from fonds.bibliography.paper import (
+    JATS_VERSION,
     Address,
     Affiliation,
     Author,
@@ -26,7 +27,6 @@ from fonds.bibliography.references import parse_reference
 from fonds.formats.listings.markup import parse_strictly, text_of
 from fonds.model.errors import DamagedInputError
 
-VERSION = "fonds-jats/1"
 CITATIONS_MAX, NAMES_MAX, IDENTIFIERS_MAX, KEYWORDS_MAX = 10_000, 5_000, 20, 100
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _HREF = "{http://www.w3.org/1999/xlink}href"
@@ -47,7 +47,7 @@ def read_jats(data: bytes) -> Paper:
     meta = _first(root, "front/article-meta")
     journal = _first(root, "front/journal-meta")
     return Paper(
-        grobid_version=VERSION,
+        grobid_version=JATS_VERSION,
         **_of_itself(meta),
         journal=_journal(journal, meta),
         language_code=(root.get(_LANGUAGE) or "")[:3].split("-")[0].lower() or None,

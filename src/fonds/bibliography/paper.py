@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-FULL_TEXT = ("body", "annex")
-"""What makes `tei_json` more than `metadata`: the full text itself."""
+JATS_VERSION = "fonds-jats/1"
+"""Names what reads JATS; here, where nothing native is loaded for it."""
 
 
 class Address(

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from fonds.bibliography.jats import VERSION
+from fonds.bibliography.paper import JATS_VERSION
 from fonds.kinds.documents import Origin, cleaned, text_of
 from fonds.kinds.grobid import biblio_facts
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits
@@ -115,7 +115,7 @@ KIND = DerivativeKind(
         step="import_jats",
         payload=UnreadArticle,
         work=_work,
-        extractor=lambda names: VERSION,
+        extractor=lambda names: JATS_VERSION,
         statuses=(SUCCESS, UNREADABLE),
         kept=frozenset({SUCCESS, UNREADABLE}),
     ),

@@ -18,6 +18,7 @@ class Kind(StrEnum):
     PDF = "pdf"
     STORY = "story"
     JATS = "jats"
+    UNREAD = "unread"  # kept, and read by nothing here
     OTHER = "other"
 
 
@@ -46,6 +47,8 @@ class FileMeta:
             return Kind.STORY
         if self.mime == "application/jats+xml":
             return Kind.JATS
+        if self.mime in ("application/epub+zip", "application/postscript"):
+            return Kind.UNREAD
         return Kind.OTHER
 
 

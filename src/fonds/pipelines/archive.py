@@ -5,10 +5,10 @@ Source: seed 004, Appendix A.
 
 from collections.abc import Sequence
 
-from fonds.model.file import Identified, Kind, Unextracted
+from fonds.model.file import Kind, Unextracted
 from fonds.model.step import Output, Pipeline
 from fonds.model.story import Unarchived
-from fonds.pipelines.stages import IMPORT_STORY, RESTORE_STORY, identify, persist_file
+from fonds.pipelines.stages import IMPORT_STORY, RESTORE_STORY, identify, persist_file, without
 from fonds.pipelines.topics import CAPTURED, UNPARSED
 
 
@@ -18,7 +18,7 @@ def archive(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         "archive",
         CAPTURED,
         (
-            identify(Output(Identified, str(Kind.PDF)), Output(Identified, str(Kind.JATS))),
+            identify(*without(Kind.PDF, Kind.JATS, Kind.UNREAD)),
             persist_file((UNPARSED,), Output(Unextracted), Output(Unarchived)),
             RESTORE_STORY,
             IMPORT_STORY,

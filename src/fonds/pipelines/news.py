@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fonds.model.file import Identified, Kind, Unextracted
+from fonds.model.file import Kind, Unextracted
 from fonds.model.step import Output, Pipeline, Stage
 from fonds.pipelines.stages import (
     ARCHIVE_BODY,
@@ -18,6 +18,7 @@ from fonds.pipelines.stages import (
     pdf_stages,
     persist_file,
     story_stages,
+    without,
 )
 from fonds.pipelines.topics import LINKS, STORIES, UNARCHIVED, UNEXTRACTED, UNPARSED
 
@@ -69,7 +70,7 @@ def _stories(name: str, about: str, warc_prefix: str, fetch: Stage = FETCH) -> P
         fetch.reads,
         (
             fetch,
-            identify(Output(Identified, str(Kind.PDF)), Output(Identified, str(Kind.JATS))),
+            identify(*without(Kind.PDF, Kind.JATS, Kind.UNREAD)),
             persist_file((UNPARSED, UNARCHIVED), Output(Unextracted)),
             *story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,

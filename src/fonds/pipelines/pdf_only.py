@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from fonds.model.file import Identified, Kind, Unparsed
+from fonds.model.file import Kind, Unparsed
 from fonds.model.step import Output, Pipeline
-from fonds.pipelines.stages import ARCHIVE_BODY, identify, pdf_stages, persist_file
+from fonds.pipelines.stages import ARCHIVE_BODY, identify, pdf_stages, persist_file, without
 from fonds.pipelines.topics import CAPTURED, UNARCHIVED, UNEXTRACTED
 
 
@@ -17,7 +17,7 @@ def pdf_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         "pdf-only",
         CAPTURED,
         (
-            identify(Output(Identified, str(Kind.STORY)), Output(Identified, str(Kind.JATS))),
+            identify(*without(Kind.STORY, Kind.JATS, Kind.UNREAD)),
             persist_file((UNEXTRACTED, UNARCHIVED), Output(Unparsed)),
             *pdf_stages(more_thumbnails, (UNARCHIVED,)),
             ARCHIVE_BODY,

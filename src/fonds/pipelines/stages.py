@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fonds.model.file import Identified, Kind
 from fonds.model.paper import Ungrobided, UnreadArticle
 from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.model.step import Output, Stage, Topic
@@ -36,12 +37,17 @@ def identify(*omits: Output) -> Stage:
     return Stage("identify", CAPTURED, (IDENTIFIED,), omits)
 
 
+def without(*kinds: Kind) -> tuple[Output, ...]:
+    """What captures hold that a flavour has no use for."""
+    return tuple(Output(Identified, str(kind)) for kind in kinds)
+
+
 def persist_file(writes: tuple[Topic, ...], *omits: Output) -> Stage:
     """Files and their captures noted, and handed to the readers of their kind; to GROBID where `with_grobid`
     adds it."""
     articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
-    without = (*omits, Output(Ungrobided), *articles)
-    return Stage("persist_file", IDENTIFIED, writes, without, sink=True, linger_s=LINGER_S)
+    unsent = (*omits, Output(Ungrobided), *articles)
+    return Stage("persist_file", IDENTIFIED, writes, unsent, sink=True, linger_s=LINGER_S)
 
 
 def pdf_stages(

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from fonds.model.file import Identified, Kind, Unextracted
+from fonds.model.file import Kind, Unextracted
 from fonds.model.step import Output, Pipeline
-from fonds.pipelines.stages import ARCHIVE_BODY, identify, persist_file, story_stages
+from fonds.pipelines.stages import ARCHIVE_BODY, identify, persist_file, story_stages, without
 from fonds.pipelines.topics import CAPTURED, STORIES, UNARCHIVED, UNPARSED
 
 
@@ -17,7 +17,7 @@ def stories_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         "stories-only",
         CAPTURED,
         (
-            identify(Output(Identified, str(Kind.PDF)), Output(Identified, str(Kind.JATS))),
+            identify(*without(Kind.PDF, Kind.JATS, Kind.UNREAD)),
             persist_file((UNPARSED, UNARCHIVED), Output(Unextracted)),
             *story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from fonds.bibliography.references.joining import ENTRIES_MAX, ENTRY_MAX_CHARS, joined
 from fonds.bibliography.references.names import INITIALS, SURNAME, UPPER
 from fonds.bibliography.references.parsing import names_before_year
 
-LIST_MAX_CHARS, ENTRIES_MAX, ENTRY_MAX_CHARS = 300_000, 5_000, 4_000
+LIST_MAX_CHARS = 300_000
 DATED_SHARE = 0.55
 PAGES_JUDGED_MAX, UNHEADED_MIN = 400, 3
 FOLLOWING_LINES, LAST_LINES_MIN = 8, 6
@@ -90,11 +91,6 @@ _CONTINUES = re.compile(
 _ENDS = re.compile(
     r"(?:[.)\]\u201d\"/]|\d|\bURL|https?://\S+|10\.\d{4,9}/\S+|\S[./]\S*\.(?:pdf|html?|php|aspx?|txt|[a-z]{2,3}))\s*$"
 )
-_IN_ADDRESS = re.compile(
-    r"(?:https?:|https?://\S*|www\.\S*|doi:\s?\S*|\b10\.\d*|\b10\.\d{4,9}/\S*|\bdoi\.org\S*)$",
-    re.IGNORECASE,
-)
-_HYPHEN = re.compile(r"(?<=[a-z])[-\u2010\u00ad]$")
 
 
 def entries_of(text: str) -> list[str]:
@@ -170,9 +166,7 @@ def _repeated(text: str) -> set[str]:
     """Lines at the edges of pages that come more than once, whatever numbers are in them."""
     counts: Counter[str] = Counter()
     for page in text.split("\f")[:PAGES_JUDGED_MAX]:
-        lines = [
-            " ".join(line.split()) for line in (page[:1_200] + "\n" + page[-1_200:]).split("\n")
-        ]
+        lines = [" ".join(line.split()) for line in (page[:500] + "\n" + page[-800:]).split("\n")]
         lines = [line for line in lines if line]
         counts.update(
             {_DIGITS.sub("#", line) for line in (*lines[:3], *lines[-5:]) if len(line) > 3}
@@ -187,13 +181,13 @@ def _split(lines: Sequence[str]) -> list[str]:
     for pattern in (_BRACKETED, _NUMBERED):
         starts = _labelled(text, pattern)
         if starts:
-            return _joined(
+            return joined(
                 [
                     text[a:b].split("\n")
                     for a, b in zip(starts, [*starts[1:], len(text)], strict=True)
                 ]
             )
-    return _joined(_by_names(lines))
+    return joined(_by_names(lines))
 
 
 def _labelled(text: str, pattern: re.Pattern[str]) -> list[int]:
@@ -324,36 +318,3 @@ def _key(line: str) -> str:
     words = re.findall(r"[^\W\d_]{2,}", line)
     first = re.match(rf"{INITIALS}", line)
     return (words[0] if words and not first else (words[0] if words else line)).lower()[:3]
-
-
-def _joined(entries: Sequence[Sequence[str]]) -> list[str]:
-    found = []
-    for lines in entries[:ENTRIES_MAX]:
-        whole = ""
-        for line in lines:
-            whole = _with_next(whole, line.strip())
-        whole = whole[:ENTRY_MAX_CHARS].strip()
-        if sum(map(str.isalpha, whole)) >= 3:
-            found.append(whole)
-    return found
-
-
-def _with_next(whole: str, line: str) -> str:
-    if not whole:
-        return line
-    if _HYPHEN.search(whole) and line[:1].islower():
-        return whole[:-1] + line
-    if whole[-1] in "-\u2010\u2013/" and line[:1].isdigit():
-        return whole + line
-    if _IN_ADDRESS.search(whole[-150:]) and _goes_on(whole, line):
-        return whole + line
-    return f"{whole} {line}"
-
-
-def _goes_on(whole: str, line: str) -> bool:
-    """Whether an address that fills a line is continued on the next."""
-    return (
-        whole[-1] in "/:-_=?&%#"
-        or line.startswith(("//", "/"))
-        or (whole[-1] == "." and (line[:1].isdigit() or line[:1].islower()))
-    )

@@ -13,10 +13,10 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from fonds.cli.archive_files import chosen_files, named_files, open_files
 from fonds.cli.commands.archive_extract import extract
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.names import Commands
+from fonds.cli.stores.archive_files import chosen_files, named_files, open_files
 from fonds.model.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from fonds.bulk.captures.reading import LINES
 from fonds.bulk.captures.tallies import Tallies, as_json, summed
 from fonds.bulk.captures.writing import CAPTURES, FILES, REVISITS
 from fonds.cli.context import App, command, console, echo_json, global_options, say
-from fonds.cli.journal_table import engine_option, workers_option
 from fonds.cli.names import Commands, Name
+from fonds.cli.stores.journal_table import engine_option, workers_option
 from fonds.extract.mime import normalize_mime
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError

@@ -11,8 +11,8 @@ from rich.markup import escape
 from fonds.cli.commands.table_counts import count_table
 from fonds.cli.commands.table_files import export_table, import_table
 from fonds.cli.context import App, command, console, echo_json, global_options, say
-from fonds.cli.journal_table import base32_option, opened, picked_columns, table_option
 from fonds.cli.names import Commands
+from fonds.cli.stores.journal_table import base32_option, opened, picked_columns, table_option
 from fonds.formats.journal import journal_schema, journal_table, key_from_text, key_text
 from fonds.formats.journal.creating import shell_statement
 from fonds.formats.journal.texts import row_line, written_cell

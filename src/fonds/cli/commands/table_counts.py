@@ -10,7 +10,7 @@ import msgspec
 from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json
-from fonds.cli.journal_table import engine_option, opened, table_option, workers_option
+from fonds.cli.stores.journal_table import engine_option, opened, table_option, workers_option
 
 
 @command("stats")

@@ -13,8 +13,8 @@ import click
 import msgspec
 
 from fonds.cli.context import App, command, echo_json, say
-from fonds.cli.journal_table import base32_option, opened, table_option
 from fonds.cli.names import Name
+from fonds.cli.stores.journal_table import base32_option, opened, table_option
 from fonds.formats.journal.older import COLUMNS as DUMPED
 from fonds.formats.journal.older import dump_line, row_from_dump
 from fonds.formats.journal.schema import Schema

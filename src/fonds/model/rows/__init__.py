@@ -5,10 +5,10 @@ without NUL and lone surrogates; all times aware UTC.
 """
 
 from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
-from fonds.model.rows.bibliography import BibliographyRow, GrobidRow, JatsRow
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
+from fonds.model.rows.papers import BibliographyRow, GrobidRow, JatsRow
 from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
 from fonds.model.rows.sketch import TextBandRow, TextSketchRow

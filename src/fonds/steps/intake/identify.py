@@ -15,6 +15,7 @@ from fonds.model.step import Output, Result
 from fonds.ports import Archive
 
 FETCHED_WHOLE = frozenset({PlaceKind.FILE, PlaceKind.REPLAY, PlaceKind.PETABOX})
+_LONG = (Kind.PDF, Kind.UNREAD)
 NOT_MODIFIED = 304
 KEPT_STATUSES = (200, 226)  # 226 is how FTP transfers stand in old indexes
 
@@ -23,6 +24,7 @@ EMITS = (
     Output(Identified, str(Kind.PDF)),
     Output(Identified, str(Kind.STORY)),
     Output(Identified, str(Kind.JATS)),
+    Output(Identified, str(Kind.UNREAD)),
     Output(Identified, REVISIT),
 )
 
@@ -63,7 +65,7 @@ class Identify:
         if file.kind is Kind.OTHER:
             feed = file.mime in FEED_MIMES
             return dropped(Reason.IS_FEED if feed else Reason.UNSUPPORTED_TYPE, file.mime)
-        limit_bytes = self.pdf_max_bytes if file.kind is Kind.PDF else self.page_max_bytes
+        limit_bytes = self.pdf_max_bytes if file.kind in _LONG else self.page_max_bytes
         if file.size > limit_bytes:
             detail = f"{file.size} bytes; at most {limit_bytes} for a {file.kind}"
             return dropped(Reason.TOO_LARGE, detail)

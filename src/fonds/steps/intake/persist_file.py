@@ -9,7 +9,7 @@ from datetime import datetime
 from fonds.formats.journal import F_C, FILE_CDX, FILE_META, alternate_key, file_cells, row_key
 from fonds.formats.placing import cdx_row, first_cells, indexed_key, later_cells, revisit_rows
 from fonds.model.capture import Capture, PlaceKind
-from fonds.model.disposition import Reason, dropped
+from fonds.model.disposition import Disposition, Reason, Verdict, dropped
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
 from fonds.model.paper import Ungrobided, UnreadArticle
 from fonds.model.rows import CdxRow, FileMetaRow
@@ -102,6 +102,9 @@ class PersistFile:
             return Result(ended, () if referenced else (repeat,))
         if file.kind is Kind.STORY:
             return Result(items=(Unparsed(capture, file, one.charset),))
+        if file.kind is Kind.UNREAD:
+            kept = Disposition(Verdict.DONE, detail=f"kept, not read: {file.mime}")
+            return Result(kept, () if referenced else (Unarchived(capture, file),))
         if file.kind is Kind.JATS:
             article = UnreadArticle(capture, file)
             return Result(items=(article,) if referenced else (article, Unarchived(capture, file)))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fonds.bibliography.jats import VERSION
 from fonds.bibliography.jats_reading import JatsReading
+from fonds.bibliography.paper import JATS_VERSION
 from fonds.bibliography.tei_reading import BibliographyReading
 from fonds.extract.url import canonical_domain
 from fonds.formats.journal import (
@@ -91,7 +91,7 @@ def _row(item: UnreadArticle, found: JatsReading, now: datetime) -> JatsRow:
         reference_count=found.kept.row.get("reference_count", 0),
         metadata=found.kept.row or None,
         error_msg=error[:ERROR_MAX_CHARS] if error else None,
-        extractor=VERSION,
+        extractor=JATS_VERSION,
     )
 
 

@@ -241,6 +241,15 @@ def test_when_bodies_are_copied_what_lies_in_a_warc_is_treated_like_a_loose_file
     assert set(bench.cells()[row_key(PDF_KEY)]) == {"file:size", "file:mime", "file:meta"}
 
 
+def test_what_nothing_reads_is_kept_and_says_so(step: PersistFile, bench: Bench) -> None:
+    body = b"%!PS-Adobe-3.0\n%%Title: rivers\nshowpage\n"
+    loose, (recorded,) = bench.loose(body, None), bench.in_warc(body + b"%", mime="text/plain")
+    results = step([identified(loose, body), identified(recorded, body + b"%")])
+    told = [(one.disposition.verdict, one.disposition.detail) for one in results]
+    assert told == [("done", "kept, not read: application/postscript")] * 2
+    assert [type(item) for one in results for item in one.items] == [Unarchived]
+
+
 def test_a_mixed_batch_answers_in_order(step: PersistFile, bench: Bench) -> None:
     (page,) = bench.in_warc(PAGE)
     revisit = bench.revisited(None)

@@ -170,7 +170,7 @@ def is_title(text: str) -> bool:
         and 4 <= len(stripped) <= TITLE_MAX_CHARS
         and 2 * letters > len(stripped)
         and "@" not in stripped
-        and not ("_" in stripped and " " not in stripped)
+        and (" " in stripped or "_" not in stripped)
         and _NO_TITLE.match(stripped) is None
         and _FILE_NAME.fullmatch(stripped) is None
     )

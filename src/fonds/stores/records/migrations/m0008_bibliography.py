@@ -13,6 +13,12 @@ JSON = sa.JSON().with_variant(sa.dialects.postgresql.JSONB(), "postgresql")
 def upgrade() -> None:
     """Make `grobid` and `bibliography`; `fonds catchup grobid` and `fonds catchup pdf` fill them for PDFs
     that are here already."""
+    _make_grobid()
+    _make_bibliography()
+    _make_jats()
+
+
+def _make_grobid() -> None:
     op.create_table(
         "grobid",
         sa.Column(
@@ -32,6 +38,9 @@ def upgrade() -> None:
         sa.Column("extractor", TEXT, nullable=False),
         sa.Column("error_msg", TEXT),
     )
+
+
+def _make_bibliography() -> None:
     op.create_table(
         "bibliography",
         sa.Column(
@@ -51,6 +60,9 @@ def upgrade() -> None:
         sa.Column("metadata", JSON),
         sa.Column("extractor", TEXT, nullable=False),
     )
+
+
+def _make_jats() -> None:
     op.create_table(
         "jats",
         sa.Column(

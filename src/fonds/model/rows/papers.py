@@ -1,4 +1,4 @@
-"""Rows about what papers say of themselves and cite: read here, and read by GROBID."""
+"""Rows about what papers say of themselves and cite."""
 
 from __future__ import annotations
 
