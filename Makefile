@@ -10,6 +10,7 @@ SERVERS_FOLDER ?= $(CURDIR)/.servers
 EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase dense
 SECONDS ?= 600
 MB ?= 64
+DOCUMENTS ?= 20000
 KILLS ?= 300
 STORIES ?= 20000
 KILLS_NEWS ?= 20
@@ -93,6 +94,9 @@ bench-grouping: $(VENV)/.dev ## groupings of the labelled sets beside other reci
 bench-backfill: $(VENV)/.dev ## a made CDX of one and of five million lines into a new home; ENGINE="spark://..."
 	$(BIN)/python scripts/bench_backfill.py --engine "$(ENGINE)"
 
+bench-collections: $(VENV)/.dev ## documents put, a rebuild, and reads meanwhile; DOCUMENTS=20000
+	$(BIN)/python scripts/bench_collections.py $(DOCUMENTS)
+
 bench-worst: $(VENV)/.dev ## the worst input of each format: twice the size may cost 2.3 times the CPU; ONLY="codings", MB=64
 	$(BIN)/python scripts/bench_worst.py --mb $(MB) $(ONLY)
 
@@ -109,4 +113,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-backfill bench-fetch bench-grouping bench-worst fuzz lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-backfill bench-worst fuzz lock clean
