@@ -1,0 +1,70 @@
+"""`f:c` in Heritrix's own hands: its HBase history reads what we write, and writes what we read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fonds.formats.journal import (
+    F_C,
+    first_archived,
+    first_seen_cell,
+    key_from_text,
+    older_key,
+    read_first_seen,
+    recounted,
+)
+from fonds.model.capture import Capture, Place, PlaceKind
+from peers.others import installed, run
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+SHA1HEX = "90ffd2359008d82298821d16b21778c5c39aec36"
+MOMENT = datetime(2017, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def heritrix(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], list[str]]:
+    """What Heritrix makes of a cell it loaded: key and cell."""
+    for program in ("mvn", "java", "javac"):
+        if shutil.which(program) is None:
+            pytest.skip(f"there is no {program}: install openjdk-17-jdk-headless and maven")
+    folder = tmp_path_factory.mktemp("heritrix")
+    shutil.copy(HERE / "heritrix.xml", folder / "pom.xml")
+    words = ("mvn", "-q", "-B", "-f", folder / "pom.xml", "dependency:copy-dependencies")
+    installed(*words, f"-DoutputDirectory={folder}/lib")
+    run("javac", "-nowarn", "-cp", f"{folder}/lib/*", "-d", folder, HERE / "HistoryThere.java")
+
+    def asked(cell: bytes) -> list[str]:
+        words = ("java", "-Dfile.encoding=UTF-8", "-cp", f"{folder}:{folder}/lib/*")
+        line = f"{SHA1HEX} {cell.decode()}\n"
+        said = run(*words, "org.archive.modules.recrawl.hbase.HistoryThere", stdin=line)
+        return said.splitlines()[-1].split(" ", 1)
+
+    return asked
+
+
+def test_heritrix_reads_what_we_write_and_we_what_it_writes(
+    heritrix: Callable[[bytes], list[str]],
+) -> None:
+    place = Place(PlaceKind.WARC, "/crawls/X-2017-00001.warc.gz", 2**33, 10)
+    capture = Capture("id", "in", place, "http://example.org/a?b=é</x>", MOMENT, "response")
+    cell = first_seen_cell(capture, place, count=2, record_id="<urn:uuid:1>")
+    key, written = heritrix(recounted(cell[F_C], 3))
+    assert key.encode() == older_key(SHA1HEX)
+    assert key_from_text(key) == bytes.fromhex(SHA1HEX)
+    assert json.loads(written) == {**json.loads(cell[F_C]), "c": 3}
+    ours, theirs = read_first_seen(cell), read_first_seen({F_C: written.encode()})
+    assert ours is not None
+    assert theirs is not None
+    assert (theirs.url, theirs.date, theirs.warc, theirs.offset, theirs.count) == (
+        *(ours.url, ours.date, ours.warc, ours.offset),
+        3,
+    )
+    assert first_archived({F_C: written.encode()}) == (capture.url, MOMENT)
