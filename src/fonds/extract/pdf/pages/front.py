@@ -81,24 +81,8 @@ _PLACE_WORDS = frozenset(
     | {"tech", "eth", "ut", "ag"}
 )
 _PARTICLES = frozenset(
-    {
-        "van",
-        "von",
-        "der",
-        "den",
-        "de",
-        "del",
-        "della",
-        "di",
-        "da",
-        "dos",
-        "das",
-        "du",
-        "la",
-        "le",
-        "el",
-    }
-    | {"al", "bin", "ibn", "ter", "ten", "zu", "y"}
+    {"van", "von", "der", "den", "de", "del", "della", "di", "da", "dos", "das", "du"}
+    | {"la", "le", "el", "al", "bin", "ibn", "ter", "ten", "zu", "y"}
 )
 _MARKS = re.compile(r"\bID\b|[\d*†‡§¶∗⋆‖#^◦♦♠♣♥$+]+(?:,[\d*†‡§¶∗⋆‖#]+)*|\([a-z]{1,2}\)")
 _FOOTNOTE_MARKS = " *∗⋆†‡§¶"
