@@ -17,6 +17,7 @@ OF_LIBRARIES = {
     "msgspec.Struct": "msgspec: a message between two processes",
     "click.Group": "click: commands imported when they are asked for, and told when they are not there",
     "click.Choice": "click: names of which the nearest is told",
+    "HTTPException": "FastAPI: a refusal that may be raised wherever it is found",
     "ProgressColumn": "rich: a column of the progress line",
     "io.RawIOBase": "the standard library's only way to be a readable stream",
     "Collector": "prometheus-client: numbers asked for when somebody wants to know",

@@ -24,11 +24,12 @@ def _script(name: str) -> ModuleType:
 
 
 PAGES: dict[str, str] = _script("settings_page").pages() | _script("wire_page").pages()
+PAGES |= _script("openapi_page").pages()
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_a_generated_page_is_up_to_date(name: str) -> None:
-    """`python scripts/settings_page.py` and `wire_page.py` write them anew."""
+    """`python scripts/settings_page.py` and its siblings write them anew."""
     assert (ROOT / name).read_text("utf-8") == PAGES[name]
 
 

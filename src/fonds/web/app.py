@@ -18,11 +18,16 @@ from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
 from fonds.web.pages import cdx, downloads, failures, file, overview, records, search
-from fonds.web.parameters import only_known, refusal
+from fonds.web.parameters import fault, only_known, refusal
+from fonds.web.problems import problem
 from fonds.web.rendering import OpenStores, cut, page
 from fonds.web.replay.origin import NO_REPLAY, ReplayOrigin, onward
+from fonds.web.rest.paths import Parts, is_rest
+from fonds.web.rest.router import ROUTERS as SERVICE
+from fonds.web.rest.service import Service, make_service
 from fonds.web.security import SECURITY_HEADERS, Guard
-from fonds.web.serving.answers import Answers, AtOnce
+from fonds.web.serving.answers import Answers
+from fonds.web.serving.lanes import Lanes
 
 STATIC = Path(__file__).parent / "static"
 RETRY_AFTER_S = 5
@@ -64,9 +69,10 @@ def create_app(
     title: str = "Fonds",
     host: str = "127.0.0.1",
     replay: ReplayOrigin = NO_REPLAY,
+    service: Service | None = None,
 ) -> FastAPI:
-    """The pages over `stores`. `host` is what the server binds: it answers to that and to the loopback.
-    `replay` is where captures are replayed.
+    """The pages and the service of grouping over `stores`. `host` is what the server binds: it answers to
+    that and to the loopback. `replay` is where captures are replayed. `service`: None, one of its own.
     """
     app = FastAPI(
         title=title,
@@ -79,11 +85,12 @@ def create_app(
     app.state.stores = stores
     app.state.title = title
     app.state.replay = replay
-    app.add_middleware(AtOnce)
+    app.state.service = service or make_service(stores)
+    app.add_middleware(Parts)
+    app.add_middleware(Lanes, takes=is_rest)
     app.add_middleware(Answers)
-    app.add_middleware(Guard, host=host)
-    for router in ROUTERS:
-        app.include_router(router)
+    app.add_middleware(Guard, host=host, takes=is_rest)
+    describe(app)
     app.add_api_route("/healthz", healthz, summary="Whether the stores answer")
     app.add_api_route("/docs", docs, include_in_schema=False)
     app.add_route("/web/{rest:path}", onward)
@@ -94,6 +101,12 @@ def create_app(
     app.add_exception_handler(FondsError, troubled)
     app.add_exception_handler(Exception, broken)
     return app
+
+
+def describe(app: FastAPI) -> None:
+    """Add all routes of pages and service."""
+    for router in (*ROUTERS, *SERVICE):
+        app.include_router(router)
 
 
 def healthz(stores: OpenStores) -> Health:
@@ -123,9 +136,17 @@ def _wants_json(request: Request) -> bool:
     return path.startswith("/api/") or path.endswith((".json", "/healthz", "/cdx"))
 
 
-def _problem(request: Request, status: int, error: str, headers: dict[str, str]) -> Response:
+def _problem(
+    request: Request,
+    status: int,
+    error: str,
+    headers: dict[str, str],
+    at: dict[str, Any] | None = None,
+) -> Response:
     answer: Response
-    if _wants_json(request):
+    if is_rest(request.url.path):
+        answer = problem(status, error, at)
+    elif _wants_json(request):
         answer = JSONResponse({"error": error}, status)
     else:
         heading = _TITLES.get(status, "Something went wrong")
@@ -136,7 +157,8 @@ def _problem(request: Request, status: int, error: str, headers: dict[str, str])
 
 async def invalid(request: Request, error: Any) -> Response:
     """A parameter that cannot be: 400, naming it, what is wrong and what it was."""
-    return _problem(request, 400, refusal(error.errors()[0]), {})
+    first = error.errors()[0]
+    return _problem(request, 400, refusal(first), {}, fault(first))
 
 
 async def refused(request: Request, error: Any) -> Response:
@@ -144,7 +166,8 @@ async def refused(request: Request, error: Any) -> Response:
     said = error.detail
     if said == "Not Found":
         said = f"No page has the address {cut(request.url.path, 200)}."
-    return _problem(request, error.status_code, said, dict(error.headers or {}))
+    at = getattr(error, "at", None)
+    return _problem(request, error.status_code, said, dict(error.headers or {}), at)
 
 
 async def troubled(request: Request, error: Any) -> Response:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, get_origin
 
-from fastapi import HTTPException, Request
+from fastapi import Request
 from pydantic import BaseModel
 
 from fonds.model.names import nearest
+from fonds.web.problems import RefusedError
 from fonds.web.rendering import cut
 
 SHOWN_CHARS = 100
@@ -18,7 +19,7 @@ _CLOSED = frozenset({"literal_error", "enum"})
 
 
 def only_known(request: Request) -> None:
-    """Raises HTTPException 400 for a parameter the page does not take, and for one that is given twice and
+    """Raises RefusedError 400 for a parameter the page does not take, and for one that is given twice and
     may not be.
     """
     dependant = getattr(request.scope.get("route"), "dependant", None)
@@ -27,9 +28,12 @@ def only_known(request: Request) -> None:
     known = dict(_known(dependant.query_params))
     for name in request.query_params:
         if name not in known:
-            raise HTTPException(400, _no_parameter(name, list(known)))
+            near = nearest(name, known)
+            said = _no_parameter(name, list(known), near)
+            raise RefusedError(400, said, parameter=cut(name, SHOWN_CHARS), nearest=near)
         if not known[name] and len(request.query_params.getlist(name)) > 1:
-            raise HTTPException(400, f"The parameter “{name}” is given more than once.")
+            said = f"The parameter “{name}” is given more than once."
+            raise RefusedError(400, said, parameter=name)
 
 
 def _known(params: Sequence[Any]) -> Iterator[tuple[str, bool]]:
@@ -43,23 +47,29 @@ def _known(params: Sequence[Any]) -> Iterator[tuple[str, bool]]:
             yield param.alias, get_origin(kind) is list
 
 
-def _no_parameter(name: str, known: Sequence[str]) -> str:
-    near = nearest(name, known)
+def _no_parameter(name: str, known: Sequence[str], near: str | None) -> str:
     meant = f" Did you mean “{near}”?" if near else ""
     takes = f" It takes {', '.join(known)}." if known else " It takes none."
     return f"There is no parameter “{cut(name, SHOWN_CHARS)}” here.{meant}{takes}"
 
 
+def fault(error: dict[str, Any]) -> dict[str, str]:
+    """The parameter whose value cannot be and, out of a closed list, the `nearest`."""
+    name = str(error["loc"][-1] if len(error["loc"]) < 3 else error["loc"][1])
+    found = {"parameter": cut(name, SHOWN_CHARS)}
+    near = None
+    if error["type"] in _CLOSED:
+        choices = _CHOICES.findall(str(error.get("ctx", {}).get("expected", "")))
+        near = nearest(str(error.get("input")), choices)
+    return found | ({"nearest": near} if near else {})
+
+
 def refusal(error: dict[str, Any]) -> str:
     """What is told of a value a parameter cannot have, naming both and, out of a closed list, the nearest."""
-    name = str(error["loc"][-1] if len(error["loc"]) < 3 else error["loc"][1])
+    at = fault(error)
+    name, near = at["parameter"], at.get("nearest")
     given = str(error.get("input"))
     said = error["msg"].removeprefix("Value error, ")
     said = f"{said[:1].lower()}{said[1:]}"
-    near = None
-    if error["type"] in _CLOSED:
-        near = nearest(given, _CHOICES.findall(str(error.get("ctx", {}).get("expected", ""))))
     meant = f" Did you mean “{near}”?" if near else ""
-    return (
-        f"The parameter “{cut(name, SHOWN_CHARS)}” is “{cut(given, SHOWN_CHARS)}”: {said}.{meant}"
-    )
+    return f"The parameter “{name}” is “{cut(given, SHOWN_CHARS)}”: {said}.{meant}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -10,6 +11,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fonds.web.problems import problem
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; "
@@ -69,12 +72,32 @@ def same_origin(headers: Headers) -> bool:
     return bool(netloc) and netloc.lower() == headers.get("host", "").lower()
 
 
+def from_browser(headers: Headers) -> bool:
+    """Whether a request is made by a browser. Those tell of themselves where a request that writes comes
+    from; what older ones leave out of a form's is refused by its media type (`serving/lanes.py`)."""
+    return any(name in headers for name in ("origin", "sec-fetch-site", "referer"))
+
+
+def only_here(bound: str) -> bool:
+    """Whether a server bound to this host is reached from this machine alone."""
+    try:
+        return ip_address(bound.strip("[]")).is_loopback
+    except ValueError:
+        return bound.lower().rstrip(".") == "localhost"
+
+
+def _nowhere(path: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """ASGI middleware around the whole application; `host` is what the server is bound to."""
+    """ASGI middleware around the whole application; `host` is what the server is bound to. `takes` says of a
+    path that programs of this machine may write there."""
 
     app: ASGIApp
     host: str
+    takes: Callable[[str], bool] = _nowhere
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 421 or 403 where the request may not pass, else add the headers to what is answered."""
@@ -103,8 +126,24 @@ class Guard:
             )
         if scope["method"] in NEVER:
             return PlainTextResponse("Refused.\n", 405, {"Allow": "GET, HEAD"})
-        if scope["method"] not in SAFE_METHODS and not same_origin(headers):
+        if scope["method"] in SAFE_METHODS:
+            return None
+        if self.takes(scope["path"]):
+            return self._not_written(headers)
+        if not same_origin(headers):
             return PlainTextResponse(
                 "Refused: only this page's own forms may change anything here.\n", status_code=403
             )
+        return None
+
+    def _not_written(self, headers: Headers) -> Response | None:
+        """Why the service takes nothing of this request; None where it does."""
+        if not only_here(self.host):
+            return problem(
+                403,
+                "The service only takes what this machine's own programs send, and it is bound to "
+                f"{self.host!r}: start another one with --host 127.0.0.1.",
+            )
+        if from_browser(headers) and not same_origin(headers):
+            return problem(403, "Refused: a page from elsewhere may change nothing here.")
         return None

@@ -49,6 +49,19 @@ NOT_NAMES = {
 } | {("/api/show", "key")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 }  # fmt: skip
+# Those of the service of grouping are tried in rest/test_refusals.py.
+TRIED_OF_THE_SERVICE = {
+    ("/collections", "after"), ("/collections", "count"),
+    ("/collections/{ns}", "after"), ("/collections/{ns}", "count"),
+    ("/results/{ns}/{conf}/{name}", "top"),
+} | {
+    (path, name)
+    for path in ("/clusters/{ns}/{key}", "/clusters/{ns}/{key}/{label}")
+    for name in ("conf", "at", "level", "form")
+} | {
+    ("/clusters/{ns}/{key}", "top"), ("/clusters/{ns}/{key}", "changes"),
+    ("/clusters/{ns}/{key}/{label}", "count"), ("/clusters/{ns}/{key}/{label}", "after"),
+}  # fmt: skip
 UNDESCRIBED = ["/", "/records", "/files", "/search", "/failures", "/show", "/docs"]
 
 
@@ -59,13 +72,15 @@ def _paths(client: TestClient) -> dict[str, Any]:
 
 def _parameters(client: TestClient) -> Iterator[tuple[str, str]]:
     for path, methods in _paths(client).items():
-        for one in methods["get"].get("parameters", ()):
-            if one["in"] == "query":
-                yield path, one["name"]
+        for operation in methods.values():
+            for one in operation.get("parameters", ()):
+                if one["in"] == "query":
+                    yield path, one["name"]
 
 
 def test_every_parameter_of_every_route_is_tried_here(client: TestClient) -> None:
-    assert set(_parameters(client)) == REFUSED.keys() | SAID.keys() | NOT_NAMES
+    tried = REFUSED.keys() | SAID.keys() | NOT_NAMES | TRIED_OF_THE_SERVICE
+    assert set(_parameters(client)) == tried
 
 
 @pytest.mark.parametrize("one", REFUSED, ids=" ".join)

@@ -97,12 +97,13 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
     }  # fmt: skip
     page = read(client, "/docs")
     for path, methods in schema["paths"].items():
-        assert f"GET {path}" in page.words()
-        for one in methods["get"].get("parameters", []):
-            assert page.tree.xpath(
-                "//section[contains(h2, $path)]//dt[. = $name]", path=path, name=one["name"]
-            )
-        assert "422" not in methods["get"]["responses"]
+        for method, operation in methods.items():
+            assert f"{method.upper()} {path}" in page.words()
+            for one in operation.get("parameters", []):
+                assert page.tree.xpath(
+                    "//section[contains(h2, $path)]//dt[. = $name]", path=path, name=one["name"]
+                )
+            assert "422" not in operation["responses"]
     assert not re.search(r"https?://", page.text)
 
 

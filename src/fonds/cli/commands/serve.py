@@ -48,8 +48,10 @@ def serve(app: App, **flags: Any) -> int:
         screen = console(stderr=True)
         screen.print(f"Serving {escape(str(app.home))} at {serving.shown(web.host, pages)}")
         screen.print(f"Replaying captures at {serving.shown(web.host, replay)}web/")
-        serving.serve(
-            (create_app(stores, host=web.host, replay=at), pages),
-            (create_replay(stores, host=web.host, url=web.replay_url), replay),
-        )
+        application = create_app(stores, host=web.host, replay=at)
+        with application.state.service.runs.at_work():
+            serving.serve(
+                (application, pages),
+                (create_replay(stores, host=web.host, url=web.replay_url), replay),
+            )
     return 0

@@ -85,10 +85,13 @@ class Progress:
     who: str | None
 
 
-def collections(tables: Tables, namespace: str | None = None) -> Iterator[Collection]:
-    """All collections, or those of a namespace, in the order of their names; streamed."""
+def collections(
+    tables: Tables, namespace: str | None = None, after: Name | None = None
+) -> Iterator[Collection]:
+    """All collections, or those of a namespace, in the order of their names, behind `after`; streamed."""
     prefix = b"" if namespace is None else namespace_prefix(namespace)
-    for _, cells in tables.scan(COLLECTIONS, prefix, ["main:"]):
+    behind = None if after is None else after.row
+    for _, cells in tables.scan(COLLECTIONS, prefix, ["main:"], after=behind):
         if "main:namespace" in cells and REMOVED not in cells:
             yield _collection(cells)
 

@@ -1,0 +1,160 @@
+"""Rebuilds that were asked for: a cell of the collection says so until one began afterwards and is served.
+
+What is asked for outlives who asked and who was to do it: it is done by whoever looks next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fonds.collections.changing.writing import REMOVED, Changes
+from fonds.collections.claims import Claims, TakenError
+from fonds.collections.clusterings import building, known, rebuilt
+from fonds.collections.configurations import get
+from fonds.collections.names import Name
+from fonds.collections.reading.clusterings import progress as rebuilds
+from fonds.collections.tables import COLLECTIONS, Cells, Tables, number, text, to_json, utf8
+from fonds.model.errors import ConfigurationError, FondsError, TransientError
+
+if TYPE_CHECKING:
+    from fonds.collections.building.rebuilding import Progress
+
+_BEGIN, _END = "main:configuration:", ":wanted"
+QUEUED, BUILDING, DONE, FAILED = "queued", "building", "done", "failed"
+STATES = (QUEUED, BUILDING, DONE, FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """What became of the last request to build a collection by a configuration.
+
+    `wanted`: the time of the request; a clustering of that time or later answers it. `state`: one of
+    `STATES`. While it is built: the `stage`, and `done` documents of `total`, 0 where that is not known.
+    `rebuilt`: the clustering that is served, None while there is none. `error`: why it failed, else ''.
+    """
+
+    name: Name
+    conf: str
+    wanted: int
+    state: str
+    stage: str
+    done: int
+    total: int
+    rebuilt: int | None
+    error: str
+
+
+def request(changes: Changes, name: Name, conf: str) -> int:
+    """Ask for a rebuild of what the collection has now; the time of the request.
+
+    Asked again before one began, it is the same request. Raises ValueError for a configuration there is
+    not, ConfigurationError for a collection there is not.
+    """
+    get(changes.tables, name.namespace, conf)
+    with changes.held(name) as held:
+        cells = held.cells
+        if "main:namespace" not in cells or REMOVED in cells:
+            raise ConfigurationError(f"there is no collection {name}")
+        begun = max(
+            (one.timestamp for one in known(changes.tables, name) if one.conf == conf), default=0
+        )
+        before = number(cells, _wanted(conf))
+        if before > begun and _failure(cells, conf, before) is None:
+            return before
+        wanted = max(changes.now(), begun + 1)
+        changes.claims.check(held.claim)
+        asked = {_wanted(conf): utf8(wanted), _failed(conf): b"{}"}
+        changes.tables.put(COLLECTIONS, [(name.row, asked)])
+    return wanted
+
+
+def requested(tables: Tables, claims: Claims, name: Name, conf: str) -> Requested | None:
+    """What became of the last request; None where there was none."""
+    cells = tables.row(COLLECTIONS, name.row, ["main:"]) or {}
+    wanted = number(cells, _wanted(conf), -1)
+    if wanted < 0 or REMOVED in cells:
+        return None
+    serving = number(cells, rebuilt(conf), -1)
+    told = Requested(name, conf, wanted, QUEUED, "", 0, 0, None if serving < 0 else serving, "")
+    error = _failure(cells, conf, wanted)
+    if serving >= wanted:
+        return replace(told, state=DONE)
+    if error is not None:
+        return replace(told, state=FAILED, error=error)
+    if number(cells, building(conf), -1) >= wanted:
+        for one in rebuilds(tables, claims, name):
+            if one.conf == conf and one.who is not None:
+                return replace(
+                    told, state=BUILDING, stage=one.stage, done=one.done, total=one.total
+                )
+    return told
+
+
+def confs_requested(tables: Tables, name: Name) -> list[str]:
+    """The configurations a collection was ever asked to be built by."""
+    return _confs(tables.row(COLLECTIONS, name.row, ["main:"]) or {})
+
+
+def waiting(tables: Tables) -> Iterator[tuple[Name, str]]:
+    """What was asked for, of all collections, and neither is served nor has failed; streamed."""
+    for _, cells in tables.scan(COLLECTIONS, b"", ["main:"]):
+        if "main:namespace" not in cells or REMOVED in cells:
+            continue
+        name = Name(text(cells, "main:namespace"), text(cells, "main:collection_key"))
+        for conf in _confs(cells):
+            wanted = number(cells, _wanted(conf))
+            is_done = number(cells, rebuilt(conf), -1) >= wanted
+            if not is_done and _failure(cells, conf, wanted) is None:
+                yield name, conf
+
+
+def fulfil(
+    changes: Changes,
+    name: Name,
+    conf: str,
+    *,
+    threads: int | None = None,
+    progress: Progress = lambda stage, done, total: None,
+) -> bool:
+    """Build what was asked for; False where another process builds it, or a store does not answer: then it
+    is still asked for. Whatever else goes wrong is what the request failed by."""
+    from fonds.collections.building.rebuilding import rebuild
+
+    wanted = number(changes.tables.row(COLLECTIONS, name.row, [_wanted(conf)]), _wanted(conf))
+    try:
+        rebuild(changes, name, conf, threads=threads, progress=progress)
+    except (TakenError, TransientError):
+        return False
+    except (FondsError, ValueError, ArithmeticError, MemoryError) as error:
+        told = to_json({"wanted": wanted, "error": str(error) or type(error).__name__})
+        with changes.held(name) as held:
+            if "main:namespace" in held.cells and REMOVED not in held.cells:
+                changes.claims.check(held.claim)
+                changes.tables.put(COLLECTIONS, [(name.row, {_failed(conf): told})])
+    return True
+
+
+def _wanted(conf: str) -> str:
+    return f"{_BEGIN}{conf}{_END}"
+
+
+def _failed(conf: str) -> str:
+    return f"{_BEGIN}{conf}:failed"
+
+
+def _confs(cells: Cells) -> list[str]:
+    return [
+        column[len(_BEGIN) : -len(_END)]
+        for column in cells
+        if column.startswith(_BEGIN) and column.endswith(_END)
+    ]
+
+
+def _failure(cells: Cells, conf: str, wanted: int) -> str | None:
+    """Why the request of this time failed; None where it did not."""
+    told = msgspec.json.decode(text(cells, _failed(conf), "{}"))
+    return str(told["error"]) if told.get("wanted") == wanted else None

@@ -1,0 +1,1 @@
+"""What is sent to the service: read and judged, and described."""

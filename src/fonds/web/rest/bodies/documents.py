@@ -1,0 +1,157 @@
+"""Documents as they are sent: one, a list, `{"bulk": […]}` or one a line; what is none is told by its place.
+
+Bound: a body has at most 32 MiB (`serving/lanes.py`) and 10,000 documents; a document has no depth. All of a
+body is judged before any of it is put.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from fonds.collections.documents import Document, checked_document
+from fonds.model.errors import LimitError
+from fonds.model.names import nearest
+from fonds.web.problems import RefusedError
+from fonds.web.serving.lanes import JSON, LINES, media_type
+
+DOCUMENTS_MAX = 10_000
+T = TypeVar("T")
+_PLACE = re.compile(r" - at `(\$[^`]*)`$")
+_UNKNOWN = re.compile(r"unknown field `(.*?)`(?= - at |$)", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+
+class Sent(msgspec.Struct, forbid_unknown_fields=True):
+    """A document as an application sends it: `id` is its own, a number is taken as its digits. `text` is
+    grouped, `title` and `url` are shown; `language` has two letters; `time` is in seconds since 1970."""
+
+    id: str | int
+    text: str
+    title: str = ""
+    url: str = ""
+    language: str = ""
+    time: int | None = None
+
+
+class SentTo(msgspec.Struct, forbid_unknown_fields=True):
+    """A document whose id stands in the address, and may be repeated here."""
+
+    text: str
+    id: str | int | None = None
+    title: str = ""
+    url: str = ""
+    language: str = ""
+    time: int | None = None
+
+
+class _Bulk(msgspec.Struct, forbid_unknown_fields=True):
+    bulk: list[Sent]
+
+
+class _MayBeBulk(msgspec.Struct):
+    bulk: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+FIELDS = tuple(field.name for field in msgspec.structs.fields(Sent))
+
+
+def documents(body: bytes, request: Request) -> list[Document]:
+    """The documents of a body. Raises RefusedError 400 or 413 that names the place."""
+    if media_type(request.headers) in LINES:
+        return _of_lines(body)
+    begun = body.lstrip()[:1]
+    if begun == b"[":
+        return _whole(decoded(body, list[Sent]), "")
+    if begun == b"{" and _has_bulk(body):
+        return _whole(decoded(body, _Bulk).bulk, "/bulk")
+    return [_document(decoded(body, Sent), "")]
+
+
+def document(body: bytes, document_id: str) -> Document:
+    """The document of a body whose id stands in the address. Raises RefusedError."""
+    sent = decoded(body, SentTo)
+    if sent.id is not None and str(sent.id) != document_id:
+        said = f"The address says the id {document_id!r}, and the document {str(sent.id)!r}."
+        raise RefusedError(400, said, pointer="/id")
+    found = Document(document_id, sent.text, sent.title, sent.url, sent.language, sent.time)
+    return _checked(found, "")
+
+
+def decoded(body: bytes, kind: type[T], line: int | None = None, names: Any = FIELDS) -> T:
+    """A body as a value of a kind. Raises RefusedError 400 that names the place, and for a field there is
+    not the nearest of `names`."""
+    if not body.strip():
+        raise RefusedError(400, f"There is no body; send {JSON}.", pointer="", line=line)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        said = str(error)
+        place = _PLACE.search(said)
+        unknown = _UNKNOWN.search(said)
+        near = nearest(unknown.group(1), names) if unknown else None
+        meant = f" Did you mean “{near}”?" if near else ""
+        takes = f" It takes {', '.join(names)}." if unknown else ""
+        told = f"{_PLACE.sub('', said)}.{meant}{takes}"
+        pointer = _pointer(place.group(1)) if place else ""
+        raise RefusedError(400, told, pointer=pointer, line=line, nearest=near) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RefusedError(400, f"This is no JSON: {error}.", pointer="", line=line) from error
+
+
+def _has_bulk(body: bytes) -> bool:
+    """Whether an object has the member `bulk`; nothing else of it is looked at."""
+    try:
+        return msgspec.json.decode(body, type=_MayBeBulk).bulk is not msgspec.UNSET
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def _whole(sent: list[Sent], pointer: str) -> list[Document]:
+    _check_count(len(sent), pointer)
+    return [_document(one, f"{pointer}/{at}") for at, one in enumerate(sent)]
+
+
+def _of_lines(body: bytes) -> list[Document]:
+    found = []
+    for number, line in enumerate(body.split(b"\n"), 1):
+        if line.strip():
+            sent = decoded(line, Sent, number)
+            found.append(_document(sent, "", number))
+            _check_count(len(found), "")
+    if not found:
+        raise RefusedError(400, "There is no document in the body.", pointer="")
+    return found
+
+
+def _document(sent: Sent, pointer: str, line: int | None = None) -> Document:
+    found = Document(str(sent.id), sent.text, sent.title, sent.url, sent.language, sent.time)
+    return _checked(found, pointer, line)
+
+
+def _checked(found: Document, pointer: str, line: int | None = None) -> Document:
+    try:
+        return checked_document(found)
+    except LimitError as error:
+        raise RefusedError(413, f"{error}.", pointer=f"{pointer}/text", line=line) from error
+    except ValueError as error:
+        raise RefusedError(400, f"{error}.", pointer=pointer, line=line) from error
+
+
+def _check_count(count: int, pointer: str) -> None:
+    if count > DOCUMENTS_MAX:
+        said = f"There are over {DOCUMENTS_MAX:,} documents; send fewer at once."
+        raise RefusedError(413, said, pointer=pointer)
+
+
+def escaped(name: str) -> str:
+    """A member's name as a JSON pointer has it."""
+    return name[:100].replace("~", "~0").replace("/", "~1")
+
+
+def _pointer(place: str) -> str:
+    """A place as the decoder tells it (`$.bulk[3].text`), as a JSON pointer."""
+    return "".join(f"/{name or number}" for name, number in _STEP.findall(place))

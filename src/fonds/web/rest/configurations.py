@@ -1,0 +1,188 @@
+"""Configurations by name, plainly or as the transforms of v0.1: one and the same.
+
+Source: Grouperfish v0.1's REST: /configurations/<ns>/transforms/<name>, `{"transform", "parameters"}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from fonds.collections import configurations
+from fonds.collections.configurations import ALGORITHMS, Configuration, as_values
+from fonds.collections.names import DEFAULT
+from fonds.model.names import nearest
+from fonds.web.problems import RESPONSES, RefusedError
+from fonds.web.rest.bodies import schemas
+from fonds.web.rest.bodies.documents import decoded, escaped
+from fonds.web.rest.paths import Conf, Namespace, conf_named, href, named
+from fonds.web.rest.service import Body, Service, TheService, judged, told
+
+router = APIRouter(responses=RESPONSES, tags=["configurations"])
+
+Parameters = dict[str, Any]
+TRANSFORMS = {"textcluster": "stories", "coclustering": "topics"}
+"""The names the original had, and what is nearest to them in what they are for."""
+TOP_DOCUMENTS = 10
+_FIELDS = {"id": "id", "text": "text"}
+
+
+class SentTransform(msgspec.Struct, forbid_unknown_fields=True):
+    """A transform as v0.1 has it; `transform` is an algorithm, or one of the original's names."""
+
+    transform: str
+    parameters: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A configuration as v0.1 tells it."""
+
+    transform: str
+    parameters: Parameters
+
+
+_TRANSFORM = schemas.takes(
+    {
+        "type": "object",
+        "required": ["transform"],
+        "additionalProperties": False,
+        "properties": {
+            "transform": {"enum": [*ALGORITHMS, *TRANSFORMS]},
+            "parameters": {
+                **schemas.PARAMETERS,
+                "properties": {
+                    name: value
+                    for name, value in schemas.PARAMETERS["properties"].items()
+                    if name != "algorithm"
+                },
+            },
+        },
+    },
+    {"transform": "topics", "parameters": {"clusters": 12}},
+)
+
+
+@router.get(
+    "/configurations/{ns}", response_model=dict[str, Parameters], summary="All configurations"
+)
+def every(service: TheService, ns: Namespace) -> Response:
+    """Of a namespace, by name; `DEFAULT` is there without having been put."""
+    named(ns, "-")
+    if not service.are_there():
+        return told({DEFAULT: as_values(Configuration())})
+    found = configurations.every(service.tables, ns)
+    return told({name: as_values(one) for name, one in found.items()})
+
+
+@router.get("/configurations/{ns}/{conf}", response_model=Parameters, summary="One configuration")
+def get(service: TheService, ns: Namespace, conf: Conf) -> Response:
+    """Its parameters, those that were not said with what is usual."""
+    return told(as_values(service.configuration(ns, conf)))
+
+
+@router.put(
+    "/configurations/{ns}/{conf}",
+    status_code=201,
+    response_model=Parameters,
+    openapi_extra=schemas.CONFIGURATION,
+    summary="Keep a configuration",
+)
+def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
+    """In place of one of the same name; what is not said is as usual. What was built stays as it is."""
+    values = decoded(body, Parameters)
+    return _kept(service, ns, conf, values, "", href("configurations", ns, conf), as_values)
+
+
+@router.delete(
+    "/configurations/{ns}/{conf}", status_code=204, response_class=Response, summary="Forget it"
+)
+@router.delete(
+    "/configurations/{ns}/transforms/{conf}",
+    status_code=204,
+    response_class=Response,
+    summary="Forget it",
+)
+def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
+    """What was built by it stays. 204 also where there is none."""
+    named(ns, "-")
+    conf_named(conf)
+    if service.are_there():
+        configurations.remove(service.tables, ns, conf)
+    return Response(status_code=204)
+
+
+@router.get(
+    "/configurations/{ns}/transforms/{conf}",
+    response_model=Transform,
+    summary="One configuration, as v0.1 tells it",
+)
+def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
+    """The algorithm as `transform`, everything else as its `parameters`."""
+    return told(_as_transform(service.configuration(ns, conf)))
+
+
+@router.put(
+    "/configurations/{ns}/transforms/{conf}",
+    status_code=201,
+    response_model=Transform,
+    openapi_extra=_TRANSFORM,
+    summary="Keep a configuration, as v0.1 tells it",
+)
+def put_transform(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
+    """The original's `fields` may be said as they are here, and its `limits`: `clusters` is `clusters_max`,
+    `top_documents` is 10, since `/results` takes another number as `top`.
+    """
+    sent = decoded(body, SentTransform, names=("transform", "parameters"))
+    algorithm = TRANSFORMS.get(sent.transform, sent.transform)
+    if algorithm not in ALGORITHMS:
+        near = nearest(sent.transform, (*ALGORITHMS, *TRANSFORMS))
+        said = f"There is no transform {sent.transform[:100]!r}; there are {', '.join(ALGORITHMS)}."
+        raise RefusedError(400, said, pointer="/transform", nearest=near)
+    values = {**_ours(sent.parameters), "algorithm": algorithm}
+    where = href("configurations", ns, "transforms", conf)
+    return _kept(service, ns, conf, values, "/parameters", where, _as_transform)
+
+
+def _kept(
+    service: Service, ns: str, conf: str, values: Parameters, pointer: str, where: str, tell: Any
+) -> Response:
+    named(ns, "-")
+    conf_named(conf)
+    for name in values:
+        if name not in configurations.NAMES:
+            near = nearest(name, configurations.NAMES)
+            meant = f" Did you mean “{near}”?" if near else ""
+            said = f"There is no parameter “{name[:100]}”.{meant} It takes {', '.join(configurations.NAMES)}."
+            raise RefusedError(400, said, pointer=f"{pointer}/{escaped(name)}", nearest=near)
+    with judged(pointer):
+        made = configurations.configuration(values)
+        configurations.put(service.writing().tables, ns, conf, made)
+    return told(tell(made), 201, {"Location": where})
+
+
+def _as_transform(made: Configuration) -> Transform:
+    values = as_values(made)
+    return Transform(values.pop("algorithm"), values)
+
+
+def _ours(parameters: Parameters) -> Parameters:
+    """The parameters with what the original called otherwise. Raises RefusedError 400."""
+    values = dict(parameters)
+    fields, limits = values.pop("fields", _FIELDS), values.pop("limits", {})
+    if fields != _FIELDS:
+        said = 'A document has its id in "id" and its text in "text".'
+        raise RefusedError(400, said, pointer="/parameters/fields")
+    if not isinstance(limits, dict) or limits.keys() - {"clusters", "top_documents"}:
+        said = "Limits are clusters and top_documents."
+        raise RefusedError(400, said, pointer="/parameters/limits")
+    if limits.get("top_documents", TOP_DOCUMENTS) != TOP_DOCUMENTS:
+        said = f"Of each cluster {TOP_DOCUMENTS} documents are told; ask /results with ?top= for others."
+        raise RefusedError(400, said, pointer="/parameters/limits/top_documents")
+    if "clusters" in limits:
+        values.setdefault("clusters_max", limits["clusters"])
+    return values

@@ -1,0 +1,107 @@
+"""The paths of the service: which they are, and parts of them that may hold any character, slashes too.
+
+Source: RFC 3986, section 2.4: a path is taken apart before its parts are decoded, and that once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import quote, unquote, unquote_to_bytes
+
+from fastapi import Path
+from pydantic import AfterValidator
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fonds.collections.names import Name, checked, checked_conf, checked_id
+from fonds.web.problems import RefusedError, problem
+
+HEADS = frozenset(
+    {
+        "clusters",
+        "collections",
+        "configurations",
+        "docs",
+        "documents",
+        "queries",
+        "results",
+        "run",
+    }
+)
+_PAGE = "docs"
+"""The page of the API, whose address is the head of documents without anything behind it."""
+
+Part = Annotated[str, AfterValidator(unquote)]
+Namespace = Annotated[Part, Path(description="Namespace of the collection")]
+Key = Annotated[Part, Path(description="Key of the collection in its namespace")]
+Id = Annotated[Part, Path(description="Id of the document, the application's own")]
+Label = Annotated[
+    Part, Path(description="Label of the cluster, its id, or why documents are apart")
+]
+Conf = Annotated[Part, Path(description="Name of the configuration")]
+QueryName = Annotated[Part, Path(description="Name of the query: the key of its collection")]
+
+
+def is_rest(path: str) -> bool:
+    """Whether the service answers at a path."""
+    head, _, rest = path.lstrip("/").partition("/")
+    return head in HEADS and not (head == _PAGE and not rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """ASGI middleware: routes see the service's paths with each part percent-encoded, so that a slash inside
+    of a name separates nothing; `Part` decodes it."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 400 for a part that is no UTF-8."""
+        if scope["type"] != "http" or not is_rest(scope["path"]):
+            await self.app(scope, receive, send)
+            return
+        raw = scope.get("raw_path") or quote(scope["path"]).encode()
+        try:
+            parts = [unquote_to_bytes(part).decode("utf-8") for part in raw.split(b"/")]
+        except UnicodeDecodeError:
+            await problem(400, "A part of the path is no UTF-8.")(scope, receive, send)
+            return
+        path = "/".join(quote(part, safe="") for part in parts)
+        await self.app({**scope, "path": path}, receive, send)
+
+
+def href(*parts: str) -> str:
+    """The address of what is named by these parts."""
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+
+def named(namespace: str, key: str) -> Name:
+    """The collection. Raises RefusedError 400 for what can be no name."""
+    for name, one in (("ns", Name(namespace, "-")), ("key", Name("-", key))):
+        try:
+            checked(one)
+        except ValueError as error:
+            raise RefusedError(400, f"{_begun(error)}.", parameter=name) from error
+    return Name(namespace, key)
+
+
+def conf_named(conf: str, parameter: str = "conf") -> str:
+    """The configuration's name. Raises RefusedError 400 for what can be none."""
+    try:
+        return checked_conf(conf)
+    except ValueError as error:
+        raise RefusedError(400, f"{_begun(error)}.", parameter=parameter) from error
+
+
+def id_named(document_id: str) -> str:
+    """The id of a document. Raises RefusedError 400 for what can be none."""
+    try:
+        return checked_id(document_id)
+    except ValueError as error:
+        raise RefusedError(400, f"{_begun(error)}.", parameter="id") from error
+
+
+def _begun(error: ValueError) -> str:
+    """What an error says, as a sentence begins."""
+    said = str(error)
+    return f"{said[:1].upper()}{said[1:]}"
