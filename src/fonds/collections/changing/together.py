@@ -31,19 +31,21 @@ PutBatch = Callable[[Name, Sequence[Document]], dict[str, Outcome]]
 
 @dataclass(slots=True, eq=False)
 class _Asked:
-    """What one thread asked for, and what came of it."""
+    """What one thread asked for, and what came of it; `turn` is set when it came to something, or when the
+    thread is to put for all who wait."""
 
     documents: Sequence[Document]
     bytes: int
     outcomes: dict[str, Outcome] | None = None
+    turn: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Those that wait to put into one collection."""
+    """Those that wait to put into one collection, and whether one of them is at it."""
 
-    turn: threading.Lock = field(default_factory=threading.Lock)
     asked: deque[_Asked] = field(default_factory=deque)
+    is_led: bool = False
 
 
 class Together:
@@ -64,20 +66,40 @@ class Together:
         with self._guard:
             waiting = self._waiting.setdefault(name, _Waiting())
             waiting.asked.append(mine)
-        with waiting.turn:
+            leads, waiting.is_led = not waiting.is_led, True
+        if not leads:
+            mine.turn.wait()
             if mine.outcomes is not None:
                 return mine.outcomes
-            taken = self._take(waiting, mine)
-            whole = {one.id: one for asked in taken for one in asked.documents}
-            try:
-                outcomes = put_batch(name, list(whole.values()))
-            except BaseException:
-                with self._guard:
-                    waiting.asked.extendleft(one for one in reversed(taken) if one is not mine)
-                raise
-            for asked in taken:
-                asked.outcomes = {one.id: outcomes[one.id] for one in asked.documents}
-            return mine.outcomes or {}
+        try:
+            return self._lead(name, waiting, mine, put_batch)
+        finally:
+            self._hand_on(name, waiting)
+
+    def _lead(
+        self, name: Name, waiting: _Waiting, mine: _Asked, put_batch: PutBatch
+    ) -> dict[str, Outcome]:
+        """Put mine, and what others wait with."""
+        taken = self._take(waiting, mine)
+        whole = [one for asked in taken for one in asked.documents]
+        try:
+            outcomes = put_batch(name, whole)
+        except BaseException:
+            with self._guard:
+                waiting.asked.extendleft(one for one in reversed(taken) if one is not mine)
+            raise
+        for asked in taken:
+            asked.outcomes = {one.id: outcomes[one.id] for one in asked.documents}
+            asked.turn.set()
+        return mine.outcomes or {}
+
+    def _hand_on(self, name: Name, waiting: _Waiting) -> None:
+        """Whoever waits longest puts next."""
+        with self._guard:
+            if waiting.asked:
+                waiting.asked[0].turn.set()
+            else:
+                self._waiting.pop(name, None)
 
     def _take(self, waiting: _Waiting, mine: _Asked) -> list[_Asked]:
         """Mine and as many others as fit one change, each id once; they wait no more."""

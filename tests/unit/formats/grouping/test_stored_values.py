@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.formats.grouping import chunks, dictionary, inverted, matrices, vectors
-from fonds.formats.grouping.packing import read_varints, sealed, varints
+from fonds.formats.grouping.packing import FEW, read_varints, sealed, varints
 from fonds.model.errors import DamagedInputError, LimitError
 from fonds.model.vectors import Dictionary, Postings, Vector
 
@@ -221,3 +221,9 @@ def test_a_weight_that_is_no_positive_number_is_refused(weight: float) -> None:
     payload = varints(np.array([1, 1, 0])) + np.array([weight], "<f2").tobytes()
     with pytest.raises(DamagedInputError):
         vectors.from_vector_tfidf(sealed(b"w", payload))
+
+
+@given(st.lists(st.integers(0, 2**63 - 1), min_size=FEW + 1, max_size=FEW + 50))
+def test_many_numbers_are_written_as_few_are(drawn: list[int]) -> None:
+    numbers = np.array(drawn, dtype=np.int64)
+    assert varints(numbers) == varints(numbers[:FEW]) + varints(numbers[FEW:])
