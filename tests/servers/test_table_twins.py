@@ -76,5 +76,5 @@ def test_grobids_family_is_compressed_with_snappy_and_all_keep_one_version(
     families = {key.decode(): told for key, told in connection.table(name).families().items()}
     connection.close()
     assert {told["max_versions"] for told in families.values()} == {1}
-    assert families["grobid0"]["compression"] == "SNAPPY"
-    assert {families[one]["compression"] for one in ("f", "file", "match0")} == {"GZ"}
+    assert families["grobid0"]["compression"] == b"SNAPPY"
+    assert {families[one]["compression"] for one in ("f", "file", "match0")} == {b"GZ"}
