@@ -42,6 +42,7 @@ class Container(StrEnum):
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
+_EPUB = b"mimetypeapplication/epub+zip"
 _XZ_MEMORY_BYTES_MAX = 128 * 1024 * 1024
 _WARC = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,16}WARC/", re.IGNORECASE)
 _ARC = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,16}filedesc:", re.IGNORECASE)
@@ -95,7 +96,8 @@ def _bare(head: bytes) -> Container | None:
         return Container.WARC
     if _ARC.match(head) or _ARC_RECORD.match(head):
         return Container.ARC
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+    # An EPUB is a file, whatever it is packed in; its first member says so.
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) and _EPUB not in head[:200]:
         return Container.ZIP
     mime = sniff(head, None).magic_mime
     if mime == "application/pdf":

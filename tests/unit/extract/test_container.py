@@ -161,3 +161,12 @@ def test_little_gzip_that_unpacks_to_very_much_is_bounded() -> None:
 )
 def test_any_bytes_are_judged_without_an_error(tail: bytes, start: bytes) -> None:
     assert container(start + tail) in {None, *Container}
+
+
+def test_an_epub_is_a_file_and_any_other_zip_is_opened() -> None:
+    for mime, kind in (("application/epub+zip", None), ("application/zip", Container.ZIP)):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as made:
+            made.writestr("mimetype", mime, zipfile.ZIP_STORED)
+            made.writestr("OEBPS/text.html", "<p>words</p>")
+        assert container(packed.getvalue()) is kind
