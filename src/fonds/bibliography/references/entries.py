@@ -14,7 +14,7 @@ from fonds.bibliography.references.joining import ENTRIES_MAX, ENTRY_MAX_CHARS, 
 from fonds.bibliography.references.names import INITIALS, SURNAME, UPPER
 from fonds.bibliography.references.parsing import names_before_year
 
-LIST_MAX_CHARS = 300_000
+LIST_MAX_CHARS, HEADINGS_TRIED = 300_000, 20
 DATED_SHARE = 0.55
 PAGES_JUDGED_MAX, UNHEADED_MIN = 400, 3
 FOLLOWING_LINES, LAST_LINES_MIN = 8, 6
@@ -96,7 +96,7 @@ _ENDS = re.compile(
 def entries_of(text: str) -> list[str]:
     """The entries of the list of references, in order, without their line breaks; [] where there is none."""
     found = _lists(text)
-    for begin in reversed(found):
+    for begin in reversed(found[-HEADINGS_TRIED:]):
         if begin < 0.08 * len(text) and len(found) > 1:
             continue
         lines = _lines(text, begin)
