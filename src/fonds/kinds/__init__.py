@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from fonds.kinds.bibliography import KIND as BIBLIOGRAPHY
-from fonds.kinds.grobid import KIND as GROBID
-from fonds.kinds.jats import KIND as JATS
 from fonds.kinds.kind import DerivativeKind
+from fonds.kinds.papers.bibliography import KIND as BIBLIOGRAPHY
+from fonds.kinds.papers.grobid import KIND as GROBID
+from fonds.kinds.papers.jats import KIND as JATS
 from fonds.kinds.pdf import KIND as PDF
 from fonds.kinds.sketch import KIND as SKETCH
 from fonds.kinds.story import KIND as STORY

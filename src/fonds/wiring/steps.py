@@ -173,7 +173,7 @@ def _rest(away_s: float) -> None:
 
 
 def _grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.kinds.grobid import KnownGrobid
+    from fonds.kinds.papers.grobid import KnownGrobid
     from fonds.services.grobid import Grobid
     from fonds.steps.paper.grobid import AskGrobid
 

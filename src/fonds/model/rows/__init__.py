@@ -8,8 +8,7 @@ from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, Tall
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
-from fonds.model.rows.papers import BibliographyRow, GrobidRow, JatsRow
-from fonds.model.rows.pdf import PdfMetaRow, StoppedRow
+from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
 from fonds.model.rows.sketch import TextBandRow, TextSketchRow
 from fonds.model.rows.source import SourceRow

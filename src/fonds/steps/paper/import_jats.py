@@ -18,7 +18,7 @@ from fonds.formats.journal import (
 )
 from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
-from fonds.kinds.jats import SUCCESS, UNREADABLE, document, indexed_rows
+from fonds.kinds.papers.jats import SUCCESS, UNREADABLE, document, indexed_rows
 from fonds.model.errors import ChildError
 from fonds.model.paper import UnreadArticle
 from fonds.model.rows import JatsRow

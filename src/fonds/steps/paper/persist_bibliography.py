@@ -19,8 +19,8 @@ from fonds.formats.journal import (
     GROBID_TEI_JSON,
     row_key,
 )
-from fonds.kinds.bibliography import NOT_READ, NOTHING_FOUND, SUCCESS
 from fonds.kinds.fixity import fixity_of_row
+from fonds.kinds.papers.bibliography import NOT_READ, NOTHING_FOUND, SUCCESS
 from fonds.model.paper import GrobidStatus
 from fonds.model.pdf import PdfText, StatusClass
 from fonds.model.rows import BibliographyRow, GrobidRow

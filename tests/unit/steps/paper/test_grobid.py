@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fonds.kinds.grobid import KnownGrobid
+from fonds.kinds.papers.grobid import KnownGrobid
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import PostponedError, TransientError
 from fonds.model.paper import GrobidAnswer, GrobidOutput, GrobidStatus, Ungrobided

@@ -9,8 +9,8 @@ import msgspec
 
 from fonds.bibliography.paper import JATS_VERSION
 from fonds.kinds.documents import Origin, cleaned, text_of
-from fonds.kinds.grobid import biblio_facts
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits
+from fonds.kinds.papers.grobid import biblio_facts
 from fonds.kinds.pdf import day_of
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fonds.kinds.grobid import biblio_facts
 from fonds.kinds.kind import DerivativeKind, Fact
+from fonds.kinds.papers.grobid import biblio_facts
 from fonds.model.document import IndexDocument
 from fonds.model.rows import BibliographyRow
 
