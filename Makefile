@@ -96,6 +96,7 @@ bench-backfill: $(VENV)/.dev ## a made CDX of one and of five million lines into
 
 bench-collections: $(VENV)/.dev ## documents put, a rebuild, and reads meanwhile; DOCUMENTS=20000
 	$(BIN)/python scripts/bench_collections.py $(DOCUMENTS)
+	$(BIN)/python scripts/bench_posting.py
 
 bench-worst: $(VENV)/.dev ## the worst input of each format: twice the size may cost 2.3 times the CPU; ONLY="codings", MB=64
 	$(BIN)/python scripts/bench_worst.py --mb $(MB) $(ONLY)

@@ -29,7 +29,14 @@ LEVEL_MAX = 10
 TIME_MAX = 2**53
 router = APIRouter(responses=RESPONSES, tags=["clusters"])
 
-Conf = Annotated[str, Query(description="By which configuration", max_length=100)]
+Conf = Annotated[
+    str,
+    Query(
+        description="By which configuration",
+        max_length=100,
+        json_schema_extra={"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"},
+    ),
+]
 At = Annotated[
     int | None,
     Query(ge=0, le=TIME_MAX, description="The clustering that was the last one at this time"),

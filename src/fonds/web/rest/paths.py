@@ -6,7 +6,7 @@ Source: RFC 3986, section 2.4: a path is taken apart before its parts are decode
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote, unquote, unquote_to_bytes
 
 from fastapi import Path
@@ -32,14 +32,29 @@ _PAGE = "docs"
 """The page of the API, whose address is the head of documents without anything behind it."""
 
 Part = Annotated[str, AfterValidator(unquote)]
-Namespace = Annotated[Part, Path(description="Namespace of the collection")]
-Key = Annotated[Part, Path(description="Key of the collection in its namespace")]
-Id = Annotated[Part, Path(description="Id of the document, the application's own")]
+CHARACTERS_MAX = 250
+"""Names of as many characters are below the bounds in bytes, whatever the characters."""
+_NAMED: dict[str, Any] = {"minLength": 1, "maxLength": CHARACTERS_MAX}
+_NO_SLASH = {**_NAMED, "pattern": "^[^/]+$"}
+_CONF = {"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}
+
+Namespace = Annotated[
+    Part, Path(description="Namespace of the collection", json_schema_extra=_NO_SLASH)
+]
+Key = Annotated[
+    Part, Path(description="Key of the collection in its namespace", json_schema_extra=_NAMED)
+]
+Id = Annotated[
+    Part, Path(description="Id of the document, the application's own", json_schema_extra=_NAMED)
+]
 Label = Annotated[
     Part, Path(description="Label of the cluster, its id, or why documents are apart")
 ]
-Conf = Annotated[Part, Path(description="Name of the configuration")]
-QueryName = Annotated[Part, Path(description="Name of the query: the key of its collection")]
+Conf = Annotated[Part, Path(description="Name of the configuration", json_schema_extra=_CONF)]
+QueryName = Annotated[
+    Part,
+    Path(description="Name of the query: the key of its collection", json_schema_extra=_NAMED),
+]
 
 
 def is_rest(path: str) -> bool:

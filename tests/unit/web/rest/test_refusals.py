@@ -26,7 +26,7 @@ LINES = {"Content-Type": "application/x-ndjson"}
         ({"bulk": [{"id": "a", "text": 3}]}, {"pointer": "/bulk/0/text"}),
         ({"id": "a"}, {"pointer": ""}),
         ({"id": "", "text": "x"}, {"pointer": ""}),
-        ({"id": "a", "text": "x", "time": -1}, {"pointer": ""}),
+        ({"id": "a", "text": "x", "time": -1}, {"pointer": "/time"}),
         ({"id": "a", "text": {"deep": []}}, {"pointer": "/text"}),
         ("text", {"pointer": ""}),
     ],

@@ -7,7 +7,7 @@ body is judged before any of it is put.
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -19,6 +19,8 @@ from fonds.web.problems import RefusedError
 from fonds.web.serving.lanes import JSON, LINES, media_type
 
 DOCUMENTS_MAX = 10_000
+TIME_MAX = 2**53 - 1
+Time = Annotated[int, msgspec.Meta(ge=0, le=TIME_MAX)]
 T = TypeVar("T")
 _PLACE = re.compile(r" - at `(\$[^`]*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`(?= - at |$)", re.DOTALL)
@@ -34,7 +36,7 @@ class Sent(msgspec.Struct, forbid_unknown_fields=True):
     title: str = ""
     url: str = ""
     language: str = ""
-    time: int | None = None
+    time: Time | None = None
 
 
 class SentTo(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,7 +47,7 @@ class SentTo(msgspec.Struct, forbid_unknown_fields=True):
     title: str = ""
     url: str = ""
     language: str = ""
-    time: int | None = None
+    time: Time | None = None
 
 
 class _Bulk(msgspec.Struct, forbid_unknown_fields=True):

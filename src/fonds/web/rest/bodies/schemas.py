@@ -6,7 +6,12 @@ from typing import Any
 
 import msgspec
 
-from fonds.collections.configurations import ALGORITHMS, Configuration
+from fonds.collections.configurations import (
+    ALGORITHMS,
+    CLUSTERS_MAX,
+    GRANULARITIES_MAX,
+    Configuration,
+)
 from fonds.web.rest.bodies.documents import DOCUMENTS_MAX, Sent, SentTo
 
 
@@ -29,7 +34,11 @@ _SENT = _schema(Sent)
 _SENT["properties"]["id"] = {
     "anyOf": [{"type": "string", "minLength": 1, "maxLength": 1000}, {"type": "integer"}]
 }
-_MANY = {"type": "array", "items": _SENT, "maxItems": DOCUMENTS_MAX}
+_MANY = {
+    "type": "array",
+    "items": _SENT,
+    "description": f"{DOCUMENTS_MAX:,} at most, else 413",
+}
 _BULK = {
     "type": "object",
     "properties": {"bulk": _MANY},
@@ -43,6 +52,30 @@ DOCUMENTS = takes(
 )
 DOCUMENT = takes(_schema(SentTo), {"text": "The river floods the old town"})
 PARAMETERS = _schema(Configuration)
-PARAMETERS["properties"]["algorithm"] = {"enum": list(ALGORITHMS), "default": "topics"}
+_MANY_CLUSTERS = {"minimum": 1, "maximum": CLUSTERS_MAX}
+_WHOLE_MAX = 2**53
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "algorithm": {"type": "string", "enum": list(ALGORITHMS)},
+    "clusters": {"type": ["integer", "null"], **_MANY_CLUSTERS},
+    "clusters_max": {"type": "integer", **_MANY_CLUSTERS},
+    "granularities": {
+        "type": "array",
+        "items": {"type": "integer", **_MANY_CLUSTERS},
+        "maxItems": GRANULARITIES_MAX,
+    },
+    "threshold": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    "half_life_s": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "size_min": {"type": "integer", "minimum": 1, "maximum": _WHOLE_MAX},
+    "seed": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+    "characters_min": {"type": "integer", "minimum": 0, "maximum": _WHOLE_MAX},
+    "languages": {"type": "array", "items": {"type": "string"}},
+    "growth_max": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "outliers_factor": {"type": ["number", "null"], "exclusiveMinimum": 1},
+    "unknown_max": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "every_s": {"type": ["integer", "null"], "minimum": 60, "maximum": _WHOLE_MAX},
+    "kept": {"type": "integer", "minimum": 1, "maximum": 100},
+}
+for _name, _told in PARAMETERS["properties"].items():
+    PARAMETERS["properties"][_name] = {**_BOUNDS[_name], "default": _told.get("default")}
 PARAMETERS["additionalProperties"] = False
 CONFIGURATION = takes(PARAMETERS, {"algorithm": "topics", "clusters": 12})

@@ -1,0 +1,58 @@
+"""The examples of docs/rest.md, run as they are written, in their order, with curl against a real server."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from filled_home import opened
+from fonds.web.app import create_app
+from fonds.web.rest.service import make_service
+from fonds.web.serving import server as serving
+from house.tree import ROOT
+
+PAGE = (ROOT / "docs" / "rest.md").read_text("utf-8")
+COMMANDS = [
+    line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.S) for line in block.splitlines()
+]
+
+
+@pytest.fixture
+def curl_home(tmp_path: Path) -> Iterator[Path]:
+    """A folder whose settings of curl lead port 8765 to a service, and print each status."""
+    with opened(tmp_path / "home") as stores:
+        service = make_service(stores, threads=1)
+        listening = serving.listen("127.0.0.1", 0)
+        running = serving.server(create_app(stores, service=service))
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        port = serving.port_of(listening)
+        settings = (
+            f'connect-to = "localhost:8765:127.0.0.1:{port}"\nwrite-out = "\\n%{{http_code}}"\n'
+        )
+        (tmp_path / ".curlrc").write_text(f"{settings}silent\n", "utf-8")
+        with service.runs.at_work():
+            yield tmp_path
+        running.should_exit = True
+        thread.join()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+def test_every_example_does_what_the_page_says(curl_home: Path) -> None:
+    assert len(COMMANDS) > 25
+    environment = {**os.environ, "CURL_HOME": str(curl_home)}
+    for command in COMMANDS:
+        ran = subprocess.run(
+            ["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120
+        )
+        assert ran.returncode == 0, (command, ran.stderr)
+        if "# " in command:
+            status = command.rpartition("# ")[2]
+            assert ran.stdout.rsplit("\n", 1)[1] == status, (command, ran.stdout)
