@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from fonds.collections.configurations import Configuration, configuration
 from fonds.collections.names import Name, level_conf
@@ -106,6 +108,25 @@ def read_model(tables: Tables, name: Name, conf: str, timestamp: int) -> Served 
     )
     terms = frozenset(dictionary.terms)
     return Served(conf, timestamp, model, numbers.places, configuration_of(cells), terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Middles:
+    """The clusters of a first level by label, and the middle of each: `middles` is clusters x directions."""
+
+    labels: tuple[str, ...]
+    middles: NDArray[np.float32]
+
+
+def read_middles(tables: Tables, name: Name, conf: str, timestamp: int) -> Middles | None:
+    """Of a model the middles alone; None where it is gone. Raises DamagedInputError."""
+    row = clustering_prefix(name.namespace, name.key, conf, timestamp)
+    cells = tables.row(CLUSTERINGS, row, [NUMBERS])
+    if cells is None:
+        return None
+    numbers = msgspec.json.decode(cells[NUMBERS], type=_Numbers)
+    middles, _ = from_matrix(get_chunks(tables, CLUSTERINGS, row, CENTROIDS))
+    return Middles(tuple(one[0][1] for one in numbers.places), middles)
 
 
 def configuration_of(cells: Cells) -> Configuration:

@@ -28,18 +28,21 @@ T = TypeVar("T")
 MEMBERS_MAX = 1000
 TOP_MAX = 100
 CLUSTERS_MAX = 20_000
+_ALL = slice(None)
 _TRIES = 3
-_TITLE = ("main:id", "main:title", "main:url")
+_TITLE = ("main:id", "main:title", "main:url", "main:time")
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A document of a cluster: its cosine to the cluster's middle, its title and address where it has any."""
+    """A document of a cluster: its cosine to the cluster's middle, its title and address where it has any,
+    and the time it is dated, in seconds since 1970, None where it has no date."""
 
     id: str
     score: float
     title: str
     url: str
+    time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +96,11 @@ def clusters(
     *,
     level: int = 0,
     top: int = 3,
+    top_of: slice = _ALL,
 ) -> Clusters | None:
     """A level of the clustering that is served, or of that of `timestamp`; None where there is none.
 
-    `top`: how many documents of each cluster, at most 100.
+    `top`: how many documents of each cluster, at most 100; of those of `top_of` alone.
     """
 
     def read(at: int) -> Clusters | None:
@@ -108,8 +112,8 @@ def clusters(
         if not apart or (level and not rows):
             return None
         rows.sort(key=lambda row: (-number(row[1], SIZE), row[0]))
-        tops = _tops(tables, name, [row for row, _ in rows], top)
-        found = tuple(_cluster(cells, tops[row]) for row, cells in rows)
+        tops = _tops(tables, name, [row for row, _ in rows[top_of]], top)
+        found = tuple(_cluster(cells, tops.get(row, ())) for row, cells in rows)
         return Clusters(name, conf, at, level, found, apart)
 
     return at_a_time(tables, name, conf, timestamp, read)
@@ -245,9 +249,11 @@ def _members(tables: Tables, name: Name, ranked: Sequence[Cells]) -> tuple[Membe
 
 
 def _member(document: Cells, cells: Cells) -> Member:
+    time = number(document, "main:time", -1)
     return Member(
         text(cells, "main:id"),
         real(cells, "main:score"),
         text(document, "main:title"),
         text(document, "main:url"),
+        None if time < 0 else time,
     )

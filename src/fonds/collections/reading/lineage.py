@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.reading.clusterings import served_timestamp
-from fonds.collections.tables import ASSIGNMENTS, CLUSTERS, Tables, number, text
+from fonds.collections.tables import ASSIGNMENTS, CLUSTERINGS, CLUSTERS, Tables, number, text
 from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster
 
 
@@ -79,6 +81,30 @@ def changes_between(
     both = placed[0].keys() & placed[1].keys()
     stayed = sum(old[placed[0][id_]].id == new[placed[1][id_]].id for id_ in both)
     return Changes(conf, before, later, told, stayed / len(both) if both else 1.0)
+
+
+def changes_told(
+    tables: Tables, name: Name, conf: str, timestamp: int, before: int
+) -> tuple[Change, ...]:
+    """What changed from the clustering of the time `before`, as the rebuild that followed it noted: of the
+    documents there were then, at the cost of the clusters alone. What is kept no more is left out."""
+    row = clustering_prefix(name.namespace, name.key, conf, timestamp)
+    noted = text(tables.row(CLUSTERINGS, row, ["main:events"]), "main:events", "[]")
+    events = msgspec.json.decode(noted, type=list[tuple[str, list[str], list[str]]])
+    if not events:
+        return ()
+    old, new = (
+        {side.id: side for side in _sides(tables, name, conf, at).values()}
+        for at in (before, timestamp)
+    )
+    return tuple(
+        Change(
+            change,
+            tuple(old[id_] for id_ in olds if id_ in old),
+            tuple(new[id_] for id_ in news if id_ in new),
+        )
+        for change, olds, news in events
+    )
 
 
 def _sides(tables: Tables, name: Name, conf: str, timestamp: int) -> dict[str, Side]:

@@ -15,8 +15,8 @@ def explained(
     """(term, its tf-idf, how much more it speaks for the cluster than for the next one), the strongest first;
     the label of the next cluster; the cosine the cluster asks for.
 
-    A document in no cluster is explained by the one it is nearest to. Where the model has no evidence of
-    terms, a term speaks by its direction's cosine to the middles.
+    A document in no cluster is explained by the one it is nearest to, which is the next one then. Where the
+    model has no evidence of terms, a term speaks by its direction's cosine to the middles.
     """
     model = served.model
     found = assign(model, [document.text], [document.language or None])
@@ -29,13 +29,14 @@ def explained(
     own = labels.index(label) if label in labels else int(totals.argmax())
     others = [at for at in np.argsort(-totals, kind="stable").tolist() if at != own]
     other = others[0] if others else None
+    nearest = other if label in labels else own
     speaks = by_cluster[:, own] - (by_cluster[:, other] if other is not None else 0)
     order = np.argsort(-speaks, kind="stable")[:terms_max]
     terms = [
         (model.dictionary.terms[features[at]], float(weights[at]), float(speaks[at]))
         for at in order.tolist()
     ]
-    return terms, None if other is None else labels[other], float(model.reach[own])
+    return terms, None if nearest is None else labels[nearest], float(model.reach[own])
 
 
 def _by_cluster(
