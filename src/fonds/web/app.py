@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.staticfiles import StaticFiles
 
 from fonds import __version__
+from fonds.collections.claims import Claims, this_process
+from fonds.collections.tables import Tables
 from fonds.library.accounting import newest_input
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
@@ -28,6 +31,8 @@ from fonds.web.rest.service import Service, make_service
 from fonds.web.security import SECURITY_HEADERS, Guard
 from fonds.web.serving.answers import Answers
 from fonds.web.serving.lanes import Lanes
+from fonds.web.themes import ROUTERS as THEMES_ROUTERS
+from fonds.web.themes.asking import Themes
 
 STATIC = Path(__file__).parent / "static"
 RETRY_AFTER_S = 5
@@ -39,6 +44,7 @@ ROUTERS = (
     downloads.router,
     file.router,
     cdx.router,
+    *THEMES_ROUTERS,
 )
 _TITLES = {
     400: "This cannot be answered",
@@ -86,6 +92,8 @@ def create_app(
     app.state.title = title
     app.state.replay = replay
     app.state.service = service or make_service(stores)
+    changes = app.state.service.changes
+    app.state.themes = Themes(changes.tables, changes.claims, changes.models)
     app.add_middleware(Parts)
     app.add_middleware(Lanes, takes=is_rest)
     app.add_middleware(Answers)

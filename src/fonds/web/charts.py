@@ -39,7 +39,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One bar of the histogram; `label` is its time in words."""
+    """One bar of the histogram; `label` is its time in words, `href` empty where it opens nothing."""
 
     label: str
     count: int
@@ -68,6 +68,8 @@ def _open(kind: str, width: float, height: float, title: str, desc: str, extra: 
 
 def _link(href: str, title: str, inner: Markup) -> Markup:
     """A link for the pointer; keyboards have the same links in the table beside, so it takes no stop."""
+    if not href:
+        return Markup("<g><title>{}</title>{}</g>").format(title, inner)
     return Markup('<a href="{}" tabindex="-1"><title>{}</title>{}</a>').format(href, title, inner)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -17,6 +18,7 @@ from starlette.responses import HTMLResponse
 from fonds.model.capture import from_datetime14
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Stores
+from fonds.web.charts import meter
 
 TITLE_MAX_CHARS = 300
 _LANGUAGE = re.compile(r"[a-z]{2}")
@@ -129,6 +131,14 @@ def moment(at: datetime | None) -> Markup:
     )
 
 
+def instant(seconds: int | None) -> datetime | None:
+    """A time in seconds since 1970 as `moment` takes it; None for None, and beyond the calendar."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
 def moment14(text: str) -> Markup:
     """The 14 digits of a CDX line as a <time>; anything else as it stands."""
     try:
@@ -201,6 +211,7 @@ def _environment() -> Environment:
         language_code=language_code,
     )
     made.globals.update(link=link, how_many=how_many, marked=marked, tone=tone)
+    made.globals.update(meter=meter, instant=instant, quoted=shlex.quote)
     return made
 
 

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from filled_home import Filled, fill, opened
 from fonds.ports import Stores
 from fonds.web.app import create_app
+from themed_home import fill_themes
 
 ORIGIN = "http://localhost:8765"
 
@@ -30,6 +31,18 @@ def filled(stores: Stores) -> Filled:
 def client(stores: Stores, filled: Filled) -> Iterator[TestClient]:
     with TestClient(create_app(stores), base_url=ORIGIN) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def themed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The pages of a filled home with collections in every state."""
+    with (
+        opened(tmp_path_factory.mktemp("themed")) as found,
+        TestClient(create_app(found), base_url=ORIGIN) as asked,
+    ):
+        fill(found)
+        fill_themes(found)
+        yield asked
 
 
 @pytest.fixture(scope="session")

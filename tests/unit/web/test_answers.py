@@ -18,6 +18,10 @@ from fonds.web.app import create_app
 from home_rows import NOW, PIPELINE, Body, cdx_row, enter, file_row, said, write
 from page_reading import read
 
+COLLECTION = "/api/themes/{namespace}/{key}"
+THEME, DOCUMENT = f"{COLLECTION}/{{theme}}", f"{COLLECTION}/document"
+NAMED = {"namespace": "made", "key": "five", "theme": "outlier"}
+
 # What each parameter of each route is told about a name there is not: refused, with the nearest.
 REFUSED = {
     ("/api/search", "kind"): ("stroy", "Did you mean “story”?"),
@@ -37,6 +41,12 @@ REFUSED = {
     ("/cdx", "collapse"): ("timstamp:8", "did you mean 'timestamp'?"),
     ("/cdx", "fl"): ("urlkey,orignal", "did you mean 'original'?"),
     ("/cdx", "resumeKey"): ("behind", "it is no place in a list"),
+    (COLLECTION, "conf"): ("DEFUALT", "did you mean 'DEFAULT'?"),
+    (THEME, "conf"): ("tigth", "did you mean 'tight'?"),
+    (THEME, "after"): ("behind", "it is no place in this list"),
+    (DOCUMENT, "conf"): ("tigth", "did you mean 'tight'?"),
+    (COLLECTION, "at"): ("17900000010", "did you mean '17900000"),
+    (THEME, "at"): ("17900000010", "did you mean '17900000"),
 }
 # Values nothing has: the answer is empty, and says so beside the nearest there is.
 SAID = {
@@ -48,6 +58,9 @@ NOT_NAMES = {
     ("/api/search", name) for name in ("from", "to", "undated", "facets", "page")
 } | {("/api/show", "key")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
+} | {
+    ("/api/themes", "page"), (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
+    (DOCUMENT, "id"),
 }  # fmt: skip
 # Those of the service of grouping are tried in rest/test_refusals.py.
 TRIED_OF_THE_SERVICE = {
@@ -62,7 +75,7 @@ TRIED_OF_THE_SERVICE = {
     ("/clusters/{ns}/{key}", "top"), ("/clusters/{ns}/{key}", "changes"),
     ("/clusters/{ns}/{key}/{label}", "count"), ("/clusters/{ns}/{key}/{label}", "after"),
 }  # fmt: skip
-UNDESCRIBED = ["/", "/records", "/files", "/search", "/failures", "/show", "/docs"]
+UNDESCRIBED = ["/", "/records", "/files", "/search", "/themes", "/failures", "/show", "/docs"]
 
 
 def _paths(client: TestClient) -> dict[str, Any]:
@@ -85,13 +98,15 @@ def test_every_parameter_of_every_route_is_tried_here(client: TestClient) -> Non
 
 @pytest.mark.parametrize("one", REFUSED, ids=" ".join)
 def test_a_name_there_is_not_is_refused_with_the_nearest(
-    client: TestClient, one: tuple[str, str]
+    client: TestClient, themed: TestClient, one: tuple[str, str]
 ) -> None:
     (path, name), (value, meant) = one, REFUSED[one]
-    told = client.get(path, params={name: value})
+    asked = themed if "{" in path else client
+    params = {name: value, **({"id": "d1"} if path == DOCUMENT else {})}
+    told = asked.get(path.format(**NAMED), params=params)
     assert told.status_code == 400
     assert meant in told.json()["error"]
-    page = client.get(path.removeprefix("/api"), params={name: value})
+    page = asked.get(path.format(**NAMED).removeprefix("/api"), params=params)
     assert page.status_code == 400
     assert "ou mean" in page.text or "no field" in page.text or "no place" in page.text
 

@@ -93,7 +93,8 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
     schema = client.get("/openapi.json").json()
     assert {path for path in schema["paths"] if path.startswith("/api/")} == {
         "/api/overview", "/api/search", "/api/records", "/api/files", "/api/files/{sha1hex}",
-        "/api/failures", "/api/show",
+        "/api/failures", "/api/show", "/api/themes", "/api/themes/{namespace}/{key}",
+        "/api/themes/{namespace}/{key}/{theme}", "/api/themes/{namespace}/{key}/document",
     }  # fmt: skip
     page = read(client, "/docs")
     for path, methods in schema["paths"].items():

@@ -21,6 +21,8 @@ from fonds.ports import Stores
 from fonds.replay.memento import in_link
 from fonds.web.pages.records import Record, record
 from fonds.web.rendering import OpenStores, cut, link, page, size, web_url
+from fonds.web.themes.asking import OpenThemes, Themes
+from fonds.web.themes.tagged import ThemeLink, tagged
 
 TEXT_SHOWN_CHARS = 200_000
 KEY_MAX_CHARS = 4_096
@@ -67,7 +69,8 @@ class FilePage:
     None where there is nothing to open. `relatives` are other versions of its story, and near-duplicates;
     `citations` the entries of its list of references, as printed, `citations_total` how many there are.
     `searched` is the SHA-1 of the version of a story that is in the
-    index, this one's or another's.
+    index, this one's or another's. `themes` are those its document is in, of the first `themes_looked_in`
+    collections by name, None for all.
     """
 
     title: str
@@ -93,15 +96,18 @@ class FilePage:
     text_href: str | None
     thumbnail_href: str | None
     body_href: str | None
+    themes: Sequence[ThemeLink]
+    themes_looked_in: int | None
 
 
-def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
+def file_page(stores: Stores, themes: Themes, sha1hex: str) -> tuple[FilePage, str] | None:
     """The page and the text of a file (empty for none); None when nothing is known of it."""
     found = description(stores, sha1hex)
     if not found.known and found.document is None:
         return None
     outcome = _outcome(stores, found)
     text = file_text(stores, found)
+    known = tagged(themes, [found.document.id] if found.document else [])
     values = {
         name: value
         for kind in KINDS
@@ -134,6 +140,8 @@ def file_page(stores: Stores, sha1hex: str) -> tuple[FilePage, str] | None:
         text_href=None if text is None else f"/file/{sha1hex}/text",
         thumbnail_href=f"/file/{sha1hex}/thumbnail" if found.thumbnail_key else None,
         body_href=f"/file/{sha1hex}/body" if found.body_place else None,
+        themes=[link for links in known.themes.values() for link in links],
+        themes_looked_in=known.looked_in,
     ), text or ""
 
 
@@ -240,22 +248,22 @@ def unknown_file(key: str) -> str:
 # Before the page's route, whose parameter would take the `.json` for a part of the key.
 @router.get("/file/{sha1hex}.json", include_in_schema=False)
 @router.get("/api/files/{sha1hex}", summary="Everything known of one file")
-def file_json(stores: OpenStores, sha1hex: str) -> FilePage:
+def file_json(stores: OpenStores, themes: OpenThemes, sha1hex: str) -> FilePage:
     """A file by its SHA-1 (hex or base32): metadata, captures, derivatives and the history of its steps."""
     raw = sha1_from_text(sha1hex[:KEY_MAX_CHARS])
-    known = file_page(stores, raw.hex()) if raw is not None else None
+    known = file_page(stores, themes, raw.hex()) if raw is not None else None
     if known is None:
         raise HTTPException(404, unknown_file(sha1hex))
     return known[0]
 
 
 @router.get("/file/{sha1hex}", include_in_schema=False)
-def file_html(request: Request, stores: OpenStores, sha1hex: str) -> Response:
+def file_html(request: Request, stores: OpenStores, themes: OpenThemes, sha1hex: str) -> Response:
     """A file by its SHA-1; other spellings of it are sent to this one."""
     raw = sha1_from_text(sha1hex[:KEY_MAX_CHARS])
     if raw is not None and raw.hex() != sha1hex:
         return RedirectResponse(f"/file/{raw.hex()}", 303)
-    known = file_page(stores, sha1hex) if raw is not None else None
+    known = file_page(stores, themes, sha1hex) if raw is not None else None
     if known is None:
         raise HTTPException(404, unknown_file(sha1hex))
     found, text = known

@@ -18,12 +18,15 @@ from pydantic import (
 )
 from starlette.responses import HTMLResponse
 
-from fonds.model.document import Hit, SearchQuery
+from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
 from fonds.ports import Index
 from fonds.web.charts import Bucket, histogram
+from fonds.web.pages.hits import SearchHit, found_hit
 from fonds.web.pages.periods import Period, periods
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
+from fonds.web.themes.asking import OpenThemes, Themes
+from fonds.web.themes.tagged import tagged
 
 PAGE_SIZE = 10
 RESULTS_MAX = 10_000
@@ -141,36 +144,13 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchHit:
-    """One result; `id` is a PDF's SHA-1 or a story's id, `sha1hex` the file its text is of.
-
-    `snippet_marks` are (start, end) offsets in `snippet`. None means unknown.
-    """
-
-    id: str
-    sha1hex: str
-    kind: Kind
-    title: str | None
-    url: str
-    domain: str
-    publication_date: date | None
-    language: str | None
-    collection: str
-    page_count: int | None
-    word_count: int | None
-    has_thumbnail: bool
-    score: float
-    snippet: str
-    snippet_marks: Sequence[tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
 class SearchPage:
     """One page of results; `reachable` of all `total` can be paged through.
 
     `facets` and `dates` (by YYYY-MM) count all matches, `undated` those without a date; `beyond` counts
     for each facet the matches with values that are not listed. `notes` say what of the question no
-    document has, when nothing was found.
+    document has, when nothing was found. Themes are those of the first `themes_looked_in` collections by
+    name, None for all.
     """
 
     answer: str
@@ -184,11 +164,13 @@ class SearchPage:
     beyond: Mapping[str, int]
     dates: Sequence[tuple[str, int]]
     undated: int
+    themes_looked_in: int | None
 
 
-def search_page(index: Index, form: SearchForm) -> SearchPage:
+def search_page(index: Index, themes: Themes, form: SearchForm) -> SearchPage:
     """Raises ValueError with a sentence for people when the words cannot be understood."""
     results = index.search(form.query())
+    known = tagged(themes, [hit.document.id for hit in results.hits])
     reachable = min(results.total, RESULTS_MAX)
     return SearchPage(
         answer=_answer(form, results.total),
@@ -197,32 +179,12 @@ def search_page(index: Index, form: SearchForm) -> SearchPage:
         reachable=reachable,
         page=form.page,
         pages=max(1, -(-reachable // PAGE_SIZE)),
-        results=[_found(hit) for hit in results.hits],
+        results=[found_hit(hit, known.themes.get(hit.document.id, ())) for hit in results.hits],
         facets=results.facets,
         beyond=results.beyond,
         dates=results.dates,
         undated=results.undated,
-    )
-
-
-def _found(hit: Hit) -> SearchHit:
-    document = hit.document
-    return SearchHit(
-        id=document.id,
-        sha1hex=document.sha1hex,
-        kind=document.kind,
-        title=document.article_title,
-        url=document.url,
-        domain=document.canonical_domain,
-        publication_date=document.publication_date,
-        language=document.language,
-        collection=document.collection,
-        page_count=document.page_count,
-        word_count=document.word_count,
-        has_thumbnail=document.has_thumbnail,
-        score=hit.score,
-        snippet=hit.snippet.text,
-        snippet_marks=hit.snippet.marks,
+        themes_looked_in=known.looked_in,
     )
 
 
@@ -260,11 +222,14 @@ def _ways_out(index: Index, form: SearchForm) -> list[tuple[Filter, int]]:
 
 @router.get("/search", include_in_schema=False)
 def search_html(
-    request: Request, stores: OpenStores, form: Annotated[SearchForm, Query()]
+    request: Request,
+    stores: OpenStores,
+    themes: OpenThemes,
+    form: Annotated[SearchForm, Query()],
 ) -> HTMLResponse:
     """Results beside their facets; a bad query is told in its place, with status 400."""
     try:
-        found = search_page(stores.index, form)
+        found = search_page(stores.index, themes, form)
     except ValueError as error:
         return page(
             request, "search.html", 400, heading="This search cannot be understood", error=str(error),
@@ -334,9 +299,11 @@ def _facets(form: SearchForm, found: SearchPage) -> list[Facet]:
 
 @router.get("/search.json", include_in_schema=False)
 @router.get("/api/search", summary="Full-text search")
-def search_json(stores: OpenStores, form: Annotated[SearchForm, Query()]) -> SearchPage:
+def search_json(
+    stores: OpenStores, themes: OpenThemes, form: Annotated[SearchForm, Query()]
+) -> SearchPage:
     """Ten results a page with snippets, and counts by kind, language, domain, collection and month."""
     try:
-        return search_page(stores.index, form)
+        return search_page(stores.index, themes, form)
     except ValueError as error:
         raise HTTPException(400, str(error)) from error

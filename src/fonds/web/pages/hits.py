@@ -1,0 +1,60 @@
+"""One result of a search, as the page and the API show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from fonds.model.document import Hit
+from fonds.model.file import Kind
+from fonds.web.themes.tagged import ThemeLink
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """One result; `id` is a PDF's SHA-1 or a story's id, `sha1hex` the file its text is of.
+
+    `snippet_marks` are (start, end) offsets in `snippet`. `themes` are those of collections it is in. None
+    means unknown.
+    """
+
+    id: str
+    sha1hex: str
+    kind: Kind
+    title: str | None
+    url: str
+    domain: str
+    publication_date: date | None
+    language: str | None
+    collection: str
+    page_count: int | None
+    word_count: int | None
+    has_thumbnail: bool
+    score: float
+    snippet: str
+    snippet_marks: Sequence[tuple[int, int]]
+    themes: Sequence[ThemeLink]
+
+
+def found_hit(hit: Hit, themes: Sequence[ThemeLink]) -> SearchHit:
+    """A hit of the index, and the themes its document is in."""
+    document = hit.document
+    return SearchHit(
+        id=document.id,
+        sha1hex=document.sha1hex,
+        kind=document.kind,
+        title=document.article_title,
+        url=document.url,
+        domain=document.canonical_domain,
+        publication_date=document.publication_date,
+        language=document.language,
+        collection=document.collection,
+        page_count=document.page_count,
+        word_count=document.word_count,
+        has_thumbnail=document.has_thumbnail,
+        score=hit.score,
+        snippet=hit.snippet.text,
+        snippet_marks=hit.snippet.marks,
+        themes=themes,
+    )

@@ -1,0 +1,297 @@
+"""One collection: its themes as a list and a map, what changed, other clusterings, how far a rebuild is."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import HTMLResponse
+
+from fonds.collections.reading.clusterings import Clustering, Progress, progress
+from fonds.collections.reading.clusters import Cluster, Clusters, Member, clusters
+from fonds.web.charts import share
+from fonds.web.rendering import how_many, instant, page, pager
+from fonds.web.themes.addresses import API, collection_href, placed_href, theme_href
+from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, OpenThemes, Themes, asked
+from fonds.web.themes.changes import ChangesOfKind, changes_of, marks, sizes_before
+from fonds.web.themes.map import NARROW, WIDE, Spot, drawn, picture
+
+PAGE_SIZE = 20
+PAGES_MAX = 1_000
+TERMS_SHOWN, TITLES_SHOWN = 8, 3
+WHY_APART = {
+    "outlier": "like no theme enough",
+    "short": "too short to be grouped",
+    "language": "in a language this configuration leaves out",
+    "empty": "without a word to group by",
+}
+
+router = APIRouter()
+
+
+class CollectionForm(BaseModel):
+    """Which clustering of a collection, and which page of its themes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    conf: str = CONF
+    at: int | None = AT
+    level: int = LEVEL
+    page: int = Field(1, ge=1, le=PAGES_MAX, description="Page of 20 themes, from 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """A document by its title, and the page that says why it is there."""
+
+    title: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeLine:
+    """A theme in the list. `mark` is `new`, `rising` or empty; `size_before` that in the clustering before,
+    None where it was not there or none is kept. `titles` are of its nearest documents."""
+
+    id: str
+    label: str
+    href: str
+    size: int
+    share: str
+    mark: str
+    size_before: int | None
+    terms: Sequence[str]
+    titles: Sequence[Titled]
+
+
+@dataclass(frozen=True, slots=True)
+class ApartLine:
+    """Documents in no theme, for a reason."""
+
+    reason: str
+    explanation: str
+    count: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringLine:
+    """A clustering, for choosing; `chosen` is the one that is shown."""
+
+    conf: str
+    at: dt.datetime | None
+    href: str
+    documents: int
+    themes: int
+    is_served: bool
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionPage:
+    """A collection by its themes, 20 a page, the largest first; `shown_at` None where none was built yet.
+
+    `themes_total` counts all themes of the clustering shown, `grouped` the documents in one, `apart` those
+    in none. `changes` are those since `before_at`, None where no clustering before it is kept.
+    """
+
+    answer: str
+    namespace: str
+    key: str
+    documents: int
+    modified: dt.datetime | None
+    query: str
+    conf: str
+    level: int
+    levels: int
+    configuration: Mapping[str, Any]
+    shown_at: dt.datetime | None
+    is_served: bool
+    before_at: dt.datetime | None
+    grouped: int
+    later: int
+    themes_total: int
+    page: int
+    pages: int
+    themes: Sequence[ThemeLine]
+    apart: Sequence[ApartLine]
+    changes: Sequence[ChangesOfKind]
+    clusterings: Sequence[ClusteringLine]
+    building: Sequence[Progress]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A level as it was read, and what is marked in it."""
+
+    level: Clusters | None
+    marks: Mapping[str, str]
+    before: Mapping[str, int]
+
+
+def _read(themes: Themes, there: Asked, number: int) -> _Read:
+    at = there.clustering
+    if at is None:
+        return _Read(None, {}, {})
+    some = slice((number - 1) * PAGE_SIZE, number * PAGE_SIZE)
+    level = clusters(
+        themes.tables, there.name, there.conf, at.timestamp,
+        level=there.level, top=TITLES_SHOWN, top_of=some,
+    )  # fmt: skip
+    before = sizes_before(themes.tables, there)
+    return _Read(level, marks(level.clusters if level else (), before), before or {})
+
+
+def collection_page(
+    themes: Themes, there: Asked, number: int, read: _Read | None = None
+) -> CollectionPage:
+    """What is asked for; a page behind the last has no themes."""
+    read = read or _read(themes, there, number)
+    at, one = there.clustering, there.collection
+    every = read.level.clusters if read.level else ()
+    grouped = sum(each.size for each in every)
+    some = every[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    apart = read.level.apart if read.level else {}
+    return CollectionPage(
+        answer=_answer(there, len(every), grouped, sum(apart.values())),
+        namespace=one.name.namespace,
+        key=one.name.key,
+        documents=one.size,
+        modified=instant(one.modified),
+        query=one.query,
+        conf=there.conf,
+        level=there.level,
+        levels=at.levels if at else 0,
+        configuration=at.configuration if at else {},
+        shown_at=instant(at.timestamp) if at else None,
+        is_served=at is not None and at.is_served,
+        before_at=instant(there.before.timestamp) if there.before else None,
+        grouped=grouped,
+        later=at.later if at else 0,
+        themes_total=len(every),
+        page=number,
+        pages=max(1, -(-len(every) // PAGE_SIZE)),
+        themes=[_line(there, each, grouped, read) for each in some],
+        apart=[_apart(there, reason, count) for reason, count in apart.items() if count],
+        changes=changes_of(themes.tables, there),
+        clusterings=_clusterings(there),
+        building=progress(themes.tables, themes.claims, one.name),
+    )
+
+
+def _answer(there: Asked, count: int, grouped: int, apart: int) -> str:
+    name, size = there.name, there.collection.size
+    if there.clustering is None:
+        state = f"{how_many(size, 'document')}, not grouped yet" if size else "empty so far"
+        return f"{name}: {state}"
+    if not grouped:
+        return f"{name}: no themes in {how_many(grouped + apart, 'document')}"
+    within = share(grouped, grouped + apart)
+    return f"{name}: {how_many(count, 'theme')} hold {within} of {how_many(grouped + apart, 'document')}"
+
+
+def _line(there: Asked, one: Cluster, grouped: int, read: _Read) -> ThemeLine:
+    return ThemeLine(
+        id=one.id,
+        label=one.label,
+        href=theme_href(there.name, one.id, **there.params()),
+        size=one.size,
+        share=share(one.size, grouped),
+        mark=read.marks.get(one.id, ""),
+        size_before=read.before.get(one.id),
+        terms=[term for term, _ in one.terms[:TERMS_SHOWN]],
+        titles=[_titled(there, member) for member in one.top],
+    )
+
+
+def _titled(there: Asked, member: Member) -> Titled:
+    href = placed_href(there.name, member.id, conf=there.params()["conf"])
+    return Titled(" ".join(member.title.split()) or member.url or member.id, href)
+
+
+def _apart(there: Asked, reason: str, count: int) -> ApartLine:
+    href = theme_href(there.name, reason, **{**there.params(), "level": None})
+    return ApartLine(reason, WHY_APART.get(reason, reason), count, href)
+
+
+def _clusterings(there: Asked) -> list[ClusteringLine]:
+    def line(one: Clustering) -> ClusteringLine:
+        at = None if one.is_served else one.timestamp
+        return ClusteringLine(
+            one.conf,
+            instant(one.timestamp),
+            collection_href(there.name, **{**there.params(), "at": at, "level": None}),
+            one.documents + one.later,
+            one.clusters,
+            one.is_served,
+            one == there.clustering,
+        )
+
+    return [line(one) for one in there.clusterings]
+
+
+@router.get("/themes/{namespace}/{key}", include_in_schema=False)
+def collection_html(
+    request: Request,
+    themes: OpenThemes,
+    namespace: str,
+    key: str,
+    form: Annotated[CollectionForm, Query()],
+) -> HTMLResponse:
+    """A collection's themes: the list first, then the map, then what changed."""
+    there = asked(themes, namespace, key, form)
+    read = _read(themes, there, form.page)
+    found = collection_page(themes, there, form.page, read)
+    here = collection_href(there.name)
+    spots = _spots(there, read)
+    title = f"The themes of {there.name} by size and nearness"
+    return page(
+        request,
+        "collection.html",
+        heading=found.answer,
+        found=found,
+        name=there.name,
+        confs=[
+            (one, collection_href(there.name, conf=one), one == there.conf) for one in there.confs
+        ],
+        levels=[
+            (one, collection_href(there.name, **{**there.params(), "level": one or None}))
+            for one in range(found.levels)
+        ],
+        wide=picture(drawn(spots, WIDE), WIDE, title),
+        narrow=picture(drawn(spots, NARROW), NARROW, title),
+        spots=len(spots),
+        largest=max((one.size for one in found.themes), default=0),
+        marked_any=any(spot.mark for spot in spots),
+        newest_href=collection_href(there.name, conf=there.params()["conf"]),
+        wide_max=WIDE.circles_max,
+        narrow_max=NARROW.circles_max,
+        pager=pager(here, there.params(), found.themes_total, form.page, PAGE_SIZE, PAGES_MAX),
+        api_href=f"{API}{collection_href(there.name, **there.params(), page=form.page)}",
+    )
+
+
+def _spots(there: Asked, read: _Read) -> list[Spot]:
+    return [
+        Spot(
+            one.label, one.size, one.position, read.marks.get(one.id, ""),
+            theme_href(there.name, one.id, **there.params()),
+        )
+        for one in (read.level.clusters if read.level else ())
+        if one.position is not None
+    ]  # fmt: skip
+
+
+@router.get("/api/themes/{namespace}/{key}", summary="The themes of a collection")
+def collection_json(
+    themes: OpenThemes, namespace: str, key: str, form: Annotated[CollectionForm, Query()]
+) -> CollectionPage:
+    """The themes of a collection, 20 a page, the largest first, and what changed since the clustering before.
+
+    In a key, `~2F` stands for a slash, `~25` for a percent sign and `~7E` for a tilde.
+    """
+    return collection_page(themes, asked(themes, namespace, key, form), form.page)

@@ -1,0 +1,200 @@
+"""The map of themes: circles as large as the themes, where the clustering placed them, drawn apart; SVG.
+
+The places are those kept with the clustering, which stay from one to the next as nearly as can be. Circles
+that would cover each other are pushed apart, always in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from unicodedata import east_asian_width
+
+from markupsafe import Markup
+
+from fonds.web.rendering import how_many
+
+ROUNDS_MAX = 120
+FILLED = 0.34
+"""So much of the picture the circles cover together."""
+GAP = 3.0
+CHARACTER_WIDTH, LINE_HEIGHT = 7.6, 17.0
+LINES_MAX, LABEL_CHARACTERS_MAX = 3, 80
+RADIUS_MIN = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A picture's size in its own units, and how many circles it has room for."""
+
+    kind: str
+    width: float
+    height: float
+    circles_max: int
+
+
+WIDE = Frame("wide", 1000, 560, 60)
+NARROW = Frame("narrow", 330, 420, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A theme for the map: where it lies, both between -1 and 1, and `mark`: '', `new` or `rising`."""
+
+    label: str
+    size: int
+    position: tuple[float, float]
+    mark: str
+    href: str
+
+
+@dataclass(slots=True)
+class Circle:
+    """A spot drawn: its middle and radius in the picture's units."""
+
+    spot: Spot
+    x: float
+    y: float
+    radius: float
+
+
+def drawn(spots: Sequence[Spot], frame: Frame) -> list[Circle]:
+    """The largest themes as circles within the frame that do not cover each other, where there is room."""
+    shown = sorted(spots, key=lambda spot: (-spot.size, spot.href))[: frame.circles_max]
+    total = sum(max(spot.size, 1) for spot in shown)
+    unit = math.sqrt(FILLED * frame.width * frame.height / (math.pi * max(1, total)))
+    radius_max = min(frame.width, frame.height) / 3.6
+    circles = []
+    for spot in shown:
+        radius = min(radius_max, max(RADIUS_MIN, unit * math.sqrt(max(spot.size, 1))))
+        x, y = (min(1.0, max(-1.0, one)) for one in spot.position)
+        circle = Circle(spot, 0.0, 0.0, radius)
+        circle.x = frame.width / 2 + x * (frame.width / 2 - radius)
+        circle.y = frame.height / 2 - y * (frame.height / 2 - radius)
+        circles.append(circle)
+    for _ in range(ROUNDS_MAX):
+        if not _pushed(circles, frame):
+            break
+    return circles
+
+
+def _pushed(circles: Sequence[Circle], frame: Frame) -> bool:
+    """Move every pair that touches apart, the smaller one further; whether any did."""
+    moved = False
+    for at, one in enumerate(circles):
+        for number, other in enumerate(circles[:at]):
+            across, down = one.x - other.x, one.y - other.y
+            away, wanted = math.hypot(across, down), one.radius + other.radius + GAP
+            if away >= wanted - 0.01:
+                continue
+            moved = True
+            if away < 0.01:
+                # Two of one place part in a direction that is theirs by their order.
+                turn = 2.4 * (at + number)
+                across, down, away = math.cos(turn), math.sin(turn), 1.0
+            push = (wanted - away) / away
+            share = other.radius**2 / (one.radius**2 + other.radius**2)
+            one.x, one.y = one.x + across * push * share, one.y + down * push * share
+            other.x -= across * push * (1 - share)
+            other.y -= down * push * (1 - share)
+            _keep_within(one, frame)
+            _keep_within(other, frame)
+    return moved
+
+
+def _keep_within(circle: Circle, frame: Frame) -> None:
+    circle.x = min(frame.width - circle.radius, max(circle.radius, circle.x))
+    circle.y = min(frame.height - circle.radius, max(circle.radius, circle.y))
+
+
+def picture(circles: Sequence[Circle], frame: Frame, title: str) -> Markup:
+    """The circles as SVG. A label that does not fit its circle is left to the list and the circle's title."""
+    identity = f"map-{frame.kind}"
+    said = "; ".join(f"{one.spot.label}: {one.spot.size:,}" for one in circles)
+    pieces = [
+        Markup(
+            '<svg class="map {kind}" viewBox="0 0 {w:g} {h:g}" role="group" '
+            'aria-labelledby="{id}-title {id}-desc"><title id="{id}-title">{title}</title>'
+            '<desc id="{id}-desc">{said}</desc>'
+        ).format(
+            kind=frame.kind, w=frame.width, h=frame.height, id=identity, title=title, said=said
+        )
+    ]
+    pieces += [_linked(one) for one in circles]
+    pieces.append(Markup("</svg>"))
+    return Markup("").join(pieces)
+
+
+def _linked(one: Circle) -> Markup:
+    spot = one.spot
+    mark = f", {spot.mark}" if spot.mark else ""
+    title = f"{spot.label}: {how_many(spot.size, 'document')}{mark}"
+    lines = fitted(spot.label, one.radius)
+    if lines and one.radius > LINE_HEIGHT * (len(lines) + 1.5):
+        lines.append(f"{spot.size:,}")
+    top = one.y - LINE_HEIGHT * (len(lines) - 1) / 2
+    words = Markup("").join(
+        Markup('<tspan x="{:.1f}" y="{:.1f}">{}</tspan>').format(
+            one.x, top + LINE_HEIGHT * at, line
+        )
+        for at, line in enumerate(lines)
+    )
+    text = (
+        Markup('<text text-anchor="middle" dominant-baseline="central">{}</text>').format(words)
+        if lines
+        else Markup("")
+    )
+    return Markup(
+        '<a href="{}" tabindex="-1"><title>{}</title>'
+        '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>{}</a>'
+    ).format(spot.href, title, spot.mark or "theme", one.x, one.y, one.radius, text)
+
+
+def fitted(label: str, radius: float) -> list[str]:
+    """The label in up to three lines that lie within a circle, the last one cut with an ellipsis; empty where
+    not even its first word has room."""
+    words = label[:LABEL_CHARACTERS_MAX].split()
+    for count in range(1, LINES_MAX + 1):
+        lines = _wrapped(words, _rooms(radius, count))
+        if lines is not None:
+            return lines
+    return _cut(words, _rooms(radius, LINES_MAX))
+
+
+def _rooms(radius: float, count: int) -> list[int]:
+    """How many characters each of `count` lines has room for."""
+    rooms = []
+    for at in range(count):
+        edge = abs(at - (count - 1) / 2) * LINE_HEIGHT + LINE_HEIGHT / 2
+        half = math.sqrt(max(0.0, radius**2 - edge**2))
+        rooms.append(int(2 * half / CHARACTER_WIDTH))
+    return rooms
+
+
+def _wrapped(words: Sequence[str], rooms: Sequence[int]) -> list[str] | None:
+    """The words in lines no longer than there is room; None where they have none."""
+    lines: list[str] = []
+    left = list(words)
+    for room in rooms:
+        line = ""
+        while left and _width(line) + bool(line) + _width(left[0]) <= room:
+            line = f"{line} {left.pop(0)}".strip()
+        if not line and left:
+            return None
+        lines.append(line)
+    return None if left else [line for line in lines if line]
+
+
+def _width(text: str) -> int:
+    """In characters of usual width; those of East Asian scripts are twice as wide."""
+    return sum(2 if east_asian_width(one) in "WF" else 1 for one in text)
+
+
+def _cut(words: Sequence[str], rooms: Sequence[int]) -> list[str]:
+    """As many words as have room, an ellipsis behind them."""
+    for count in range(len(words) - 1, 0, -1):
+        lines = _wrapped([*words[: count - 1], f"{words[count - 1].rstrip(',')}…"], rooms)
+        if lines is not None:
+            return lines
+    return []

@@ -1,0 +1,45 @@
+"""The themes documents are in, for the pages that show documents: search and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fonds.collections.names import DEFAULT
+from fonds.collections.reading.tags import tags
+from fonds.web.themes.addresses import theme_href
+from fonds.web.themes.asking import Themes
+
+ROWS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeLink:
+    """A document is in the theme `label` of a collection, by the configuration `DEFAULT`."""
+
+    collection: str
+    label: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """The themes of documents by their id. Only the first `looked_in` collections by name were looked in
+    where that is not None."""
+
+    themes: Mapping[str, Sequence[ThemeLink]]
+    looked_in: int | None
+
+
+def tagged(themes: Themes, document_ids: Sequence[str]) -> Tagged:
+    """The themes of so many documents as a page shows, in as many collections as a thousand rows reach."""
+    if not document_ids:
+        return Tagged({}, None)
+    count = ROWS_MAX // len(document_ids)
+    found = themes.collections(count + 1)
+    names = [one.name for one in found[:count] if any(by.conf == DEFAULT for by in one.served)]
+    links = {
+        id_: [ThemeLink(str(tag.name), tag.label, theme_href(tag.name, tag.label)) for tag in some]
+        for id_, some in (tags(themes.tables, names, document_ids) if names else {}).items()
+    }
+    return Tagged(links, count if len(found) > count else None)

@@ -1,0 +1,201 @@
+"""Pages of themes in every state: what they say, where they lead, and that no name breaks out of them."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from page_reading import PageRead, read
+from themed_home import EMPTY, FIVE, HOSTILE, HOSTILE_ID, LIBRARY, STRAY, WAITING
+
+COLLECTION = "/themes/made/five"
+
+
+def _themes(client: TestClient, path: str = COLLECTION) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = client.get(f"/api{path}").json()["themes"]
+    return found
+
+
+def _new(client: TestClient) -> dict[str, object]:
+    (found,) = [one for one in _themes(client) if one["mark"] == "new"]
+    return found
+
+
+def test_where_nothing_was_grouped_the_page_says_how_to_begin(empty: TestClient) -> None:
+    page = read(empty, "/themes")
+    assert page.heading == "No collections yet."
+    assert "fonds collection create" in page.words()
+    assert "fonds group" in page.words()
+    assert read(empty, "/themes/made/five", 404)
+    assert read(empty, "/search").heading == "Nothing found."
+
+
+def test_every_collection_is_listed_with_what_is_known_of_it(themed: TestClient) -> None:
+    page = read(themed, "/themes")
+    assert page.heading == "5 collections of documents, grouped by theme."
+    links = page.links("//ol[@class='collections']//h2")
+    assert set(links.values()) == {str(one) for one in (FIVE, WAITING, EMPTY, LIBRARY, HOSTILE)}
+    assert "Not grouped yet: fonds group made/waiting" in page.words()
+    assert "filled by kind:story" in page.words()
+    for href, name in links.items():
+        assert name in read(themed, href).words()
+    assert "There is no page 9" in read(themed, "/themes?page=9").words()
+
+
+def test_themes_are_a_list_first_and_a_map_of_the_same(themed: TestClient) -> None:
+    page = read(themed, COLLECTION)
+    assert page.heading.startswith("made/five: 5 themes hold 99.")
+    listed = page.links("//ol[@class='themes']//h3")
+    sizes = [one["size"] for one in _themes(themed)]
+    assert sizes == sorted(sizes, reverse=True)  # type: ignore[type-var]
+    for frame in ("wide", "narrow"):
+        assert set(page.links(f"//*[contains(@class, 'map {frame}')]")) == set(listed)
+    before = page.text.index('class="themes"'), page.text.index('id="map"')
+    assert before[0] < before[1]
+    assert "parliament" not in page.heading
+    assert len(page.links("//ul[@class='titles']")) > 5
+
+
+def test_new_themes_are_marked_and_changes_are_told(themed: TestClient) -> None:
+    new = _new(themed)
+    page = read(themed, COLLECTION)
+    assert [one.text_content() for one in page.tree.xpath("//h3/span[@class='badge kept']")] == [
+        "new"
+    ]
+    assert str(new["label"]) in page.words("//div[@class='changes']")
+    (kind,) = [c for c in themed.get(f"/api{COLLECTION}").json()["changes"] if c["change"] == "new"]
+    assert [side["label"] for side in kind["listed"][0]["after"]] == [new["label"]]
+
+
+def test_an_older_clustering_can_be_chosen_and_says_that_it_is_older(themed: TestClient) -> None:
+    (older,) = [
+        one["href"]
+        for one in themed.get(f"/api{COLLECTION}").json()["clusterings"]
+        if not one["is_served"]
+    ]
+    page = read(themed, older)
+    assert "4 themes" in page.heading
+    assert "This is an older clustering" in page.words()
+    assert "No clustering before this one is kept." in page.words()
+    inner = next(iter(page.links("//ol[@class='themes']//h3")))
+    assert "at=" in inner
+    assert "This is an older clustering" in read(themed, inner).words()
+
+
+def test_a_theme_tells_its_terms_course_lineage_and_nearest_themes(themed: TestClient) -> None:
+    kept = next(one for one in _themes(themed) if one["size_before"])
+    page = read(themed, str(kept["href"]))
+    assert page.heading == kept["label"]
+    told = themed.get(f"/api{kept['href']}").json()
+    assert [size["size"] for size in told["stages"]] == [kept["size_before"], kept["size"]]
+    counted = sum(count for _, count in told["months"]["months"]) + told["months"]["undated"]
+    assert counted == told["months"]["looked_at"] == told["size"] == kept["size"]
+    assert told["months"]["undated"] > 0
+    assert len(told["nearest"]) == 4
+    assert all(-1.001 <= one["cosine"] <= 1.001 for one in told["nearest"])
+    weights = [weight for _, weight in told["terms"]]
+    assert weights == sorted(weights, reverse=True)
+    assert "Nearest themes" in page.words()
+    assert "without one are left out" in page.words()
+
+
+def test_all_documents_of_a_theme_are_reached_page_by_page(themed: TestClient) -> None:
+    largest = _themes(themed)[0]
+    href, seen = str(largest["href"]), []
+    for _ in range(50):
+        page = read(themed, href)
+        seen += [*page.links("//ol[contains(@class, 'hits')]//h3")]
+        following = page.tree.xpath("//a[@rel='next']/@href")
+        if not following:
+            break
+        href = following[0]
+    assert len(seen) == len(set(seen)) == largest["size"]
+
+
+def test_documents_of_the_library_lead_to_their_files_and_these_to_the_theme(
+    themed: TestClient,
+) -> None:
+    files: dict[str, str] = {}
+    for one in _themes(themed, "/themes/library/all"):
+        page = read(themed, str(one["href"]))
+        files |= {
+            href: str(one["label"])
+            for href in page.links("//ol[contains(@class, 'hits')]//h3")
+            if href.startswith("/file/")
+        }
+        for picture in page.tree.xpath("//ol//img/@src"):
+            assert themed.get(picture).headers["content-type"] == "image/jpeg"
+    assert len(files) > 5
+    for href, label in files.items():
+        back = read(themed, href).links("//ol[@class='provenance']")
+        (theme,) = [link for link, words in back.items() if words == label]
+        assert read(themed, theme).heading == label
+    assert set(read(themed, "/search?q=flood").links("//p[@class='themes-of']").values()) <= set(
+        files.values()
+    )
+    assert read(themed, "/search?q=flood").links("//p[@class='themes-of']")
+
+
+def test_a_document_says_which_of_its_terms_put_it_there(themed: TestClient) -> None:
+    theme = _themes(themed)[0]
+    titles = theme["titles"]
+    page = read(themed, titles[0]["href"])  # type: ignore[index]
+    assert page.heading == f"Why it is in “{theme['label']}”."
+    told = themed.get(f"/api{titles[0]['href']}").json()  # type: ignore[index]
+    assert told["terms"][0]["term"] in told["beginning"].lower()
+    assert sum(one["share"] for one in told["terms"] if one["share"] > 0) == pytest.approx(100, 1)
+    assert told["next_label"] not in (None, theme["label"])
+    unknown = themed.get(f"{COLLECTION}/document", params={"id": "nobody"})
+    assert unknown.status_code == 404
+    assert "no document of the id “nobody”" in unknown.text
+
+
+def test_documents_in_no_theme_are_counted_and_the_page_says_why(themed: TestClient) -> None:
+    page = read(themed, COLLECTION)
+    assert "1 document is like no theme enough" in page.words()
+    apart = read(themed, f"{COLLECTION}/outlier")
+    assert apart.heading == "1 document is like no theme enough."
+    assert "further from every theme's middle" in apart.words()
+    (why,) = [href for href in apart.links("//ol") if f"id={STRAY}" in href]
+    told = read(themed, why)
+    assert told.heading == "Why it is in no theme."
+    assert "It is like no theme enough." in told.words()
+
+
+def test_names_there_are_not_are_told_with_the_nearest(themed: TestClient) -> None:
+    said = themed.get("/themes/made/fife")
+    assert said.status_code == 404
+    assert "did you mean &#39;made/five&#39;" in said.text
+    label = str(_themes(themed)[0]["label"])
+    said = themed.get(f"/api{COLLECTION}/{label[:-1]}")
+    assert said.status_code == 404
+    assert f"did you mean {label!r}" in said.json()["error"]
+    assert "not grouped by tight yet" in read(themed, f"{COLLECTION}/x?conf=tight", 404).words()
+    assert "--conf tight" in read(themed, f"{COLLECTION}?conf=tight").words()
+    assert read(themed, f"{COLLECTION}?level=1", 400)
+
+
+def test_what_is_empty_or_not_grouped_says_what_to_type(themed: TestClient) -> None:
+    assert "fonds group made/waiting" in read(themed, "/themes/made/waiting").words()
+    assert read(themed, "/themes/made/empty").heading == "made/empty: empty so far."
+    assert read(themed, "/themes/made/empty/outlier", 404)
+
+
+def test_hostile_names_ids_and_words_stay_words(themed: TestClient) -> None:
+    links = read(themed, "/themes").links("//ol[@class='collections']//h2")
+    (href,) = [one for one, name in links.items() if name == str(HOSTILE)]
+    pages = [read(themed, href)]
+    for one in _themes(themed, href):
+        pages.append(read(themed, str(one["href"])))
+    assert sum(len(page.tree.xpath("//ol//h3")) for page in pages) > 20
+    pages.append(_document(themed, href))
+    for page in pages:
+        assert page.tree.xpath("//script") == []
+        assert [link for link in page.links("//*") if link.startswith("javascript")] == []
+    assert HOSTILE_ID[:20] in pages[-1].words()
+
+
+def _document(client: TestClient, href: str) -> PageRead:
+    answer = client.get(f"{href}/document", params={"id": HOSTILE_ID})
+    assert answer.status_code == 200
+    return PageRead(answer.text)
