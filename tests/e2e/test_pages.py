@@ -14,7 +14,10 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 
 from e2e.browsing import QUIET, chromium, running
 from filled_home import Filled, fill, opened
+from fonds.collections.reading.clusters import clusters
 from fonds.web.app import create_app
+from fonds.web.themes.addresses import collection_href, placed_href, theme_href
+from themed_home import FIVE, HOSTILE, STRAY, fill_themes
 
 pytestmark = pytest.mark.browser
 
@@ -56,6 +59,7 @@ class Site:
     filled: Filled
     full: str
     empty: str
+    theme: str = ""
 
     def pages(self) -> dict[str, tuple[str, int]]:
         """Name -> (address, status) of every kind of page in every state."""
@@ -82,6 +86,16 @@ class Site:
             "failures": (f"{self.full}/failures", 200),
             "failures, none": (f"{self.empty}/failures", 200),
             "API": (f"{self.full}/docs", 200),
+            "collections": (f"{self.full}/themes", 200),
+            "collections, none": (f"{self.empty}/themes", 200),
+            "collection": (f"{self.full}{collection_href(FIVE)}", 200),
+            "collection, hostile": (f"{self.full}{collection_href(HOSTILE)}", 200),
+            "collection, not grouped": (f"{self.full}/themes/made/waiting", 200),
+            "collection, unknown": (f"{self.full}/themes/made/fife", 404),
+            "theme": (f"{self.full}{self.theme}", 200),
+            "theme, outliers": (f"{self.full}{theme_href(FIVE, 'outlier')}", 200),
+            "document": (f"{self.full}{placed_href(FIVE, 'd1')}", 200),
+            "document, outlier": (f"{self.full}{placed_href(FIVE, STRAY)}", 200),
         }
 
     @contextmanager
@@ -120,9 +134,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         sync_playwright() as playwright,
     ):
         filled = fill(stores)
+        found = clusters(fill_themes(stores).tables, FIVE)
+        assert found is not None
+        theme = theme_href(FIVE, found.clusters[0].id)
         browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
         with running(create_app(stores)) as full, running(create_app(nothing)) as empty:
-            yield Site(browser, filled, full, empty)
+            yield Site(browser, filled, full, empty, theme)
         browser.close()
 
 
@@ -143,14 +160,16 @@ def test_a_page_is_accessible_and_asks_nobody_else(site: Site, name: str) -> Non
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("name", ["overview", "search"])
+@pytest.mark.parametrize("name", ["overview", "search", "collection", "theme"])
 def test_words_in_pictures_can_be_read_and_do_not_overlap(
     site: Site, name: str, setting: str
 ) -> None:
     address, status = site.pages()[name]
     with site.looking(address, status, **SETTINGS[setting]) as page:
         texts = page.evaluate(SVG_TEXTS)
-    assert bool(texts) is (name == "overview"), "the histogram has its words in HTML"
+    assert bool(texts) is (name in ("overview", "collection")), (
+        "histograms have their words in HTML"
+    )
     for one in texts:
         assert one["px"] >= TEXT_MIN_PX, one
         assert one["contrast"] >= CONTRAST_MIN, one
@@ -205,6 +224,22 @@ def test_searching_filtering_and_opening_a_file_needs_no_scripts(site: Site) -> 
         assert page.locator("#history li").count() == 4
         page.go_back()
         assert page.url.endswith("kind=pdf")
+
+
+def test_themes_are_walked_from_the_map_to_a_document_without_scripts(site: Site) -> None:
+    address = f"{site.full}{collection_href(FIVE)}"
+    with site.looking(address, 200, java_script_enabled=False, **LIGHT) as page:
+        circle = page.locator("svg.map.wide a").first
+        label = (circle.locator("title").text_content() or "").partition(":")[0]
+        circle.locator("circle").click()
+        assert page.locator("h1").inner_text() == label
+        page.get_by_role("link", name="Why it is here").first.click()
+        assert page.locator("h1").inner_text() == f"Why it is in “{label}”."
+        page.get_by_role("main").get_by_role("link", name=label, exact=True).click()
+        assert page.locator("h1").inner_text() == label
+        page.get_by_role("link", name="Next →").click()
+        assert "after=" in page.url
+        assert page.locator(".hits li").count() > 0
 
 
 def test_every_number_of_the_overview_can_be_clicked(site: Site) -> None:

@@ -75,6 +75,8 @@ def test_the_same_themes_are_drawn_at_the_same_places_in_any_order() -> None:
 def test_a_label_stays_within_its_circle_or_is_left_out() -> None:
     assert fitted("floods, river", 80) == ["floods, river"]
     assert fitted("floods, river, rain", 50) == ["floods,", "river, rain"]
-    assert fitted("Bundesverfassungsgericht", 20) == []
+    assert fitted("Bundesverfassungsgericht, Urteil", 40) == ["Bundesver…"]
+    assert fitted("Bundesverfassungsgericht", 18) == []
+    assert fitted("kotan, bari", 28) == ["kotan…"]
     assert fitted("floods, of Bundesverfassungsgericht", 40) == ["floods,", "of…"]
     assert len(fitted("洪水警報発令中", 40)) == 0

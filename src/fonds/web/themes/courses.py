@@ -17,7 +17,7 @@ from fonds.web.themes.addresses import theme_href
 from fonds.web.themes.asking import Asked
 from fonds.web.themes.changes import Changed, changed
 
-DATED_MAX = 3 * MEMBERS_MAX
+DATED_MAX = 2 * MEMBERS_MAX
 """The dates of so many documents are looked at, those nearest to the theme's middle."""
 
 STAGES_MAX = 12

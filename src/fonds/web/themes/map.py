@@ -21,6 +21,9 @@ FILLED = 0.34
 GAP = 3.0
 CHARACTER_WIDTH, LINE_HEIGHT = 7.6, 17.0
 LINES_MAX, LABEL_CHARACTERS_MAX = 3, 80
+CUT_CHARACTERS_MIN = 4
+EDGE = 1.0
+"""The line round a circle has room beside it."""
 RADIUS_MIN = 7.0
 
 
@@ -70,8 +73,8 @@ def drawn(spots: Sequence[Spot], frame: Frame) -> list[Circle]:
         radius = min(radius_max, max(RADIUS_MIN, unit * math.sqrt(max(spot.size, 1))))
         x, y = (min(1.0, max(-1.0, one)) for one in spot.position)
         circle = Circle(spot, 0.0, 0.0, radius)
-        circle.x = frame.width / 2 + x * (frame.width / 2 - radius)
-        circle.y = frame.height / 2 - y * (frame.height / 2 - radius)
+        circle.x = frame.width / 2 + x * (frame.width / 2 - radius - EDGE)
+        circle.y = frame.height / 2 - y * (frame.height / 2 - radius - EDGE)
         circles.append(circle)
     for _ in range(ROUNDS_MAX):
         if not _pushed(circles, frame):
@@ -104,8 +107,9 @@ def _pushed(circles: Sequence[Circle], frame: Frame) -> bool:
 
 
 def _keep_within(circle: Circle, frame: Frame) -> None:
-    circle.x = min(frame.width - circle.radius, max(circle.radius, circle.x))
-    circle.y = min(frame.height - circle.radius, max(circle.radius, circle.y))
+    room = circle.radius + EDGE
+    circle.x = min(frame.width - room, max(room, circle.x))
+    circle.y = min(frame.height - room, max(room, circle.y))
 
 
 def picture(circles: Sequence[Circle], frame: Frame, title: str) -> Markup:
@@ -152,14 +156,19 @@ def _linked(one: Circle) -> Markup:
 
 
 def fitted(label: str, radius: float) -> list[str]:
-    """The label in up to three lines that lie within a circle, the last one cut with an ellipsis; empty where
-    not even its first word has room."""
+    """The label in up to three lines that lie within a circle. Where it has no room, as many of its words as
+    have, or the beginning of the first, with an ellipsis; empty for less than four characters."""
     words = label[:LABEL_CHARACTERS_MAX].split()
     for count in range(1, LINES_MAX + 1):
         lines = _wrapped(words, _rooms(radius, count))
         if lines is not None:
             return lines
-    return _cut(words, _rooms(radius, LINES_MAX))
+    cuts = [_cut(words, _rooms(radius, count)) for count in range(1, LINES_MAX + 1)]
+    longest = max(cuts, key=lambda lines: sum(len(line) for line in lines))
+    (room,) = _rooms(radius, 1)
+    if longest or not words or room <= CUT_CHARACTERS_MIN or _width(words[0]) > len(words[0]):
+        return longest
+    return [f"{words[0][: room - 1]}…"]
 
 
 def _rooms(radius: float, count: int) -> list[int]:

@@ -70,7 +70,8 @@ class ThemePage:
 
     `terms` with their log-likelihood ratios. `distinct` counts the documents that were no near-duplicate of
     another when it was built. `turns` are splits and mergers since the clustering before. The page of
-    documents behind this one is had with `after` = `next`, None at the end.
+    documents behind this one is had with `after` = `next`, None at the end; pages behind the first have
+    `months` None and no stages, turns and nearest themes.
     """
 
     answer: str
@@ -126,10 +127,10 @@ def theme_page(stores: Stores, themes: Themes, there: Asked, theme: str, after: 
         parent=one.parent,
         parent_href=_parent(there, one),
         terms=one.terms[:TERMS_SHOWN],
-        months=months(tables, there, one.label),
-        stages=stages(tables, there, one.id),
-        turns=turns(tables, there, one.id),
-        nearest=_nearest(themes, there, one.label),
+        months=None if after else months(tables, there, one.label),
+        stages=() if after else stages(tables, there, one.id),
+        turns=() if after else turns(tables, there, one.id),
+        nearest=() if after else _nearest(themes, there, one.label),
         documents=lines,
         next=following,
     )
