@@ -128,7 +128,8 @@ def run(home: Path, documents: int, clients: int, at_once: int) -> None:
     )
     print(f"{share * clients:,} documents, {clients} clients, {at_once} a post: {seconds:.1f} s")
     print(
-        f"lost: {BEFORE + share * clients - len(rows)}; size {size:,}; rebuilds ended {rebuilds.result()}, another under way"
+        f"lost: {BEFORE + share * clients - len(rows)}; size {size:,};"
+        f" rebuilds ended {rebuilds.result()}, another under way"
     )
     said("posts", took)
     said("reads of clusters", reads.result())

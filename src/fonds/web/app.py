@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.staticfiles import StaticFiles
 
 from fonds import __version__
-from fonds.collections.claims import Claims, this_process
-from fonds.collections.tables import Tables
 from fonds.library.accounting import newest_input
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets

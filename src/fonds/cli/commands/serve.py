@@ -39,8 +39,10 @@ def serve(app: App, **flags: Any) -> int:
     create_app = import_module("fonds.web.app").create_app
     create_replay = import_module("fonds.web.replay.app").create_replay
     origin = import_module("fonds.web.replay.origin").ReplayOrigin
+    rebuild_threads = import_module("fonds.wiring.recurring.collections").rebuild_threads
     settings = app.settings(**flags)
     serving = import_module("fonds.web.serving.server")
+    make_service = import_module("fonds.web.rest.service").make_service
     stores, web = app.stores(settings), settings.web
     port = web.replay_port or (web.port + 1 if 0 < web.port < PORT_MAX else 0)
     with serving.listen(web.host, web.port) as pages, serving.listen(web.host, port) as replay:
@@ -48,8 +50,10 @@ def serve(app: App, **flags: Any) -> int:
         screen = console(stderr=True)
         screen.print(f"Serving {escape(str(app.home))} at {serving.shown(web.host, pages)}")
         screen.print(f"Replaying captures at {serving.shown(web.host, replay)}web/")
-        application = create_app(stores, host=web.host, replay=at)
-        with application.state.service.runs.at_work():
+        threads = rebuild_threads(settings, beside_others=True)
+        service = make_service(stores, settings.collections.prefix, threads)
+        application = create_app(stores, host=web.host, replay=at, service=service)
+        with service.runs.at_work():
             serving.serve(
                 (application, pages),
                 (create_replay(stores, host=web.host, url=web.replay_url), replay),

@@ -19,8 +19,8 @@ from fonds.collections.claims import Claims, this_process
 from fonds.collections.configurations import Configuration
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.reading.clusterings import Collection, collection, collections
-from fonds.collections.tables import COLLECTIONS, Tables
-from fonds.model.errors import ConfigurationError, LimitError
+from fonds.collections.tables import Tables
+from fonds.model.errors import LimitError
 from fonds.model.names import nearest, no_such
 from fonds.ports import Stores
 from fonds.web.problems import RefusedError
@@ -47,13 +47,8 @@ class Service:
 
     def are_there(self) -> bool:
         """Whether somebody made the tables."""
-        if not self._declared:
-            try:
-                self.tables.page(COLLECTIONS, b"", ["main:size"], count_max=1)
-            except ConfigurationError:
-                return False
-            self._declared = True
-        return True
+        self._declared = self._declared or self.tables.are_there()
+        return self._declared
 
     def writing(self) -> Changes:
         """What changes collections, the tables made where they are not there."""

@@ -19,7 +19,7 @@ from fonds.collections.reading.clusterings import (
     collection,
     collections,
 )
-from fonds.collections.tables import COLLECTIONS, Tables
+from fonds.collections.tables import Tables
 from fonds.model.names import no_such
 from fonds.web.rendering import cut, sentence
 from fonds.web.themes.addresses import unpart
@@ -41,7 +41,7 @@ class Themes:
     def is_there(self) -> bool:
         """Whether there are tables of collections; asked again until there are."""
         if not self._is_there:
-            self._is_there = self.tables.prefix + COLLECTIONS in self.tables.store.tables()
+            self._is_there = self.tables.are_there()
         return self._is_there
 
     def collections(self, count_max: int) -> list[Collection]:
