@@ -122,20 +122,24 @@ def run(home: Path, documents: int, clients: int, at_once: int) -> None:
             took = [seconds for one in posts for seconds in one.result()]
             seconds = time.perf_counter() - began
             ended.set()
-    size = service.collection(*str(NAME).split("/")).size
-    rows = service.tables.rows(
-        "documents", [NAME.document(str(n)) for n in range(BEFORE + share * clients)], ["main:id"]
-    )
+    count_posted(service, share * clients)
     print(f"{share * clients:,} documents, {clients} clients, {at_once} a post: {seconds:.1f} s")
-    print(
-        f"lost: {BEFORE + share * clients - len(rows)}; size {size:,};"
-        f" rebuilds ended {rebuilds.result()}, another under way"
-    )
+    print(f"rebuilds ended {rebuilds.result()}, another under way")
     said("posts", took)
     said("reads of clusters", reads.result())
     running.should_exit = True
     thread.join()
     close_stores(stores)
+
+
+def count_posted(service: Service, posted: int) -> None:
+    """Say how many are lost of what was there and what was posted."""
+    count = BEFORE + posted
+    rows = service.tables.rows(
+        "documents", [NAME.document(str(n)) for n in range(count)], ["main:id"]
+    )
+    size = service.collection(*str(NAME).split("/")).size
+    print(f"lost: {count - len(rows)}; size {size:,}")
 
 
 if __name__ == "__main__":

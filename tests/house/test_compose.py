@@ -124,6 +124,4 @@ def test_the_servers_of_the_tests_stand_on_the_same_ports() -> None:
     }
     del ours["spark"]  # an engine: whoever has a cluster brings his own
     assert len(ours) >= 6
-    # Spark comes with the package `pyspark`; whoever has a cluster names it.
-    del ours["spark"]
     assert {name: theirs.get(name) for name in ours} == ours

@@ -105,7 +105,10 @@ def test_what_is_plainly_meant_is_understood(text: str, tree: Node):
     ("text", "named"),
     [
         ("river author:smith", "“author:smith”: there is no field “author”"),
-        ("kind:film", "“kind:film”: There is no kind 'film'; there are pdf, story, other"),
+        (
+            "kind:film",
+            "“kind:film”: There is no kind 'film'; there are pdf, story, jats, unread, other",
+        ),
         ("kind:stroy", "did you mean 'story'?"),
         ("language:english", "There is no language code 'english'"),
         ('river author:"Peter Steinbach"', "“author:”: there is no field “author”"),

@@ -125,9 +125,7 @@ def file_page(stores: Stores, themes: Themes, sha1hex: str) -> tuple[FilePage, s
         indexed=found.document is not None,
         searched=found.searched,
         claimed=_claimed(found),
-        measured=_measured(
-            found, "not yet" if outcome and outcome.outcome == "pending" else "unknown"
-        ),
+        measured=_measured(found, _otherwise(outcome)),
         relatives=found.relatives,
         citations=found.citations,
         citations_total=found.citations_total,
@@ -143,6 +141,11 @@ def file_page(stores: Stores, themes: Themes, sha1hex: str) -> tuple[FilePage, s
         themes=[link for links in known.themes.values() for link in links],
         themes_looked_in=known.looked_in,
     ), text or ""
+
+
+def _otherwise(outcome: EntryRow | None) -> str:
+    """What is said of a measure nobody took."""
+    return "not yet" if outcome and outcome.outcome == "pending" else "unknown"
 
 
 def _as(kind: type[LineT], row: object) -> LineT:

@@ -12,8 +12,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from fonds.collections.changing.collections import QUERY_CHARACTERS_MAX, create
+from fonds.collections.collecting.rules import Rule, checked_rule
 from fonds.collections.reading.clusterings import collection as read
-from fonds.model.document import SearchQuery
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rendering import OpenStores
 from fonds.web.rest.bodies import schemas
@@ -90,11 +90,8 @@ def put(
     collection = named(ns, name)
     if not sent.query.strip():
         raise RefusedError(400, "The query is empty; '*' is everything.", pointer="/query")
-    try:
-        stores.index.search(SearchQuery(sent.query, count_max=0))
-    except ValueError as error:
-        raise RefusedError(400, f"{error}.", pointer="/query") from error
     with judged("/query"):
+        checked_rule(Rule(collection, sent.query), stores.index)
         create(service.writing(), collection, sent.query)
     where = href("queries", ns, name)
     answer = QueryTold(sent.query, href("collections", ns, name))

@@ -15,6 +15,7 @@ from fonds.collections.changing.writing import Changes
 from fonds.collections.claims import Claims, this_process
 from fonds.collections.collecting.collecting import Collected, Collecting, rules
 from fonds.collections.reading.clusterings import collections
+from fonds.collections.requests import fulfil, waiting
 from fonds.collections.tables import Tables
 from fonds.config import Settings
 from fonds.ports import Stores
@@ -84,6 +85,9 @@ def recurring(stores: Stores, settings: Settings) -> Iterator[None]:
         finish_removals(changes)
         threads = rebuild_threads(settings, beside_others=True)
         told = []
+        for name, conf in [] if stopped.is_set() else list(waiting(changes.tables)):
+            if fulfil(changes, name, conf, threads=threads):
+                told.append(f"{name} by {conf} built as asked for")
         for one in collections(changes.tables):
             for done in () if stopped.is_set() else tend(changes, one.name, threads=threads):
                 if done.why:

@@ -1,0 +1,37 @@
+"""What recurs for collections while Fonds runs: a rebuild that was asked for is done by whoever looks next."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from filled_home import opened
+from fonds.collections.documents import Document
+from fonds.collections.names import DEFAULT, Name
+from fonds.collections.requests import DONE, QUEUED, request, requested
+from fonds.config import Settings
+from fonds.wiring.recurring.collections import open_changes, recurring
+from themed_texts import themed_texts
+
+NAME = Name("news", "asked")
+WAIT_S = 120.0
+
+
+def test_a_rebuild_that_was_asked_for_is_done_while_fonds_runs(tmp_path: Path) -> None:
+    settings = Settings().changed(collections_every_s=1)
+    with opened(tmp_path) as stores:
+        changes = open_changes(stores, settings)
+        texts, _ = themed_texts(60)
+        changes.put(NAME, [Document(str(number), text) for number, text in enumerate(texts)])
+        request(changes, NAME, DEFAULT)
+
+        def state() -> str:
+            found = requested(changes.tables, changes.claims, NAME, DEFAULT)
+            return found.state if found else ""
+
+        assert state() == QUEUED
+        ends_s = time.monotonic() + WAIT_S
+        with recurring(stores, settings):
+            while state() != DONE and time.monotonic() < ends_s:
+                time.sleep(0.05)
+        assert state() == DONE
