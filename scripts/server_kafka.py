@@ -53,7 +53,8 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     classpath = ["-cp", f"{folder / 'lib'}/*"]
     if not (data / "meta.properties").exists():
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        words = ["format", "-t", cluster, "-c", str(properties)]
+        # One of 64 begins with a dash.
+        words = ["format", f"--cluster-id={cluster}", "-c", str(properties)]
         command = [str(java()), *classpath, "kafka.tools.StorageTool", *words]
         done = subprocess.run(command, capture_output=True, check=False)
         if done.returncode:

@@ -1,4 +1,4 @@
-"""What recurs for collections while Fonds runs: a rebuild that was asked for is done by whoever looks next."""
+"""What recurs for collections while Fonds runs: what was asked for is built by whoever looks next."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from fonds.library.repair.workshop import Workshop, place_of
 from fonds.model.archive import ArchiveEntry, Held, Payload
 from fonds.model.capture import REVISIT_MIME, Capture, Place, from_datetime14
 from fonds.model.rows import CdxRow, FileMetaRow
+from fonds.steps.intake.capture_count import note_capture_counts
 
 AT_ONCE = 20
 
@@ -100,6 +101,7 @@ def _archive_again(shop: Workshop, row: CdxRow, file: FileMetaRow, payload: Payl
     shop.stores.table.put(shop.stores.journal, [cells])
     records.put([fresh])
     records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
+    note_capture_counts(shop.stores.table, records, shop.stores.journal, [row.sha1hex])
     return place
 
 

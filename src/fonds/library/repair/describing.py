@@ -25,6 +25,7 @@ from fonds.model.capture import REVISIT_MIME, Capture, from_datetime14
 from fonds.model.disposition import Reason
 from fonds.model.file import FileMeta
 from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
+from fonds.steps.intake.capture_count import note_capture_counts
 
 FILE_COLUMNS = [FILE_SIZE, FILE_MIME, FILE_META]
 
@@ -119,6 +120,7 @@ def _write_cells(shop: Workshop, sha1hex: str) -> None:
         rows.append((cell_key(cdx, {sha1hex: file.capture_id}), make(capture, place)))
     rows += _met_again(shop, sha1hex)
     stores.table.put(stores.journal, rows)
+    note_capture_counts(stores.table, stores.records, stores.journal, [sha1hex])
     shop.note(Act.TABLE, file.capture_id, sha1hex, f"{sha1hex}: its cells were written again")
 
 

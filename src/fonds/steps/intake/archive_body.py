@@ -54,8 +54,8 @@ class ArchiveBody:
             entries = [self._entry(item, first) for item in some]
             places = [archived.place for archived in self.archive.write(entries)]
             self._note(some, entries, places)
-            again = [item.file.sha1 for item in some if item.repeat_of]
-            note_capture_counts(self.table, self.records, self.journal, again)
+            met = [item.file.sha1 for item in some]
+            note_capture_counts(self.table, self.records, self.journal, met)
         self._forget([item.capture for item in items])
         return [Result() for _ in items]
 

@@ -68,6 +68,16 @@ def test_a_repeat_is_archived_as_a_revisit_of_what_f_c_names_and_counts(bench: B
     assert count_of(bench) == 2
 
 
+def test_the_first_capture_archived_after_a_repeat_does_not_count_anew(bench: Bench) -> None:
+    step = ArchiveBody(
+        bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
+    )
+    first = unarchived(bench)
+    step([unarchived(bench, repeat_of=first.capture.id)])
+    step([first])
+    assert count_of(bench) == 2
+
+
 def test_what_an_index_told_of_a_file_is_kept_beside_the_first_capture(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
     key = surt(capture.url)
