@@ -101,4 +101,7 @@ def test_caught_up_the_index_is_as_it_was_and_no_body_is_archived_twice(tmp_path
         "thumbnail": None,
         "story": "parse_story",
         "sketch": None,
+        "bibliography": None,
+        "grobid": "grobid",
+        "jats": "import_jats",
     }

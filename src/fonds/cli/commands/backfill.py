@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +14,7 @@ from fonds.bulk.captures.reading import LINES
 from fonds.bulk.captures.tallies import Tallies, as_json, summed
 from fonds.bulk.captures.writing import CAPTURES, FILES, REVISITS
 from fonds.cli.context import App, command, console, echo_json, global_options, say
+from fonds.cli.inbox import expand_paths
 from fonds.cli.names import Commands, Name
 from fonds.cli.stores.journal_table import engine_option, workers_option
 from fonds.extract.mime import normalize_mime
@@ -74,9 +74,11 @@ def cdx(
     settings = app.settings()
     wanted = Wanted(_types(mimes), filter_ or "")
     running = open_engine(engine, app.home, settings, workers=workers)
-    indexes = find_indexes([Path(one) for one in paths], app.home)
+    indexes = find_indexes(expand_paths(paths, app.home), app.home)
     for path in indexes.others:
         say(f"{path} is no index: passed over")
+    if not indexes.paths:
+        raise click.UsageError("there is no index to be read")
     # Everything is there and of this version before processes open it.
     close_stores(app.stores(settings, make=True))
     with HomeLock(app.home, shared=all_shared(settings)):

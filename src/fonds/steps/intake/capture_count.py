@@ -8,25 +8,30 @@ from fonds.formats.journal import F_C, recounted, row_key
 from fonds.model.rows import CdxRow
 from fonds.ports import Records, Table
 
+ROUNDS_MAX = 10
+"""Others may write this often in between."""
+
 
 def note_capture_counts(
     table: Table, records: Records, journal: str, sha1hexes: Sequence[str]
 ) -> None:
     """Count the captures of these files, revisits too, as `cdx` has them; the same however often it is done.
 
-    Of two who note captures of one file at the same moment the count of either may stay, until the file is
-    met again.
+    Who wrote looks again: of several who note captures of one file at the same moment the last to write sees
+    the rows of all others.
     """
-    wanted = sorted(set(sha1hexes))
-    if not wanted:
-        return
-    there = table.get(journal, [row_key(one) for one in wanted], [F_C])
-    if not there:
-        return
-    counts = records.count(CdxRow, ("sha1hex",), {"sha1hex": [key.hex() for key in there]})
-    cells = [
-        (key, {F_C: after})
-        for key, row in there.items()
-        if (after := recounted(row[F_C], counts.get((key.hex(),), 1))) != row[F_C]
-    ]
-    table.put(journal, cells)
+    keys = [row_key(one) for one in sorted(set(sha1hexes))]
+    for _ in range(ROUNDS_MAX):
+        there = table.get(journal, keys, [F_C]) if keys else {}
+        if not there:
+            return
+        counts = records.count(CdxRow, ("sha1hex",), {"sha1hex": [key.hex() for key in there]})
+        cells = [
+            (key, {F_C: after})
+            for key, row in there.items()
+            if (after := recounted(row[F_C], counts.get((key.hex(),), 1))) != row[F_C]
+        ]
+        if not cells:
+            return
+        table.put(journal, cells)
+        keys = [key for key, _ in cells]

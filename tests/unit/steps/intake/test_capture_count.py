@@ -78,6 +78,27 @@ def test_the_first_capture_archived_after_a_repeat_does_not_count_anew(bench: Be
     assert count_of(bench) == 2
 
 
+def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench: Bench) -> None:
+    captures = bench.in_warc(PAGE, PAGE, PAGE)
+    persist(bench)([identified(captures[0])])
+    others = [cdx_row(one, page_file(), one.place, LATER) for one in captures[1:]]
+    bench.records.put(others[:1])
+
+    class Outrun:
+        """The table, before each of whose first writes somebody else notes a capture and writes first."""
+
+        get = bench.table.get
+
+        def put(self, table: str, rows: object) -> None:
+            if others[1:]:
+                bench.records.put([others.pop()])
+                note_capture_counts(bench.table, bench.records, JOURNAL, [KEY])
+            bench.table.put(table, rows)  # type: ignore[arg-type]
+
+    note_capture_counts(Outrun(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
+    assert count_of(bench) == 3
+
+
 def test_what_an_index_told_of_a_file_is_kept_beside_the_first_capture(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
     key = surt(capture.url)
