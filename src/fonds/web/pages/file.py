@@ -125,7 +125,7 @@ def file_page(stores: Stores, themes: Themes, sha1hex: str) -> tuple[FilePage, s
         indexed=found.document is not None,
         searched=found.searched,
         claimed=_claimed(found),
-        measured=_measured(found, _otherwise(outcome)),
+        measured=_measured(found, outcome),
         relatives=found.relatives,
         citations=found.citations,
         citations_total=found.citations_total,
@@ -141,11 +141,6 @@ def file_page(stores: Stores, themes: Themes, sha1hex: str) -> tuple[FilePage, s
         themes=[link for links in known.themes.values() for link in links],
         themes_looked_in=known.looked_in,
     ), text or ""
-
-
-def _otherwise(outcome: EntryRow | None) -> str:
-    """What is said of a measure nobody took."""
-    return "not yet" if outcome and outcome.outcome == "pending" else "unknown"
 
 
 def _as(kind: type[LineT], row: object) -> LineT:
@@ -191,8 +186,9 @@ def _claimed(found: Description) -> list[Fact]:
     return _at_most([*facts, *(fact for fact in _facts(found, "") if fact.claimed)])
 
 
-def _measured(found: Description, missing: str) -> list[Fact]:
-    """What Fonds found by reading the bytes; `missing` says of absent facts whether they may still come."""
+def _measured(found: Description, outcome: EntryRow | None) -> list[Fact]:
+    """What Fonds found by reading the bytes; of absent facts it is said whether they may still come."""
+    missing = "not yet" if outcome and outcome.outcome == "pending" else "unknown"
     file = found.file
     length = f"{size(file.size_bytes)} ({file.size_bytes:,} bytes)" if file else None
     return _at_most(
