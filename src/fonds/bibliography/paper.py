@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from fonds.model.prepared import prepared
+
 JATS_VERSION = "fonds-jats/1"
 """Names what reads JATS; here, where nothing native is loaded for it."""
 
@@ -154,7 +156,7 @@ def to_json(paper: Paper) -> bytes:
 def from_json(data: bytes) -> Paper:
     """The paper again. Raises ValueError for what is none."""
     try:
-        return msgspec.json.decode(data, type=Paper)
+        return msgspec.json.decode(data, type=prepared(Paper))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"no bibliography: {error}") from error
 

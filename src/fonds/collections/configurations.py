@@ -12,6 +12,7 @@ from fonds.collections.names import DEFAULT, Name, checked, checked_conf
 from fonds.collections.tables import CONFIGURATIONS, Tables, to_json
 from fonds.formats.grouping.keys import collection_row, namespace_prefix
 from fonds.model.names import no_such
+from fonds.model.prepared import prepared
 
 _COLUMN = "main:configuration"
 ALGORITHMS = ("topics", "stories", "factors", "density")
@@ -63,7 +64,7 @@ def configuration(values: Mapping[str, object], onto: Configuration | None = Non
             raise ValueError(no_such("parameter", name, NAMES))
     plain = {**msgspec.to_builtins(onto or Configuration()), **values}
     try:
-        made = msgspec.convert(plain, Configuration)
+        made = msgspec.convert(plain, prepared(Configuration))
     except msgspec.ValidationError as error:
         raise ValueError(f"a parameter is none: {error}") from error
     return _checked(made)

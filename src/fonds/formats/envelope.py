@@ -17,6 +17,7 @@ from fonds.model.entry import MESSAGE, Entry
 from fonds.model.errors import DamagedInputError
 from fonds.model.exchange import Exchange
 from fonds.model.message import PIPELINE, Message
+from fonds.model.prepared import prepared
 from fonds.model.story import (
     ContentMetadata,
     HttpMetadata,
@@ -53,7 +54,7 @@ def decode(message: Message, kind: type, tag: str | None = None) -> object:
     if contract:
         return contract.from_wire(message, tag)
     try:
-        found: object = msgspec.json.decode(message.body, type=kind)
+        found: object = msgspec.json.decode(message.body, type=prepared(kind))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedInputError(Reason.INTERNAL_ERROR, f"not a {kind.__name__}: {error}") from error
     return found
@@ -130,14 +131,14 @@ def story_from_json(data: bytes) -> Story:
 
 def _sub_object(kind: type[Any], fields: dict[str, Any]) -> object:
     try:
-        return msgspec.convert(fields, kind)
+        return msgspec.convert(fields, prepared(kind))
     except msgspec.ValidationError:
         return msgspec.convert({k: v for k, v in fields.items() if _fits(kind, k, v)}, kind)
 
 
 def _fits(kind: type[Any], name: str, value: object) -> bool:
     try:
-        msgspec.convert({name: value}, kind)
+        msgspec.convert({name: value}, prepared(kind))
     except msgspec.ValidationError:
         return False
     return True

@@ -7,6 +7,7 @@ import msgspec
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.exchange import Exchange
+from fonds.model.prepared import prepared
 
 SPOOL_FOLDER = "spool"
 
@@ -31,7 +32,7 @@ def from_spool(blob: bytes) -> tuple[Exchange, bytes]:
     """The exchange, and the body as it was sent. Raises DamagedInputError."""
     line, mark, body = blob.partition(b"\n")
     try:
-        exchange = msgspec.json.decode(line, type=Exchange)
+        exchange = msgspec.json.decode(line, type=prepared(Exchange))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedInputError(Reason.DAMAGED_RECORD, f"no exchange: {error}") from error
     if not mark or not exchange.hops:

@@ -22,6 +22,7 @@ from fonds.model import errors
 from fonds.model.disposition import Reason
 from fonds.model.errors import FaultError, FondsError, PermanentError
 from fonds.model.open_body import OpenBody
+from fonds.model.prepared import prepared
 
 _FAULT_MAX_CHARS = 8_000
 _ERRORS: dict[str, type[FondsError]] = {
@@ -85,7 +86,7 @@ def declared(function: Callable[..., Any]) -> Declared:
     missing = [name for name in (*names, "return") if name not in hints]
     if missing:
         raise TypeError(f"{name_of(function)} declares no type for {', '.join(missing)}")
-    value = msgspec.msgpack.Decoder(hints["return"])
+    value = msgspec.msgpack.Decoder(prepared(hints["return"]))
     return Declared(tuple(hints[name] for name in names), value)
 
 

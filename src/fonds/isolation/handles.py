@@ -29,6 +29,7 @@ from fonds.isolation.frames import (
 )
 from fonds.isolation.limits import ChildLimits
 from fonds.model.errors import StoreUnavailableError
+from fonds.model.prepared import prepared
 
 _READY_WITHIN_S = 120.0
 _ENDED_WITHIN_S = 10.0
@@ -135,7 +136,7 @@ class Child:
             ending = self._ending(_HANGS_UP_FOR_S) or replace(self.kill(), hung_up=True)
             self.dismiss()
             raise ChildEndedError(ending, started) from error
-        return msgspec.msgpack.decode(answer, type=Reply)
+        return msgspec.msgpack.decode(answer, type=prepared(Reply))
 
     def kill(self) -> Ending:
         """End the process and all it started, and say how it had ended; again is harmless."""

@@ -144,8 +144,8 @@ class DerivativeKind:
     - `row` is the table it is kept in, by the file's SHA-1, and `step` the sink that writes the row. For
       each message done there `written(row, tag)` must hold, `tag` being that of the stage and `row` None
       where there is none.
-    - `rows` are rows of other tables a row promises, `blobs` the keys, `indexed` says what the index has of
-      it.
+    - `rows` are rows of other tables a row promises, `blobs` the keys, `cells` the columns of its file in
+      the wide-row table, `indexed` says what the index has of it.
     - `columns` are those it adds to the export, with their types (`text`, `integer`), and `values` fills
       them from a row and the file's document, if it has one.
     - `facts` are what the file's page and `fonds show` tell of a row; without one, a file it could be made
@@ -165,6 +165,7 @@ class DerivativeKind:
     written: Callable[[Any | None, str], bool] = _is_there
     rows: Callable[[Any], Sequence[Row]] = _nothing
     blobs: Callable[[Any], Sequence[str]] = _nothing
+    cells: Callable[[Any], Sequence[str]] = _nothing
     indexed: Indexed | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     values: Callable[[Any, IndexDocument | None], Mapping[str, object]] = _no_values

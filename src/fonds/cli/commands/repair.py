@@ -18,6 +18,7 @@ from fonds.cli.commands.status import used_pipelines
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.working.working_off import EXIT_INTERRUPTED, SPOOL, leave_at_once, work_through
 from fonds.config import Settings
+from fonds.kinds import KINDS
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.audit import Audit, as_json, audit
 from fonds.library.catchup import Selection
@@ -203,7 +204,8 @@ class _Bench:
 
         def feed(intake: Intake, entered: Entered) -> None:
             send_again(shop, intake, readers)
-            make_again(shop, self._reader(settings, set(readers), intake.stopping))
+            kinds = [one for one in KINDS if one.reading and one.reading.step in readers]
+            make_again(shop, kinds, self._reader(settings, intake.stopping))
 
         worked = work_through(self.app, settings, self.stores, self.lock, feed)
         if not worked.ended:
@@ -211,14 +213,14 @@ class _Bench:
         return not worked.interrupted
 
     def _reader(
-        self, settings: Settings, steps: set[str], stopping: Callable[[], bool]
+        self, settings: Settings, stopping: Callable[[], bool]
     ) -> Callable[[DerivativeKind, frozenset[str]], None]:
         from fonds.wiring.readers import extractors
 
         names = extractors(settings)
 
         def read(kind: DerivativeKind, only: frozenset[str]) -> None:
-            if kind.reading is None or kind.reading.step not in steps:
+            if kind.reading is None:
                 return
             wanted = Selection(kind, kind.reading.extractor(names), again=True)
             send(

@@ -19,6 +19,7 @@ from fonds.formats.grouping.matrices import from_matrix, to_matrix
 from fonds.grouping.clustering import Clustering, Level, Model
 from fonds.grouping.space.projecting import Space
 from fonds.grouping.space.weighting import idf
+from fonds.model.prepared import prepared
 
 DIRECTIONS = "processing:directions"
 CENTROIDS = "processing:centroids"
@@ -89,7 +90,7 @@ def read_model(tables: Tables, name: Name, conf: str, timestamp: int) -> Served 
     cells = tables.row(CLUSTERINGS, row, [NUMBERS, "main:configuration"])
     if cells is None or NUMBERS not in cells:
         return None
-    numbers = msgspec.json.decode(cells[NUMBERS], type=_Numbers)
+    numbers = msgspec.json.decode(cells[NUMBERS], type=prepared(_Numbers))
 
     def chunks(first: str) -> list[bytes]:
         return get_chunks(tables, CLUSTERINGS, row, first)
@@ -124,7 +125,7 @@ def read_middles(tables: Tables, name: Name, conf: str, timestamp: int) -> Middl
     cells = tables.row(CLUSTERINGS, row, [NUMBERS])
     if cells is None:
         return None
-    numbers = msgspec.json.decode(cells[NUMBERS], type=_Numbers)
+    numbers = msgspec.json.decode(cells[NUMBERS], type=prepared(_Numbers))
     middles, _ = from_matrix(get_chunks(tables, CLUSTERINGS, row, CENTROIDS))
     return Middles(tuple(one[0][1] for one in numbers.places), middles)
 

@@ -17,6 +17,7 @@ from fonds.collections.names import Name
 from fonds.collections.tables import CHANGES, COLLECTIONS, Cells, Tables, number, utf8
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
+from fonds.model.prepared import prepared
 
 SEQUENCE = "main:sequence"
 REDO_BYTES_MAX = 9_000_000
@@ -162,7 +163,7 @@ def _encoded(writes: Writes) -> bytes:
 
 
 def _decoded(redo: bytes) -> Writes:
-    read = msgspec.msgpack.decode(redo, type=_Redo)
+    read = msgspec.msgpack.decode(redo, type=prepared(_Redo))
     return Writes(
         {table: dict(rows) for table, rows in read.removed.items()},
         {table: dict(rows) for table, rows in read.puts.items()},

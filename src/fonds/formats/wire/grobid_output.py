@@ -18,6 +18,7 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.message import PIPELINE, Message
 from fonds.model.paper import GrobidOutput, GrobidStatus
+from fonds.model.prepared import prepared
 
 
 class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +62,7 @@ def from_wire(message: Message, tag: str | None = None) -> GrobidOutput:
         told = "a result of another program; put work on `ungrobided` instead"
         raise DamagedInputError(Reason.BAD_MESSAGE, told)
     try:
-        found = msgspec.json.decode(message.body, type=GrobidOutputObject)
+        found = msgspec.json.decode(message.body, type=prepared(GrobidOutputObject))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedInputError(Reason.BAD_MESSAGE, f"no result of ours: {error}") from error
     return GrobidOutput(

@@ -19,6 +19,7 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
+from fonds.model.prepared import prepared
 
 _NUMBER = {"type": ["number", "null"], "minimum": 0}
 _COUNT = {"type": ["integer", "null"], "minimum": 0}
@@ -94,7 +95,7 @@ def from_wire(message: Message, tag: str | None = None) -> PdfText:
         told = "a result of another program; put work on `unextracted` instead"
         raise DamagedInputError(Reason.BAD_MESSAGE, told)
     try:
-        found = msgspec.json.decode(message.body, type=PdfTextObject)
+        found = msgspec.json.decode(message.body, type=prepared(PdfTextObject))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedInputError(Reason.BAD_MESSAGE, f"no result of ours: {error}") from error
     return PdfText(

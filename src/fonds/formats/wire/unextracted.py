@@ -20,6 +20,7 @@ from fonds.model.errors import DamagedInputError
 from fonds.model.file import FileMeta, Unextracted
 from fonds.model.message import PIPELINE, Message
 from fonds.model.paper import Ungrobided
+from fonds.model.prepared import prepared
 from fonds.model.task import Task
 
 Known = TypeVar("Known", Unextracted, Ungrobided)
@@ -62,7 +63,7 @@ def _read(
     if PIPELINE in message.headers:
         # Others may name the pipeline they mean: theirs is a task all the same.
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            found = msgspec.json.decode(message.body, type=KnownObject)
+            found = msgspec.json.decode(message.body, type=prepared(KnownObject))
             return known(found.capture, from_object(found.file_meta), found.after)
     try:
         return read_task(message.body, key=message.key, id=message.entry)

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from fonds.model.capture import Capture, PlaceKind, from_datetime14
 from fonds.model.keys import sha1_from_text
+from fonds.model.prepared import prepared
 from fonds.model.task import Task
 
 TEXT_MAX_CHARS = 8_000
@@ -132,7 +133,7 @@ def _unwrapped(data: bytes) -> dict[str, Any]:
 
 def _convert(found: dict[str, Any]) -> WorkObject:
     try:
-        return msgspec.convert(found, WorkObject)
+        return msgspec.convert(found, prepared(WorkObject))
     except msgspec.ValidationError as error:
         told, _, where = str(error).partition(" - at ")
         raise ValueError(f"{where.strip('`').removeprefix('$.')}: {told}") from error

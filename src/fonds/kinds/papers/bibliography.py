@@ -7,6 +7,7 @@ from fonds.kinds.papers.grobid import biblio_facts
 from fonds.model.document import IndexDocument
 from fonds.model.rows import BibliographyRow
 
+CELLS = ("grobid0:metadata", "grobid0:quality", "grobid0:status", "grobid0:tei_json")
 SUCCESS, NOTHING_FOUND, NOT_READ = "success", "nothing-found", "not-read"
 """Read; read, and neither title nor reference found; the PDF gave no text."""
 
@@ -37,6 +38,7 @@ KIND = DerivativeKind(
     mimetypes=("application/pdf",),
     row=BibliographyRow,
     step="persist_bibliography",
+    cells=lambda row: [] if row.status == NOT_READ else CELLS,
     columns={
         "doi": "text",
         "arxiv_id": "text",

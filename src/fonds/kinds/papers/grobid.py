@@ -109,6 +109,7 @@ KIND = DerivativeKind(
     mimetypes=("application/pdf",),
     row=GrobidRow,
     step="persist_grobid",
+    cells=lambda row: ("grobid0:status", "grobid0:status_code"),
     blobs=_BLOBS,
     columns={
         "grobid_status": "text",

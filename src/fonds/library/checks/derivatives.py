@@ -31,7 +31,11 @@ def derivatives(stores: Stores, began: datetime) -> Iterator[Fault]:
         first = kind.row.TABLE not in seen
         seen.add(kind.row.TABLE)
         for some in chunks(rows):
-            found = [*_blobs(stores, kind, some), *_rows(stores.records, kind, some)]
+            found = [
+                *_blobs(stores, kind, some),
+                *_cells(stores, kind, some),
+                *_rows(stores.records, kind, some),
+            ]
             if first:
                 found += _with_fixity(stores, kind, some)
             busy = worked_on(stores.records, {fault.subject for fault in found})
@@ -45,6 +49,20 @@ def _blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
     there = stores.blobs.exists(sorted(keys)) if keys else set()
     for key in sorted(keys.keys() - there):
         yield Fault(Check.BLOB, keys[key], f"blob {key} is missing")
+
+
+def _cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
+    """The cells the rows promise are there."""
+    promised = {row.sha1hex: columns for row in rows if (columns := kind.cells(row))}
+    if not promised:
+        return
+    wanted = sorted({column for columns in promised.values() for column in columns})
+    there = stores.table.get(stores.journal, [bytes.fromhex(key) for key in promised], wanted)
+    for key, columns in sorted(promised.items()):
+        found = there.get(bytes.fromhex(key), {})
+        if absent := [column for column in columns if column not in found]:
+            told = f"the row of {key} in the table {stores.journal} lacks {', '.join(absent)}"
+            yield Fault(Check.ROW, key, told)
 
 
 def _rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:

@@ -85,20 +85,19 @@ def _done(shop: Workshop, row: DispositionRow, told: str) -> None:
     shop.note(Act.END, row.entry_id, row.about, message)
 
 
-def make_again(shop: Workshop, read: Read) -> None:
-    """Texts and pictures, and the rows about them."""
+def make_again(shop: Workshop, kinds: Sequence[DerivativeKind], read: Read) -> None:
+    """Texts and pictures, and the rows about them, of the kinds that can be read now."""
     for some in shop.plan.wanted(Act.READ):
         left = {one.subject for one in some} - set(_from_the_index(shop, some))
         files = {row.sha1hex: row for row in shop.stores.records.get(FileMetaRow, sorted(left))}
         wanted = [sha1hex for sha1hex in sorted(left) if _can_be_read(shop, sha1hex, files)]
-        for kind in KINDS:
+        for kind in kinds:
             mine = [key for key in wanted if files[key].mimetype in kind.mimetypes]
-            if kind.reading is None or not mine:
-                continue
             for sha1hex in mine:
                 _forget(shop, kind, sha1hex)
                 shop.note_file(Act.READ, sha1hex, f"{sha1hex} is read again for {kind.name}")
-            read(kind, frozenset(mine))
+            if mine:
+                read(kind, frozenset(mine))
 
 
 def _can_be_read(shop: Workshop, sha1hex: str, files: dict[str, FileMetaRow]) -> bool:

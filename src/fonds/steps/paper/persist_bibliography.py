@@ -23,6 +23,7 @@ from fonds.kinds.fixity import fixity_of_row
 from fonds.kinds.papers.bibliography import NOT_READ, NOTHING_FOUND, SUCCESS
 from fonds.model.paper import GrobidStatus
 from fonds.model.pdf import PdfText, StatusClass
+from fonds.model.prepared import prepared
 from fonds.model.rows import BibliographyRow, GrobidRow
 from fonds.model.step import Result
 from fonds.ports import Records, Table
@@ -92,7 +93,7 @@ def _paper(found: Any) -> Paper | None:
     if not isinstance(found, dict):
         return None
     try:
-        return msgspec.convert(found, Paper)
+        return msgspec.convert(found, prepared(Paper))
     except msgspec.ValidationError:
         return None
 
