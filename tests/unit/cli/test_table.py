@@ -30,13 +30,13 @@ def other(call: Call, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def some_keys(call: Call, tmp_path: Path) -> list[str]:
-    """The keys of some rows of the journal itself, in their order."""
+def some_keys(call: Call, other: str, tmp_path: Path) -> list[str]:
+    """The keys of some rows of that table, in their order."""
     lines = tmp_path / "some.jsonl"
     keys = [bytes([number, *range(19)]).hex() for number in range(12)]
     made = [{"key": key, "cells": {"file:size": 5, "file:mime": "text/html"}} for key in keys]
     lines.write_text("".join(json.dumps(row) + "\n" for row in made))
-    assert call("table", "import", str(lines)).code == 0
+    assert call("table", "import", str(lines), "--table", other).code == 0
     return keys
 
 
@@ -67,23 +67,27 @@ def test_a_whole_table_goes_through_a_file(
     call: Call, other: str, some_keys: list[str], tmp_path: Path
 ) -> None:
     whole, again = tmp_path / "whole.jsonl.gz", tmp_path / "again.jsonl"
-    assert call("table", "export", str(whole)).code == 0
-    assert call("table", "import", str(whole), "--table", other).code == 0
-    assert call("table", "export", str(again), "--table", other).code == 0
-    plain = call("table", "export", "-", "-q").out
+    assert call("table", "create", "--table", f"{other}-b").code == 0
+    assert call("table", "export", str(whole), "--table", other).code == 0
+    assert call("table", "import", str(whole), "--table", f"{other}-b").code == 0
+    assert call("table", "export", str(again), "--table", f"{other}-b").code == 0
+    plain = call("table", "export", "-", "-q", "--table", other).out
     assert plain == again.read_text()
     assert [row["key"] for row in rows(plain)] == some_keys
 
 
-def test_a_scan_goes_on_where_the_last_one_ended(call: Call, some_keys: list[str]) -> None:
-    keys = [row["key"] for row in rows(call("table", "scan", "--limit", "1000", "--json").out)]
+def test_a_scan_goes_on_where_the_last_one_ended(
+    call: Call, other: str, some_keys: list[str]
+) -> None:
+    scan = ("table", "scan", "--json", "--table", other)
+    keys = [row["key"] for row in rows(call(*scan, "--limit", "1000").out)]
     assert keys == some_keys
-    first = call("table", "scan", "--limit", "5", "--json")
+    first = call(*scan, "--limit", "5")
     assert f"--after {keys[4]}" in first.err
-    rest = call("table", "scan", "--limit", "1000", "--after", str(keys[4]), "--json")
+    rest = call(*scan, "--limit", "1000", "--after", str(keys[4]))
     assert [row["key"] for row in rows(first.out + rest.out)] == keys
     begun = [key for key in keys if str(key).startswith(str(keys[3])[:4])]
-    told = call("table", "scan", "--from", str(keys[3])[:4], "--json")
+    told = call(*scan, "--from", str(keys[3])[:4])
     assert [row["key"] for row in rows(told.out)] == begun
 
 
