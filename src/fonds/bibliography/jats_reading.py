@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from fonds.bibliography.jats import read_jats
-from fonds.bibliography.paper import biblio, metadata, to_json
-from fonds.bibliography.quality import quality
-from fonds.bibliography.tei_reading import BibliographyReading
-from fonds.model.errors import TransientError
+from fonds.bibliography.tei_reading import BibliographyReading, reading_of
 from fonds.model.open_body import OpenBody
 
 
@@ -25,11 +21,7 @@ class JatsReading:
 
 def read_jats_body(body: OpenBody) -> JatsReading:
     """The reading of a body in an open file. Raises TransientError when that cannot be read."""
-    try:
-        data = os.pread(body.descriptor, body.size_bytes, 0)
-    except OSError as error:
-        raise TransientError(f"the article cannot be read here: {error.strerror}") from error
-    return read_jats_bytes(data)
+    return read_jats_bytes(body.whole("the article"))
 
 
 def read_jats_bytes(data: bytes) -> JatsReading:
@@ -40,13 +32,7 @@ def read_jats_bytes(data: bytes) -> JatsReading:
         return JatsReading(BibliographyReading(error=str(error)))
     parts = (paper.abstract, paper.body, paper.acknowledgement, paper.annex)
     return JatsReading(
-        BibliographyReading(
-            whole=to_json(paper),
-            metadata=to_json(metadata(paper)),
-            row=biblio(paper),
-            quality=str(quality(paper)),
-            version=paper.grobid_version,
-        ),
+        reading_of(paper),
         text="\n\n".join(part for part in parts if part),
         date=paper.date,
         language=paper.language_code,

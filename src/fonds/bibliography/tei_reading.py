@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fonds.bibliography.paper import biblio, metadata, to_json
+from fonds.bibliography.paper import Paper, biblio, metadata, to_json
 from fonds.bibliography.quality import quality
 from fonds.bibliography.tei import read_tei
-from fonds.model.errors import TransientError
 from fonds.model.open_body import OpenBody
 
 
@@ -30,11 +28,7 @@ class BibliographyReading:
 
 def read_tei_body(body: OpenBody) -> BibliographyReading:
     """The reading of a body in an open file. Raises TransientError when that cannot be read."""
-    try:
-        data = os.pread(body.descriptor, body.size_bytes, 0)
-    except OSError as error:
-        raise TransientError(f"the TEI cannot be read here: {error.strerror}") from error
-    return read_tei_bytes(data)
+    return read_tei_bytes(body.whole("the TEI"))
 
 
 def read_tei_bytes(data: bytes) -> BibliographyReading:
@@ -43,6 +37,11 @@ def read_tei_bytes(data: bytes) -> BibliographyReading:
         paper = read_tei(data)
     except ValueError as error:
         return BibliographyReading(error=str(error))
+    return reading_of(paper)
+
+
+def reading_of(paper: Paper) -> BibliographyReading:
+    """All that is kept of a paper."""
     return BibliographyReading(
         whole=to_json(paper),
         metadata=to_json(metadata(paper)),

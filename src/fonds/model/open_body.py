@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+
+from fonds.model.errors import TransientError
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +17,13 @@ class OpenBody:
 
     descriptor: int
     size_bytes: int
+
+    def whole(self, what: str) -> bytes:
+        """All its bytes. Raises TransientError, with `what` they are, when not all can be read."""
+        try:
+            data = os.pread(self.descriptor, self.size_bytes, 0)
+        except OSError as error:
+            raise TransientError(f"{what} cannot be read here: {error.strerror}") from error
+        if len(data) != self.size_bytes:
+            raise TransientError(f"{len(data)} of the {self.size_bytes} bytes of {what} came here")
+        return data

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
@@ -30,7 +29,6 @@ from fonds.extract.pdf.pages.words import count_words
 from fonds.extract.pdf.strings import clean_text, date_to_iso
 from fonds.extract.pdf.trailer import looks_like_pdf, without_junk
 from fonds.extract.pdf.xmp import XmpFields, read_xmp
-from fonds.model.errors import TransientError
 from fonds.model.open_body import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 
@@ -110,13 +108,7 @@ def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
     """`extract_pdf_bytes` of a body in an open file. Raises TransientError when that cannot be read."""
     if body.size_bytes > limits.size_max_bytes:
         return _too_large(body.size_bytes, limits)
-    try:
-        data = os.pread(body.descriptor, body.size_bytes, 0)
-    except OSError as error:
-        raise TransientError(f"the PDF cannot be read here: {error.strerror}") from error
-    if len(data) != body.size_bytes:
-        raise TransientError(f"{len(data)} of the PDF's {body.size_bytes} bytes came here")
-    return extract_pdf_bytes(data, limits)
+    return extract_pdf_bytes(body.whole("the PDF"), limits)
 
 
 def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:

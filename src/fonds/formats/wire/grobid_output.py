@@ -12,13 +12,11 @@ import msgspec
 from msgspec import Meta
 
 from fonds.formats.wire.file_meta import FileMetaObject, Sha1Hex, from_object, to_object
+from fonds.formats.wire.result import result_of
 from fonds.formats.wire.work_object import WorkObject, of_capture
 from fonds.model.capture import Capture
-from fonds.model.disposition import Reason
-from fonds.model.errors import DamagedInputError
-from fonds.model.message import PIPELINE, Message
+from fonds.model.message import Message
 from fonds.model.paper import GrobidOutput, GrobidStatus
-from fonds.model.prepared import prepared
 
 
 class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,13 +56,7 @@ def to_wire(item: GrobidOutput) -> bytes:
 
 def from_wire(message: Message, tag: str | None = None) -> GrobidOutput:
     """The result again. Raises DamagedInputError (`bad-message`) for what is none of ours."""
-    if PIPELINE not in message.headers:
-        told = "a result of another program; put work on `ungrobided` instead"
-        raise DamagedInputError(Reason.BAD_MESSAGE, told)
-    try:
-        found = msgspec.json.decode(message.body, type=prepared(GrobidOutputObject))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedInputError(Reason.BAD_MESSAGE, f"no result of ours: {error}") from error
+    found = result_of(message, GrobidOutputObject, work="ungrobided")
     return GrobidOutput(
         sha1hex=found.sha1hex,
         status=found.status,

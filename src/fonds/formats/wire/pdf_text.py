@@ -13,13 +13,11 @@ import msgspec
 from msgspec import Meta
 
 from fonds.formats.wire.file_meta import FileMetaObject, Sha1Hex, from_object, to_object
+from fonds.formats.wire.result import result_of
 from fonds.formats.wire.work_object import WorkObject, of_capture
 from fonds.model.capture import Capture
-from fonds.model.disposition import Reason
-from fonds.model.errors import DamagedInputError
-from fonds.model.message import PIPELINE, Message
+from fonds.model.message import Message
 from fonds.model.pdf import PdfStatus, PdfText
-from fonds.model.prepared import prepared
 
 _NUMBER = {"type": ["number", "null"], "minimum": 0}
 _COUNT = {"type": ["integer", "null"], "minimum": 0}
@@ -87,17 +85,8 @@ def to_wire(item: PdfText) -> bytes:
 
 
 def from_wire(message: Message, tag: str | None = None) -> PdfText:
-    """The result again. Raises DamagedInputError (`bad-message`) for what is none of ours.
-
-    Other programs' results have no place in the books: the file they are of may be unknown here.
-    """
-    if PIPELINE not in message.headers:
-        told = "a result of another program; put work on `unextracted` instead"
-        raise DamagedInputError(Reason.BAD_MESSAGE, told)
-    try:
-        found = msgspec.json.decode(message.body, type=prepared(PdfTextObject))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedInputError(Reason.BAD_MESSAGE, f"no result of ours: {error}") from error
+    """The result again. Raises DamagedInputError (`bad-message`) for what is none of ours."""
+    found = result_of(message, PdfTextObject, work="unextracted")
     return PdfText(
         sha1hex=found.sha1hex,
         status=found.status,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Reason, dropped
@@ -20,6 +21,20 @@ from fonds.ports import Records
 
 Work = Unextracted | Ungrobided
 """What is asked for: a PDF to be read, here or by GROBID."""
+W = TypeVar("W", bound=Work)
+
+
+def done_once_taken(
+    take_in: Callable[[Task | W], Result], item: Task | W, kind: type[W], do: Callable[[W], Result]
+) -> Result:
+    """What `do` makes of an item once it is taken in, and what else is to be done about its file."""
+    taken = take_in(item)
+    work = next((one for one in taken.items if isinstance(one, kind)), None)
+    if work is None:
+        return taken
+    result = do(work)
+    others = tuple(one for one in taken.items if one is not work)
+    return replace(result, items=(*result.items, *others))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fonds.model.disposition import DONE, Disposition, Reason, deferred, quarantined
 from fonds.model.errors import PermanentError, PostponedError
@@ -12,6 +12,7 @@ from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.model.task import Task
 from fonds.ports import Archive
+from fonds.steps.intake.take_in import done_once_taken
 
 EMITS = (Output(GrobidOutput), Output(Unarchived))
 
@@ -38,13 +39,7 @@ class AskGrobid:
         Then the message waits until it is to be asked again, and no attempt is charged. Raises
         PermanentError for a task whose bytes cannot be had, and what the client raises.
         """
-        taken = self.take_in(item)
-        work = next((one for one in taken.items if isinstance(one, Ungrobided)), None)
-        if work is None:
-            return taken
-        result = self._asked(work)
-        others = tuple(one for one in taken.items if one is not work)
-        return replace(result, items=(*result.items, *others))
+        return done_once_taken(self.take_in, item, Ungrobided, self._asked)
 
     def _asked(self, item: Ungrobided) -> Result:
         known = self.remember(item)

@@ -20,6 +20,7 @@ from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.model.task import Task
 from fonds.ports import Archive
+from fonds.steps.intake.take_in import done_once_taken
 
 _STATUS_OF = {
     Reason.TIMEOUT: PdfStatus.ERROR_TIMEOUT,
@@ -55,13 +56,7 @@ class ExtractPdf:
         The pictures come first: where the text has arrived, they are on their way too. Of a task whose
         bytes cannot be had there is none: its file is not known. Raises PermanentError then.
         """
-        taken = self.take_in(item)
-        work = next((one for one in taken.items if isinstance(one, Unextracted)), None)
-        if work is None:
-            return taken
-        result = self._extracted(work)
-        others = tuple(one for one in taken.items if one is not work)
-        return replace(result, items=(*result.items, *others))
+        return done_once_taken(self.take_in, item, Unextracted, self._extracted)
 
     def _extracted(self, item: Unextracted) -> Result:
         known = self.remember(item)
