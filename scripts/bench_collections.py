@@ -23,11 +23,12 @@ from pathlib import Path
 
 from fonds.collections.building.rebuilding import rebuild
 from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims, this_process
+from fonds.collections.claims import Claims
 from fonds.collections.documents import Document
 from fonds.collections.names import Name
 from fonds.collections.reading.clusters import clusters, members
 from fonds.collections.tables import Tables
+from fonds.process_identity import this_process
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 

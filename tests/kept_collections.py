@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims, this_process
+from fonds.collections.claims import Claims
 from fonds.collections.documents import Document
 from fonds.collections.names import Name, apart_conf, level_conf
 from fonds.collections.tables import (
@@ -25,6 +25,7 @@ from fonds.collections.tables import (
     text,
 )
 from fonds.formats.grouping.keys import parts_of_cluster, parts_of_document
+from fonds.process_identity import this_process
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from themed_texts import themed_texts

@@ -8,13 +8,14 @@ from dataclasses import replace
 from fonds.collections.building.rebuilding import rebuild
 from fonds.collections.changing.collections import create
 from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims, this_process
+from fonds.collections.claims import Claims
 from fonds.collections.configurations import configuration, put
 from fonds.collections.documents import Document
 from fonds.collections.names import Name
 from fonds.collections.tables import Tables
 from fonds.model.document import SearchQuery
 from fonds.ports import Stores
+from fonds.process_identity import this_process
 from kept_collections import Clock, themed
 
 FIVE = Name("made", "five")

@@ -16,9 +16,10 @@ from fonds.collections.building.rebuilding import rebuild
 from fonds.collections.building.tending import tend
 from fonds.collections.changing.collections import remove
 from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims, this_process
+from fonds.collections.claims import Claims
 from fonds.collections.documents import Document
 from fonds.collections.tables import FAMILIES, Tables
+from fonds.process_identity import this_process
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.hbase import HbaseTable
 from kept_collections import NEWS, Clock, faults, themed

@@ -7,19 +7,16 @@ to stand still for a lease.
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from fonds.collections.names import Name
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.rows import ClaimRow
 from fonds.ports import Records
+from fonds.process_identity import in_words, is_gone
 
 LEASE_S = 30.0
 RENEWALS = 3
@@ -40,13 +37,6 @@ def claim_of_rebuild(name: Name, conf: str) -> str:
 
 class TakenError(TransientError):
     """Another process, or another thread of this one, does it now."""
-
-
-def this_process() -> str:
-    """A name no other process has, ever: machine, space of process numbers, number, and a random part."""
-    with suppress(OSError):
-        return f"{_machine()}:{os.getpid()}:{secrets.token_hex(4)}"
-    return f"{socket.gethostname()}:-:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 @dataclass(slots=True)
@@ -122,7 +112,9 @@ class Claims:
     def holder(self, name: str) -> str | None:
         """Who is at it now; None for nobody, or for one that is known to be dead."""
         row = next(iter(self._records.get(ClaimRow, [name])), None)
-        return None if row is None or _is_dead(row.claimed_by) else row.claimed_by
+        if row is None or row.claimed_by is None or is_gone(row.claimed_by):
+            return None
+        return row.claimed_by
 
     def _thread_lock(self, name: str) -> threading.Lock:
         with self._guard:
@@ -139,13 +131,15 @@ class Claims:
             now_s = self._seconds()
             if seen is None or seen[0] != row.beats:
                 seen = (row.beats, now_s)
-            is_free = row.claimed_by is None or _is_dead(row.claimed_by)
+            is_free = row.claimed_by is None or is_gone(row.claimed_by)
             if is_free or now_s - seen[1] >= self.lease_s:
                 claim = Claim(row, now_s)
                 if self._change(claim, self._who):
                     return claim
             if now_s >= until_s:
-                raise TakenError(f"{name}: {row.claimed_by or 'another process'} is at it")
+                raise TakenError(
+                    f"{name}: {in_words(row.claimed_by or 'another process')} is at it"
+                )
             self._pause.wait(min(pause_s, max(0.0, until_s - now_s)))
             pause_s = min(2 * pause_s, PAUSE_LONGEST_S)
 
@@ -160,17 +154,3 @@ class Claims:
             return False
         claim.row, claim.taken_s = ClaimRow(before.name, holder, before.beats + 1), now_s
         return True
-
-
-def _machine() -> str:
-    return f"{socket.gethostname()}:{Path('/proc/self/ns/pid').stat().st_ino}"
-
-
-def _is_dead(holder: str | None) -> bool:
-    """Whether a holder was a process of this machine that is not there any more."""
-    if holder is None:
-        return False
-    machine, _, rest = holder.rpartition(":")[0].rpartition(":")
-    with suppress(OSError, ValueError):
-        return machine == _machine() and not Path("/proc", str(int(rest))).exists()
-    return False

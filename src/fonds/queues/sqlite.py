@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
+from fonds.process_identity import identify, is_gone
 from fonds.queues import sqlite_rows as rows
 from fonds.queues.clocks import since_boot_s, steady_clock
-from fonds.queues.process_identity import identify, is_gone
 from fonds.sqlite_file import SqliteFile
 
 LEASE_S = 900.0
@@ -167,7 +167,7 @@ class SqliteQueue:
             # While there is work, and while we wait, the dead are looked for now and then only.
             spared = (ready or not first) and self._watched_lately()
             registered = [] if spared else rows.owners(connection)
-        gone = [number for number, process in registered if is_gone(process)]
+        gone = [number for number, process in registered if is_gone(process, same_machine=True)]
         if not (ready or overdue or gone):
             return []
         # After a power cut nobody holds anything, so that a claim need not be on the disk.

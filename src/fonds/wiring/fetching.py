@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import socket
 import time
 from collections.abc import Callable
 from functools import partial
@@ -23,6 +20,7 @@ from fonds.fetching.resolving import Resolver
 from fonds.fetching.shares import AddressShares
 from fonds.fetching.transfers import Transfers
 from fonds.ports import Errands, Records, Stores
+from fonds.process_identity import is_gone, this_process
 from fonds.setting_groups import FetchSettings
 from fonds.steps.news.fetch import Fetch, FetchRules
 from fonds.steps.news.spool import Spool
@@ -56,7 +54,7 @@ def make_chains(records: Records, settings: Settings) -> Chains:
     told = settings.fetch
     allowed = _anything if settings.elsewhere.private_addresses else special_addresses.is_public
     frontier = Frontier(frontier_rules(told))
-    agent, who = user_agent(told), process_name()
+    agent, who = user_agent(told), this_process()
     return Chains(
         ChainRules(agent, product_token(agent), told.at_once, told.again_s),
         Transfers(Limits(told.connect_s, told.total_s), allowed, told.ca_file or None),
@@ -93,27 +91,6 @@ def steady_seconds() -> Callable[[], float]:
     """A clock in Unix seconds that goes on evenly, whatever happens to the machine's own."""
     began_s = time.time() - time.monotonic()
     return lambda: began_s + time.monotonic()
-
-
-def process_name() -> str:
-    """The name of this process among those of other machines."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-def is_gone(who: str) -> bool:
-    """Whether a process of this machine has ended; of others' nothing is known."""
-    host, _, rest = who.rpartition(":")[0].rpartition(":")
-    if host != socket.gethostname() or not rest.isdigit():
-        return False
-    if int(rest) == os.getpid():
-        return False
-    try:
-        os.kill(int(rest), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _anything(address: str) -> bool:

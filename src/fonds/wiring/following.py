@@ -34,6 +34,7 @@ from fonds.model.link import TlsCheck
 from fonds.model.rows import SourceRow
 from fonds.model.secrets import credentials
 from fonds.ports import Records, Source, Stores
+from fonds.process_identity import is_gone, this_process
 from fonds.runtime.intake import Entered
 from fonds.sources.following.answers import BODY_MAX_BYTES, Answer, Get, Read
 from fonds.sources.following.looking import look
@@ -41,7 +42,7 @@ from fonds.sources.following.polling import Polling, poll_each
 from fonds.sources.following.rhythm import Bounds
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.backends import backend
-from fonds.wiring.fetching import asker_of, is_gone, process_name
+from fonds.wiring.fetching import asker_of
 from fonds.wiring.link_inputs import link_rules
 from fonds.wiring.pipelines import make_intake
 from fonds.wiring.steps import now
@@ -164,7 +165,7 @@ def make_polling(
         rules=link_rules(settings),
         bounds=bounds(settings),
         clock=now,
-        who=process_name(),
+        who=this_process(),
         is_gone=is_gone,
     )
 

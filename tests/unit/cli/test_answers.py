@@ -16,10 +16,11 @@ from fonds.cli.main import cli
 from fonds.collections import configurations
 from fonds.collections.building.rebuilding import rebuild
 from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims, this_process
+from fonds.collections.claims import Claims
 from fonds.collections.names import Name
 from fonds.collections.tables import Tables
 from fonds.kinds import KINDS
+from fonds.process_identity import this_process
 from kept_collections import Clock, themed
 
 AT = "http://daily.example/feed"

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fonds.collections.claims import Claims, TakenError, this_process
+from fonds.collections.claims import Claims, TakenError
 from fonds.model.rows import ClaimRow
 from fonds.ports import Records
+from fonds.process_identity import this_process
 from fonds.stores.records.sql import open_sqlite
 
 
@@ -80,8 +81,9 @@ def test_a_claim_that_stands_still_for_a_lease_is_nobodys(records: Records) -> N
 def test_the_claim_of_a_dead_process_of_this_machine_is_taken_at_once(records: Records) -> None:
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
-        machine = this_process().rsplit(":", 2)[0]
-        records.put([ClaimRow("it", f"{machine}:{ended.pid}:x", 7)])
+        *machine, _, start, _ = this_process().split("/")
+        dead = "/".join([*machine, str(ended.pid), start, "x"])
+        records.put([ClaimRow("it", dead, 7)])
     claims = Claims(records, this_process(), Seconds())
     assert claims.holder("it") is None
     with claims.held("it", 0.0):

@@ -11,7 +11,7 @@ import pytest
 
 from fonds.collections.changing.collections import create
 from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims, this_process
+from fonds.collections.claims import Claims
 from fonds.collections.collecting.collecting import Collecting
 from fonds.collections.collecting.rules import Rule, checked_rule, search_of
 from fonds.collections.names import Name
@@ -19,6 +19,7 @@ from fonds.collections.reading.clusterings import collection, collections
 from fonds.collections.reading.documents import document
 from fonds.collections.tables import Tables
 from fonds.model.story import ContentMetadata, Parsed, Story
+from fonds.process_identity import this_process
 from fonds.steps.story.import_story import ImportStory
 from kept_collections import Clock
 from step_bench import LATER, MOMENT, PAGE, Bench, page_file

@@ -72,7 +72,7 @@ def test_a_lease_of_an_earlier_boot_does_not_hold_a_message_for_ever(
     before.put(READER.topic, [Message("1", b"")])
     assert before.receive(READER.incoming, 1, 0.0)
     # As where it cannot be told whether the process that has it lives.
-    monkeypatch.setattr("fonds.queues.sqlite.is_gone", lambda process: False)
+    monkeypatch.setattr("fonds.queues.sqlite.is_gone", lambda process, **_: False)
     (again,) = opened(tmp_path / "queue.sqlite").receive(READER.incoming, 1, 0.0)
     assert again.message.id == "1"
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from fonds.collections import configurations
 from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims, this_process
+from fonds.collections.claims import Claims
 from fonds.collections.configurations import Configuration
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.reading.clusterings import Collection, collection, collections
@@ -23,6 +23,7 @@ from fonds.collections.tables import Tables
 from fonds.model.errors import LimitError
 from fonds.model.names import nearest, no_such
 from fonds.ports import Stores
+from fonds.process_identity import this_process
 from fonds.web.problems import RefusedError
 from fonds.web.rest.paths import conf_named, named
 from fonds.web.rest.running import Runs

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +10,14 @@ from threading import Event
 
 from fonds.collections.changing.collections import finish_removals
 from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims, this_process
+from fonds.collections.claims import Claims
 from fonds.collections.collecting.collecting import Collected, Collecting, rules
 from fonds.collections.reading.clusterings import collections
 from fonds.collections.requests import fulfil, waiting
 from fonds.collections.tables import Tables
 from fonds.config import Settings
 from fonds.ports import Stores
+from fonds.process_identity import this_process
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.timetable.runner import Action
 from fonds.wiring.steps import now
@@ -103,7 +102,6 @@ def recurring(stores: Stores, settings: Settings) -> Iterator[None]:
 
 
 def _runner(stores: Stores, name: str, every_s: int, action: Action) -> Runner:
-    who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
     task = RecurringTask(name, every_s=every_s)
-    timetable = Timetable(stores.records, [task], who, now, time.monotonic)
+    timetable = Timetable(stores.records, [task], this_process(), now, time.monotonic)
     return Runner(timetable, {name: action})

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import secrets
-import socket
 import time
 from datetime import timedelta
 from math import ceil
@@ -15,6 +12,7 @@ from fonds.library.accounting import files_by_type
 from fonds.library.checks.bodies import DeepAudit
 from fonds.library.sweeping import sweep_files, sweep_polls, sweep_spool, sweep_stopped
 from fonds.ports import Stores
+from fonds.process_identity import this_process
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.steps import now
 
@@ -52,6 +50,5 @@ def make_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
         return told
 
     actions = {SWEEP: sweep, AUDIT: audit}
-    who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-    timetable = Timetable(stores.records, actions, who, now, time.monotonic)
+    timetable = Timetable(stores.records, actions, this_process(), now, time.monotonic)
     return Runner(timetable, {task.name: action for task, action in actions.items()})

@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import os
+import secrets
+import socket
 from pathlib import Path
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _UNKNOWN = "-"
+_PARTS = 5
 
 
 def identify(pid: int | None = None) -> str:
-    """`boot/namespace/pid/start` of a process (None: this one); `-` where the system does not say.
+    """`host/boot/namespace/pid/start` of a process (None: this one); `-` where the system does not say.
 
     The start time tells a process from a later one that was given the same number.
     """
     number = os.getpid() if pid is None else pid
-    return f"{_boot_id()}/{_namespace()}/{number}/{_start(number) or _UNKNOWN}"
+    start = _start(number) or _UNKNOWN
+    return f"{socket.gethostname()}/{_boot_id()}/{_namespace()}/{number}/{start}"
 
 
-def is_gone(identity: str) -> bool:
-    """Whether the process of this identity has ended for certain.
+def this_process() -> str:
+    """A name for who works here that nobody else has, ever: the identity, and a random part."""
+    return f"{identify()}/{secrets.token_hex(4)}"
 
-    False when it cannot be told, as for a process in another container: its lease then decides.
+
+def is_gone(identity: str, *, same_machine: bool = False) -> bool:
+    """Whether the process of an identity, or of a name made of one, has ended for certain.
+
+    False when it cannot be told, as for a process in another container: its lease then decides. Where only
+    processes of the `same_machine` are named, those from before it was started anew are gone; else they may
+    be another machine's of the same name.
     """
-    boot_id, namespace, pid, start = identity.split("/")
+    parts = identity.split("/")
+    if len(parts) < _PARTS:
+        return False
+    _, boot_id, namespace, pid, start = parts[:_PARTS]
     if boot_id != _boot_id():
-        return True
-    if namespace != _namespace():
+        return same_machine
+    if namespace != _namespace() or not pid.isdigit():
         return False
     if start == _UNKNOWN:
         return not _exists(int(pid))
     return _start(int(pid)) != start
+
+
+def in_words(identity: str) -> str:
+    """An identity for people."""
+    parts = identity.split("/")
+    return f"process {parts[3]} on {parts[0]}" if len(parts) >= _PARTS else identity
 
 
 def _boot_id() -> str:

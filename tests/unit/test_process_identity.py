@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fonds.queues import process_identity
-from fonds.queues.process_identity import identify, is_gone
+from fonds import process_identity
+from fonds.process_identity import identify, in_words, is_gone, this_process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc here")
 
@@ -43,18 +43,38 @@ def test_a_killed_process_is_gone_even_before_its_parent_takes_notice(
 
 
 def test_a_later_process_with_the_same_number_is_another() -> None:
-    boot_id, namespace, pid, start = identify().split("/")
-    assert is_gone(f"{boot_id}/{namespace}/{pid}/{int(start) - 1}")
+    *place, pid, start = identify().split("/")
+    assert is_gone("/".join([*place, pid, str(int(start) - 1)]))
 
 
-def test_after_a_restart_of_the_machine_everybody_is_gone() -> None:
-    _, namespace, pid, start = identify().split("/")
-    assert is_gone(f"00000000-0000/{namespace}/{pid}/{start}")
+def test_after_a_restart_of_the_machine_everybody_of_it_is_gone() -> None:
+    host, _, namespace, pid, start = identify().split("/")
+    earlier = f"{host}/00000000-0000/{namespace}/{pid}/{start}"
+    assert is_gone(earlier, same_machine=True)
+    # Of two machines that have one name, none may take what is the other's.
+    assert not is_gone(earlier)
 
 
 def test_a_process_in_another_container_cannot_be_told_and_counts_as_there() -> None:
-    boot_id, _, _, _ = identify().split("/")
-    assert not is_gone(f"{boot_id}/1/999999/5")
+    host, boot_id, _, _, _ = identify().split("/")
+    assert not is_gone(f"{host}/{boot_id}/1/999999/5")
+
+
+@pytest.mark.parametrize("name", ["", "archive-2:4711:ab12", "a/b/c/d", "a/b/c/d/e", "////"])
+def test_of_a_name_that_is_none_of_ours_nothing_is_known(name: str) -> None:
+    assert not is_gone(name)
+
+
+def test_names_of_one_process_differ_and_live_and_die_with_it(
+    sleeper: subprocess.Popen[bytes],
+) -> None:
+    assert this_process() != this_process()
+    assert not is_gone(this_process())
+    other = f"{identify(sleeper.pid)}/ab12"
+    sleeper.kill()
+    sleeper.wait()
+    assert is_gone(other)
+    assert in_words(other).startswith(f"process {sleeper.pid} on ")
 
 
 def test_a_program_name_with_blanks_and_parentheses_is_no_hindrance(tmp_path: Path) -> None:
