@@ -18,6 +18,7 @@ from msgspec.structs import FieldInfo, asdict, fields
 
 from fonds.model.errors import ConfigurationError
 from fonds.model.names import nearest
+from fonds.model.prepared import prepared
 from fonds.model.secrets import check_secrets, holds_secret, without_secrets
 from fonds.setting_groups import (
     HIDDEN,
@@ -194,7 +195,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         for name, value in values.items()
     }
     try:
-        return msgspec.convert(_grouped(told), Settings, strict=False)
+        return msgspec.convert(_grouped(told), prepared(Settings), strict=False)
     except msgspec.ValidationError as error:
         why, _, place = str(error).replace("Expected", "expected").partition(" - at `$.")
         name = place.rstrip("`")

@@ -133,7 +133,9 @@ def _sub_object(kind: type[Any], fields: dict[str, Any]) -> object:
     try:
         return msgspec.convert(fields, prepared(kind))
     except msgspec.ValidationError:
-        return msgspec.convert({k: v for k, v in fields.items() if _fits(kind, k, v)}, kind)
+        return msgspec.convert(
+            {k: v for k, v in fields.items() if _fits(kind, k, v)}, prepared(kind)
+        )
 
 
 def _fits(kind: type[Any], name: str, value: object) -> bool:

@@ -139,8 +139,8 @@ def decode_arguments(
     count = len(msgspec.msgpack.decode(raw, type=list[msgspec.Raw]))
     if count == 0:
         return ()
-    kind = GenericAlias(tuple, declared(function).parameters[:count])
-    arguments: tuple[Any, ...] = msgspec.msgpack.decode(raw, type=kind)
+    kind: Any = GenericAlias(tuple, declared(function).parameters[:count])
+    arguments: tuple[Any, ...] = msgspec.msgpack.decode(raw, type=prepared(kind))
     if len(descriptors_of(arguments)) != len(descriptors):
         raise ValueError(f"{len(descriptors)} open files came along")
     numbers = iter(descriptors)

@@ -22,6 +22,7 @@ from fonds.isolation.calls import (
 )
 from fonds.isolation.confinement import Layers, Prepared, confine, limit_call
 from fonds.isolation.frames import receive_descriptors, receive_frame, send_frame
+from fonds.model.prepared import prepared
 
 STARTED = b"s"
 
@@ -32,7 +33,7 @@ def serve(work: socket.socket, held: Layers) -> None:
     while True:
         try:
             descriptors = receive_descriptors(work)
-            call = msgspec.msgpack.decode(receive_frame(work), type=Call)
+            call = msgspec.msgpack.decode(receive_frame(work), type=prepared(Call))
         except EOFError:
             return
         work.sendall(STARTED)

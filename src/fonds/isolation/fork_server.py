@@ -22,6 +22,7 @@ import msgspec
 
 from fonds.isolation.child import become_child, import_quietly
 from fonds.isolation.confinement import Prepared, hide, prepare
+from fonds.model.prepared import prepared
 
 ENDED = struct.Struct("!iq")
 """Wait status of a child, and the most memory it had resident, in KiB."""
@@ -51,7 +52,7 @@ class ForkServer:
         if len(head) < ORDER_SIZE.size:
             return False
         body = self.control.recv(ORDER_SIZE.unpack(head)[0], socket.MSG_WAITALL)
-        order = msgspec.msgpack.decode(body, type=Order)
+        order = msgspec.msgpack.decode(body, type=prepared(Order))
         work, sentinel = (socket.socket(fileno=one) for one in descriptors)
         for module in order.modules:
             import_quietly(module)

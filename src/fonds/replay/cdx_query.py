@@ -18,6 +18,7 @@ import msgspec
 from fonds.formats.warc.write import as_uri
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.names import no_such
+from fonds.model.prepared import prepared
 from fonds.model.rows import CdxRow
 from fonds.ports import Records
 from fonds.replay.captures import LAST_TIME, Match, Spot, stretches_of, walk
@@ -123,7 +124,7 @@ class Resume:
         """Raises ValueError for what is none."""
         try:
             padded = text + "=" * (-len(text) % 4)
-            return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=Resume)
+            return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=prepared(Resume))
         except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError) as error:
             raise ValueError("it is no place in a list; begin without it") from error
 

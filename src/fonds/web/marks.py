@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from fonds.model.prepared import prepared
 from fonds.model.rows import Row
 
 TEXT_MAX_CHARS = 4_000
@@ -43,7 +44,7 @@ class MarkedList:
             return None
         try:
             padded = text + "=" * (-len(text) % 4)
-            mark = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=Mark)
+            mark = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=prepared(Mark))
         except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError) as error:
             raise ValueError("it is no place in a list; begin at its first page") from error
         if len(mark.key) != len(self.key) or mark.position < 0:

@@ -64,7 +64,9 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[Document | str]:
     """Documents out of JSON lines, or what is wrong with a line, in words."""
     import msgspec
 
-    decoder = msgspec.json.Decoder(Document)
+    from fonds.model.prepared import prepared
+
+    decoder = msgspec.json.Decoder(prepared(Document))
     number = 0
     while line := stream.readline(LINE_BYTES_MAX + 1):
         number += 1

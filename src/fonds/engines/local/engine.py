@@ -18,6 +18,7 @@ import msgspec
 
 from fonds.engines.local.processes import side_by_side
 from fonds.engines.local.runs import Run, Stretch, merged, write_runs
+from fonds.model.prepared import prepared
 from fonds.ports import Job
 
 MEMORY_BYTES = 64 * 1024**2
@@ -78,7 +79,7 @@ def _write_range(write: Any, folder: Path, part_count: int, number: int) -> None
     stretches = [
         Stretch(folder / run.name, run.offsets[number], run.offsets[number + 1])
         for part in range(part_count)
-        for run in msgspec.json.decode(_part(folder, part).read_bytes(), type=list[Run])
+        for run in msgspec.json.decode(_part(folder, part).read_bytes(), type=prepared(list[Run]))
     ]
     filled = [one for one in stretches if one.end > one.start]
     results = [*write(number, merged(filled, folder, f"range-{number}"))]

@@ -13,6 +13,7 @@ import msgspec
 
 from fonds.library.checks.fault import Act, Fault
 from fonds.library.chunks import CHUNK, chunks
+from fonds.model.prepared import prepared
 
 SAMPLES = 3
 _PREFIX = "repair-"
@@ -75,7 +76,7 @@ class Plan:
         path = self._path(act)
         if not path.exists():
             return
-        decoder = msgspec.json.Decoder(Wanted)
+        decoder = msgspec.json.Decoder(prepared(Wanted))
         with path.open("rb") as lines:
             for some in chunks((decoder.decode(line) for line in lines), CHUNK):
                 yield list({(one.subject, one.pipeline, one.step): one for one in some}.values())

@@ -16,6 +16,7 @@ import tantivy
 
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
+from fonds.model.prepared import prepared
 from fonds.words import fold
 
 WORD_BYTES_MAX = 200
@@ -31,7 +32,7 @@ RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
 
 _ANALYZER = "folded"
 _ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(IndexDocument)
+_DECODER = msgspec.json.Decoder(prepared(IndexDocument))
 
 
 def schema() -> tantivy.Schema:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from fonds.collections.documents import Document, checked_document
 from fonds.model.errors import LimitError
 from fonds.model.names import nearest
+from fonds.model.prepared import prepared
 from fonds.web.problems import RefusedError
 from fonds.web.serving.lanes import JSON, LINES, media_type
 
@@ -89,7 +90,7 @@ def decoded(body: bytes, kind: type[T], line: int | None = None, names: Any = FI
     if not body.strip():
         raise RefusedError(400, f"There is no body; send {JSON}.", pointer="", line=line)
     try:
-        return msgspec.json.decode(body, type=kind)
+        return msgspec.json.decode(body, type=prepared(kind))
     except msgspec.ValidationError as error:
         said = str(error)
         place = _PLACE.search(said)
@@ -107,7 +108,7 @@ def decoded(body: bytes, kind: type[T], line: int | None = None, names: Any = FI
 def _has_bulk(body: bytes) -> bool:
     """Whether an object has the member `bulk`; nothing else of it is looked at."""
     try:
-        return msgspec.json.decode(body, type=_MayBeBulk).bulk is not msgspec.UNSET
+        return msgspec.json.decode(body, type=prepared(_MayBeBulk)).bulk is not msgspec.UNSET
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
