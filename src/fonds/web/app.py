@@ -29,7 +29,6 @@ from fonds.web.security import SECURITY_HEADERS, Guard
 from fonds.web.serving.answers import Answers
 from fonds.web.serving.lanes import Lanes
 from fonds.web.themes import ROUTERS as THEMES_ROUTERS
-from fonds.web.themes.asking import Themes
 
 STATIC = Path(__file__).parent / "static"
 RETRY_AFTER_S = 5
@@ -89,8 +88,6 @@ def create_app(
     app.state.title = title
     app.state.replay = replay
     app.state.service = service or make_service(stores)
-    changes = app.state.service.changes
-    app.state.themes = Themes(changes.tables, changes.claims, changes.models)
     app.add_middleware(Parts)
     app.add_middleware(Lanes, takes=is_rest)
     app.add_middleware(Answers)

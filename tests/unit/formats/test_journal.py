@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fonds.formats import journal
 from fonds.formats.journal import FirstSeen, Location
+from fonds.formats.journal import cells as journal_cells
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
@@ -225,6 +226,22 @@ def test_integers_are_eight_bytes_big_endian(value: int) -> None:
 def test_an_integer_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="8 bytes"):
         journal.decode_integer(b"12")
+
+
+def test_texts_too_long_for_a_cell_are_told_and_the_json_loses_its_full_text_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(journal_cells, "CELL_MAX_BYTES", 10)
+    long, short = b"x" * 11, b"y" * 10
+    assert journal.paper_cells(short, short, short) == (
+        dict.fromkeys(("grobid0:metadata", "grobid0:tei_json", "grobid0:tei_xml"), short),
+        [],
+    )
+    assert journal.paper_cells(long, short, long) == (
+        {"grobid0:metadata": short, "grobid0:tei_json": short},
+        ["grobid0:tei_json", "grobid0:tei_xml"],
+    )
+    assert journal.paper_cells(long, long) == ({}, ["grobid0:metadata", "grobid0:tei_json"])
 
 
 def test_the_tables_name_says_group_version_and_environment() -> None:

@@ -33,6 +33,9 @@ MATCH_STATUS = "match0:mstatus"
 MATCH_DOI = "match0:doi"
 MATCH_INFO = "match0:minfo"
 
+CELL_MAX_BYTES = 8 * 2**20
+"""HBase refuses cells of more than 10 MB."""
+
 _INTEGER = struct.Struct(">q")
 _UNKNOWN = "-"
 _DIGITS_MAX = 19
@@ -136,13 +139,28 @@ def grobid_cells(
     cells = {GROBID_STATUS_CODE: encode_integer(code), GROBID_STATUS: compact_json(status)}
     if quality is not None:
         cells[GROBID_QUALITY] = quality.encode()
-    return cells | {column: text for column, text in full.items() if text}
+    return {**cells, **full}
+
+
+def paper_cells(
+    whole: bytes, metadata: bytes, tei: bytes = b""
+) -> tuple[dict[str, bytes], list[str]]:
+    """The texts of a paper by their columns, and the columns that do not hold all of theirs.
+
+    What is too long for a cell is left out, of `whole` the full text alone: it lies in the blobs.
+    """
+    full = {GROBID_TEI_XML: tei, GROBID_TEI_JSON: whole, GROBID_METADATA: metadata}
+    too_long = sorted(name for name, text in full.items() if len(text) > CELL_MAX_BYTES)
+    if GROBID_TEI_JSON in too_long:
+        full[GROBID_TEI_JSON] = metadata
+    fitting = {name: text for name, text in full.items() if 0 < len(text) <= CELL_MAX_BYTES}
+    return fitting, too_long
 
 
 def read_location(cells: Mapping[str, bytes]) -> Location | None:
     """`file:cdx` decoded, None when the row has none. Numbers may be JSON numbers, as older writers
     left them. Raises ValueError for a cell that cannot be understood."""
-    values = _object(cells, FILE_CDX)
+    values = _object_of(cells, FILE_CDX)
     if values is None:
         return None
     unknown_size = values.get("c_size") == _UNKNOWN
@@ -158,7 +176,7 @@ def read_location(cells: Mapping[str, bytes]) -> Location | None:
 
 def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
     """`f:c` decoded, None when the row has none. Raises ValueError for a cell without URL or date."""
-    values = _object(cells, F_C)
+    values = _object_of(cells, F_C)
     if values is None:
         return None
     return FirstSeen(
@@ -189,7 +207,7 @@ def first_archived(cells: Mapping[str, bytes]) -> tuple[str, datetime] | None:
 def recounted(cell: bytes, count: int) -> bytes:
     """`f:c` with another dupe count, all else as it was; the cell itself where it cannot be read."""
     try:
-        values = _object({F_C: cell}, F_C) or {}
+        values = read_object(F_C, cell)
     except ValueError:
         return cell
     return cell if values.get("c") == count else compact_json({**values, "c": count})
@@ -197,7 +215,7 @@ def recounted(cell: bytes, count: int) -> bytes:
 
 def read_file(cells: Mapping[str, bytes]) -> FileMeta | None:
     """`file:meta` decoded, None when the row has none. Raises ValueError when a field is missing."""
-    values = _object(cells, FILE_META)
+    values = _object_of(cells, FILE_META)
     if values is None:
         return None
     texts = ("mime", "magic", "magic_mime", "sha1", "md5", "sha256")
@@ -238,10 +256,8 @@ def compact_json(values: Mapping[str, object]) -> bytes:
         return msgspec.json.encode(clean)
 
 
-def _object(cells: Mapping[str, bytes], column: str) -> dict[str, Any] | None:
-    cell = cells.get(column)
-    if cell is None:
-        return None
+def read_object(column: str, cell: bytes) -> dict[str, Any]:
+    """The JSON object in a cell. Raises ValueError, naming the column, for what is none."""
     try:
         values = json.loads(cell)
     except (ValueError, RecursionError) as error:
@@ -249,6 +265,11 @@ def _object(cells: Mapping[str, bytes], column: str) -> dict[str, Any] | None:
     if not isinstance(values, dict):
         raise ValueError(f"{column} is not a JSON object: {cell[:80]!r}")
     return values
+
+
+def _object_of(cells: Mapping[str, bytes], column: str) -> dict[str, Any] | None:
+    cell = cells.get(column)
+    return None if cell is None else read_object(column, cell)
 
 
 def _text(values: Mapping[str, Any], name: str, column: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from fonds.formats.journal.cells import F_C, FILE_CDX, FILE_MIME, compact_json
+from fonds.formats.journal.cells import F_C, FILE_CDX, FILE_MIME, compact_json, read_object
 from fonds.formats.journal.keys import older_key, row_key, split_key
 
 COLUMNS = (F_C, FILE_MIME, FILE_CDX)
@@ -32,7 +32,7 @@ def row_from_dump(line: bytes) -> tuple[bytes, dict[str, bytes]]:
         raise ValueError(f"not a SHA-1: {parts[0][:80]!r}") from error
     cells = dict(zip(COLUMNS, parts[1:], strict=True))
     for name in (F_C, FILE_CDX):
-        _object(name, cells[name])
+        read_object(name, cells[name])
     cells[FILE_CDX] = _of_today(cells[FILE_CDX])
     return key, cells
 
@@ -50,18 +50,8 @@ def dump_line(key: bytes, cells: Mapping[str, bytes]) -> bytes | None:
     return b"\t".join(fields)
 
 
-def _object(name: str, cell: bytes) -> dict[str, object]:
-    try:
-        values = json.loads(cell)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} is not JSON: {cell[:80]!r}") from error
-    if not isinstance(values, dict):
-        raise ValueError(f"{name} is not a JSON object: {cell[:80]!r}")
-    return values
-
-
 def _of_today(cell: bytes) -> bytes:
-    values = _object(FILE_CDX, cell)
+    values = read_object(FILE_CDX, cell)
     if set(values) != set(ORDER):
         return cell
     today = compact_json(
@@ -72,7 +62,7 @@ def _of_today(cell: bytes) -> bytes:
 
 def _of_then(cell: bytes) -> bytes:
     try:
-        values = _object(FILE_CDX, cell)
+        values = read_object(FILE_CDX, cell)
     except ValueError:
         return cell
     if compact_json(values) != cell:

@@ -10,12 +10,7 @@ from fonds.bibliography.jats_reading import JatsReading
 from fonds.bibliography.paper import JATS_VERSION
 from fonds.bibliography.tei_reading import BibliographyReading
 from fonds.extract.url import canonical_domain
-from fonds.formats.journal import (
-    GROBID_METADATA,
-    GROBID_QUALITY,
-    GROBID_TEI_JSON,
-    row_key,
-)
+from fonds.formats.journal import GROBID_QUALITY, paper_cells, row_key
 from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.papers.jats import SUCCESS, UNREADABLE, document, indexed_rows
@@ -26,7 +21,7 @@ from fonds.model.step import Result
 from fonds.ports import Archive, Blobs, Index, Records, Table
 
 EMITS = ()
-ERROR_MAX_CHARS, CELL_MAX_BYTES = 1_024, 8 * 2**20
+ERROR_MAX_CHARS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +91,6 @@ def _row(item: UnreadArticle, found: JatsReading, now: datetime) -> JatsRow:
 
 
 def _cells(kept: BibliographyReading) -> dict[str, bytes]:
-    """As GROBID's; what is too long for a cell is left out, the text lies in the blobs."""
-    full = {GROBID_TEI_JSON: kept.whole, GROBID_METADATA: kept.metadata}
-    fitting = {name: text for name, text in full.items() if len(text) <= CELL_MAX_BYTES}
-    return {GROBID_QUALITY: kept.quality.encode(), **fitting}
+    """As GROBID's."""
+    texts, _ = paper_cells(kept.whole, kept.metadata)
+    return {GROBID_QUALITY: kept.quality.encode(), **texts}

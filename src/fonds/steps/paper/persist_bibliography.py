@@ -13,10 +13,9 @@ from fonds.bibliography.own_reading import VERSION
 from fonds.bibliography.paper import Paper, biblio, to_json
 from fonds.bibliography.quality import quality
 from fonds.formats.journal import (
-    GROBID_METADATA,
     GROBID_QUALITY,
     GROBID_STATUS,
-    GROBID_TEI_JSON,
+    paper_cells,
     row_key,
 )
 from fonds.kinds.fixity import fixity_of_row
@@ -103,8 +102,7 @@ def _cells(row: BibliographyRow, paper: Paper, asked: str | None) -> dict[str, b
     status is its."""
     whole = to_json(paper)
     cells = {
-        GROBID_TEI_JSON: whole,
-        GROBID_METADATA: whole,
+        **paper_cells(whole, whole)[0],
         GROBID_QUALITY: (row.quality or "").encode(),
     }
     if asked is None:

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fonds.bibliography.tei_reading import BibliographyReading
-from fonds.formats.journal import (
-    GROBID_METADATA,
-    GROBID_TEI_JSON,
-    GROBID_TEI_XML,
-    grobid_cells,
-    row_key,
-)
+from fonds.formats.journal import grobid_cells, paper_cells, row_key
 from fonds.kinds.fixity import TEI, fixity_of, fixity_of_row
 from fonds.model.blob import Blob
 from fonds.model.errors import ChildError
@@ -26,7 +20,6 @@ from fonds.ports import Blobs, Records, Table
 
 EMITS = ()
 ERROR_MAX_CHARS = 1_024
-CELL_MAX_BYTES = 8 * 2**20  # HBase refuses cells of more than 10 MB
 _WEIGHTS = {StatusClass.OK: 2, StatusClass.CONTENT: 1, StatusClass.LIMIT: 1}
 _NOTHING = BibliographyReading()
 
@@ -104,12 +97,7 @@ class PersistGrobid:
 
 def _cells(row: GrobidRow, tei: bytes | None, reading: BibliographyReading) -> dict[str, bytes]:
     """What is too long for a cell lies in the blob alone, and `status` says so."""
-    full = {
-        GROBID_TEI_XML: tei or b"",
-        GROBID_TEI_JSON: reading.whole,
-        GROBID_METADATA: reading.metadata,
-    }
-    left_out = sorted(name for name, text in full.items() if len(text) > CELL_MAX_BYTES)
+    texts, left_out = paper_cells(reading.whole, reading.metadata, tei or b"")
     told = {
         "status": row.status,
         "status_code": row.status_code,
@@ -119,8 +107,7 @@ def _cells(row: GrobidRow, tei: bytes | None, reading: BibliographyReading) -> d
         "left_out": " ".join(left_out) or None,
     }
     status = {name: value for name, value in told.items() if value is not None}
-    fitting = {name: text for name, text in full.items() if name not in left_out}
-    return grobid_cells(status, row.status_code, row.quality, fitting)
+    return grobid_cells(status, row.status_code, row.quality, texts)
 
 
 def _weight(status: GrobidStatus) -> int:

@@ -21,7 +21,7 @@ from fonds.ports import Stores
 from fonds.replay.memento import in_link
 from fonds.web.pages.records import Record, record
 from fonds.web.rendering import OpenStores, cut, link, page, size, web_url
-from fonds.web.themes.asking import OpenThemes, Themes
+from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import ThemeLink, tagged
 
 TEXT_SHOWN_CHARS = 200_000
@@ -100,7 +100,7 @@ class FilePage:
     themes_looked_in: int | None
 
 
-def file_page(stores: Stores, themes: Themes, sha1hex: str) -> tuple[FilePage, str] | None:
+def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, str] | None:
     """The page and the text of a file (empty for none); None when nothing is known of it."""
     found = description(stores, sha1hex)
     if not found.known and found.document is None:
@@ -247,7 +247,7 @@ def unknown_file(key: str) -> str:
 # Before the page's route, whose parameter would take the `.json` for a part of the key.
 @router.get("/file/{sha1hex}.json", include_in_schema=False)
 @router.get("/api/files/{sha1hex}", summary="Everything known of one file")
-def file_json(stores: OpenStores, themes: OpenThemes, sha1hex: str) -> FilePage:
+def file_json(stores: OpenStores, themes: TheService, sha1hex: str) -> FilePage:
     """A file by its SHA-1 (hex or base32): metadata, captures, derivatives and the history of its steps."""
     raw = sha1_from_text(sha1hex[:KEY_MAX_CHARS])
     known = file_page(stores, themes, raw.hex()) if raw is not None else None
@@ -257,7 +257,7 @@ def file_json(stores: OpenStores, themes: OpenThemes, sha1hex: str) -> FilePage:
 
 
 @router.get("/file/{sha1hex}", include_in_schema=False)
-def file_html(request: Request, stores: OpenStores, themes: OpenThemes, sha1hex: str) -> Response:
+def file_html(request: Request, stores: OpenStores, themes: TheService, sha1hex: str) -> Response:
     """A file by its SHA-1; other spellings of it are sent to this one."""
     raw = sha1_from_text(sha1hex[:KEY_MAX_CHARS])
     if raw is not None and raw.hex() != sha1hex:

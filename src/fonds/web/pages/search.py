@@ -25,7 +25,7 @@ from fonds.web.charts import Bucket, histogram
 from fonds.web.pages.hits import SearchHit, found_hit
 from fonds.web.pages.periods import Period, periods
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
-from fonds.web.themes.asking import OpenThemes, Themes
+from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import tagged
 
 PAGE_SIZE = 10
@@ -167,7 +167,7 @@ class SearchPage:
     themes_looked_in: int | None
 
 
-def search_page(index: Index, themes: Themes, form: SearchForm) -> SearchPage:
+def search_page(index: Index, themes: Service, form: SearchForm) -> SearchPage:
     """Raises ValueError with a sentence for people when the words cannot be understood."""
     results = index.search(form.query())
     known = tagged(themes, [hit.document.id for hit in results.hits])
@@ -224,7 +224,7 @@ def _ways_out(index: Index, form: SearchForm) -> list[tuple[Filter, int]]:
 def search_html(
     request: Request,
     stores: OpenStores,
-    themes: OpenThemes,
+    themes: TheService,
     form: Annotated[SearchForm, Query()],
 ) -> HTMLResponse:
     """Results beside their facets; a bad query is told in its place, with status 400."""
@@ -300,7 +300,7 @@ def _facets(form: SearchForm, found: SearchPage) -> list[Facet]:
 @router.get("/search.json", include_in_schema=False)
 @router.get("/api/search", summary="Full-text search")
 def search_json(
-    stores: OpenStores, themes: OpenThemes, form: Annotated[SearchForm, Query()]
+    stores: OpenStores, themes: TheService, form: Annotated[SearchForm, Query()]
 ) -> SearchPage:
     """Ten results a page with snippets, and counts by kind, language, domain, collection and month."""
     try:

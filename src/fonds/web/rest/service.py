@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from starlette.responses import Response
 
 from fonds.collections import configurations
 from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
 from fonds.collections.configurations import Configuration
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.reading.clusterings import Collection, collection, collections
@@ -23,10 +21,10 @@ from fonds.collections.tables import Tables
 from fonds.model.errors import LimitError
 from fonds.model.names import nearest, no_such
 from fonds.ports import Stores
-from fonds.process_identity import this_process
 from fonds.web.problems import RefusedError
 from fonds.web.rest.paths import conf_named, named
 from fonds.web.rest.running import Runs
+from fonds.wiring.recurring.collections import changes_of
 
 NAMES_MAX = 1000
 """So many names are looked at to find the one that was meant."""
@@ -97,8 +95,7 @@ class Service:
 
 def make_service(stores: Stores, prefix: str = "", threads: int | None = None) -> Service:
     """The service of this process over `stores`; `prefix` stands before the names of its tables."""
-    claims = Claims(stores.records, this_process(), time.monotonic)
-    changes = Changes(Tables(stores.table, prefix), claims, lambda: int(time.time()))
+    changes = changes_of(stores, prefix)
     return Service(changes, Runs(changes, threads))
 
 

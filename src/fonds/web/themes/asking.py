@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
 
-from fastapi import Depends, HTTPException, Request
+from fastapi import HTTPException
 from pydantic import Field
 
-from fonds.collections.changing.writing import Models
-from fonds.collections.claims import Claims
 from fonds.collections.configurations import every
 from fonds.collections.names import DEFAULT, Name, checked
 from fonds.collections.reading.clusterings import (
@@ -17,47 +16,15 @@ from fonds.collections.reading.clusterings import (
     Collection,
     clusterings,
     collection,
-    collections,
 )
-from fonds.collections.tables import Tables
 from fonds.model.names import no_such
 from fonds.web.rendering import cut, sentence
+from fonds.web.rest.service import Service
 from fonds.web.themes.addresses import unpart
 
 NAMES_MAX = 10_000
 LEVELS_MAX = 10
 SHOWN_CHARS = 100
-
-
-@dataclass(slots=True)
-class Themes:
-    """Where collections are read from. A home nothing was ever grouped in has no tables of them."""
-
-    tables: Tables
-    claims: Claims
-    models: Models = field(default_factory=Models)
-    _is_there: bool = False
-
-    def is_there(self) -> bool:
-        """Whether there are tables of collections; asked again until there are."""
-        if not self._is_there:
-            self._is_there = self.tables.are_there()
-        return self._is_there
-
-    def collections(self, count_max: int) -> list[Collection]:
-        """The first collections in the order of their names."""
-        if not self.is_there():
-            return []
-        every_one = collections(self.tables)
-        return [one for one, _ in zip(every_one, range(count_max), strict=False)]
-
-
-def _themes(request: Request) -> Themes:
-    found: Themes = request.app.state.themes
-    return found
-
-
-OpenThemes = Annotated[Themes, Depends(_themes)]
 
 
 CONF: Any = Field("", max_length=100, description="The configuration it was grouped by")
@@ -123,7 +90,7 @@ class Asked:
         }
 
 
-def asked(themes: Themes, namespace: str, key: str, form: Chosen) -> Asked:
+def asked(themes: Service, namespace: str, key: str, form: Chosen) -> Asked:
     """What is asked for. Raises HTTPException 404 for a collection there is not and 400 for a
     configuration, a time or a level there is not, naming the nearest."""
     found = _collection(themes, namespace, key)
@@ -144,15 +111,15 @@ def asked(themes: Themes, namespace: str, key: str, form: Chosen) -> Asked:
     return Asked(found, conf, confs, form.level, there, at, before)
 
 
-def _collection(themes: Themes, namespace: str, key: str) -> Collection:
+def _collection(themes: Service, namespace: str, key: str) -> Collection:
     name = Name(unpart(namespace), unpart(key))
     try:
         checked(name)
     except ValueError as error:
         raise HTTPException(404, _sentence(str(error))) from error
-    found = collection(themes.tables, name) if themes.is_there() else None
+    found = collection(themes.tables, name) if themes.are_there() else None
     if found is None:
-        names = [str(one.name) for one in themes.collections(NAMES_MAX)]
+        names = [str(one.name) for one in islice(themes.every(), NAMES_MAX)]
         raise HTTPException(404, _sentence(no_such("collection", str(name), names)))
     return found
 

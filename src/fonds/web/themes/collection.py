@@ -15,8 +15,9 @@ from fonds.collections.reading.clusterings import Clustering, Progress, progress
 from fonds.collections.reading.clusters import Cluster, Clusters, Member, clusters
 from fonds.web.charts import share
 from fonds.web.rendering import how_many, instant, page, pager
+from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, collection_href, placed_href, theme_href
-from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, OpenThemes, Themes, asked
+from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import ChangesOfKind, changes_of, marks, sizes_before
 from fonds.web.themes.map import NARROW, WIDE, Spot, drawn, picture
 
@@ -133,7 +134,7 @@ class _Read:
     before: Mapping[str, int]
 
 
-def _read(themes: Themes, there: Asked, number: int) -> _Read:
+def _read(themes: Service, there: Asked, number: int) -> _Read:
     at = there.clustering
     if at is None:
         return _Read(None, {}, {})
@@ -147,7 +148,7 @@ def _read(themes: Themes, there: Asked, number: int) -> _Read:
 
 
 def collection_page(
-    themes: Themes, there: Asked, number: int, read: _Read | None = None
+    themes: Service, there: Asked, number: int, read: _Read | None = None
 ) -> CollectionPage:
     """What is asked for; a page behind the last has no themes."""
     read = read or _read(themes, there, number)
@@ -179,7 +180,7 @@ def collection_page(
         apart=[_apart(there, reason, count) for reason, count in apart.items() if count],
         changes=changes_of(themes.tables, there),
         clusterings=_clusterings(there),
-        building=progress(themes.tables, themes.claims, one.name),
+        building=progress(themes.tables, themes.changes.claims, one.name),
     )
 
 
@@ -237,7 +238,7 @@ def _clusterings(there: Asked) -> list[ClusteringLine]:
 @router.get("/themes/{namespace}/{key}", include_in_schema=False)
 def collection_html(
     request: Request,
-    themes: OpenThemes,
+    themes: TheService,
     namespace: str,
     key: str,
     form: Annotated[CollectionForm, Query()],
@@ -288,7 +289,7 @@ def _spots(there: Asked, read: _Read) -> list[Spot]:
 
 @router.get("/api/themes/{namespace}/{key}", summary="The themes of a collection")
 def collection_json(
-    themes: OpenThemes, namespace: str, key: str, form: Annotated[CollectionForm, Query()]
+    themes: TheService, namespace: str, key: str, form: Annotated[CollectionForm, Query()]
 ) -> CollectionPage:
     """The themes of a collection, 20 a page, the largest first, and what changed since the clustering before.
 

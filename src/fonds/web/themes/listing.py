@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -14,8 +15,9 @@ from fonds.collections.names import DEFAULT
 from fonds.collections.reading.clusterings import Collection, Progress, clusterings, progress
 from fonds.collections.reading.clusters import clusters
 from fonds.web.rendering import how_many, instant, page, pager
+from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, THEMES, collection_href, theme_href
-from fonds.web.themes.asking import NAMES_MAX, OpenThemes, Themes
+from fonds.web.themes.asking import NAMES_MAX
 
 PAGE_SIZE = 25
 LABELS_SHOWN = 6
@@ -76,9 +78,9 @@ class CollectionsPage:
     collections: Sequence[CollectionLine]
 
 
-def collections_page(themes: Themes, number: int) -> CollectionsPage:
+def collections_page(themes: Service, number: int) -> CollectionsPage:
     """The collections of one page."""
-    found = themes.collections(NAMES_MAX + 1)
+    found = list(islice(themes.every(), NAMES_MAX + 1))
     total = min(len(found), NAMES_MAX)
     some = found[:NAMES_MAX][(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     complete = len(found) <= NAMES_MAX
@@ -93,7 +95,7 @@ def collections_page(themes: Themes, number: int) -> CollectionsPage:
     )
 
 
-def _line(themes: Themes, one: Collection) -> CollectionLine:
+def _line(themes: Service, one: Collection) -> CollectionLine:
     return CollectionLine(
         namespace=one.name.namespace,
         key=one.name.key,
@@ -102,11 +104,11 @@ def _line(themes: Themes, one: Collection) -> CollectionLine:
         modified=instant(one.modified),
         query=one.query,
         grouped=_grouped(themes, one),
-        building=progress(themes.tables, themes.claims, one.name),
+        building=progress(themes.tables, themes.changes.claims, one.name),
     )
 
 
-def _grouped(themes: Themes, one: Collection) -> list[Grouped]:
+def _grouped(themes: Service, one: Collection) -> list[Grouped]:
     found = []
     for served in (each for each in clusterings(themes.tables, one.name) if each.is_served):
         conf = served.conf if served.conf != DEFAULT else None
@@ -132,7 +134,7 @@ def _grouped(themes: Themes, one: Collection) -> list[Grouped]:
 
 @router.get("/themes", include_in_schema=False)
 def collections_html(
-    request: Request, themes: OpenThemes, number: Annotated[PageNumber, Query(alias="page")] = 1
+    request: Request, themes: TheService, number: Annotated[PageNumber, Query(alias="page")] = 1
 ) -> HTMLResponse:
     """The collections there are."""
     found = collections_page(themes, number)
@@ -148,7 +150,7 @@ def collections_html(
 
 @router.get("/api/themes", summary="Collections and how they are grouped")
 def collections_json(
-    themes: OpenThemes, number: Annotated[PageNumber, Query(alias="page")] = 1
+    themes: TheService, number: Annotated[PageNumber, Query(alias="page")] = 1
 ) -> CollectionsPage:
     """The collections there are, 25 a page, each with its largest themes."""
     return collections_page(themes, number)

@@ -15,13 +15,12 @@ from fonds.collections.reading.clusters import Member
 from fonds.collections.reading.documents import Speaking, document, places, why
 from fonds.ports import Stores
 from fonds.web.rendering import OpenStores, cut, instant, page
+from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, collection_href, placed_href, theme_href
 from fonds.web.themes.asking import (
     CONF,
     Asked,
-    OpenThemes,
     Served,
-    Themes,
     asked,
 )
 from fonds.web.themes.collection import WHY_APART
@@ -93,7 +92,7 @@ class PlacedPage:
     places: Sequence[PlaceLine]
 
 
-def placed_page(stores: Stores, themes: Themes, there: Asked, document_id: str) -> PlacedPage:
+def placed_page(stores: Stores, themes: Service, there: Asked, document_id: str) -> PlacedPage:
     """The document. Raises HTTPException 404 where the collection has none of this id."""
     found = document(themes.tables, there.name, document_id)
     if found is None:
@@ -101,7 +100,12 @@ def placed_page(stores: Stores, themes: Themes, there: Asked, document_id: str) 
             404, f"{there.name} has no document of the id “{cut(document_id, 200)}”."
         )
     told = why(
-        themes.tables, themes.models, there.name, document_id, there.conf, terms_max=TERMS_SHOWN
+        themes.tables,
+        themes.changes.models,
+        there.name,
+        document_id,
+        there.conf,
+        terms_max=TERMS_SHOWN,
     )
     place = told.place if told else None
     score = place.score if place else 0.0
@@ -136,7 +140,7 @@ def _theme(there: Asked, theme: str | None) -> str | None:
     return theme_href(there.name, theme, conf=there.params()["conf"]) if theme else None
 
 
-def _places(themes: Themes, there: Asked, document_id: str) -> list[PlaceLine]:
+def _places(themes: Service, there: Asked, document_id: str) -> list[PlaceLine]:
     return [
         PlaceLine(
             one.conf,
@@ -161,7 +165,7 @@ def _places(themes: Themes, there: Asked, document_id: str) -> list[PlaceLine]:
 def placed_html(
     request: Request,
     stores: OpenStores,
-    themes: OpenThemes,
+    themes: TheService,
     namespace: str,
     key: str,
     form: Annotated[PlacedForm, Query()],
@@ -186,7 +190,7 @@ def placed_html(
 @router.get("/api/themes/{namespace}/{key}/document", summary="Why a document is in its theme")
 def placed_json(
     stores: OpenStores,
-    themes: OpenThemes,
+    themes: TheService,
     namespace: str,
     key: str,
     form: Annotated[PlacedForm, Query()],

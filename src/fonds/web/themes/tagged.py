@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from fonds.collections.names import DEFAULT
 from fonds.collections.reading.tags import tags
+from fonds.web.rest.service import Service
 from fonds.web.themes.addresses import theme_href
-from fonds.web.themes.asking import Themes
 
 ROWS_MAX = 1_000
 
@@ -31,12 +32,12 @@ class Tagged:
     looked_in: int | None
 
 
-def tagged(themes: Themes, document_ids: Sequence[str]) -> Tagged:
+def tagged(themes: Service, document_ids: Sequence[str]) -> Tagged:
     """The themes of so many documents as a page shows, in as many collections as a thousand rows reach."""
     if not document_ids:
         return Tagged({}, None)
     count = ROWS_MAX // len(document_ids)
-    found = themes.collections(count + 1)
+    found = list(islice(themes.every(), count + 1))
     names = [one.name for one in found[:count] if any(by.conf == DEFAULT for by in one.served)]
     links = {
         id_: [ThemeLink(str(tag.name), tag.label, theme_href(tag.name, tag.label)) for tag in some]

@@ -19,8 +19,9 @@ from fonds.model.names import no_such
 from fonds.ports import Stores
 from fonds.web.charts import histogram
 from fonds.web.rendering import OpenStores, cut, how_many, instant, link, page, sentence
+from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
-from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, OpenThemes, Themes, asked
+from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import marks, sizes_before
 from fonds.web.themes.collection import WHY_APART
 from fonds.web.themes.courses import Months, Stage, Turn, bars, months, stages, turns
@@ -95,7 +96,7 @@ class ThemePage:
     next: str | None
 
 
-def theme_page(stores: Stores, themes: Themes, there: Asked, theme: str, after: str) -> ThemePage:
+def theme_page(stores: Stores, themes: Service, there: Asked, theme: str, after: str) -> ThemePage:
     """The theme of this id or label. Raises HTTPException 404 where there is none, naming the nearest, and
     400 for an `after` that is none of its pages."""
     at, tables = there.clustering, themes.tables
@@ -137,7 +138,7 @@ def theme_page(stores: Stores, themes: Themes, there: Asked, theme: str, after: 
 
 
 def _apart(
-    themes: Themes, there: Asked, reason: str, lines: list[DocumentLine], following: str | None
+    themes: Service, there: Asked, reason: str, lines: list[DocumentLine], following: str | None
 ) -> ThemePage:
     at = there.clustering
     every = clusters(
@@ -168,7 +169,7 @@ def _apart(
     )
 
 
-def _nearest(themes: Themes, there: Asked, label: str) -> list[Nearby]:
+def _nearest(themes: Service, there: Asked, label: str) -> list[Nearby]:
     """The themes nearest by the model, which knows the first level only."""
     at = there.clustering
     if at is None or there.level:
@@ -185,7 +186,7 @@ def _parent(there: Asked, one: Cluster) -> str | None:
     return theme_href(there.name, one.parent, **{**there.params(), "level": one.parent_level})
 
 
-def _members(themes: Themes, there: Asked, label: str, after: str) -> Members | None:
+def _members(themes: Service, there: Asked, label: str, after: str) -> Members | None:
     at = there.clustering
     try:
         return members(
@@ -211,7 +212,7 @@ def _row(after: str) -> bytes | None:
         raise ValueError("no base64") from error
 
 
-def _unknown(themes: Themes, there: Asked, theme: str) -> str:
+def _unknown(themes: Service, there: Asked, theme: str) -> str:
     at = there.clustering
     found = clusters(
         themes.tables, there.name, there.conf, at.timestamp if at else None,
@@ -225,7 +226,7 @@ def _unknown(themes: Themes, there: Asked, theme: str) -> str:
 def theme_html(
     request: Request,
     stores: OpenStores,
-    themes: OpenThemes,
+    themes: TheService,
     namespace: str,
     key: str,
     theme: str,
@@ -262,7 +263,7 @@ def theme_html(
 @router.get("/api/themes/{namespace}/{key}/{theme}", summary="A theme and its documents")
 def theme_json(
     stores: OpenStores,
-    themes: OpenThemes,
+    themes: TheService,
     namespace: str,
     key: str,
     theme: str,

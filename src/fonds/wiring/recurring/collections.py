@@ -49,9 +49,15 @@ def collect_rules(stores: Stores, settings: Settings) -> Collected | None:
 
 
 def open_changes(stores: Stores, settings: Settings) -> Changes:
-    """What changes collections, for this process."""
+    """What changes collections, for this process; their tables are made where they are not there."""
+    open_tables(stores, settings)
+    return changes_of(stores, settings.collections.prefix)
+
+
+def changes_of(stores: Stores, prefix: str) -> Changes:
+    """What changes the collections in the tables whose names begin so, for this process."""
     claims = Claims(stores.records, this_process(), time.monotonic)
-    return Changes(open_tables(stores, settings), claims, lambda: int(time.time()))
+    return Changes(Tables(stores.table, prefix), claims, lambda: int(time.time()))
 
 
 def collecting(stores: Stores, changes: Changes, stopped: Event | None = None) -> Collecting:

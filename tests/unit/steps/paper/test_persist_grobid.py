@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.tei import citation, tei
 from fonds.bibliography.tei_reading import read_tei_bytes
+from fonds.formats.journal import cells as journal_cells
 from fonds.formats.journal import decode_integer, row_key
 from fonds.kinds.fixity import fixity_of_row
 from fonds.model.disposition import DONE, Reason
@@ -17,7 +18,6 @@ from fonds.model.errors import ChildError
 from fonds.model.keys import tei_blob_key
 from fonds.model.paper import GrobidOutput, GrobidStatus
 from fonds.model.rows import FixityRow, GrobidRow
-from fonds.steps.paper import persist_grobid
 from fonds.steps.paper.persist_grobid import PersistGrobid
 from step_bench import JOURNAL, LATER, Bench, open_bench, pdf_file
 
@@ -129,7 +129,7 @@ def test_a_success_comes_after_a_failure_and_what_says_nothing_after_none(bench:
 def test_what_is_too_long_for_a_cell_lies_in_the_blob(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persist_grobid, "CELL_MAX_BYTES", 1_300)
+    monkeypatch.setattr(journal_cells, "CELL_MAX_BYTES", 1_300)
     keep(bench, output(bench))
     status = json.loads(cells(bench)["grobid0:status"])
     assert "grobid0:tei_xml" in status["left_out"]
