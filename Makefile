@@ -16,8 +16,7 @@ STORIES ?= 20000
 KILLS_NEWS ?= 20
 QUEUE ?=
 ENGINE ?= local
-FONDS_HOME ?= fonds-data
-export FONDS_HOME
+export DATA
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,7 +36,7 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 	@touch $@
 
 run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..."
-	@$(BIN)/python scripts/run.py $(DATA)
+	@$(BIN)/python scripts/run.py
 
 test: $(VENV)/.dev ## every test that needs no server
 	@sh scripts/browser.sh
@@ -111,7 +110,7 @@ lock: ## renew the locked dependencies (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/spark.in -o requirements/spark.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/fuzz.in -o requirements/fuzz.txt
 
-clean: ## remove what the recipes made (not fonds-data)
+clean: ## remove what the recipes made (not fonds-data, not sample-library)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
 .PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-backfill bench-worst fuzz lock clean

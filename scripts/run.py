@@ -1,46 +1,74 @@
-"""What `make run` does: takes in the sample crawl, or the paths it is given, and says what to type next.
+"""What `make run` does: takes in the sample crawl, or the paths in DATA, and says what to type next.
 
-Exit code 0 when everything was settled, also when some records failed: a crawl without a damaged record
-is rare, and what failed waits in quarantine. Any other outcome keeps the exit code of `fonds ingest`.
+The sample has a home of its own, so that nobody's data mixes with it. Exit code 0 when everything was
+settled, also when some records failed: a crawl without a damaged record is rare, and what failed waits in
+quarantine. Any other outcome keeps the exit code of `fonds ingest`.
 """
 
 from __future__ import annotations
 
+import glob
+import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fonds.cli.main import EXIT_QUARANTINED, cli, run
+from fonds.cli.main import EXIT_QUARANTINED, EXIT_USAGE, cli, run
 from fonds.config import home_folder, load_settings
 from fonds.library.accounting import tally
 from fonds.model.disposition import Reason
 from fonds.wiring.backends import backend
 from sample import write_sample
 
-SAMPLE = Path("sample-crawl")
+SAMPLE, SAMPLE_HOME = Path("sample-crawl"), "sample-library"
 FONDS = ".venv/bin/fonds"
 MEANT_REASONS = {Reason.BROKEN_PDF, Reason.ENCRYPTED_PDF, Reason.TRUNCATED_RECORD}
-MEANT = f"""\
+MEANT = """\
 The failed records are meant: the sample holds a broken PDF, a locked one and a WARC cut short, to
-show what becomes of such. `{FONDS} failures` lists them."""
-FAILED = f"""\
-Some records failed. Nothing is lost: they wait in quarantine, whole. See why with
-  {FONDS} failures --list"""
+show what becomes of such."""
+OWN = """\
+Files of your own (WARC, CDX, ZIP, PDF, HTML, folders of them) are kept apart from it:
+      make run DATA="PATH ..."
+"""
+FAILED = "Some records failed. Nothing is lost: they wait in quarantine, whole."
 
 
-def main(paths: Sequence[str]) -> int:
-    """Take in `paths`, or without any the sample crawl; the exit code."""
-    chosen = list(paths) or [str(sample_crawl())]
-    home = home_folder(None)
-    print(f"Taking in {', '.join(chosen)}; everything is kept in {home}\n", flush=True)
-    code, settled = ingest(chosen)
+def main(data: str) -> int:
+    """Take in what `data` names, or the sample crawl when it names nothing; the exit code."""
+    sys.argv[0] = FONDS  # what is said to be typed next begins with it
+    try:
+        paths = paths_of(data)
+    except ValueError as error:
+        print(f"DATA={data}: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    home = SAMPLE_HOME if not paths and not os.environ.get("FONDS_HOME") else None
+    chosen = paths or [str(sample_crawl())]
+    named = ["--home", home] if home else []
+    print(f"Taking in {', '.join(chosen)}; everything is kept in {home_folder(home)}\n", flush=True)
+    code, settled = ingest([*named, "ingest", *chosen])
     if not settled:
         return code
     if code == EXIT_QUARANTINED:
-        print(f"\n{MEANT if not paths and _failed(home) <= MEANT_REASONS else FAILED}")
-    print(f"\n{_next_words(home, is_sample=not paths)}")
+        meant = not paths and _failed(home_folder(home)) <= MEANT_REASONS
+        print(f"\n{MEANT if meant else FAILED}")
+    if not paths:
+        print(f"\nIn the sample try: {shlex.join([FONDS, *named, 'search', 'flood'])}\n{OWN}")
     return 0
+
+
+def paths_of(data: str) -> list[str]:
+    """The paths in words as a shell takes them, or the one path all of it is, blanks and all.
+
+    A pattern stands for what it fits. Raises ValueError for a quotation that does not end.
+    """
+    if not data.strip():
+        return []
+    if Path(data).exists():
+        return [data]
+    words = map(os.path.expanduser, shlex.split(data))
+    return [path for word in words for path in sorted(glob.glob(word)) or [word]]  # noqa: PTH207
 
 
 def sample_crawl() -> Path:
@@ -57,7 +85,7 @@ def sample_crawl() -> Path:
     return SAMPLE
 
 
-def ingest(paths: Sequence[str]) -> tuple[int, bool]:
+def ingest(words: Sequence[str]) -> tuple[int, bool]:
     """The exit code of `fonds ingest`, and whether it came to its end.
 
     Its code 1 alone does not tell what was quarantined from what went wrong: an error is raised.
@@ -65,7 +93,7 @@ def ingest(paths: Sequence[str]) -> tuple[int, bool]:
     codes: list[int] = []
 
     def command() -> object:
-        code = cli.main(["ingest", *paths], prog_name="fonds", standalone_mode=False)
+        code = cli.main([*words], prog_name="fonds", standalone_mode=False)
         codes.append(code if isinstance(code, int) else 0)
         return code
 
@@ -79,16 +107,5 @@ def _failed(home: Path) -> set[str]:
     return set(tally(backend("records", settings.records, home)).quarantined)
 
 
-def _next_words(home: Path, *, is_sample: bool) -> str:
-    there = "" if home == home_folder(str(Path("fonds-data"))) else f" --home {home}"
-    words = "flood" if is_sample else '"some words"'
-    return (
-        "Next:\n"
-        f"  {FONDS} search{there} {words}\n"
-        f"  {FONDS} serve{there}          then open the address it prints\n"
-        '  make run DATA="PATH ..."        takes in files of your own: WARC, CDX, ZIP, PDF, HTML, folders'
-    )
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(os.environ.get("DATA", "")))

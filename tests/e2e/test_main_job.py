@@ -81,7 +81,7 @@ def test_show_takes_hex_base32_urls_and_story_ids(home: Path) -> None:
     assert loose["sha1hex"] in [one["sha1hex"] for one in known]
     base32 = base64.b32encode(bytes.fromhex(story["sha1hex"])).decode()
     assert fonds(home, "show", base32, "--json").last["sha1hex"] == story["sha1hex"]
-    assert fonds(home, "show", "http://never.example/").code == 2
+    assert fonds(home, "show", "http://never.example/").code == 1
 
 
 def test_failures_are_grouped_and_can_be_tried_again(home: Path) -> None:

@@ -16,6 +16,7 @@ OF_LIBRARIES = {
     "Struct": "msgspec: the settings",
     "msgspec.Struct": "msgspec: a message between two processes",
     "click.Group": "click: commands imported when they are asked for, and told when they are not there",
+    "click.Command": "click: words that begin with a minus, told how they are written",
     "click.Choice": "click: names of which the nearest is told",
     "HTTPException": "FastAPI: a refusal that may be raised wherever it is found",
     "ProgressColumn": "rich: a column of the progress line",

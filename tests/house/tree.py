@@ -12,7 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "fonds"
-NOT_OURS = frozenset({"build", "dist", "fonds-data", "sample-crawl", "__pycache__", "node_modules"})
+MADE = frozenset({"build", "dist", "fonds-data", "sample-crawl", "sample-library"})
+NOT_OURS = MADE | {"__pycache__", "node_modules"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fonds.cli.names import Command
 from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import without_secrets
 
@@ -29,13 +32,14 @@ class App:
     flags: Mapping[str, str]
     json: bool
     quiet: bool
+    home_named: bool = False
 
     @classmethod
     def from_flags(cls, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
         """Raises click.UsageError for a --set without `=`."""
         from fonds.config import home_folder
 
-        return cls(home_folder(home), _pairs(set_), json, quiet)
+        return cls(home_folder(home), _pairs(set_), json, quiet, home is not None)
 
     def with_flags(self, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
         """The same call with what stands behind the command's name over what stands before it."""
@@ -47,7 +51,13 @@ class App:
             flags={**self.flags, **_pairs(set_)},
             json=self.json or json,
             quiet=self.quiet or quiet,
+            home_named=self.home_named or home is not None,
         )
+
+    def told(self, words: str) -> str:
+        """A command to be typed as it stands: Fonds as it was called here, and the home if it was named."""
+        home = f" --home {shlex.quote(_from_here(self.home))}" if self.home_named else ""
+        return f"{program()}{home} {words}"
 
     def settings(self, **more: str | int | bool | None) -> Settings:
         """The settings, with flags of the command's own over all others; None is no flag."""
@@ -106,9 +116,24 @@ class App:
         """Raises ConfigurationError when there is no home yet."""
         if not self.home.is_dir():
             raise ConfigurationError(
-                f"there is no {self.home} yet. `fonds ingest PATH…` makes it; "
+                f"there is no {self.home} yet. `{self.told('ingest PATH…')}` makes it; "
                 f"or point to another with --home or FONDS_HOME."
             )
+
+
+def program() -> str:
+    """How Fonds was called: its name alone where the shell finds it by that."""
+    called = Path(sys.argv[0])
+    found = shutil.which("fonds")
+    if called.name != "fonds" or (found and Path(found).absolute() == called.absolute()):
+        return "fonds"
+    return shlex.quote(str(called))
+
+
+def _from_here(folder: Path) -> str:
+    """Shorter where it lies below the folder the shell is in."""
+    here = Path.cwd()
+    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, str]:
@@ -156,7 +181,7 @@ def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
             return function(app.with_flags(**flags), **arguments)
 
         called.__doc__ = function.__doc__
-        made = click.command(name)(click.pass_context(called))
+        made = click.command(name, cls=Command)(click.pass_context(called))
         made.params += [*reversed(getattr(function, "__click_params__", [])), *shared]
         return made
 

@@ -23,6 +23,24 @@ class Name(click.Choice[str]):
         return no_such(self.what, str(value), self.choices)
 
 
+class Command(click.Command):
+    """A command that says how words are written that begin with a minus."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; raises click.NoSuchOption with that hint where any words may come."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            takes_words = any(isinstance(one, click.Argument) for one in self.params)
+            if takes_words and not error.option_name.startswith("--"):
+                told = (
+                    f"{error.format_message()} What begins with a minus and is no option stands behind"
+                    f" --, after the options: {ctx.command_path} -- …"
+                )
+                raise click.UsageError(told, ctx) from error
+            raise
+
+
 class Commands(click.Group):
     """A group that names the nearest command when there is none of a name.
 

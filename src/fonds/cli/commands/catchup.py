@@ -231,7 +231,7 @@ def _told(app: App, wanted: Selection, done: CatchUpCount) -> int:
     if app.json:
         echo_json(done)
     else:
-        console().print(f"{_sentence(wanted, done)} `fonds status` shows how they fare.")
+        console().print(f"{_sentence(wanted, done)} `{app.told('status')}` shows how they fare.")
     return 0
 
 

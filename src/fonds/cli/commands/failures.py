@@ -101,7 +101,8 @@ def _print_groups(app: App, records: Records, asked: Asked) -> None:
         return
     _print_found(screen, found)
     if found.groups:
-        screen.print("\nNext: fonds failures --list   or   fonds failures retry --reason REASON")
+        retry = app.told("failures retry --reason REASON")
+        screen.print(f"\nNext: {app.told('failures --list')}   or   {retry}", markup=False)
 
 
 def _print_found(screen: Console, found: Failed) -> None:
@@ -176,6 +177,7 @@ def _retry(app: App, settings: Settings, asked: Asked) -> int:
         )
         if not count:
             if not app.json:
-                console().print("Nothing in quarantine fits; `fonds failures` shows what there is.")
+                told = app.told("failures")
+                console().print(f"Nothing in quarantine fits; `{told}` shows what there is.")
             return 0
         return work_off(app, settings, stores, lock, lambda intake, entered: None)

@@ -42,7 +42,7 @@ def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
     elif names:
         console().print("\n\n".join(as_text(one) for one in chosen), markup=False)
     else:
-        _print_list(chosen, settings.pipeline)
+        _print_list(app, chosen, settings.pipeline)
     return 0
 
 
@@ -64,7 +64,7 @@ def _as_json(pipeline: Pipeline, chosen: bool) -> dict[str, object]:
     }
 
 
-def _print_list(chosen: list[Pipeline], own: str) -> None:
+def _print_list(app: App, chosen: list[Pipeline], own: str) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("Pipeline", "Stages", "What it is for"):
         table.add_column(title)
@@ -73,4 +73,5 @@ def _print_list(chosen: list[Pipeline], own: str) -> None:
         table.add_row(escape(name), str(len(one.stages)), escape(one.about))
     screen = console()
     screen.print(table)
-    screen.print("\nNext: fonds pipelines NAME   or   fonds ingest --pipeline NAME PATH…")
+    ingest = app.told("ingest --pipeline NAME PATH…")
+    screen.print(f"\nNext: {app.told('pipelines NAME')}   or   {ingest}", markup=False)

@@ -110,11 +110,11 @@ def _told(app: App, settings: Settings, stores: Stores, pipeline: str | None, de
             acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
             echo_json({**as_json(found), "would": acts})
         else:
-            _print_plan(console(), plan, found)
+            _print_plan(app, console(), plan, found)
     return 0 if found.balanced else 1
 
 
-def _print_plan(screen: Console, plan: Plan, found: Audit) -> None:
+def _print_plan(app: App, screen: Console, plan: Plan, found: Audit) -> None:
     if found.balanced:
         screen.print("Everything adds up: there is nothing to repair.")
         return
@@ -125,7 +125,7 @@ def _print_plan(screen: Console, plan: Plan, found: Audit) -> None:
                 screen.print(f"   [dim]{escape(told)}[/dim]")
             if act is None:
                 screen.print(f"   {escape(Check.RECORDS_EMPTIED.remedy)}")
-    screen.print("\nNothing was done. Next: fonds repair --yes")
+    screen.print(f"\nNothing was done. Next: {app.told('repair --yes')}", markup=False)
 
 
 @dataclass(slots=True)

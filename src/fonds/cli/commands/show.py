@@ -48,15 +48,15 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     resolved = resolve(stores, key)
     if not resolved.complete:
         say(f"More than {len(resolved.files):,} captures have this key; these are the first.")
-    found = [
-        one for one in (description(stores, sha1hex) for sha1hex in resolved.files) if one.known
-    ]
+    described = (description(stores, sha1hex) for sha1hex in resolved.files)
+    found = [one for one in described if one.known]
     if not found:
         entered = stories_of(stores.records, key)
         if entered.stories and not (body or text or thumbnail):
             _tell_entries(app, entered)
             return 0
-        raise ConfigurationError(f"nothing is known of {key!r} in {app.home}")
+        say(f"nothing is known of {key!r} in {app.home}")
+        return 1
     if body or text or thumbnail:
         _say_others(found)
         sys.stdout.buffer.write(_bytes(stores, found[0], body=body, text=text))

@@ -120,9 +120,8 @@ def get(
             say(f"no row has the key {text}")
             lacking += 1
         elif len(rows) > LATER_MAX:
-            say(
-                f"{text} has more rows than the {LATER_MAX:,} shown: `fonds table scan --from {text}`"
-            )
+            rest = app.told(f"table scan --from {text}")
+            say(f"{text} has more rows than the {LATER_MAX:,} shown: `{rest}`")
     return 1 if lacking else 0
 
 

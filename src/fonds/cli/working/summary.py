@@ -5,12 +5,14 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from fonds.cli.context import App
 from fonds.library.accounting import Tally
 from fonds.model.disposition import Reason, Weight
 from fonds.runtime.intake import Entered
 
 
 def print_summary(
+    app: App,
     screen: Console,
     counted: Tally,
     entered: Entered,
@@ -35,7 +37,7 @@ def print_summary(
         screen.print(
             f"{counted.pending:,} are still in flight: [bold]run the same command again[/bold]."
         )
-    print_next(screen, counted)
+    print_next(app, screen, counted)
 
 
 def _print_nothing_new(screen: Console, entered: Entered, nothing: str) -> None:
@@ -69,12 +71,15 @@ def summary_table(counted: Tally) -> Table:
     return table
 
 
-def print_next(screen: Console, counted: Tally) -> None:
+def print_next(app: App, screen: Console, counted: Tally) -> None:
     """What one may want to type next."""
-    screen.print()
+    said = []
     if counted.done:
-        screen.print(
-            'Next: fonds search "some words"   or   fonds serve   to look at it in a browser'
-        )
+        said.append((app.told('search "some words"'), "to find something"))
+        said.append((app.told("serve"), "to look at it in a browser"))
     if counted.quarantined:
-        screen.print("      fonds failures             to see what failed, and try it again")
+        said.append((app.told("failures"), "to see what failed, and try it again"))
+    width = max((len(words) for words, _ in said), default=0)
+    for number, (words, why) in enumerate(said):
+        head = "      " if number else "\nNext: "
+        screen.print(f"{head}{words:<{width}}  {why}", markup=False)

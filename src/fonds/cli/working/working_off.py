@@ -113,7 +113,7 @@ def work_off(
         echo_json(summary(counted, seconds, entered.known, worked.processes))
     else:
         left = (worked.pending, worked.interrupted, nothing)
-        print_summary(console(), counted, entered, seconds, *left)
+        print_summary(app, console(), counted, entered, seconds, *left)
     if not worked.ended:
         leave_at_once()
     if not worked.interrupted:
@@ -162,7 +162,7 @@ def enter_only(
     else:
         console().print(
             f"{entered.entries:,} records entered from {len(entered.input_ids):,} inputs"
-            f" ({entered.known:,} records were known before). `fonds status` shows how they fare."
+            f" ({entered.known:,} records were known before). `{app.told('status')}` shows how they fare."
         )
     return EXIT_INTERRUPTED if interrupted.is_set() else 0
 
