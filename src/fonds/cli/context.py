@@ -91,8 +91,9 @@ class App:
         click.get_current_context().call_on_close(partial(close_index, index))
         return index
 
-    def table(self, settings: Settings, *, make: bool = False) -> Table:
-        """The table store alone, its journal declared, closed when the command ends.
+    def table(self, settings: Settings, name: str | None = None, *, make: bool = False) -> Table:
+        """The table store alone, its journal declared unless another table is meant by `name`; closed when
+        the command ends.
 
         Raises ConfigurationError when there is no home yet, unless `make`.
         """
@@ -100,7 +101,7 @@ class App:
 
         if not make:
             self.must_be_there()
-        table = open_table(self.home, settings)
+        table = open_table(self.home, settings, name)
         click.get_current_context().call_on_close(partial(close_table, table))
         return table
 

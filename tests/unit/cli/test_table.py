@@ -97,6 +97,8 @@ def test_a_new_family_is_there_once_it_is_declared(call: Call, other: str) -> No
     assert call("table", "create", "--table", f"{other}-b", *declared).code == 0
     told = call("table", "put", KEY, "pdf0:pdf_status=yes", "--table", f"{other}-b", *declared)
     assert told.code == 0
+    # The home's own journal is as it was.
+    assert call("table", "scan").code == 0
     refused = call("table", "list", "--set", "table_families=pdf0=status")
     assert "'status' is in the families 'grobid0' and 'pdf0'; rename one" in refused.err
     assert "SNAPPY" in call("table", "create", "--shell").out

@@ -69,7 +69,7 @@ def create(app: App, name: str | None, shell: bool, regions: int) -> int:
     if shell:
         click.echo(shell_statement(chosen, schema, regions))
         return 0
-    store = app.table(settings, make=True)
+    store = app.table(settings, chosen, make=True)
     store.declare(chosen, schema.names, compressions=schema.compressions)
     if app.json:
         echo_json({"table": chosen, "families": schema.names})

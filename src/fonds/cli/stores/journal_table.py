@@ -33,7 +33,7 @@ def opened(app: App, name: str | None) -> tuple[Table, str, Schema]:
     """The table store, the name of the table that is meant, and the journal's schema."""
     settings = app.settings()
     journal = journal_table(settings.group, settings.table_version, settings.env)
-    store, schema = app.table(settings), journal_schema(settings.table_families)
+    store, schema = app.table(settings, name), journal_schema(settings.table_families)
     if name is not None and name != journal and name not in (known := store.tables()):
         raise ConfigurationError(no_such("table", name, sorted(known)))
     return store, name or journal, schema

@@ -11,12 +11,13 @@ from fonds.runtime.homelock import make_home
 from fonds.wiring.backends import backend
 
 
-def open_table(home: Path, settings: Settings) -> Table:
-    """The table store, with the journal declared."""
+def open_table(home: Path, settings: Settings, name: str | None = None) -> Table:
+    """The table store, with the journal declared; as it is where another table is meant by `name`."""
     make_home(home)
     table: Table = backend("table", settings.table, home)
-    schema = journal_schema(settings.table_families)
-    table.declare(journal_of(settings), schema.names, compressions=schema.compressions)
+    if name in (None, journal_of(settings)):
+        schema = journal_schema(settings.table_families)
+        table.declare(journal_of(settings), schema.names, compressions=schema.compressions)
     return table
 
 
