@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 
 from e2e.browsing import QUIET, chromium, running
 from filled_home import Filled, fill, opened
+from followed_home import GOOD, fill_sources
+from followed_home import HOSTILE as HOSTILE_SOURCE
 from fonds.collections.reading.clusters import clusters
 from fonds.web.app import create_app
 from fonds.web.themes.addresses import collection_href, placed_href, theme_href
@@ -94,6 +96,11 @@ class Site:
             "collection, unknown": (f"{self.full}/themes/made/fife", 404),
             "theme": (f"{self.full}{self.theme}", 200),
             "theme, outliers": (f"{self.full}{theme_href(FIVE, 'outlier')}", 200),
+            "sources": (f"{self.full}/sources", 200),
+            "sources, none": (f"{self.empty}/sources", 200),
+            "source": (f"{self.full}/sources/{GOOD.source_id}", 200),
+            "source, failing": (f"{self.full}/sources/{HOSTILE_SOURCE.source_id}", 200),
+            "source, links": (f"{self.full}/sources/{GOOD.source_id}/links", 200),
             "document": (f"{self.full}{placed_href(FIVE, 'd1')}", 200),
             "document, outlier": (f"{self.full}{placed_href(FIVE, STRAY)}", 200),
         }
@@ -134,6 +141,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         sync_playwright() as playwright,
     ):
         filled = fill(stores)
+        fill_sources(stores)
         found = clusters(fill_themes(stores).tables, FIVE)
         assert found is not None
         theme = theme_href(FIVE, found.clusters[0].id)

@@ -17,7 +17,17 @@ from fonds.library.accounting import newest_input
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.pages import cdx, downloads, failures, file, overview, records, search
+from fonds.web.pages import (
+    cdx,
+    downloads,
+    failures,
+    file,
+    overview,
+    records,
+    search,
+    source,
+    sources,
+)
 from fonds.web.parameters import fault, only_known, refusal
 from fonds.web.problems import problem
 from fonds.web.rendering import OpenStores, cut, page
@@ -40,6 +50,8 @@ ROUTERS = (
     downloads.router,
     file.router,
     cdx.router,
+    sources.router,
+    source.router,
     *THEMES_ROUTERS,
 )
 _TITLES = {

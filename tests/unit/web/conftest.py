@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import Filled, fill, opened
+from followed_home import fill_sources
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from themed_home import fill_themes
@@ -35,13 +36,14 @@ def client(stores: Stores, filled: Filled) -> Iterator[TestClient]:
 
 @pytest.fixture(scope="session")
 def themed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """The pages of a filled home with collections in every state."""
+    """The pages of a filled home with collections and sources in every state."""
     with (
         opened(tmp_path_factory.mktemp("themed")) as found,
         TestClient(create_app(found), base_url=ORIGIN) as asked,
     ):
         fill(found)
         fill_themes(found)
+        fill_sources(found)
         yield asked
 
 

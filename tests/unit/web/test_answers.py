@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
+from followed_home import GOOD
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
@@ -20,7 +21,8 @@ from page_reading import read
 
 COLLECTION = "/api/themes/{namespace}/{key}"
 THEME, DOCUMENT = f"{COLLECTION}/{{theme}}", f"{COLLECTION}/document"
-NAMED = {"namespace": "made", "key": "five", "theme": "outlier"}
+NAMED = {"namespace": "made", "key": "five", "theme": "outlier", "source_id": GOOD.source_id}
+LINKS = "/api/sources/{source_id}/links"
 
 # What each parameter of each route is told about a name there is not: refused, with the nearest.
 REFUSED = {
@@ -43,6 +45,11 @@ REFUSED = {
     ("/cdx", "resumeKey"): ("behind", "it is no place in a list"),
     (COLLECTION, "conf"): ("DEFUALT", "did you mean 'DEFAULT'?"),
     (THEME, "conf"): ("tigth", "did you mean 'tight'?"),
+    ("/api/sources", "state"): ("pausd", "Did you mean “paused”?"),
+    (LINKS, "outcome"): ("droped", "Did you mean “dropped”?"),
+    (LINKS, "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
+    (LINKS, "step"): ("fech", "did you mean 'fetch'?"),
+    (LINKS, "after"): ("behind", "it is no place in a list"),
     (THEME, "after"): ("behind", "it is no place in this list"),
     (DOCUMENT, "conf"): ("tigth", "did you mean 'tight'?"),
     (COLLECTION, "at"): ("17900000010", "did you mean '17900000"),
@@ -59,7 +66,8 @@ NOT_NAMES = {
 } | {("/api/show", "key")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {
-    ("/api/themes", "page"), (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
+    ("/api/themes", "page"), ("/api/sources", "page"), (LINKS, "poll"),
+    (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"),
 }  # fmt: skip
 # Those of the service of grouping are tried in rest/test_refusals.py.
@@ -75,7 +83,17 @@ TRIED_OF_THE_SERVICE = {
     ("/clusters/{ns}/{key}", "top"), ("/clusters/{ns}/{key}", "changes"),
     ("/clusters/{ns}/{key}/{label}", "count"), ("/clusters/{ns}/{key}/{label}", "after"),
 }  # fmt: skip
-UNDESCRIBED = ["/", "/records", "/files", "/search", "/themes", "/failures", "/show", "/docs"]
+UNDESCRIBED = [
+    "/",
+    "/records",
+    "/files",
+    "/search",
+    "/themes",
+    "/sources",
+    "/failures",
+    "/show",
+    "/docs",
+]
 
 
 def _paths(client: TestClient) -> dict[str, Any]:

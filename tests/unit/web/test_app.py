@@ -17,7 +17,17 @@ from fonds.web.app import STATIC, create_app
 from fonds.web.security import CONTENT_SECURITY_POLICY, SECURITY_HEADERS
 from page_reading import read
 
-PAGES = ["/", "/records", "/files", "/search", "/search?q=flood", "/failures", "/show", "/docs"]
+PAGES = [
+    "/",
+    "/records",
+    "/files",
+    "/search",
+    "/search?q=flood",
+    "/sources",
+    "/failures",
+    "/show",
+    "/docs",
+]
 
 
 def test_every_answer_carries_the_headers(client: TestClient, filled: Filled) -> None:
@@ -93,7 +103,8 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
     schema = client.get("/openapi.json").json()
     assert {path for path in schema["paths"] if path.startswith("/api/")} == {
         "/api/overview", "/api/search", "/api/records", "/api/files", "/api/files/{sha1hex}",
-        "/api/failures", "/api/show", "/api/themes", "/api/themes/{namespace}/{key}",
+        "/api/failures", "/api/show", "/api/sources", "/api/sources/{source_id}",
+        "/api/sources/{source_id}/links", "/api/themes", "/api/themes/{namespace}/{key}",
         "/api/themes/{namespace}/{key}/{theme}", "/api/themes/{namespace}/{key}/document",
     }  # fmt: skip
     page = read(client, "/docs")

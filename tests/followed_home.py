@@ -1,0 +1,95 @@
+"""Sources in every standing in a home, with what their polls saw and what became of their links."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.rows import DispositionRow, EntryRow, InputRow, SourceRow
+from fonds.ports import Stores
+from fonds.sources.following.editing import Wanted, new_source
+from home_rows import NOW
+
+PIPELINE, STEP = "queue-fetcher", "fetch"
+GOOD = new_source("https://daily.example/feed.xml", Wanted(title="The Daily"), NOW)
+HOSTILE = new_source("https://bad.example/<script>alert(1)</script>", Wanted(), NOW)
+SILENT = new_source("https://silent.example/sitemap.xml", Wanted(), NOW)
+PAUSED = new_source("https://paused.example/rss", Wanted(), NOW)
+KEPT, BLOCKED, WAITING = 60, 3, 2
+POLLS = 25
+
+
+def fill_sources(stores: Stores) -> None:
+    """One source that is well, one that fails and has a hostile name, one that fell silent, one paused."""
+    before = NOW - timedelta(hours=1)
+    well = {"last_polled": before, "last_well": before, "last_new": before, "rate_day": 4.2}
+    stores.records.put(
+        [
+            replace(GOOD, polls=POLLS, links=KEPT + BLOCKED + WAITING, **well),
+            replace(
+                HOSTILE,
+                title="<img src=x onerror=alert(2)>",
+                polls=9,
+                failures=7,
+                error="<b>503</b>",
+            ),
+            replace(SILENT, polls=2, links=5, **well),
+            replace(PAUSED, state="paused"),
+        ]
+    )
+    polls = [_poll(GOOD, number, new=0) for number in range(1, POLLS)]
+    stores.records.put([*polls, _poll(SILENT, 2, new=0, listed=0)])
+    last = _poll(GOOD, POLLS, new=KEPT + BLOCKED + WAITING)
+    entries = [_link(number, last) for number in range(last.entries)]
+    stores.ledger.enter([last], entries, [STEP])
+    stores.ledger.write(
+        [
+            *(_ended(one, Verdict.DONE) for one in entries[:KEPT]),
+            *(_ended(one, Verdict.DROPPED, Reason.ROBOTS_DENIED) for one in entries[KEPT:-WAITING]),
+        ]
+    )
+
+
+def _poll(source: SourceRow, number: int, new: int, listed: int = 70) -> InputRow:
+    return InputRow(
+        input_id=f"{source.source_id}.{number:06d}",
+        pipeline=PIPELINE,
+        path=source.url,
+        kind="poll",
+        position=0,
+        finished=True,
+        entries=new,
+        updated=NOW + timedelta(minutes=number),
+        fingerprint=json.dumps({"listed": listed, "known": listed - new}),
+        tally={},
+        tally_count=0,
+        error=None,
+    )
+
+
+def _link(number: int, poll: InputRow) -> EntryRow:
+    url = f"https://daily.example/story/{number}"
+    return EntryRow(
+        f"link-{number:03d}", PIPELINE, "link", poll.input_id, url, None, None, "default", NOW
+    )
+
+
+def _ended(entry: EntryRow, verdict: Verdict, reason: Reason | None = None) -> DispositionRow:
+    return DispositionRow(
+        message_id=entry.entry_id,
+        pipeline=PIPELINE,
+        step=STEP,
+        entry_id=entry.entry_id,
+        parent_id=None,
+        parent_step=None,
+        verdict=str(verdict),
+        is_open=False,
+        reason=str(reason) if reason else None,
+        detail="",
+        about=None,
+        attempt=0,
+        promised_at=NOW,
+        settled_at=NOW,
+    )

@@ -1,0 +1,97 @@
+"""Pages of sources: how each stands, what its polls saw, where its links got lost."""
+
+from __future__ import annotations
+
+from starlette.testclient import TestClient
+
+from followed_home import BLOCKED, GOOD, HOSTILE, KEPT, PAUSED, POLLS, SILENT, WAITING
+from unit.web.test_app import read
+
+
+def test_those_that_fail_stand_first_and_each_says_how_it_stands(themed: TestClient) -> None:
+    found = themed.get("/api/sources").json()
+    assert found["answer"] == "3 sources followed, 1 paused"
+    assert found["states"] == {"active": 3, "paused": 1}
+    assert found["rows"][0]["source_id"] == HOSTILE.source_id
+    rows = {one["source_id"]: one for one in found["rows"]}
+    assert rows[HOSTILE.source_id]["standing"] in ("failing", "dead")
+    assert rows[PAUSED.source_id]["standing"] == "paused"
+    assert rows[PAUSED.source_id]["polled_next"] is None
+    assert rows[PAUSED.source_id]["links_a_day"] is None
+    page = read(themed, "/sources")
+    assert "not yet known" in page.words("//table")
+    assert "never" in page.words("//table")
+
+
+def test_only_those_of_a_state_are_asked_for(themed: TestClient) -> None:
+    found = themed.get("/api/sources", params={"state": "paused"}).json()
+    assert [one["source_id"] for one in found["rows"]] == [PAUSED.source_id]
+    assert themed.get("/api/sources", params={"state": "gone"}).json()["rows"] == []
+    assert "All sources" in read(themed, "/sources?state=gone").words("//main")
+
+
+def test_what_became_of_links_adds_up_and_each_number_opens_its_links(themed: TestClient) -> None:
+    found = themed.get(f"/api/sources/{GOOD.source_id}").json()
+    assert found["links"] == KEPT + BLOCKED + WAITING
+    assert [(one["outcome"], one["reason"], one["count"]) for one in found["endings"]] == [
+        ("done", None, KEPT),
+        ("dropped", "robots-denied", BLOCKED),
+        ("pending", None, WAITING),
+    ]
+    for one in found["endings"]:
+        behind = themed.get(f"/api{one['href']}").json()
+        assert behind["total"] == one["count"]
+        assert all(row["outcome"] == one["outcome"] for row in behind["rows"])
+
+
+def test_a_long_list_of_links_is_walked_to_its_end(themed: TestClient) -> None:
+    path, met, after = f"/api/sources/{GOOD.source_id}/links", [], ""
+    while True:
+        found = themed.get(path, params={"after": after} if after else {}).json()
+        met += [row["entry_id"] for row in found["rows"]]
+        if not (after := found["next"]):
+            break
+    assert len(met) == len(set(met)) == found["total"] == KEPT + BLOCKED + WAITING
+
+
+def test_the_last_polls_are_told_and_that_there_were_more(themed: TestClient) -> None:
+    found = themed.get(f"/api/sources/{GOOD.source_id}").json()
+    assert found["polls"][0]["poll"] == f"{GOOD.source_id}.{POLLS:06d}"
+    assert found["polls"][0]["new"] == KEPT + BLOCKED + WAITING
+    page = read(themed, f"/sources/{GOOD.source_id}")
+    assert f"The last 20 of {POLLS}" in page.words("//main")
+    of_poll = themed.get(f"/api/sources/{GOOD.source_id}/links", params={"poll": "000001"}).json()
+    assert of_poll["total"] == 0
+
+
+def test_a_source_that_went_silent_says_so(themed: TestClient) -> None:
+    assert themed.get(f"/api/sources/{SILENT.source_id}").json()["is_silent"] is True
+    assert "listed nothing" in read(themed, f"/sources/{SILENT.source_id}").words("//main")
+    assert themed.get(f"/api/sources/{GOOD.source_id}").json()["is_silent"] is False
+
+
+def test_hostile_names_and_errors_are_text(themed: TestClient) -> None:
+    for path in (
+        "/sources",
+        f"/sources/{HOSTILE.source_id}",
+        f"/sources/{HOSTILE.source_id}/links",
+    ):
+        page = read(themed, path)
+        assert not page.tree.xpath("//script | //main//img | //main//b"), path
+    assert "<b>503</b>" in page_text(themed, "/sources")
+
+
+def page_text(client: TestClient, path: str) -> str:
+    return read(client, path).words("//main")
+
+
+def test_a_source_there_is_not_is_nothing_and_no_id_is_refused(themed: TestClient) -> None:
+    assert themed.get("/sources/0123456789ab").status_code == 404
+    assert themed.get("/api/sources/0123456789ab/links").status_code == 404
+    assert themed.get("/sources/x").status_code == 400
+
+
+def test_where_nothing_is_followed_it_is_said_how_to_begin(empty: TestClient) -> None:
+    page = read(empty, "/sources")
+    assert page.words("//h1") == "Nothing is followed yet."
+    assert "fonds sources add" in page.words("//main")
