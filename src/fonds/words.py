@@ -55,9 +55,25 @@ class _FoldingTable(dict[int, str]):
         return folded
 
 
+class _WrittenTable(dict[int, str]):
+    """Character code to its lower case where it is part of a word, else to what it folds to."""
+
+    def __missing__(self, code: int) -> str:
+        folded = _TABLE[code]
+        kept = folded if not folded or " " in folded else chr(code).lower()
+        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):
+            self[code] = kept
+        return kept
+
+
 def fold(text: str) -> str:
     """The words of `text`, lower case and without accents, with one or more spaces between them."""
     return composed(text).translate(_TABLE)
+
+
+def letters(text: str) -> str:
+    """The same words as `fold` finds, in the same order, lower case and with their accents."""
+    return composed(text).translate(_WRITTEN)
 
 
 def words(text: str) -> list[str]:
@@ -101,3 +117,4 @@ def _within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
 
 
 _TABLE = _FoldingTable()
+_WRITTEN = _WrittenTable()

@@ -240,13 +240,13 @@ class TestQuerySyntax:
     @pytest.mark.parametrize(
         ("text", "token"),
         [
-            ("author:smith river", "author:smith"),
+            ("autor:smith river", "autor:smith"),
             ("river kind:film", "kind:film"),
             ("r*", "r*"),
             ("*iver", "*iver"),
             ("ri*er", "ri*er"),
             ("domain:*.example", "domain:*.example"),
-            ('"river town"~5', "~5"),
+            ('"river town"~x', "~x"),
             ("river^2", "^2"),
             ("!!!", "!!!"),
             ("title:", "title:"),

@@ -15,6 +15,7 @@ OF_LIBRARIES = {
     "BaseModel": "pydantic: a form of the pages",
     "Struct": "msgspec: the settings",
     "msgspec.Struct": "msgspec: a message between two processes",
+    "ValueError": "the language: a sentence for people about what they typed, with where it stands",
     "click.Group": "click: commands imported when they are asked for, and told when they are not there",
     "click.Command": "click: words that begin with a minus, told how they are written",
     "click.Choice": "click: names of which the nearest is told",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TypeVar
 
 from fonds.extract.url import canonical_domain
@@ -19,6 +20,7 @@ from fonds.model.rows import EntryRow, FileMetaRow, Row
 from fonds.ports import Index, Records
 
 ROUNDS_MAX = 10
+AUTHORS_MAX, AUTHOR_MAX_CHARS, DOI_MAX_CHARS = 100, 200, 300
 
 R = TypeVar("R", bound=Row)
 _NOT_IN_RECORDS = re.compile("[\x00\ud800-\udfff]")
@@ -26,11 +28,15 @@ _NOT_IN_RECORDS = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a document has of the capture that owns its file. `domain` is '' where the URL has none."""
+    """What a document has of the capture that owns its file.
+
+    `domain` is '' where the URL has none; `captured` None where the capture's time is not known.
+    """
 
     url: str
     domain: str
     collection: str
+    captured: date | None = None
 
 
 UNKNOWN = Origin("", "", "default")
@@ -46,10 +52,34 @@ def origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Origin]:
     }
     found = ((key, captures.get(owner)) for key, owner in owners.items())
     return {
-        key: Origin(row.url, canonical_domain(row.url) or "", row.collection)
+        key: Origin(row.url, canonical_domain(row.url) or "", row.collection, day_seen(row.seen))
         for key, row in found
         if row is not None
     }
+
+
+def day_seen(stamp: str | None) -> date | None:
+    """The day of a 14-digit time; None where it is none."""
+    try:
+        return date.fromisoformat((stamp or "")[:8])
+    except ValueError:
+        return None
+
+
+def authors_of(said: object) -> tuple[str, ...]:
+    """Names out of a list of names or of objects with one, as metadata has them; at most 100."""
+    if isinstance(said, str):
+        said = [said]
+    if not isinstance(said, list | tuple):
+        return ()
+    names = (one.get("name") if isinstance(one, Mapping) else one for one in said[:AUTHORS_MAX])
+    written = (cleaned(name).strip()[:AUTHOR_MAX_CHARS] for name in names if isinstance(name, str))
+    return tuple(dict.fromkeys(name for name in written if name))
+
+
+def doi_of(said: object) -> str | None:
+    """A DOI as documents have it, None where there is none."""
+    return cleaned(said).strip().lower()[:DOI_MAX_CHARS] or None if isinstance(said, str) else None
 
 
 def text_blob(sha1hex: str, text: bytes) -> Blob:

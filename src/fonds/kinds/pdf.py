@@ -12,10 +12,10 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from fonds.kinds.documents import Origin, cleaned, text_of
+from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
 from fonds.model.capture import Capture
-from fonds.model.document import IndexDocument
+from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind, Unextracted
 from fonds.model.keys import text_blob_key
 from fonds.model.pdf import PdfStatus, StatusClass
@@ -68,7 +68,7 @@ def document(row: PdfMetaRow, blob: bytes | None, origin: Origin) -> IndexDocume
     """
     text = text_of(blob)
     said = row.metadata or {}
-    created = row.pdf_created
+    day, date_kind = _dated(row.pdf_created, said)
     language = said.get("language")
     return IndexDocument(
         id=row.sha1hex,
@@ -76,9 +76,7 @@ def document(row: PdfMetaRow, blob: bytes | None, origin: Origin) -> IndexDocume
         kind=Kind.PDF,
         url=cleaned(origin.url),
         canonical_domain=cleaned(origin.domain),
-        publication_date=created.astimezone(UTC).date()
-        if created
-        else day_of(said.get("published")),
+        publication_date=day,
         language=language if isinstance(language, str) else None,
         article_title=_title(said.get("title"), text, origin.url),
         text_content=text,
@@ -87,7 +85,22 @@ def document(row: PdfMetaRow, blob: bytes | None, origin: Origin) -> IndexDocume
         page_count=row.page_count,
         word_count=row.word_count,
         has_thumbnail=row.has_page0_thumbnail,
+        authors=authors_of(said.get("authors") or said.get("author")),
+        doi=doi_of(said.get("doi")),
+        status=row.status,
+        date_kind=date_kind,
+        captured=origin.captured,
     )
+
+
+def _dated(
+    created: datetime | None, said: Mapping[str, object]
+) -> tuple[date | None, DateKind | None]:
+    """The day the file was made, else the day the paper says it appeared on; and which of them it is."""
+    if created:
+        return created.astimezone(UTC).date(), DateKind.CREATED
+    day = day_of(said.get("published"))
+    return day, DateKind.PUBLISHED if day else None
 
 
 def day_of(published: object) -> date | None:

@@ -11,10 +11,10 @@ from datetime import UTC, date, datetime
 
 import msgspec
 
-from fonds.kinds.documents import Origin, cleaned, text_of
+from fonds.kinds.documents import Origin, authors_of, cleaned, day_seen, text_of
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
 from fonds.model.capture import Capture
-from fonds.model.document import IndexDocument
+from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind, Unparsed
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
@@ -80,7 +80,16 @@ def document(row: StoryMetaRow, blob: bytes | None, origin: Origin) -> IndexDocu
         collection=cleaned(origin.collection),
         story_id=row.story_id,
         word_count=row.word_count,
+        authors=_authors(row),
+        status=row.status,
+        date_kind=DateKind.PUBLISHED if _day(row.publication_date) else None,
+        captured=day_seen(row.captured),
     )
+
+
+def _authors(row: StoryMetaRow) -> tuple[str, ...]:
+    content = row.story.get("content_metadata")
+    return authors_of(content.get("authors")) if isinstance(content, Mapping) else ()
 
 
 def _day(text: str | None) -> date | None:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from enum import StrEnum
 
 from fonds.model.file import Kind
+
+
+class DateKind(StrEnum):
+    """What a document's date is the day of, as it states it itself; closed."""
+
+    PUBLISHED = "published"
+    CREATED = "created"  # when the file was made, which may be long after
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +26,9 @@ class IndexDocument:
 
     The first seven text fields have the names of the Elasticsearch mapping in seed 004, so that
     existing clients work: `url canonical_domain publication_date language article_title text_content
-    indexed_date`. `publication_date` None means undated.
+    indexed_date`. `publication_date` None means undated; `date_kind` says what it is the day of.
+    `captured` is the day of the capture the document goes by, `status` how reading its file ended, `doi` in
+    lower case.
     """
 
     id: str
@@ -36,6 +46,11 @@ class IndexDocument:
     page_count: int | None = None
     word_count: int | None = None
     has_thumbnail: bool = False
+    authors: tuple[str, ...] = ()
+    doi: str | None = None
+    status: str | None = None
+    date_kind: DateKind | None = None
+    captured: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,14 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What happened and what to do next, in a sentence."""
+    """What happened and what to do next, in a sentence; the parameter at fault, the name probably meant, and
+    from where to where in a query the fault stands, in characters, where these are known."""
 
     error: str
+    parameter: str | None = None
+    nearest: str | None = None
+    start: int | None = None
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,7 @@ def _problem(
     if is_rest(request.url.path):
         answer = problem(status, error, at)
     elif _wants_json(request):
-        answer = JSONResponse({"error": error}, status)
+        answer = JSONResponse({"error": error, **(at or {})}, status)
     else:
         heading = _TITLES.get(status, "Something went wrong")
         answer = page(request, "problem.html", status, heading=heading, error=error)

@@ -37,7 +37,8 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 class RefusedError(HTTPException):
     """A request that is refused. `parameter`: the part of the address at fault; `pointer`, `line`: the place
-    of the body; `nearest`: the name that was probably meant."""
+    of the body; `nearest`: the name that was probably meant; `start`, `end`: where in the parameter's text
+    the fault stands, in characters."""
 
     def __init__(
         self,
@@ -48,10 +49,19 @@ class RefusedError(HTTPException):
         pointer: str | None = None,
         line: int | None = None,
         nearest: str | None = None,
+        start: int | None = None,
+        end: int | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(status, detail, headers)
-        named = {"parameter": parameter, "pointer": pointer, "line": line, "nearest": nearest}
+        named = {
+            "parameter": parameter,
+            "pointer": pointer,
+            "line": line,
+            "nearest": nearest,
+            "start": start,
+            "end": end,
+        }
         self.at = {name: value for name, value in named.items() if value is not None}
 
 

@@ -12,7 +12,8 @@ from fonds.replay.cdx_query import Collapse, Filter, Resume
 from fonds.replay.memento import accepted, asked_of, in_link
 from fonds.stores.index import tantivy_query
 from fonds.stores.index.elastic import query as elastic_query
-from fonds.stores.index.query import DEPTH_MAX, And, Node, Not, Or, parse, wanted_terms
+from fonds.stores.index.query.parsing import DEPTH_MAX, parse
+from fonds.stores.index.query.tree import And, Node, Not, Or, wanted_terms
 from fonds.stores.index.tantivy_schema import schema, without_surrogates
 from fuzz.promises import as_text, holds
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.stores.index.passages import SCANNED_CHARACTERS_MAX, passage
-from fonds.stores.index.query import Term
+from fonds.stores.index.query.tree import Term
 from fonds.words import words
 
 

@@ -1,23 +1,32 @@
 """The query syntax of people, as text and as tree."""
 
+from datetime import date
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fonds.stores.index.query import (
-    CLAUSES_MAX,
+from fonds.model.query_error import QueryError
+from fonds.stores.index.query.parsing import CLAUSES_MAX, parse
+from fonds.stores.index.query.tree import (
     And,
     Exact,
+    Near,
     Node,
     Not,
     Or,
+    Range,
     Term,
-    parse,
     wanted_terms,
 )
 from fonds.words import words
 
-TITLE, TEXT, URL = "article_title", "text_content", "url"
+TITLE, TEXT, URL, AUTHORS = "article_title", "text_content", "url", "authors"
+
+
+def days(first: str, last: str | None) -> Range:
+    end = date.fromisoformat(last).toordinal() if last else None
+    return Range("publication_date", date.fromisoformat(first).toordinal(), end)
 
 
 @pytest.mark.parametrize(
@@ -31,9 +40,9 @@ TITLE, TEXT, URL = "article_title", "text_content", "url"
         ("flood river", And((Term("flood"), Term("river")))),
         ("flood AND river", And((Term("flood"), Term("river")))),
         ("and or not", And((Term("and"), Term("or"), Term("not")))),
-        ('"flood river"', Term("flood river")),
-        ("„flood river“", Term("flood river")),
-        ("«flood river»", Term("flood river")),
+        ('"flood river"', Term("flood river", exact=True)),
+        ("„flood river“", Term("flood river", exact=True)),
+        ("«flood river»", Term("flood river", exact=True)),
         ("-cup", Not(Term("cup"))),
         ("NOT cup", Not(Term("cup"))),
         ("flood +river", And((Term("flood"), Term("river")))),
@@ -45,12 +54,12 @@ TITLE, TEXT, URL = "article_title", "text_content", "url"
         ("-(b OR c)", Not(Or((Term("b"), Term("c"))))),
         ("flood*", Term("flood", prefix=True)),
         ("Flut*.", Term("flut", prefix=True)),
-        ("東京*", Term("東京")),
+        ("東京*", Term("東京", exact=True)),
         ("title:flood", Term("flood", TITLE)),
         ("TITLE:flood", Term("flood", TITLE)),
         ("article_title:flood", Term("flood", TITLE)),
         ("title: flood", Term("flood", TITLE)),
-        ('title:"the flood"', Term("the flood", TITLE)),
+        ('title:"the flood"', Term("the flood", TITLE, exact=True)),
         ("title:flo*", Term("flo", TITLE, prefix=True)),
         ("title:(flood river)", And((Term("flood", TITLE), Term("river", TITLE)))),
         ("title:(flood OR text:river)", Or((Term("flood", TITLE), Term("river", TEXT)))),
@@ -69,6 +78,36 @@ TITLE, TEXT, URL = "article_title", "text_content", "url"
         ("domain:none", Exact("canonical_domain", "")),
         ("kind:PDF", Exact("kind", "pdf")),
         ('collection:"River Reports"', Exact("collection", "River Reports")),
+        ("=networks", Term("networks", exact=True)),
+        ('="the networks"', Term("the networks", exact=True)),
+        ("title:=floods", Term("floods", TITLE, exact=True)),
+        ('title:="floods"', Term("floods", TITLE, exact=True)),
+        ("-=floods", Not(Term("floods", exact=True))),
+        ("a=b", Term("a=b")),
+        ('"flood river"~5', Near(("flood", "river"), 5)),
+        ('title:"Flood the River"~0', Near(("flood", "the", "river"), 0, TITLE)),
+        ("author:steinbach", Term("steinbach", AUTHORS)),
+        ('author:"Peter Steinbach"', Term("Peter Steinbach", AUTHORS, exact=True)),
+        ("doi:10.1234/ABC", Exact("doi", "10.1234/abc")),
+        ("doi:https://doi.org/10.1234/ABC", Exact("doi", "10.1234/abc")),
+        ("site:https://News.example/path", Exact("sites", "news.example")),
+        ("site:none", Exact("sites", "")),
+        ("status:empty-pdf", Exact("status", "empty-pdf")),
+        ("year:2024", days("2024-01-01", "2024-12-31")),
+        ("year:2020..2024", days("2020-01-01", "2024-12-31")),
+        ("year:>2023", days("2024-01-01", None)),
+        ("date:2024-02", days("2024-02-01", "2024-02-29")),
+        ("date:2024-2-7", days("2024-02-07", "2024-02-07")),
+        ("date:2024-01..2024-06-15", days("2024-01-01", "2024-06-15")),
+        ("date:<2024", days("0001-01-01", "2023-12-31")),
+        ("date:<=2024-02", days("0001-01-01", "2024-02-29")),
+        ("date:..2024", days("0001-01-01", "2024-12-31")),
+        ("date:none", Range("publication_date")),
+        ("words:500", Range("word_count", 500, 500)),
+        ("words:>500", Range("word_count", 501, None)),
+        ("words:<500", Range("word_count", 0, 499)),
+        ("pages:10..", Range("page_count", 10, None)),
+        ("pages:(1 OR 3)", Or((Range("page_count", 1, 1), Range("page_count", 3, 3)))),
         ("https://x.example/a", Term("https://x.example/a")),
         ("12:30", Term("12:30")),
         ("Breaking: flood", And((Term("Breaking"), Term("flood")))),
@@ -104,14 +143,17 @@ def test_what_is_plainly_meant_is_understood(text: str, tree: Node):
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("river author:smith", "“author:smith”: there is no field “author”"),
+        ("river autor:smith", "“autor:smith”: there is no field “autor”"),
         (
             "kind:film",
             "“kind:film”: There is no kind 'film'; there are pdf, story, jats, unread, other",
         ),
         ("kind:stroy", "did you mean 'story'?"),
         ("language:english", "There is no language code 'english'"),
-        ('river author:"Peter Steinbach"', "“author:”: there is no field “author”"),
+        (
+            'river autors:"Peter Steinbach"',
+            "“autors:”: there is no field “autors”. Did you mean author?",
+        ),
         ("autor:(a OR b)", "there is no field “autor”"),
         ("collections:x", "Did you mean collection?"),
         ("título:x", "there is no field “título”. Did you mean title?"),
@@ -129,7 +171,30 @@ def test_what_is_plainly_meant_is_understood(text: str, tree: Node):
         ("title:", "“title:” has nothing to look for"),
         ("title:()", "“title:” has nothing to look for"),
         ("title: OR flood", "“title:” has nothing to look for"),
-        ('"a b"~5', "leave “~5” out"),
+        ("theme:floods", "the pages of a collection list the documents of each theme"),
+        ('"a b"~', "leave “~” out"),
+        ('"a b"^2', "leave “^2” out"),
+        ('"a"~5', "nearness is for two to 4 different words"),
+        ('"a b c d e"~5', "nearness is for two to 4 different words"),
+        ('"a A"~5', "nearness is for two to 4 different words"),
+        ('"a b"~101', "at most 100 words"),
+        ("==", "“==” has no letters"),
+        ("doi:abc", "A DOI begins with 10."),
+        ("year:24", "Give a year, as 2024"),
+        ("year:2024-05", "Give a year"),
+        ("date:yesterday", "Give a day, month or year"),
+        ("date:2024-02-30", "There is no day 2024-02-30"),
+        ("date:2024-13", "There is no day 2024-13"),
+        ("date:0000", "There is no day 0000"),
+        ("date:2024-06..2024-01", "From 2024-06 is more than to 2024-01"),
+        ("date:<0001", "Nothing lies before 0001"),
+        ("date:>9999", "Nothing lies behind 9999"),
+        ("date:..", "Give a day"),
+        ("words:many", "Give a number"),
+        ("words:-5", "Give a number"),
+        ("words:<0", "Nothing lies before 0"),
+        ("pages:９", "Give a number"),
+        ("words:99999999999999999999999", "Give a number"),
         ("river^2.5", "leave “^2.5” out"),
         ("rivr~", "leave “~” out"),
         ("?!", "“?!” has no letters or digits"),
@@ -211,3 +276,20 @@ def test_words_side_by_side_are_all_wanted_in_their_order(plain: list[str]):
 def test_only_what_a_text_may_contain_is_marked():
     tree = parse('river "deep water" -cup title:flood text:boat kind:pdf (rain OR -snow)')
     assert [term.text for term in wanted_terms(tree)] == ["river", "deep water", "boat", "rain"]
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        ("river autor:smith", "autor:smith"),
+        ('a "b c"^2 d', '"b c"^2'),
+        ("words:>10 pages:x", "pages:x"),
+        ("(a OR year:24) b", "year:24"),
+        ('"fl oods', '"fl oods'),
+        ("a" * 4_001, ""),
+    ],
+)
+def test_an_error_says_where_the_bad_token_stands(text: str, bad: str):
+    with pytest.raises(QueryError) as caught:
+        parse(text)
+    assert text[caught.value.start : caught.value.end] == bad

@@ -66,7 +66,7 @@ def test_the_undated_are_counted_and_can_be_opened(client: TestClient) -> None:
 def test_found_words_are_marked_and_hostile_text_stays_text(
     client: TestClient, filled: Filled
 ) -> None:
-    page = read(client, "/search?q=waters")
+    page = read(client, "/search?q==waters")
     hit = page.tree.xpath("//li[@class='hit']")[0]
     assert hit.xpath(".//h3/a")[0].text == HOSTILE_TITLE
     assert hit.xpath(".//h3/a")[0].get("href") == f"/file/{filled.hostile}"
@@ -131,6 +131,7 @@ def test_a_query_that_cannot_be_understood_is_told_and_kept_in_the_box(client: T
     told = client.get("/search.json?q=kind:sculpture")
     assert told.status_code == 400
     assert told.json()["error"] == page.words("//*[@role='alert']")
+    assert (told.json()["start"], told.json()["end"]) == (0, len("kind:sculpture"))
 
 
 @pytest.mark.parametrize(
@@ -168,3 +169,11 @@ def test_only_what_has_a_thumbnail_asks_for_one(client: TestClient, filled: Fill
     assert {(one.get("alt"), one.get("loading"), one.get("width")) for one in images} == {
         ("", "lazy", "90")
     }
+
+
+def test_the_bad_token_of_a_query_is_marked(client: TestClient) -> None:
+    page = read(client, "/search?q=river+autor:%3Cb%3E+sea", 400)
+    assert page.words("//p[@class='bad-query']") == "river autor:<b> sea"
+    assert page.words("//p[@class='bad-query']//mark") == "autor:<b>"
+    told = client.get("/api/search?q=river+autor:%3Cb%3E+sea").json()
+    assert (told["parameter"], told["start"], told["end"]) == ("q", 6, 15)

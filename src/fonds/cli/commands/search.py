@@ -14,8 +14,11 @@ from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import Name
 from fonds.model.document import Hit, SearchQuery, SearchResults
 from fonds.model.file import Kind
+from fonds.model.query_error import QueryError
 
 KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
+POINTED_BEFORE, POINTED = 30, 60
+"""So many characters of a query are shown before its bad token, and from it on."""
 DAY = click.DateTime(["%Y-%m-%d"])
 
 
@@ -40,7 +43,7 @@ DAY = click.DateTime(["%Y-%m-%d"])
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--offset", type=click.IntRange(0, 10_000), default=0)
 def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
-    """Find documents: words, "a phrase", -without, this OR that, title:word, domain:example.org.
+    """Find documents: words in any form, "a phrase", =exactly, -without, this OR that, title:word, year:2024.
 
     The date of a story is that of its publication, the date of a PDF that of its creation, as they state
     it. Exit code 0 also when nothing was found; what of the question no document has is told then. With
@@ -54,6 +57,8 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     asked = _query(query, filters)
     try:
         results = app.index().search(asked)
+    except QueryError as error:
+        raise click.UsageError(_pointed(asked.text, error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if app.json:
@@ -64,6 +69,15 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     for note in [*results.notes, *_rest(results, asked)]:
         say(note)
     return 0
+
+
+def _pointed(text: str, error: QueryError) -> str:
+    """What is wrong, and below it the query with the bad token pointed at."""
+    if not error.end or not text.isprintable():
+        return str(error)
+    start = max(0, error.start - POINTED_BEFORE)
+    marks = " " * (error.start - start) + "^" * min(error.end - error.start, POINTED)
+    return f"{error}\n  {text[start : error.start + POINTED]}\n  {marks}"
 
 
 def _print(results: SearchResults, asked: SearchQuery) -> None:

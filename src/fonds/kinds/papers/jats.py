@@ -8,12 +8,12 @@ from datetime import datetime
 import msgspec
 
 from fonds.bibliography.paper import JATS_VERSION
-from fonds.kinds.documents import Origin, cleaned, text_of
+from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits
-from fonds.kinds.papers.grobid import biblio_facts
+from fonds.kinds.papers.grobid import biblio_facts, said
 from fonds.kinds.pdf import day_of
 from fonds.model.capture import Capture
-from fonds.model.document import IndexDocument
+from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind
 from fonds.model.keys import text_blob_key
 from fonds.model.paper import UnreadArticle
@@ -44,6 +44,11 @@ def document(row: JatsRow, blob: bytes | None, origin: Origin) -> IndexDocument:
         indexed_date=row.updated,
         collection=cleaned(origin.collection),
         word_count=row.word_count,
+        authors=authors_of(said(row.metadata).get("authors")),
+        doi=doi_of(row.doi),
+        status=row.status,
+        date_kind=DateKind.PUBLISHED if day_of(row.published) else None,
+        captured=origin.captured,
     )
 
 

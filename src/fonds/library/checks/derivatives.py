@@ -162,7 +162,7 @@ def _differs(
         return f"{kind.title} {id_} is not in the index"
     if document.sha1hex != row.sha1hex:
         return f"{kind.title} {id_} is in the index as {document.sha1hex}, not {row.sha1hex}"
-    origin = Origin(document.url, document.canonical_domain, document.collection)
+    origin = Origin(document.url, document.canonical_domain, document.collection, document.captured)
     text = text_bytes(document.text_content)
     made = one.document(row, text, origin)
     names = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from fonds.bibliography.jats_reading import JatsReading
 from fonds.bibliography.paper import JATS_VERSION
@@ -55,7 +55,8 @@ class ImportJats:
         parts = [fixity_of(row.sha1hex, TEXT, text)] if found.text else []
         self.records.put([row, fixity_of_row(row), *parts])
         url = item.capture.url
-        origin = Origin(url, canonical_domain(url) or "", item.capture.collection)
+        day = item.capture.captured_at.astimezone(UTC).date()
+        origin = Origin(url, canonical_domain(url) or "", item.capture.collection, day)
         put_current(
             self.index,
             (),

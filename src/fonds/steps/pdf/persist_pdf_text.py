@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fonds.extract.url import canonical_domain
@@ -83,7 +83,8 @@ class PersistPdfText:
     def _document(self, item: PdfText, row: PdfMetaRow, now: datetime) -> IndexDocument:
         """The document of a row; one that another wrote meanwhile has another text than `item`."""
         url = item.source.url
-        origin = Origin(url, canonical_domain(url) or "", item.source.collection)
+        day = item.source.captured_at.astimezone(UTC).date()
+        origin = Origin(url, canonical_domain(url) or "", item.source.collection, day)
         shown = replace(row, has_page0_thumbnail=row.has_page0_thumbnail or item.page0_thumbnail)
         if row.updated != now:
             stored = row.word_count is not None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from fonds.address import split_address
 from fonds.extract.language.codes import ISO_639_1, UNDETERMINED, two_letters
 from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
 from fonds.model.names import no_such
+
+_RESOLVER = re.compile(r"^(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)")
 
 RESULTS_MAX = 10_000
 FACET_VALUES_MAX = 1_000
@@ -70,11 +74,33 @@ def _domain(value: str) -> str:
     return "" if value.lower() == NONE else value.lower()
 
 
+def _site(value: str) -> str:
+    """A host, also out of a URL; subdomains are under it."""
+    written = value if "//" in value else f"//{value}"
+    host = split_address(written).host.lower().strip(".")
+    return "" if host == NONE else host
+
+
+def _doi(value: str) -> str:
+    """A DOI as it is kept: without the resolver before it, in lower case."""
+    plain = _RESOLVER.sub("", value.lower())
+    if plain == NONE:
+        return ""
+    if not plain.startswith("10.") or "/" not in plain:
+        raise ValueError(
+            "A DOI begins with 10. and has a slash, as 10.1234/abc; none asks for documents without."
+        )
+    return plain
+
+
 _VALUES: Mapping[str, Callable[[str], str]] = {
     "kind": _kind,
     "language": _language,
     "canonical_domain": _domain,
     "collection": str,
+    "sites": _site,
+    "doi": _doi,
+    "status": lambda value: "" if value.lower() == NONE else value.lower(),
 }
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import accumulate, pairwise, takewhile
 
 from fonds.model.document import Snippet
-from fonds.stores.index.query import Term
+from fonds.stores.index.query.tree import Term
+from fonds.word_forms import stems, stems_of, words_written
 from fonds.words import composed, fold, folded_length, words
 
 PASSAGE_CHARACTERS = 240
@@ -19,24 +20,47 @@ MARKS_MAX = 500
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
-def passage(text: str, terms: Sequence[Term]) -> Snippet:
+def passage(text: str, terms: Sequence[Term], language: str | None = None) -> Snippet:
     """The first stretch of `text` where most of `terms` stand together, or its beginning without marks.
+    Words are found in the forms they have in `language`.
 
     Runs of blanks and control characters become one space. Only the first 2,000,000 characters are
     looked through.
     """
-    pattern = _pattern(terms)
-    if pattern is not None:
-        for window in _windows(composed(text[:SCANNED_CHARACTERS_MAX])):
-            found = _found(window, pattern)
-            if found:
-                return _cut(window, found)
+    wanted = _Wanted(terms, language)
+    for window in _windows(composed(text[:SCANNED_CHARACTERS_MAX])) if terms else ():
+        found = wanted.found(window)
+        if found:
+            return _cut(window, found)
     return Snippet(_beginning(text))
 
 
-def _pattern(terms: Sequence[Term]) -> re.Pattern[str] | None:
-    """Matches any of the terms in folded text between spaces; the longest first."""
-    wanted = {(tuple(words(term.text)), term.prefix) for term in terms}
+class _Wanted:
+    """What is looked for: words as they are written, and the stems of those that may have any form."""
+
+    def __init__(self, terms: Sequence[Term], language: str | None) -> None:
+        self._written = {(tuple(words(term.text)), term.prefix) for term in terms}
+        free = [term.text for term in terms if not (term.exact or term.prefix)]
+        self._stems = {stem for text in free for stem in stems_of(text, language)}
+        self._language = language or ""
+
+    def found(self, window: str) -> list[tuple[int, int, str]]:
+        """(start, end, folded words) of what was found, in characters of the window."""
+        pattern = _pattern(self._written | {((form,), False) for form in self._forms(window)})
+        return _found(window, pattern) if pattern else []
+
+    def _forms(self, window: str) -> set[str]:
+        if not self._stems:
+            return set()
+        return {
+            folded
+            for written, folded in set(words_written(window))
+            if not self._stems.isdisjoint(stems(written, folded, self._language))
+        }
+
+
+def _pattern(wanted: Set[tuple[tuple[str, ...], bool]]) -> re.Pattern[str] | None:
+    """Matches any of these words in folded text between spaces; the longest first."""
     alternatives = [
         " +".join(map(re.escape, parts)) + ("[^ ]*" if prefix else "")
         for parts, prefix in sorted(wanted, key=lambda item: (-len(item[0]), item))

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import tantivy
 from tantivy import Occur, Query
 
 from fonds.model.document import SearchQuery
-from fonds.stores.index.query import Exact, Node, Not, Or, Term, parse
-from fonds.stores.index.tantivy_schema import LAST_DAY, UNDATED, WORD_FIELDS, without_surrogates
-from fonds.words import words
+from fonds.stores.index.query.parsing import pairs, parse
+from fonds.stores.index.query.tree import Exact, Near, Node, Not, Or, Range, Term
+from fonds.stores.index.tantivy_schema import (
+    LAST_DAY,
+    STEM_FIELDS,
+    UNDATED,
+    WORD_FIELDS,
+    without_surrogates,
+)
+from fonds.word_forms import Stem, stems_everywhere
+from fonds.words import is_spaceless, words
 
 TITLE_WEIGHT = 5.0
 # What the weaker of title and text adds to the score of the stronger.
@@ -31,6 +39,10 @@ def parsed(query: SearchQuery) -> Node:
 def _node(node: Node, schema: tantivy.Schema) -> Query:
     if isinstance(node, Term):
         return _term(node, schema)
+    if isinstance(node, Near):
+        return _near(node, schema)
+    if isinstance(node, Range):
+        return _silent(_range(node, schema))
     if isinstance(node, Exact):
         return _silent(Query.term_query(schema, node.field, node.value))
     if isinstance(node, Or):
@@ -68,21 +80,71 @@ def _silent(query: Query) -> Query:
 
 
 def _term(term: Term, schema: tantivy.Schema) -> Query:
-    parts = words(term.text)
-    if term.field is not None:
-        return _in_field(WORD_FIELDS[term.field], parts, term.prefix, schema)
-    title = _in_field(WORD_FIELDS["article_title"], parts, term.prefix, schema)
-    text = _in_field(WORD_FIELDS["text_content"], parts, term.prefix, schema)
+    return _in_fields(term.field, lambda field: _in_field(field, term, schema))
+
+
+def _in_fields(field: str | None, build_in: Callable[[str], Query]) -> Query:
+    """The query in one field, or in title and text, where a match in the title weighs more."""
+    if field is not None:
+        return build_in(field)
+    title, text = build_in("article_title"), build_in("text_content")
     return Query.disjunction_max_query([Query.boost_query(title, TITLE_WEIGHT), text], TIE_BREAKER)
 
 
-def _in_field(field: str, parts: list[str], prefix: bool, schema: tantivy.Schema) -> Query:
+def _in_field(field: str, term: Term, schema: tantivy.Schema) -> Query:
     """Folded words hold letters, digits and marks alone, so a prefix needs no escaping."""
-    if prefix:
-        return Query.regex_query(schema, field, f"{parts[0]}.*")
-    if len(parts) == 1:
-        return Query.term_query(schema, field, parts[0])
-    return Query.phrase_query(schema, field, list(parts))
+    parts = words(term.text)
+    if term.prefix:
+        return Query.regex_query(schema, WORD_FIELDS[field], f"{parts[0]}.*")
+    if len(parts) > 1:
+        return Query.phrase_query(schema, WORD_FIELDS[field], list(parts))
+    if term.exact or field not in STEM_FIELDS or is_spaceless(parts[0][0]):
+        return Query.term_query(schema, WORD_FIELDS[field], parts[0])
+    found = [_stem(STEM_FIELDS[field], stem, schema) for stem in stems_everywhere(term.text)]
+    return Query.boolean_query([(Occur.Should, one) for one in found])
+
+
+def _stem(field: str, stem: Stem, schema: tantivy.Schema) -> Query:
+    """Documents with this stem, of the languages it counts in."""
+    having = Query.term_query(schema, field, stem.text)
+    if stem.languages is not None:
+        within = Query.term_set_query(schema, "language", list(stem.languages))
+        return Query.boolean_query([(Occur.Must, having), (Occur.Must, _silent(within))])
+    if not stem.others:
+        return having
+    others = Query.term_set_query(schema, "language", list(stem.others))
+    return Query.boolean_query([(Occur.Must, having), (Occur.MustNot, others)])
+
+
+def _near(near: Near, schema: tantivy.Schema) -> Query:
+    return _in_fields(
+        near.field,
+        lambda field: _all_of(
+            [_pair(WORD_FIELDS[field], *pair, near.between, schema) for pair in pairs(near)]
+        ),
+    )
+
+
+def _pair(field: str, one: str, other: str, between: int, schema: tantivy.Schema) -> Query:
+    """Both orders by themselves: the library takes an exchange of words for two steps."""
+    orders = ([one, other], [other, one])
+    return Query.boolean_query(
+        [
+            (Occur.Should, Query.phrase_query(schema, field, list(order), between))
+            for order in orders
+        ]
+    )
+
+
+def _range(node: Range, schema: tantivy.Schema) -> Query:
+    field = "publication_day" if node.field == "publication_date" else node.field
+    if node.first is None and node.last is None:
+        if field == "publication_day":
+            return Query.term_query(schema, field, UNDATED)
+        having = Query.exists_query(field)
+        return Query.boolean_query([(Occur.Must, _everything()), (Occur.MustNot, having)])
+    first = max(node.first or 0, UNDATED + 1) if field == "publication_day" else node.first or 0
+    return Query.range_query(schema, field, tantivy.FieldType.Unsigned, first, node.last)
 
 
 def _value_filters(query: SearchQuery, schema: tantivy.Schema) -> list[Query]:

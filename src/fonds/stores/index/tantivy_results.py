@@ -10,7 +10,7 @@ from tantivy import Order, Query
 
 from fonds.model.document import Hit, SearchQuery, SearchResults
 from fonds.stores.index.passages import passage
-from fonds.stores.index.query import Node, wanted_terms
+from fonds.stores.index.query.tree import Node, wanted_terms
 from fonds.stores.index.tantivy_schema import RAW_FIELDS, UNDATED, from_tantivy, month_name
 
 # As many as the library allows, so that the largest are counted over every segment.
@@ -74,7 +74,7 @@ def _hits(
     for rank, address in found.hits[: query.count_max]:
         document, text = from_tantivy(searcher.doc(address))
         score = float(rank) if query.sort == "score" else 0.0
-        hits.append(Hit(document, score, passage(text, terms)))
+        hits.append(Hit(document, score, passage(text, terms, document.language)))
     return tuple(hits)
 
 

@@ -1,22 +1,25 @@
 """How a document lies in a tantivy index: the fields, and the way there and back.
 
-What is searched and what is shown are kept apart: `*_words` hold folded words and nothing is stored of
-them; `fields` and `text_content` hold the document as it was put and are not searched. Filters and
-facets use raw fields. Dates are whole days counted from year 1, because the library's own dates, in
-nanoseconds, end in 2262 and begin in 1677 while documents claim any year; undated is 0.
+What is searched and what is shown are kept apart: `*_words` hold folded words, `*_stems` what their forms
+have in common, and nothing is stored of them; `fields` and `text_content` hold the document as it was put
+and are not searched. Filters and facets use raw fields. Dates are whole days counted from year 1, because
+the library's own dates, in nanoseconds, end in 2262 and begin in 1677 while documents claim any year;
+undated is 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
 from datetime import date
+from enum import StrEnum
 
 import msgspec
 import tantivy
 
 from fonds.model.document import IndexDocument
-from fonds.model.file import Kind
 from fonds.model.prepared import prepared
+from fonds.stores.index.keys import order_key, sites
+from fonds.word_forms import stemmed
 from fonds.words import fold
 
 WORD_BYTES_MAX = 200
@@ -27,7 +30,12 @@ WORD_FIELDS = {
     "article_title": "title_words",
     "text_content": "text_words",
     "url": "url_words",
+    "authors": "author_words",
 }
+STEM_FIELDS = {"article_title": "title_stems", "text_content": "text_stems"}
+NUMBER_FIELDS = ("word_count", "page_count")
+VALUE_FIELDS = ("doi", "status", "sites")
+"""Exact values that are searched, and not counted as facets."""
 RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
 
 _ANALYZER = "folded"
@@ -43,6 +51,12 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
     for name in WORD_FIELDS.values():
         builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="position")
+    for name in STEM_FIELDS.values():
+        builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="freq")
+    for name in VALUE_FIELDS:
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    for name in (*NUMBER_FIELDS, "order_key"):
+        builder.add_unsigned_field(name, fast=True)
     builder.add_unsigned_field("publication_day", indexed=True, fast=True)
     builder.add_unsigned_field("undated_last", fast=True)
     builder.add_unsigned_field("publication_month", indexed=True, fast=True)
@@ -72,6 +86,14 @@ def to_tantivy(document: IndexDocument, of_schema: tantivy.Schema) -> tantivy.Do
         "title_words": fold(document.article_title or ""),
         "text_words": fold(document.text_content),
         "url_words": fold(document.url),
+        "author_words": fold(" ".join(document.authors)),
+        "title_stems": stemmed(document.article_title or "", document.language),
+        "text_stems": stemmed(document.text_content, document.language),
+        "doi": document.doi or "",
+        "status": document.status or "",
+        "sites": sites(document.url),
+        "order_key": order_key(document.id),
+        **{name: count for name in NUMBER_FIELDS if (count := getattr(document, name)) is not None},
         "publication_day": day.toordinal() if day else UNDATED,
         "undated_last": day.toordinal() if day else LAST_DAY,
         "publication_month": _month_number(day) if day else UNDATED,
@@ -103,7 +125,8 @@ def _encodable(document: IndexDocument) -> IndexDocument:
     texts = {
         field.name: value
         for field in fields(document)
-        if isinstance(value := getattr(document, field.name), str) and not isinstance(value, Kind)
+        if isinstance(value := getattr(document, field.name), str)
+        and not isinstance(value, StrEnum)
     }
     cleaned = {name: without_surrogates(text) for name, text in texts.items()}
     return document if cleaned == texts else replace(document, **cleaned)  # type: ignore[arg-type]

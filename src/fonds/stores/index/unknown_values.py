@@ -9,7 +9,7 @@ from fonds.model.document import SearchQuery, SearchResults
 from fonds.model.names import nearest
 from fonds.ports import Index
 from fonds.stores.index.asked import FACET_VALUES_MAX
-from fonds.stores.index.query import Node, exact_values
+from fonds.stores.index.query.tree import Node, exact_values
 
 LOOKED_MAX = 20
 """So many values are looked up for one search."""

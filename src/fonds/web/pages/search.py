@@ -20,10 +20,12 @@ from starlette.responses import HTMLResponse
 
 from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
+from fonds.model.query_error import QueryError
 from fonds.ports import Index
 from fonds.web.charts import Bucket, histogram
 from fonds.web.pages.hits import SearchHit, found_hit
 from fonds.web.pages.periods import Period, periods
+from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import tagged
@@ -220,6 +222,13 @@ def _ways_out(index: Index, form: SearchForm) -> list[tuple[Filter, int]]:
     return sorted(ways, key=lambda way: -way[1])
 
 
+def bad_token(text: str, error: ValueError) -> tuple[str, str, str] | None:
+    """A query cut in three, its bad token in the middle; None where no one token is at fault."""
+    if not isinstance(error, QueryError) or not error.end:
+        return None
+    return text[: error.start], text[error.start : error.end], text[error.end :]
+
+
 @router.get("/search", include_in_schema=False)
 def search_html(
     request: Request,
@@ -233,7 +242,7 @@ def search_html(
     except ValueError as error:
         return page(
             request, "search.html", 400, heading="This search cannot be understood", error=str(error),
-            form=form, found=None, kind_words=KIND_WORDS,
+            bad=bad_token(form.q, error), form=form, found=None, kind_words=KIND_WORDS,
         )  # fmt: skip
     bars = _bars(form, found)
     return page(
@@ -305,5 +314,9 @@ def search_json(
     """Ten results a page with snippets, and counts by kind, language, domain, collection and month."""
     try:
         return search_page(stores.index, themes, form)
+    except QueryError as error:
+        raise RefusedError(
+            400, str(error), parameter="q", start=error.start, end=error.end
+        ) from error
     except ValueError as error:
         raise HTTPException(400, str(error)) from error

@@ -39,7 +39,8 @@ from fonds.stores.index.elastic.mapping import (
 )
 from fonds.stores.index.elastic.query import body
 from fonds.stores.index.passages import passage
-from fonds.stores.index.query import parse, wanted_terms
+from fonds.stores.index.query.parsing import parse
+from fonds.stores.index.query.tree import wanted_terms
 from fonds.stores.index.unknown_values import with_notes
 
 REQUEST_MAX_BYTES = 8 * 1024 * 1024
@@ -136,7 +137,8 @@ class ElasticIndex:
         for one in answer["hits"]["hits"]:
             text = one["_source"].pop("text_content", "")
             score = float(one["_score"] or 0.0) if query.sort == "score" else 0.0
-            hits.append(Hit(from_source(one["_source"]), score, passage(text, terms)))
+            document = from_source(one["_source"])
+            hits.append(Hit(document, score, passage(text, terms, document.language)))
         counts = answer["aggregations"]
         found = SearchResults(
             total=answer["hits"]["total"]["value"],

@@ -3,17 +3,21 @@
 The first seven fields are those of seed 004 with the types story-indexer gives them, so that existing
 clients find what they know; the rest are ours. `*_words` hold the words as `words.py` folds them: both
 servers then find exactly what the embedded index finds, without plugins, at the cost of a second
-inverted index of each text. They are searched and not shown.
+inverted index of each text. `*_stems` hold what the forms of words have in common (`word_forms.py`),
+without positions. All of these are searched and not shown.
 """
 
 from __future__ import annotations
 
 from dataclasses import fields
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Any
 
-from fonds.model.document import IndexDocument
+from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
+from fonds.stores.index.keys import order_key, sites
+from fonds.word_forms import stemmed
 from fonds.words import fold
 
 KEYWORD_CHARACTERS_MAX = 8_000
@@ -21,15 +25,23 @@ WORD_FIELDS = {
     "article_title": "title_words",
     "text_content": "text_words",
     "url": "url_words",
+    "authors": "author_words",
 }
+STEM_FIELDS = {"article_title": "title_stems", "text_content": "text_stems"}
+VALUE_FIELDS = ("doi", "status", "sites")
+"""Exact values that are searched, and not counted as facets."""
 RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
-ABSENT_FIELDS = frozenset({"language"})
-"""Of the raw fields those that documents without a value do not have; the others hold '' then."""
+ABSENT_FIELDS = frozenset({"language", "doi", "status"})
+"""Of the exact fields those that documents without a value do not have; the others hold '' then."""
 
 MONTH = "publication_month"
+ORDER = "order_key"
+UNSHOWN = (*WORD_FIELDS.values(), *STEM_FIELDS.values(), "sites", MONTH, ORDER)
+"""What is made of a document for searching it, and not given back."""
 
 _KEYWORD = {"type": "keyword", "ignore_above": KEYWORD_CHARACTERS_MAX}
 _WORDS = {"type": "text", "analyzer": "whitespace"}
+_STEMS = {"type": "text", "analyzer": "whitespace", "index_options": "freqs"}
 _KEPT = {"type": "keyword", "index": False, "doc_values": False}
 
 
@@ -54,6 +66,12 @@ def template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[
         "has_thumbnail": {"type": "boolean"},
         MONTH: {"type": "keyword"},
         **dict.fromkeys(WORD_FIELDS.values(), _WORDS),
+        **dict.fromkeys(STEM_FIELDS.values(), _STEMS),
+        **dict.fromkeys(VALUE_FIELDS, _KEYWORD),
+        ORDER: {"type": "long"},
+        "authors": _KEPT,
+        "date_kind": _KEPT,
+        "captured": {"type": "date", "index": False, "doc_values": False},
     }
     return {
         "index_patterns": [f"{alias}-*"],
@@ -61,7 +79,7 @@ def template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[
             "settings": {"number_of_shards": shards, "number_of_replicas": replicas},
             "mappings": {
                 "dynamic": False,
-                "_source": {"excludes": [*WORD_FIELDS.values(), MONTH]},
+                "_source": {"excludes": list(UNSHOWN)},
                 "properties": properties,
             },
         },
@@ -78,6 +96,11 @@ def to_source(document: IndexDocument) -> dict[str, Any]:
         "title_words": fold(document.article_title or ""),
         "text_words": fold(document.text_content),
         "url_words": fold(document.url),
+        "author_words": fold(" ".join(document.authors)),
+        "title_stems": stemmed(document.article_title or "", document.language),
+        "text_stems": stemmed(document.text_content, document.language),
+        "sites": sites(document.url),
+        ORDER: order_key(document.id),
         **({MONTH: f"{day.year:04d}-{day.month:02d}"} if day else {}),
     }
 
@@ -97,6 +120,9 @@ def from_source(source: dict[str, Any]) -> IndexDocument:
             "kind": Kind(source["kind"]),
             "indexed_date": datetime.fromisoformat(source["indexed_date"]),
             **({"publication_date": date.fromisoformat(day)} if day else {}),
+            "authors": tuple(source.get("authors", ())),
+            "date_kind": DateKind(kind) if (kind := source.get("date_kind")) else None,
+            "captured": date.fromisoformat(seen) if (seen := source.get("captured")) else None,
         }
     )
 
@@ -106,4 +132,6 @@ def _plain(value: object) -> object:
         return value.isoformat()
     if isinstance(value, date):
         return f"{value.year:04d}-{value.month:02d}-{value.day:02d}"
-    return str(value) if isinstance(value, Kind) else value
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, StrEnum) else value

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Any
 
 from fonds.model.document import SearchQuery
-from fonds.stores.index.elastic.mapping import ABSENT_FIELDS, MONTH, RAW_FIELDS, WORD_FIELDS
-from fonds.stores.index.query import Exact, Node, Not, Or, Term
-from fonds.words import words
+from fonds.stores.index.elastic.mapping import (
+    ABSENT_FIELDS,
+    MONTH,
+    RAW_FIELDS,
+    STEM_FIELDS,
+    WORD_FIELDS,
+)
+from fonds.stores.index.query.parsing import pairs
+from fonds.stores.index.query.tree import Exact, Near, Node, Not, Or, Range, Term
+from fonds.word_forms import Stem, stems_everywhere
+from fonds.words import is_spaceless, words
 
 TITLE_WEIGHT = 5.0
 # What the weaker of title and text adds to the score of the stronger.
@@ -56,6 +66,10 @@ def body(query: SearchQuery, tree: Node) -> Clause:
 def _node(node: Node) -> Clause:
     if isinstance(node, Term):
         return _term(node)
+    if isinstance(node, Near):
+        return _near(node)
+    if isinstance(node, Range):
+        return _silent(_range(node))
     if isinstance(node, Exact):
         return _silent(_one_of(node.field, [node.value]))
     if isinstance(node, Or):
@@ -73,18 +87,64 @@ def _silent(clause: Clause) -> Clause:
 
 
 def _term(term: Term) -> Clause:
+    return _in_fields(term.field, lambda field, boost: _in_field(field, term, boost))
+
+
+def _in_fields(field: str | None, build_in: Callable[[str, float], Clause]) -> Clause:
+    """The query in one field, or in title and text, where a match in the title weighs more."""
+    if field is not None:
+        return build_in(field, 1.0)
+    both = [build_in("article_title", TITLE_WEIGHT), build_in("text_content", 1.0)]
+    return {"dis_max": {"queries": both, "tie_breaker": TIE_BREAKER}}
+
+
+def _in_field(field: str, term: Term, boost: float) -> Clause:
     parts = words(term.text)
-    if term.field is not None:
-        return _in_field(WORD_FIELDS[term.field], parts, term.prefix, 1.0)
-    title = _in_field(WORD_FIELDS["article_title"], parts, term.prefix, TITLE_WEIGHT)
-    text = _in_field(WORD_FIELDS["text_content"], parts, term.prefix, 1.0)
-    return {"dis_max": {"queries": [title, text], "tie_breaker": TIE_BREAKER}}
+    if term.prefix:
+        return {"prefix": {WORD_FIELDS[field]: {"value": parts[0], "boost": boost}}}
+    if len(parts) > 1 or term.exact or field not in STEM_FIELDS or is_spaceless(parts[0][0]):
+        return _phrase(WORD_FIELDS[field], parts, 0, boost)
+    found = [_stem(STEM_FIELDS[field], stem, boost) for stem in stems_everywhere(term.text)]
+    return {"bool": {"should": found, "minimum_should_match": 1}}
 
 
-def _in_field(field: str, parts: list[str], prefix: bool, boost: float) -> Clause:
-    if prefix:
-        return {"prefix": {field: {"value": parts[0], "boost": boost}}}
-    return {"match_phrase": {field: {"query": " ".join(parts), "boost": boost}}}
+def _phrase(field: str, parts: Sequence[str], slop: int, boost: float) -> Clause:
+    return {"match_phrase": {field: {"query": " ".join(parts), "slop": slop, "boost": boost}}}
+
+
+def _stem(field: str, stem: Stem, boost: float) -> Clause:
+    """Documents with this stem, of the languages it counts in."""
+    having: Clause = {"term": {field: {"value": stem.text, "boost": boost}}}
+    if stem.languages is not None:
+        return {"bool": {"must": [having], "filter": [{"terms": {"language": stem.languages}}]}}
+    others = [{"terms": {"language": stem.others}}] if stem.others else []
+    return {"bool": {"must": [having], "must_not": others}}
+
+
+def _near(near: Near) -> Clause:
+    def within(field: str, boost: float) -> Clause:
+        name, between = WORD_FIELDS[field], near.between
+        return {"bool": {"must": [_pair(name, *pair, between, boost) for pair in pairs(near)]}}
+
+    return _in_fields(near.field, within)
+
+
+def _pair(field: str, one: str, other: str, between: int, boost: float) -> Clause:
+    """Both orders by themselves: the servers take an exchange of words for two steps."""
+    orders = [_phrase(field, order, between, boost) for order in ((one, other), (other, one))]
+    return {"bool": {"should": orders, "minimum_should_match": 1}}
+
+
+def _range(node: Range) -> Clause:
+    if node.first is None and node.last is None:
+        return {"bool": {"must_not": [{"exists": {"field": node.field}}]}}
+    limits: dict[str, Any] = {"gte": node.first, "lte": node.last}
+    if node.field == "publication_date":
+        limits = {
+            name: _day(date.fromordinal(max(day, 1))) if day is not None else None
+            for name, day in limits.items()
+        }
+    return {"range": {node.field: {name: one for name, one in limits.items() if one is not None}}}
 
 
 def _filters(query: SearchQuery) -> list[Clause]:

@@ -1,0 +1,28 @@
+"""What both kinds of index make of a document beside its words: its sites, and its place in an order."""
+
+from __future__ import annotations
+
+import hashlib
+
+from fonds.address import split_address
+
+LABELS_MAX = 12
+ORDER_BITS = 60
+
+
+def sites(url: str) -> list[str]:
+    """The host of a URL and all it lies under, the shortest first; [''] where there is no host.
+
+    Of a name with more than 12 labels the last 12 count. A host in brackets or of digits alone is one.
+    """
+    host = split_address(url).host.lower().strip(".")
+    if not host or host.startswith("[") or host.replace(".", "").isdigit():
+        return [host]
+    labels = [label for label in host.split(".") if label][-LABELS_MAX:]
+    return [".".join(labels[n:]) for n in range(len(labels) - 1, -1, -1)]
+
+
+def order_key(id_: str) -> int:
+    """Where a document stands in the order that does not depend on anything but its id."""
+    digest = hashlib.sha1(id_.encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:8], "big") >> (64 - ORDER_BITS)

@@ -1,0 +1,98 @@
+"""A query cut into tokens, each with where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fonds.model.names import nearest
+from fonds.model.query_error import QueryError
+from fonds.stores.index.query.fields import ELSEWHERE, FIELDS, SHOWN
+from fonds.words import words
+
+_PLAIN_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
+_TOKEN = re.compile(
+    r"""
+      (?P<sign> [-+]+ (?=[^\s)+-]) )
+    | (?P<open> \( )
+    | (?P<close> \) )
+    | (?P<exact> = (?=[^\s()=]) )
+    | " (?P<phrase> [^"]* ) (?P<end> "|$) (?P<tail> [~^][^\s()"]* )?
+    | (?P<name> [^\W\d][\w-]* ) : (?!//) (?P<equals> = (?=[^\s()=]) )? (?P<value> [^\s()"]* )
+      (?P<opens> (?=[("]) )?
+    | (?P<word> [^\s()"]+ )
+    """,
+    re.VERBOSE,
+)
+_OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`kind` is open, close, not, and, or, exact, field, word or phrase; `shown` is how it was typed, from
+    `start` to `end` in the query. `tail` is what stands directly behind a phrase, as ~5.
+    """
+
+    kind: str
+    text: str
+    shown: str
+    start: int = 0
+    end: int = 0
+    tail: str = ""
+
+    def refused(self, told: str) -> QueryError:
+        """The error that says this of the token."""
+        return QueryError(f"“{shortened(self.shown)}”{told}", self.start, self.end)
+
+
+def shortened(text: str) -> str:
+    """What is shown of something people typed."""
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of a query in order. Raises QueryError for a field there is not and a quote left open."""
+    for match in _TOKEN.finditer(text.translate(_PLAIN_QUOTES)):
+        shown, at = match.group(), match.span()
+        if match["sign"]:
+            if "-" in shown:
+                yield Token("not", "", shown, *at)
+        elif match["open"] or match["close"]:
+            yield Token("open" if match["open"] else "close", "", shown, *at)
+        elif match["exact"]:
+            yield Token("exact", "", shown, *at)
+        elif match["phrase"] is not None:
+            phrase = Token("phrase", match["phrase"], shown, *at, match["tail"] or "")
+            if not match["end"]:
+                raise phrase.refused(": this quote is never closed; close it, or leave it out.")
+            yield phrase
+        elif match["name"]:
+            yield from _field_tokens(match)
+        else:
+            yield Token(_OPERATORS.get(shown, "word"), shown, shown, *at)
+
+
+def _field_tokens(match: re.Match[str]) -> Iterator[Token]:
+    """What stands before a colon, and its value; a word where there is no such field and nothing behind."""
+    name, value, shown = match["name"], match["value"], match.group()
+    field, start, end = name.lower(), match.start(), match.end()
+    if field in FIELDS:
+        yield Token("field", field, shown, start, end)
+        if match["equals"]:
+            yield Token("exact", "", "=", match.end("name") + 1, match.end("name") + 2)
+        if value:
+            yield Token("word", value, shown, start, end)
+    elif match["opens"] is None and not words(value):
+        yield Token("word", name, shown, start, end)
+    elif field in ELSEWHERE:
+        raise Token("field", field, shown, start, end).refused(
+            f": there is no field “{name}” in a search: {ELSEWHERE[field]}."
+        )
+    else:
+        near = nearest(name, FIELDS)
+        meant = f"Did you mean {near}? " if near else ""
+        raise Token("field", field, shown, start, end).refused(
+            f": there is no field “{name}”. {meant}Use {', '.join(SHOWN[:-1])} or {SHOWN[-1]}, "
+            "or put the words in quotes."
+        )
