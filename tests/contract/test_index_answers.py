@@ -243,3 +243,49 @@ class TestSnippets:
     def test_a_document_without_text_has_an_empty_snippet(self, index):
         index.put([document("a", "", "Comet")])
         assert index.search(SearchQuery("comet")).hits[0].snippet.text == ""
+
+
+class TestNothingFound:
+    @pytest.fixture(autouse=True)
+    def _documents(self, index):
+        index.put(
+            [
+                document("a", "The lightning struck the telescope.", "Storm at night"),
+                document("b", "Insurers count the cost of the floods.", language="de"),
+            ]
+        )
+
+    def test_the_word_no_document_has_is_named_with_what_was_meant(self, index):
+        results = index.search(SearchQuery("telescpoe lightning =nowhere"))
+        assert results.total == 0
+        assert list(results.notes) == [
+            "No document here has “telescpoe”; did you mean “telescope”?",
+            'No document here has "nowhere".',
+        ]
+        assert results.meant == "telescope lightning =nowhere"
+
+    def test_what_was_meant_finds_something(self, index):
+        meant = index.search(SearchQuery("ligthning title:strom")).meant
+        assert meant == "lightning title:storm"
+        assert index.search(SearchQuery(meant)).total == 1
+
+    def test_words_that_never_stand_together_are_told(self, index):
+        results = index.search(SearchQuery("lightning insurers"))
+        assert list(results.notes) == [
+            "Each part of this is found by itself, but no document has all of it."
+        ]
+        assert results.meant is None
+
+    def test_filters_that_are_the_reason_are_told(self, index):
+        results = index.search(SearchQuery("lightning", languages=["de"]))
+        assert list(results.notes) == ["Without the filters 1 would be found."]
+
+    def test_words_alike_are_those_of_the_documents(self, index):
+        assert list(index.alike("telescope")) == []
+        assert list(index.alike("telescpoe")) == ["telescope"]
+        assert list(index.alike("abc")) == []
+        assert list(index.alike("x" * 500)) == []
+
+    def test_what_was_found_has_no_notes(self, index):
+        results = index.search(SearchQuery("lightning"))
+        assert (list(results.notes), results.meant) == ([], None)

@@ -104,8 +104,8 @@ class SearchResults:
     largest first, at most as many as were asked for; '' is the value of documents without one. `beyond`
     counts for each of them the matches with other values: with the pairs' counts they make `total`.
     `dates` counts documents by `YYYY-MM` in order; `undated` those without a date. `total` counts all
-    matches. When there are none, `notes` say in sentences which of the languages, domains and collections
-    asked for no document has.
+    matches. When there are none, `notes` say in sentences which of the words, languages, domains and
+    collections asked for no document has, and `meant` is the query that was probably meant, if it is another.
     """
 
     total: int
@@ -115,3 +115,4 @@ class SearchResults:
     dates: Sequence[tuple[str, int]] = ()
     undated: int = 0
     notes: Sequence[str] = ()
+    meant: str | None = None

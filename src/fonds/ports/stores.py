@@ -102,6 +102,10 @@ class Index(Protocol):
     def search(self, query: SearchQuery) -> SearchResults:
         """Raises ValueError with a sentence for people when `query.text` cannot be understood."""
 
+    def alike(self, word: str) -> Sequence[str]:
+        """Words of the documents written almost like this folded one, the likeliest first, at most five:
+        to be suggested, not to be counted."""
+
     def count(self) -> int:
         """How many documents there are."""
 

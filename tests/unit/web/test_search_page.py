@@ -177,3 +177,18 @@ def test_the_bad_token_of_a_query_is_marked(client: TestClient) -> None:
     assert page.words("//p[@class='bad-query']//mark") == "autor:<b>"
     told = client.get("/api/search?q=river+autor:%3Cb%3E+sea").json()
     assert (told["parameter"], told["start"], told["end"]) == ("q", 6, 15)
+
+
+def test_what_the_words_name_is_shown_first(client: TestClient, filled: Filled) -> None:
+    page = read(client, f"/search?q={filled.pdfs[0][:8]}")
+    assert list(page.links("//section[@class='direct']")) == [f"/file/{filled.pdfs[0]}"]
+    told = client.get(f"/api/search?q={filled.pdfs[0][:8]}").json()
+    assert [one["sha1hex"] for one in told["direct"]] == [filled.pdfs[0]]
+    assert client.get("/api/search?q=flood").json()["direct"] == []
+
+
+def test_the_query_that_was_meant_is_a_link(client: TestClient) -> None:
+    page = read(client, "/search?q=floood&sort=newest")
+    (href,) = page.links("//p[@class='lead']")
+    assert href == "/search?q=flood&sort=newest"
+    assert total(client, href) > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import Name
+from fonds.library.searching.direct import Direct, direct, readings
 from fonds.model.document import Hit, SearchQuery, SearchResults
 from fonds.model.file import Kind
 from fonds.model.query_error import QueryError
@@ -43,11 +44,12 @@ DAY = click.DateTime(["%Y-%m-%d"])
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--offset", type=click.IntRange(0, 10_000), default=0)
 def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
-    """Find documents: words in any form, "a phrase", =exactly, -without, this OR that, title:word, year:2024.
+    """Find documents: words in any form, "a phrase", =exactly, -without, this OR that, title:word.
 
     The date of a story is that of its publication, the date of a PDF that of its creation, as they state
-    it. Exit code 0 also when nothing was found; what of the question no document has is told then. With
-    --json one object a line. How many more there are is told on standard error.
+    it. A URL, SHA-1 (or its first 8 characters), story id, DOI or file name leads to its file first. Exit
+    code 0 also when nothing was found; what of the question no document has is told then. With
+    --json one object a line, `direct` for what the words name. How many more there are is told on standard error.
 
     \b
     fonds search flood defence --kind story --language en
@@ -61,14 +63,32 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
         raise click.UsageError(_pointed(asked.text, error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    things = _direct(app, asked.text)
     if app.json:
+        for thing in things:
+            echo_json({"direct": thing})
         for hit in results.hits:
             echo_json(_as_json(hit))
     else:
+        _print_direct(things)
         _print(results, asked)
     for note in [*results.notes, *_rest(results, asked)]:
         say(note)
     return 0
+
+
+def _direct(app: App, text: str) -> list[Direct]:
+    """What the words are the name of; the stores are opened for what looks like one alone."""
+    return direct(app.stores(), text) if readings(text) else []
+
+
+def _print_direct(things: Sequence[Direct]) -> None:
+    screen = console()
+    for thing in things:
+        title = escape(thing.title or thing.url or thing.sha1hex)
+        screen.print(
+            f"[bold]{title}[/bold]\n   [dim]has this {thing.named}: fonds show {thing.sha1hex}[/dim]\n"
+        )
 
 
 def _pointed(text: str, error: QueryError) -> str:

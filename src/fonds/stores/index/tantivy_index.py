@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.model.errors import FondsError
 from fonds.stores.index import tantivy_query
 from fonds.stores.index.asked import checked
+from fonds.stores.index.likeness import faults_allowed, likest
+from fonds.stores.index.nothing_found import with_notes
 from fonds.stores.index.tantivy_faults import WRITER_DIED, translated
 from fonds.stores.index.tantivy_results import nothing, results
 from fonds.stores.index.tantivy_schema import (
@@ -25,9 +28,15 @@ from fonds.stores.index.tantivy_schema import (
     to_tantivy,
     without_surrogates,
 )
-from fonds.stores.index.unknown_values import with_notes
+from fonds.words import words
 
 WRITER_MEMORY_BYTES = 48_000_000
+ALIKE_LOOKED_MAX, ALIKE_CHARACTERS_MAX = 100, 200_000
+
+
+def distinct_words(document: IndexDocument, text: str) -> set[str]:
+    """The words of a title and of the beginning of a text, each once."""
+    return {*words(document.article_title or ""), *words(text[:ALIKE_CHARACTERS_MAX])}
 
 
 class TantivyIndex:
@@ -85,6 +94,22 @@ class TantivyIndex:
                 return nothing()
             found = results(searcher, wanted, query, tree)
         return with_notes(found, self, query, tree)
+
+    def alike(self, word: str) -> Sequence[str]:
+        """Out of the documents that have such words, a hundred at most."""
+        allowed = faults_allowed(word)
+        if not allowed:
+            return []
+        query = tantivy_query.fuzzy(word, allowed, self._schema)
+        with translated(self._folder):
+            searcher = self._searcher()
+            if searcher is None:
+                return []
+            found = searcher.search(query, limit=ALIKE_LOOKED_MAX, count=False)
+            texts = [from_tantivy(searcher.doc(address)) for _, address in found.hits]
+        return likest(
+            word, Counter(one for rest, text in texts for one in distinct_words(rest, text)).items()
+        )
 
     def count(self) -> int:
         """How many documents there are."""

@@ -31,6 +31,13 @@ def build(query: SearchQuery, tree: Node, schema: tantivy.Schema) -> Query:
     return _all_of([_node(tree, schema), *map(_silent, filters)])
 
 
+def fuzzy(word: str, faults: int, schema: tantivy.Schema) -> Query:
+    """Documents with a word of so many faults in title or text."""
+    fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
+    found = [Query.fuzzy_term_query(schema, field, word, faults) for field in fields]
+    return Query.boolean_query([(Occur.Should, one) for one in found])
+
+
 def parsed(query: SearchQuery) -> Node:
     """The tree of the text of a query. Raises ValueError with a sentence for people."""
     return parse(without_surrogates(query.text))

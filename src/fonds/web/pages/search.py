@@ -18,10 +18,11 @@ from pydantic import (
 )
 from starlette.responses import HTMLResponse
 
+from fonds.library.searching.direct import Direct, direct
 from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
 from fonds.model.query_error import QueryError
-from fonds.ports import Index
+from fonds.ports import Index, Stores
 from fonds.web.charts import Bucket, histogram
 from fonds.web.pages.hits import SearchHit, found_hit
 from fonds.web.pages.periods import Period, periods
@@ -150,13 +151,16 @@ class SearchPage:
     """One page of results; `reachable` of all `total` can be paged through.
 
     `facets` and `dates` (by YYYY-MM) count all matches, `undated` those without a date; `beyond` counts
-    for each facet the matches with values that are not listed. `notes` say what of the question no
-    document has, when nothing was found. Themes are those of the first `themes_looked_in` collections by
-    name, None for all.
+    for each facet the matches with values that are not listed. `direct` are the files the words are the
+    name of: a URL, SHA-1, story id, DOI or file name. `notes` say what of the question no document has, when
+    nothing was found, and `meant` is the query that was probably meant. Themes are those of the first
+    `themes_looked_in` collections by name, None for all.
     """
 
     answer: str
+    direct: Sequence[Direct]
     notes: Sequence[str]
+    meant: str | None
     total: int
     reachable: int
     page: int
@@ -169,14 +173,17 @@ class SearchPage:
     themes_looked_in: int | None
 
 
-def search_page(index: Index, themes: Service, form: SearchForm) -> SearchPage:
+def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage:
     """Raises ValueError with a sentence for people when the words cannot be understood."""
-    results = index.search(form.query())
+    results = stores.index.search(form.query())
     known = tagged(themes, [hit.document.id for hit in results.hits])
+    things = direct(stores, form.q) if form.page == 1 else []
     reachable = min(results.total, RESULTS_MAX)
     return SearchPage(
-        answer=_answer(form, results.total),
+        answer=_answer(form, results.total, len(things)),
+        direct=things,
         notes=results.notes,
+        meant=results.meant,
         total=results.total,
         reachable=reachable,
         page=form.page,
@@ -190,9 +197,11 @@ def search_page(index: Index, themes: Service, form: SearchForm) -> SearchPage:
     )
 
 
-def _answer(form: SearchForm, total: int) -> str:
+def _answer(form: SearchForm, total: int, things: int) -> str:
     about = f" for “{form.q.strip()}”" if form.q.strip() else ""
     within = " with these filters" if form.filters() else ""
+    if total == 0 and things:
+        return f"{how_many(things, 'file')} known by this name, and nothing else found"
     if total == 0:
         return f"Nothing found{about}{within}"
     if about or within:
@@ -238,7 +247,7 @@ def search_html(
 ) -> HTMLResponse:
     """Results beside their facets; a bad query is told in its place, with status 400."""
     try:
-        found = search_page(stores.index, themes, form)
+        found = search_page(stores, themes, form)
     except ValueError as error:
         return page(
             request, "search.html", 400, heading="This search cannot be understood", error=str(error),
@@ -313,7 +322,7 @@ def search_json(
 ) -> SearchPage:
     """Ten results a page with snippets, and counts by kind, language, domain, collection and month."""
     try:
-        return search_page(stores.index, themes, form)
+        return search_page(stores, themes, form)
     except QueryError as error:
         raise RefusedError(
             400, str(error), parameter="q", start=error.start, end=error.end

@@ -37,11 +37,12 @@ from fonds.stores.index.elastic.mapping import (
     template,
     to_source,
 )
-from fonds.stores.index.elastic.query import body
+from fonds.stores.index.elastic.query import body, suggestions
+from fonds.stores.index.likeness import faults_allowed, likest
+from fonds.stores.index.nothing_found import with_notes
 from fonds.stores.index.passages import passage
 from fonds.stores.index.query.parsing import parse
 from fonds.stores.index.query.tree import wanted_terms
-from fonds.stores.index.unknown_values import with_notes
 
 REQUEST_MAX_BYTES = 8 * 1024 * 1024
 IDS_A_REQUEST = 500
@@ -149,6 +150,15 @@ class ElasticIndex:
             undated=counts["undated"]["doc_count"],
         )
         return with_notes(found, self, query, tree)
+
+    def alike(self, word: str) -> Sequence[str]:
+        """As the server's term suggester finds them, in all texts."""
+        if not faults_allowed(word):
+            return []
+        self._prepare()
+        answer = self._call("POST", f"/{self._alias}/_search", {}, suggestions(word))
+        options = (one for told in answer["suggest"].values() for one in told[0]["options"])
+        return likest(word, [(one["text"], one["freq"]) for one in options])
 
     def count(self) -> int:
         """Exact: what was put before counts, also when it cannot be found yet."""

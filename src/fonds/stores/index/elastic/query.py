@@ -24,6 +24,7 @@ TITLE_WEIGHT = 5.0
 TIE_BREAKER = 0.2
 SHARD_VALUES_MAX = 2_000
 MONTHS_MAX = 12_000
+SUGGESTED_MAX = 50
 
 Clause = dict[str, Any]
 EVERYTHING: Clause = {"constant_score": {"filter": {"match_all": {}}, "boost": 0.0}}
@@ -59,6 +60,19 @@ def body(query: SearchQuery, tree: Node) -> Clause:
         | {
             "months": {"terms": {"field": MONTH, "size": MONTHS_MAX, "order": {"_key": "asc"}}},
             "undated": {"missing": {"field": MONTH}},
+        },
+    }
+
+
+def suggestions(word: str) -> Clause:
+    """A request for words of titles and texts like this one, of two faults at most."""
+    asked = {"suggest_mode": "always", "max_edits": 2, "prefix_length": 0, "size": SUGGESTED_MAX}
+    fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
+    return {
+        "size": 0,
+        "suggest": {
+            field: {"text": word, "term": {"field": field, "min_word_length": 4, **asked}}
+            for field in fields
         },
     }
 

@@ -1,0 +1,136 @@
+"""What is told of a search that found nothing: which value or word of it no document has, what was meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fonds.model.document import SearchQuery, SearchResults
+from fonds.model.names import nearest
+from fonds.ports import Index
+from fonds.stores.index.asked import FACET_VALUES_MAX
+from fonds.stores.index.query.fields import TEXT_FIELDS
+from fonds.stores.index.query.tree import And, Node, Term, exact_values
+from fonds.words import letters, words
+
+LOOKED_MAX = 20
+"""So many values, and so many words, are looked up for one search."""
+
+_FILTERS = {"language": "languages", "canonical_domain": "domains", "collection": "collections"}
+_WORDS = {"language": "language", "canonical_domain": "domain", "collection": "collection"}
+_NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.items())}
+
+
+def with_notes(
+    results: SearchResults, index: Index, query: SearchQuery, tree: Node
+) -> SearchResults:
+    """The results; when nothing was found, with a sentence for each value and each word asked for that no
+    document has, and the nearest there is; `meant` is then the query with these words in it. Searches that
+    ask for no hits are left as they are.
+    """
+    if results.total or not query.count_max:
+        return results
+    notes = [*_missing_values(index, query, tree)]
+    meant = query.text
+    for term in _required(tree)[:LOOKED_MAX]:
+        if _count(index, asked := written(term)):
+            continue
+        near = _alike(index, term)
+        told = f"; did you mean “{near}”?" if near else "."
+        notes.append(f"No document here has {asked if asked != term.text else f'“{asked}”'}{told}")
+        if near:
+            meant = _exchanged(meant, term.text, near)
+    if not notes and _is_filtered(query):
+        notes += _without_filters(index, query)
+    elif not notes and isinstance(tree, And) and tree.nodes:
+        notes.append("Each part of this is found by itself, but no document has all of it.")
+    return replace(results, notes=notes, meant=meant if meant != query.text else None)
+
+
+def written(term: Term) -> str:
+    """A term as a query of its own."""
+    name = f"{_NAMES[term.field]}:" if term.field else ""
+    plain = " ".join(letters(term.text).split())
+    if term.prefix:
+        return f"{name}{plain}*"
+    if term.exact or len(words(term.text)) > 1:
+        return f'{name}"{plain}"'
+    return f"{name}{plain}"
+
+
+def _required(tree: Node) -> list[Term]:
+    """The terms every found document must have."""
+    if isinstance(tree, Term):
+        return [tree]
+    if isinstance(tree, And):
+        return [term for node in tree.nodes for term in _required(node)]
+    return []
+
+
+def _count(index: Index, text: str) -> int:
+    return index.search(SearchQuery(text, count_max=0)).total
+
+
+def _alike(index: Index, term: Term) -> str | None:
+    """The likeliest of the index's own words that is written almost like this one, if it finds anything."""
+    parts = words(term.text)
+    if len(parts) != 1 or term.prefix or term.field not in (None, "article_title", "text_content"):
+        return None
+    for near in index.alike(parts[0]):
+        if _count(index, written(replace(term, text=near))):
+            return near
+    return None
+
+
+def _exchanged(text: str, bad: str, good: str) -> str:
+    """The query with a word put right where it stands first by itself."""
+    return re.sub(rf"(?<!\w){re.escape(bad)}(?!\w)", lambda _: good, text, count=1)
+
+
+def _is_filtered(query: SearchQuery) -> bool:
+    limited = query.kinds, query.languages, query.domains, query.collections, query.ids
+    return any(limited) or bool(query.date_from or query.date_to or query.undated)
+
+
+def _without_filters(index: Index, query: SearchQuery) -> Iterator[str]:
+    count = _count(index, query.text)
+    if count:
+        yield f"Without the filters {count:,} would be found."
+
+
+def _missing_values(index: Index, query: SearchQuery, tree: Node) -> Iterator[str]:
+    """A sentence for each language, domain and collection asked for that no document has."""
+    asked = list(dict.fromkeys(_asked(query, tree)))[:LOOKED_MAX]
+    missing = [(field, value) for field, value in asked if not _has(index, field, value)]
+    if not missing:
+        return
+    known = index.search(SearchQuery(count_max=0, facet_values_max=FACET_VALUES_MAX)).facets
+    for field, value in missing:
+        yield _sentence(_WORDS[field], value, [name for name, _ in known.get(field, ())])
+
+
+def _asked(query: SearchQuery, tree: Node) -> Iterator[tuple[str, str]]:
+    for field, name in _FILTERS.items():
+        yield from ((field, value) for value in getattr(query, name))
+    for exact in exact_values(tree):
+        if exact.field in _FILTERS:
+            yield exact.field, exact.value
+
+
+def _has(index: Index, field: str, value: str) -> bool:
+    one = [value]
+    alone = {
+        "language": SearchQuery(languages=one, count_max=0),
+        "canonical_domain": SearchQuery(domains=one, count_max=0),
+        "collection": SearchQuery(collections=one, count_max=0),
+    }[field]
+    return index.search(alone).total > 0
+
+
+def _sentence(word: str, value: str, known: list[str]) -> str:
+    if not value:
+        return f"No document here is without a {word}."
+    near = nearest(value, known)
+    meant = f"; did you mean “{near}”?" if near else "."
+    return f"No document here has the {word} “{value}”{meant}"
