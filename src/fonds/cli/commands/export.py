@@ -15,7 +15,7 @@ import msgspec
 from fonds import __version__
 from fonds.cli.context import App, command, say
 from fonds.cli.names import Name
-from fonds.library.export import FIELDS, exported
+from fonds.library.searching.rows import FIELDS, exported
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
 from fonds.model.names import no_such

@@ -49,7 +49,8 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     The date of a story is that of its publication, the date of a PDF that of its creation, as they state
     it. A URL, SHA-1 (or its first 8 characters), story id, DOI or file name leads to its file first. Exit
     code 0 also when nothing was found; what of the question no document has is told then. With
-    --json one object a line, `direct` for what the words name. How many more there are is told on standard error.
+    --json one object a line, `direct` for what the words name. How many more there are is told on standard
+    error.
 
     \b
     fonds search flood defence --kind story --language en

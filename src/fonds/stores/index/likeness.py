@@ -10,7 +10,7 @@ WORD_CHARACTERS_MIN, WORD_CHARACTERS_MAX = 4, 40
 
 
 def faults_allowed(word: str) -> int:
-    """How many faults may lie between a word and those like it: none where it is too short or long to tell."""
+    """How many faults may lie between a word and those like it: none in words too short or too long."""
     if not WORD_CHARACTERS_MIN <= len(word) <= WORD_CHARACTERS_MAX:
         return 0
     return 1 if len(word) < 2 * WORD_CHARACTERS_MIN else 2

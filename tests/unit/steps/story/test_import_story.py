@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.model.disposition import DONE
-from fonds.model.document import IndexDocument
+from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
@@ -85,6 +85,9 @@ def test_the_document_is_complete(step: ImportStory, bench: Bench) -> None:
         collection="floods",
         story_id=ID,
         word_count=8,
+        status="success",
+        date_kind=DateKind.PUBLISHED,
+        captured=date(2024, 3, 5),
     )
 
 
