@@ -140,7 +140,9 @@ class TestFiltersAndOrder:
             {"offset": -1},
             {"count_max": -1},
             {"sort": "size"},
-            {"facet_values_max": 0},
+            {"facet_values_max": -1},
+            {"after": "x"},
+            {"after": "x", "sort": "id", "offset": 1},
             {"facet_values_max": 1_001},
             {"languages": ["english"]},
             {"date_from": date(2024, 3, 1), "date_to": date(2024, 2, 1)},
@@ -289,3 +291,54 @@ class TestNothingFound:
     def test_what_was_found_has_no_notes(self, index):
         results = index.search(SearchQuery("lightning"))
         assert (list(results.notes), results.meant) == ([], None)
+
+
+class TestAllOfAResult:
+    """In the order by id every document is had once, page by page."""
+
+    def _walked(self, index, size: int, before=lambda page: None) -> list[str]:
+        names: list[str] = []
+        after = None
+        for page in range(100):
+            before(page)
+            asked = SearchQuery("river", sort="id", after=after, count_max=size)
+            results = index.search(replace(asked, with_snippets=False, facet_values_max=0))
+            if not results.hits:
+                return names
+            assert {hit.snippet.text for hit in results.hits} == {""}
+            after = results.hits[-1].document.id
+            names += [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits]
+        raise AssertionError("it never ends")
+
+    @pytest.mark.parametrize("size", [1, 7, 100])
+    def test_every_match_comes_once(self, index, size):
+        index.put([document(f"d{n}", "river" if n % 3 else "lake") for n in range(40)])
+        walked = self._walked(index, size)
+        assert sorted(walked) == sorted(f"d{n}" for n in range(40) if n % 3)
+        assert walked == self._walked(index, 3)
+
+    def test_what_comes_or_goes_meanwhile_moves_no_other(self, index):
+        index.put([document(f"d{n}", "river") for n in range(30)])
+
+        def change(page: int) -> None:
+            index.put([document(f"new{page}", "river")])
+            index.delete([document(f"d{page}").id])
+
+        walked = self._walked(index, 5, before=change)
+        assert len(walked) == len(set(walked))
+        assert {f"d{n}" for n in range(15, 30)} <= set(walked)
+
+    def test_the_total_counts_all_of_it_on_every_page(self, index):
+        index.put([document(f"d{n}", "river") for n in range(9)])
+        first = index.search(SearchQuery("river", sort="id", count_max=4))
+        again = SearchQuery("river", sort="id", count_max=4, after=first.hits[-1].document.id)
+        second = index.search(again)
+        assert (first.total, second.total, len(second.hits)) == (9, 9, 4)
+        assert dict(second.facets)["kind"] == dict(first.facets)["kind"]
+
+    def test_a_document_that_is_gone_is_still_a_place_to_go_on_from(self, index):
+        index.put([document(f"d{n}", "river") for n in range(9)])
+        whole = [hit.document.id for hit in index.search(SearchQuery("river", sort="id")).hits]
+        index.delete([whole[3]])
+        left = index.search(SearchQuery("river", sort="id", after=whole[3])).hits
+        assert [hit.document.id for hit in left] == whole[4:]

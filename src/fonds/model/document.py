@@ -60,8 +60,11 @@ class SearchQuery:
     Empty `text` matches everything. Filters of one field are alternatives; of several, all must hold.
     `date_from` and `date_to` are inclusive; `undated` True asks for documents without a date only.
     A language or domain of `none` or '' asks for documents without one. `ids`, 1,000 at most, asks for
-    documents among these only. `offset` + `count_max` at most 10,000. `sort` is `score`, `newest` or
-    `oldest`. `facet_values_max`, 1 to 1,000, for each facet.
+    documents among these only. `offset` + `count_max` at most 10,000. `sort` is `score`, `newest`,
+    `oldest` or `id`: an order that depends on nothing but the documents' ids, in which all of a result can
+    be had, however large: the next page begins behind the document whose id is `after`, and what comes or
+    goes meanwhile moves no other. `facet_values_max`, up to 1,000, for each facet; with 0 nothing is
+    counted by value or month. Without `with_snippets` hits have none.
     """
 
     text: str = ""
@@ -77,6 +80,8 @@ class SearchQuery:
     offset: int = 0
     count_max: int = 10
     facet_values_max: int = 20
+    after: str | None = None
+    with_snippets: bool = True
 
 
 @dataclass(frozen=True, slots=True)

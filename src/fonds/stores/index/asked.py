@@ -17,7 +17,7 @@ _RESOLVER = re.compile(r"^(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)")
 RESULTS_MAX = 10_000
 FACET_VALUES_MAX = 1_000
 IDS_MAX = 1_000
-SORTS = ("score", "newest", "oldest")
+SORTS = ("score", "newest", "oldest", "id")
 NONE = "none"
 """How people ask for documents without a language or a domain; both are kept as ''."""
 
@@ -115,8 +115,10 @@ def _check_page(query: SearchQuery) -> None:
         raise ValueError(
             f"Only the first {RESULTS_MAX:,} results can be looked at; narrow the search instead."
         )
-    if not 0 < query.facet_values_max <= FACET_VALUES_MAX:
-        raise ValueError(f"A facet shows 1 to {FACET_VALUES_MAX:,} values.")
+    if query.after is not None and (query.sort != "id" or query.offset):
+        raise ValueError("Going on behind a document is for the order by id, without an offset.")
+    if not 0 <= query.facet_values_max <= FACET_VALUES_MAX:
+        raise ValueError(f"A facet shows up to {FACET_VALUES_MAX:,} values.")
 
 
 def _check_dates(query: SearchQuery) -> None:

@@ -8,6 +8,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from fonds.model.document import SearchQuery
+from fonds.stores.index.keys import order_key
 from fonds.stores.index.query.parsing import pairs, parse
 from fonds.stores.index.query.tree import Exact, Near, Node, Not, Or, Range, Term
 from fonds.stores.index.tantivy_schema import (
@@ -29,6 +30,14 @@ def build(query: SearchQuery, tree: Node, schema: tantivy.Schema) -> Query:
     """Documents that match the tree and all filters; filters do not change the score."""
     filters = [*_value_filters(query, schema), *_date_filters(query, schema)]
     return _all_of([_node(tree, schema), *map(_silent, filters)])
+
+
+def behind(wanted: Query, id_: str, schema: tantivy.Schema) -> Query:
+    """Of these documents those that stand behind one in the order by id, and that one."""
+    key = order_key(without_surrogates(id_))
+    return _all_of(
+        [wanted, _silent(Query.range_query(schema, "order_key", tantivy.FieldType.Unsigned, key))]
+    )
 
 
 def fuzzy(word: str, faults: int, schema: tantivy.Schema) -> Query:

@@ -8,10 +8,11 @@ from typing import Any
 import tantivy
 from tantivy import Order, Query
 
-from fonds.model.document import Hit, SearchQuery, SearchResults
+from fonds.model.document import Hit, SearchQuery, SearchResults, Snippet
 from fonds.stores.index.passages import passage
 from fonds.stores.index.query.tree import Node, wanted_terms
-from fonds.stores.index.tantivy_schema import RAW_FIELDS, UNDATED, from_tantivy, month_name
+from fonds.stores.index.tantivy_query import behind
+from fonds.stores.index.tantivy_schema import RAW_FIELDS, UNDATED, from_tantivy, month_name, schema
 
 # As many as the library allows, so that the largest are counted over every segment.
 VALUES_COUNTED_MAX = 65_000
@@ -21,6 +22,7 @@ _SORTS: dict[str, tuple[str | None, Order]] = {
     "score": (None, Order.Desc),
     "newest": ("publication_day", Order.Desc),
     "oldest": ("undated_last", Order.Asc),
+    "id": ("order_key", Order.Asc),
 }
 _MONTHS: dict[str, Any] = {
     "terms": {"field": "publication_month", "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
@@ -44,25 +46,34 @@ def results(
     searcher: tantivy.Searcher, wanted: Query, query: SearchQuery, tree: Node
 ) -> SearchResults:
     """Run the search; the counts are over all matches, the hits are those of the page asked for."""
-    field, order = _SORTS[query.sort]
-    found = searcher.search(
-        wanted,
-        limit=max(query.count_max, 1),
-        offset=query.offset,
-        order_by_field=field,
-        order=order,
-    )
+    found = _page(searcher, wanted, query)
+    hits = _hits(searcher, found, query, tree)
+    if query.after is not None:
+        found = searcher.search(wanted, limit=1)
+    total: int = found.count  # type: ignore[attr-defined]
+    if not query.facet_values_max:
+        return SearchResults(total=total, hits=hits)
     counts = searcher.aggregate(wanted, _counts(query.facet_values_max))
     months = _buckets(counts, "months")
     facets = {name: _largest(_buckets(counts, name)) for name in RAW_FIELDS}
-    total: int = found.count  # type: ignore[attr-defined]
     return SearchResults(
         total=total,
-        hits=_hits(searcher, found, query, tree),
+        hits=hits,
         facets=facets,
         beyond={name: total - sum(n for _, n in pairs) for name, pairs in facets.items()},
         dates=tuple((month_name(n), count) for n, count in sorted(months.items()) if n != UNDATED),
         undated=months.get(UNDATED, 0),
+    )
+
+
+def _page(searcher: tantivy.Searcher, wanted: Query, query: SearchQuery) -> tantivy.SearchResult:
+    """The hits asked for, one more where the document they stand behind may come with them."""
+    field, order = _SORTS[query.sort]
+    if query.after is not None:
+        wanted = behind(wanted, query.after, schema())
+    limit = max(query.count_max + (query.after is not None), 1)
+    return searcher.search(
+        wanted, limit=limit, offset=query.offset, order_by_field=field, order=order
     )
 
 
@@ -71,11 +82,14 @@ def _hits(
 ) -> tuple[Hit, ...]:
     terms = wanted_terms(tree)
     hits = []
-    for rank, address in found.hits[: query.count_max]:
+    for rank, address in found.hits:
         document, text = from_tantivy(searcher.doc(address))
+        if document.id == query.after:
+            continue
         score = float(rank) if query.sort == "score" else 0.0
-        hits.append(Hit(document, score, passage(text, terms, document.language)))
-    return tuple(hits)
+        shown = passage(text, terms, document.language) if query.with_snippets else Snippet("")
+        hits.append(Hit(document, score, shown))
+    return tuple(hits[: query.count_max])
 
 
 def _buckets(counts: Mapping[str, Any], name: str) -> dict[Any, int]:

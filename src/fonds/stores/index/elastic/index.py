@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from fonds.model.disposition import Reason
-from fonds.model.document import Hit, IndexDocument, SearchQuery, SearchResults
+from fonds.model.document import Hit, IndexDocument, SearchQuery, SearchResults, Snippet
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
@@ -139,10 +139,14 @@ class ElasticIndex:
             text = one["_source"].pop("text_content", "")
             score = float(one["_score"] or 0.0) if query.sort == "score" else 0.0
             document = from_source(one["_source"])
-            hits.append(Hit(document, score, passage(text, terms, document.language)))
+            shown = passage(text, terms, document.language) if query.with_snippets else Snippet("")
+            hits.append(Hit(document, score, shown))
+        total = answer["hits"]["total"]["value"]
+        if not query.facet_values_max:
+            return with_notes(SearchResults(total, tuple(hits)), self, query, tree)
         counts = answer["aggregations"]
         found = SearchResults(
-            total=answer["hits"]["total"]["value"],
+            total=total,
             hits=tuple(hits),
             facets={name: _buckets(counts[name]) for name in RAW_FIELDS},
             beyond={name: counts[name]["sum_other_doc_count"] for name in RAW_FIELDS},

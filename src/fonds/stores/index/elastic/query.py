@@ -10,10 +10,12 @@ from fonds.model.document import SearchQuery
 from fonds.stores.index.elastic.mapping import (
     ABSENT_FIELDS,
     MONTH,
+    ORDER,
     RAW_FIELDS,
     STEM_FIELDS,
     WORD_FIELDS,
 )
+from fonds.stores.index.keys import order_key
 from fonds.stores.index.query.parsing import pairs
 from fonds.stores.index.query.tree import Exact, Near, Node, Not, Or, Range, Term
 from fonds.word_forms import Stem, stems_everywhere
@@ -32,23 +34,12 @@ SORTS: dict[str, list[Clause]] = {
     "score": [{"_score": "desc"}, {"id": "asc"}],
     "newest": [{"publication_date": {"order": "desc", "missing": "_last"}}, {"id": "asc"}],
     "oldest": [{"publication_date": {"order": "asc", "missing": "_last"}}, {"id": "asc"}],
+    "id": [{ORDER: "asc"}, {"id": "asc"}],
 }
 
 
 def body(query: SearchQuery, tree: Node) -> Clause:
     """The whole request: hits of one page, counts over all matches. Filters do not change the score."""
-    counts = {
-        name: {
-            "terms": {
-                "field": name,
-                "size": query.facet_values_max,
-                **({"missing": ""} if name in ABSENT_FIELDS else {}),
-                "shard_size": SHARD_VALUES_MAX,
-                "order": [{"_count": "desc"}, {"_key": "asc"}],
-            }
-        }
-        for name in RAW_FIELDS
-    }
     return {
         "query": {"bool": {"must": [_node(tree)], "filter": _filters(query)}},
         "from": query.offset,
@@ -56,11 +47,29 @@ def body(query: SearchQuery, tree: Node) -> Clause:
         "sort": SORTS[query.sort],
         "track_scores": query.sort == "score",
         "track_total_hits": True,
-        "aggs": counts
-        | {
-            "months": {"terms": {"field": MONTH, "size": MONTHS_MAX, "order": {"_key": "asc"}}},
-            "undated": {"missing": {"field": MONTH}},
-        },
+        **({} if query.after is None else {"search_after": [order_key(query.after), query.after]}),
+        **({"aggs": _counts(query.facet_values_max)} if query.facet_values_max else {}),
+        **({} if query.with_snippets else {"_source": {"excludes": ["text_content"]}}),
+    }
+
+
+def _counts(values_max: int) -> Clause:
+    """Counts over all matches, by value and by month."""
+    counts: Clause = {
+        name: {
+            "terms": {
+                "field": name,
+                "size": values_max,
+                **({"missing": ""} if name in ABSENT_FIELDS else {}),
+                "shard_size": SHARD_VALUES_MAX,
+                "order": [{"_count": "desc"}, {"_key": "asc"}],
+            }
+        }
+        for name in RAW_FIELDS
+    }
+    return counts | {
+        "months": {"terms": {"field": MONTH, "size": MONTHS_MAX, "order": {"_key": "asc"}}},
+        "undated": {"missing": {"field": MONTH}},
     }
 
 
