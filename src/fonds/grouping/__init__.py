@@ -6,6 +6,9 @@ who calls keeps the ids and titles.
     building.build(Documents(texts, languages, times_s, dense), Options(...), version=, before=, progress=)
         -> Clustering: levels of labelled clusters, every document's cluster and score, what changed since
            `before`, the model, and the rows of `vector_idf` and `vector_tfidf`
+    building.Counted(counts, texts, times_s, dense)
+        -> the same instead of Documents, for more texts than memory takes: `text.reading.Reader` reads them
+           in slices, `text.collection.TermCounts` keeps what is counted
     assigning.assign(model, texts, languages, dense)
         -> Assigned: the same for documents that come later; nothing of the model changes
     lineage.carried(...)

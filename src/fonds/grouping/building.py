@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 from fonds.grouping.clustering import Apart, Cluster, Clustering, Level, Model
 from fonds.grouping.families.density import density
 from fonds.grouping.families.factors import factors
-from fonds.grouping.families.partition import NONE, Family, Partition, Prepared, centroids
+from fonds.grouping.families.partition import NONE, Family, Partition, Prepared, centroids, cosines
 from fonds.grouping.families.stories import stories
 from fonds.grouping.families.topics import topics
 from fonds.grouping.labels.labelling import label
 from fonds.grouping.labels.spelling import DOCUMENTS_MAX
 from fonds.grouping.lineage import Event, carried, fresh_ids, parents
 from fonds.grouping.options import Algorithm, Options, checked
-from fonds.grouping.space.projecting import fit, project
+from fonds.grouping.space.projecting import Vectors, fit
 from fonds.grouping.space.weighting import Floats, idf, tfidf
-from fonds.grouping.text.collection import Collection, read_collection
-from fonds.grouping.text.counting import Ints
+from fonds.grouping.text.collection import Collection, TermCounts
+from fonds.grouping.text.counting import Ints, Matrix, resolved
 from fonds.grouping.text.duplicates import EMPTY
+from fonds.grouping.text.reading import DOCUMENTS_AT_ONCE, Reader
 
 FAMILIES: dict[Algorithm, Family] = {
     Algorithm.TOPICS: topics,
@@ -55,6 +56,33 @@ class Documents:
     times_s: NDArray[np.float64] | None = None
     dense: Floats | None = None
 
+    def counted(self) -> Counted:
+        """The same, read."""
+        reader = Reader()
+        counts = TermCounts(reader.vocabulary)
+        languages = resolved(self.texts, self.languages)
+        for at in range(0, len(self.texts), DOCUMENTS_AT_ONCE):
+            some = slice(at, at + DOCUMENTS_AT_ONCE)
+            counts.add(reader.read(self.texts[some], languages[some]))
+        texts = self.texts
+        return Counted(
+            counts, lambda places: [texts[place] for place in places], self.times_s, self.dense
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Documents whose texts were read and may be gone.
+
+    `counts`: what was read of them, used up by grouping; `texts`: gives the texts of documents by their
+    places once more, for the spelling of labels, "" for one that is gone; the others as in `Documents`.
+    """
+
+    counts: TermCounts
+    texts: Callable[[Sequence[int]], Sequence[str]]
+    times_s: NDArray[np.float64] | None = None
+    dense: Floats | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Before:
@@ -66,7 +94,7 @@ class Before:
 
 
 def build(
-    documents: Documents,
+    documents: Documents | Counted,
     options: Options,
     *,
     version: int,
@@ -80,34 +108,37 @@ def build(
     """
     checked(options)
     progress("read")
-    collection = read_collection(documents.texts, documents.languages, version)
+    given = documents.counted() if isinstance(documents, Documents) else documents
+    collection = given.counts.collection(version)
     progress("place")
-    dictionary = collection.dictionary
-    weights = idf(dictionary.documents, dictionary.document_counts)
-    weighted = tfidf(collection.frequencies, weights)
-    distinct = weighted[collection.distinct]
-    dense = None if documents.dense is None else documents.dense[collection.distinct]
-    width = 0 if dense is None else dense.shape[1]
-    space = fit(distinct, collection.rows, dictionary.document_counts, width, options.seed)
-    vectors = project(space, distinct, dense)
+    vectors = _placed(collection, given.dense, options)
     progress("group")
     known = None if before is None else collection.gathered(before.members)
-    times = None if documents.times_s is None else documents.times_s[collection.distinct]
-    prepared = Prepared(vectors, distinct, times, known)
+    times = None if given.times_s is None else given.times_s[collection.distinct]
+    prepared = Prepared(vectors, vectors.weighted, times, known)
     found = _partition(prepared, options)
     progress("label")
-    described, centres, reach = _levels(documents, collection, prepared, found)
+    described, centres, reach = _levels(given, collection, prepared, found)
     levels, events = _identified(described, version, before)
     usual = max(set(collection.languages), key=collection.languages.count, default="")
+    weights = idf(collection.dictionary.documents, collection.dictionary.document_counts)
     return Clustering(
         levels,
         collection.originals,
         apart(levels[0].members, collection.originals != EMPTY),
         events,
-        Model(dictionary, weights, space, centres, reach, found.evidence, usual),
+        Model(collection.dictionary, weights, vectors.space, centres, reach, found.evidence, usual),
         collection.frequencies,
-        weighted,
     )
+
+
+def _placed(collection: Collection, dense: Floats | None, options: Options) -> Vectors:
+    """The distinct documents in a space of theirs."""
+    weights = idf(collection.dictionary.documents, collection.dictionary.document_counts)
+    weighted = tfidf(collection.frequencies[collection.distinct], weights)
+    width = 0 if dense is None else dense.shape[1]
+    space = fit(weighted, collection, width, options.seed)
+    return Vectors(space, weighted, None if dense is None else dense[collection.distinct])
 
 
 def apart(members: Ints, has_features: NDArray[np.bool_]) -> dict[Apart, int]:
@@ -127,7 +158,7 @@ def _partition(prepared: Prepared, options: Options) -> Partition:
 
 
 def _levels(
-    documents: Documents, collection: Collection, prepared: Prepared, found: Partition
+    given: Counted, collection: Collection, prepared: Prepared, found: Partition
 ) -> tuple[list[Level], Floats, Floats]:
     """The levels, as yet without identities, and of the first one the centroids and their reach."""
     levels = []
@@ -135,18 +166,17 @@ def _levels(
     for members in found.levels:
         clusters = int(members.max(initial=NONE)) + 1
         centres = centroids(prepared.vectors, members, clusters)
-        scores = np.zeros(len(members), np.float32)
-        inside = members >= 0
-        scores[inside] = np.einsum("ij,ij->i", prepared.vectors[inside], centres[members[inside]])
-        levels.append(_level(documents, collection, members, scores, clusters))
+        scores = cosines(prepared.vectors, members, centres)
+        levels.append(_level(given, collection, prepared.weighted, members, scores))
         first = first or (centres, _reach(members, scores, clusters))
     centres, reach = first or (np.zeros((0, 0), np.float32), np.zeros(0, np.float32))
     return levels, centres, reach
 
 
 def _level(
-    documents: Documents, collection: Collection, members: Ints, scores: Floats, clusters: int
+    given: Counted, collection: Collection, weighted: Matrix, members: Ints, scores: Floats
 ) -> Level:
+    clusters = int(members.max(initial=NONE)) + 1
     of_all = collection.spread(members)
     places = collection.spread(np.arange(len(members)))
     scores_of_all = np.zeros(len(of_all), np.float32)
@@ -154,15 +184,9 @@ def _level(
     nearest = _nearest(members, scores, clusters)
     samples = []
     for one in nearest:
-        some = [int(place) for place in collection.distinct[one[:DOCUMENTS_MAX]]]
-        samples.append(
-            (
-                [documents.texts[place] for place in some],
-                [collection.languages[place] for place in some],
-            )
-        )
-    counted = collection.frequencies[collection.distinct]
-    labels = label(counted, collection.rows, members, clusters, samples)
+        some = collection.distinct[one[:DOCUMENTS_MAX]].tolist()
+        samples.append((given.texts(some), [collection.languages[place] for place in some]))
+    labels = label(collection, weighted, members, clusters, samples)
     sizes = np.bincount(of_all[of_all >= 0], minlength=clusters)
     distinct = np.bincount(members[members >= 0], minlength=clusters)
     described = tuple(

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from fonds.grouping.lineage import Event
 from fonds.grouping.space.projecting import Space
-from fonds.grouping.space.weighting import Floats
+from fonds.grouping.space.weighting import Floats, tfidf
 from fonds.grouping.text.counting import Ints, Matrix
 from fonds.model.vectors import Dictionary
 
@@ -73,8 +73,8 @@ class Clustering:
 
     `levels`: the one that was asked for, or chosen, first. `originals`: for each document the one it is a
     near-duplicate of, maybe itself, -1 for an empty one. `apart`: how many documents are in no cluster of the
-    first level, and why. `events`: what changed since the clustering before. `frequencies` and `weighted`:
-    documents x features; a row each for `vector_idf` and `vector_tfidf`.
+    first level, and why. `events`: what changed since the clustering before. `frequencies`: documents x
+    features, a row each for `vector_idf`.
     """
 
     levels: tuple[Level, ...]
@@ -83,4 +83,7 @@ class Clustering:
     events: tuple[Event, ...]
     model: Model
     frequencies: Matrix = field(repr=False)
-    weighted: Matrix = field(repr=False)
+
+    def weighted(self, documents: Ints) -> Matrix:
+        """The tf-idf of some documents; a row each for `vector_tfidf`."""
+        return tfidf(self.frequencies[documents], self.model.weights)

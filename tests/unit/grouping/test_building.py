@@ -157,7 +157,7 @@ def test_a_document_is_assigned_alone_as_among_others(made: Clustering) -> None:
 
 def test_rows_become_the_vectors_that_are_stored(made: Clustering) -> None:
     frequencies = vector(made.frequencies, 0, 10)
-    weights = vector(made.weighted, 0, 10)
+    weights = vector(made.weighted(np.array([0])), 0, 10)
     assert frequencies.features.tolist() == weights.features.tolist()
     assert np.linalg.norm(weights.values) == pytest.approx(1, abs=1e-5)
     terms = [made.model.dictionary.terms[feature] for feature in frequencies.features]

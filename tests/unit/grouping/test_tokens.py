@@ -73,7 +73,7 @@ def test_a_language_is_guessed_from_function_words_and_not_where_there_are_none(
 @given(st.lists(st.text(max_size=60), max_size=5))
 def test_any_text_is_read_alone_as_among_others(texts: list[str]) -> None:
     rows = read_rows(texts, ["en"] * len(texts))
-    assert list(rows.terms) == sorted(set(rows.terms))
+    assert len(set(rows.terms)) == len(rows.terms)
     counted = frequencies(rows).toarray()
     for place, text in enumerate(texts):
         expected = found(text, "en")

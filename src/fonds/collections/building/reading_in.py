@@ -1,39 +1,80 @@
-"""The documents a clustering is built of, as they stood when it was begun."""
+"""The documents a clustering is built of, as they stood when it was begun: read once in slices, and their
+texts dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from zlib import crc32
 
 import numpy as np
 
 from fonds.collections.changing.placing import set_apart
 from fonds.collections.clusterings import Known
 from fonds.collections.configurations import Configuration
-from fonds.collections.documents import COLUMNS, document_of
+from fonds.collections.documents import COLUMNS, Document, document_of
 from fonds.collections.names import Name
-from fonds.collections.tables import ASSIGNMENTS, CLUSTERS, DOCUMENTS, Tables, text
+from fonds.collections.tables import (
+    ASSIGNMENTS,
+    CLUSTERS,
+    COLLECTIONS,
+    DOCUMENTS,
+    Cells,
+    Tables,
+    number,
+    text,
+)
 from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster
-from fonds.grouping.building import Before, Documents
+from fonds.grouping.building import Before, Counted
 from fonds.grouping.options import Algorithm, Options
+from fonds.grouping.text.collection import TermCounts
+from fonds.grouping.text.counting import spoken
+from fonds.grouping.text.reading import Reader
+from fonds.grouping.text.tokens import GUESSED_CHARACTERS, GUESSED_FROM, guess_language
+
+TEXTS_AT_ONCE = 50
+SPELLED_CHARACTERS = 20_000
+_HASHES = 2**32
 
 
 @dataclass(slots=True)
 class ReadIn:
-    """What is grouped, in the order of ids, and what is apart from the start, with the reason."""
+    """What is grouped, in the order of ids, and what is apart from the start, with the reason.
 
+    `languages`: as documents say them, '' where they do not; `times`: seconds, NaN for undated ones.
+    """
+
+    counts: TermCounts
+    texts: Callable[[Sequence[str]], list[str]]
     ids: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    languages: list[str | None] = field(default_factory=list)
-    times: list[int | None] = field(default_factory=list)
+    languages: list[str] = field(default_factory=list)
+    times: array[float] = field(default_factory=lambda: array("d"))
     apart: dict[str, str] = field(default_factory=dict)
 
-    def documents(self) -> Documents:
+    def add(self, document: Document) -> None:
+        """Note one whose terms are counted."""
+        self.ids.append(document.id)
+        self.languages.append(document.language)
+        self.times.append(math.nan if document.time is None else document.time)
+
+    def counted(self) -> Counted:
         """As they are grouped; undated ones count as old as the oldest."""
-        dated = [time for time in self.times if time is not None]
-        oldest = min(dated, default=0)
-        times = [oldest if time is None else time for time in self.times]
-        return Documents(self.texts, self.languages, np.array(times, np.float64) if dated else None)
+        times = np.array(self.times, np.float64)
+        dated = ~np.isnan(times)
+        times[~dated] = times[dated].min(initial=np.inf)
+        return Counted(
+            self.counts,
+            lambda places: self.texts([self.ids[place] for place in places]),
+            times if dated.any() else None,
+        )
+
+    def place(self, id_: str) -> int | None:
+        """The place of a document among those grouped, None for another."""
+        at = bisect_left(self.ids, id_)
+        return at if at < len(self.ids) and self.ids[at] == id_ else None
 
 
 def read_in(
@@ -47,29 +88,73 @@ def read_in(
 
     `progress` is told how many were read.
     """
-    found = ReadIn()
+    reader = Reader()
+    found = ReadIn(TermCounts(reader.vocabulary), lambda ids: texts_of(tables, name, ids))
+    usual = usual_language(tables, name)
     seen = 0
-    for _, cells in tables.scan(DOCUMENTS, name.row, COLUMNS):
-        seen += 1
-        if seen % 500 == 0:
-            progress(seen)
-        kept = document_of(cells)
-        one = kept.document
-        if "main:id" not in cells or kept.sequence > until:
-            continue
-        reason = set_apart(configuration, one)
-        if reason is not None:
-            found.apart[one.id] = reason
-            continue
-        found.ids.append(one.id)
-        found.texts.append(one.text)
-        found.languages.append(one.language or None)
-        found.times.append(one.time)
-    progress(seen)
+    for page in pages(tables, name):
+        grouped = []
+        for one in standing(page, until):
+            reason = set_apart(configuration, one)
+            if reason is not None:
+                found.apart[one.id] = reason
+                continue
+            found.add(one)
+            grouped.append(one)
+        languages = spoken([one.language or None for one in grouped], usual)
+        found.counts.add(reader.read([one.text for one in grouped], languages))
+        seen += len(page)
+        progress(seen)
     return found
 
 
-def read_before(tables: Tables, one: Known, ids: list[str]) -> Before:
+def pages(
+    tables: Tables, name: Name, after: bytes | None = None
+) -> Iterator[list[tuple[bytes, dict[str, bytes]]]]:
+    """The rows of a collection's documents in the order of their ids, some at a time."""
+    while page := tables.page(DOCUMENTS, name.row, COLUMNS, after=after):
+        yield page
+        after = page[-1][0]
+
+
+def standing(page: Sequence[tuple[bytes, Cells]], until: int) -> Iterator[Document]:
+    """The documents of some rows that were last changed by the change `until` or before."""
+    for _, cells in page:
+        kept = document_of(cells)
+        if "main:id" in cells and kept.sequence <= until:
+            yield kept.document
+
+
+def usual_language(tables: Tables, name: Name) -> str:
+    """The language of texts that say none, told by about 1,000 texts that their ids choose; '' where each
+    says its own, or none is told by its function words."""
+    size = number(tables.row(COLLECTIONS, name.row, ["main:size"]), "main:size")
+    chosen, is_unsaid = [], False
+    for row, cells in tables.scan(DOCUMENTS, name.row, ["main:id", "main:language"]):
+        is_unsaid = is_unsaid or not cells.get("main:language")
+        if crc32(cells.get("main:id", b"")) * size < GUESSED_FROM * _HASHES:
+            chosen.append(row)
+    if not is_unsaid:
+        return ""
+    found: list[str] = []
+    for at in range(0, min(len(chosen), 2 * GUESSED_FROM), TEXTS_AT_ONCE):
+        some = tables.rows(DOCUMENTS, chosen[at : at + TEXTS_AT_ONCE], ["main:text"])
+        found += [text(cells, "main:text")[:GUESSED_CHARACTERS] for cells in some.values()]
+    return guess_language(found)
+
+
+def texts_of(tables: Tables, name: Name, ids: Sequence[str]) -> list[str]:
+    """The beginnings of the texts of documents as they are now, '' for one that is gone."""
+    found: dict[bytes, str] = {}
+    rows = [name.document(id_) for id_ in ids]
+    for at in range(0, len(rows), TEXTS_AT_ONCE):
+        some = tables.rows(DOCUMENTS, rows[at : at + TEXTS_AT_ONCE], ["main:text"])
+        for row, cells in some.items():
+            found[row] = text(cells, "main:text")[:SPELLED_CHARACTERS]
+    return [found.get(row, "") for row in rows]
+
+
+def read_before(tables: Tables, one: Known, read: ReadIn) -> Before:
     """The clustering before: where the documents were in it, and the ids of its clusters."""
     prefix = clustering_prefix(one.name.namespace, one.name.key, one.conf, one.timestamp)
     numbers: dict[str, int] = {}
@@ -77,11 +162,11 @@ def read_before(tables: Tables, one: Known, ids: list[str]) -> Before:
     for row, cells in tables.scan(CLUSTERS, prefix, ["main:id"]):
         numbers[parts_of_cluster(row)[4]] = len(cluster_ids)
         cluster_ids.append(text(cells, "main:id"))
-    places = {
-        parts_of_cluster(row)[4]: numbers.get(text(cells, "main:label"), -1)
-        for row, cells in tables.scan(ASSIGNMENTS, prefix, ["main:label"])
-    }
-    members = np.array([places.get(id_, -1) for id_ in ids], dtype=np.int64)
+    members = np.full(len(read.ids), -1, dtype=np.int64)
+    for row, cells in tables.scan(ASSIGNMENTS, prefix, ["main:label"]):
+        place = read.place(parts_of_cluster(row)[4])
+        if place is not None:
+            members[place] = numbers.get(text(cells, "main:label"), -1)
     return Before(members, tuple(cluster_ids))
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fonds.collections.building.models import Served, put_model, read_model
@@ -120,6 +121,7 @@ class _Building:
         self.changes, self.tables = changes, changes.tables
         self.name, self.conf, self.configuration = name, conf, configuration
         self.timestamp = 0
+        self._levels = 1
         self._before: Known | None = None
         self._reached = 0
         self._progress = progress
@@ -130,8 +132,6 @@ class _Building:
     def known(self) -> Known:
         """The clustering as others know it by its rows."""
         return Known(self.name, self.conf, self.timestamp, self._levels, {})
-
-    _levels = 1
 
     def begin(self) -> int:
         """Enter the clustering, so that changes are kept for it; the number of the last change before."""
@@ -175,9 +175,9 @@ class _Building:
         """The clustering of what was read, beginning with the one that is served."""
         before = None
         if self._before is not None:
-            before = read_before(self.tables, self._before, read.ids)
+            before = read_before(self.tables, self._before, read)
         return build(
-            read.documents(),
+            read.counted(),
             options_of(self.configuration),
             version=self.timestamp,
             before=before,
@@ -278,20 +278,19 @@ def _forget_changes(changes: Changes, held: Held, conf: str, until: int) -> None
 def _known_share(served: Served, read: ReadIn) -> tuple[int, int]:
     """How many terms some of the grouped documents have, and how many the dictionary leaves out."""
     step = max(1, len(read.ids) // 500)
+    ids, languages = read.ids[::step], read.languages[::step]
     some = [
-        Document(read.ids[at], read.texts[at], language=read.languages[at] or "")
-        for at in range(0, len(read.ids), step)
+        Document(id_, text, language=language)
+        for id_, text, language in zip(ids, read.texts(ids), languages, strict=True)
     ]
     return counted_terms(served, some)
 
 
 def _vectors(read: ReadIn, built: Clustering, timestamp: int) -> Vectors:
-    places = {id_: at for at, id_ in enumerate(read.ids)}
-
-    def of(id_: str) -> tuple[bytes, bytes] | None:
-        at = places.get(id_)
-        if at is None:
-            return None
-        return coded_vectors(built.frequencies, built.weighted, at, timestamp)
+    def of(ids: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
+        there = {id_: at for id_ in ids if (at := read.place(id_)) is not None}
+        places = np.array(list(there.values()), dtype=np.int64)
+        rows, weighted = built.frequencies[places], built.weighted(places)
+        return {id_: coded_vectors(rows, weighted, row, timestamp) for row, id_ in enumerate(there)}
 
     return of

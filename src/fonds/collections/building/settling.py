@@ -6,7 +6,10 @@ All of it follows from what is stored, so that it is done again by whoever comes
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -39,8 +42,8 @@ INDEX = "processing:index"
 INDEX_IDS = "processing:index_ids"
 AT_ONCE = 500
 
-Vectors = Callable[[str], tuple[bytes, bytes] | None]
-"""The vectors of a document that was grouped, by its id; None for others."""
+Vectors = Callable[[Sequence[str]], dict[str, tuple[bytes, bytes]]]
+"""The vectors of those of some documents that were grouped, by id."""
 
 Tell = Callable[[str, int, int], None]
 
@@ -48,7 +51,7 @@ Tell = Callable[[str, int, int], None]
 def settle(
     changes: Changes,
     one: Known,
-    vectors: Vectors = lambda id_: None,
+    vectors: Vectors = lambda ids: {},
     until: int = -1,
     tell: Tell = lambda stage, done, total: None,
 ) -> bool:
@@ -59,8 +62,7 @@ def settle(
     tables, name = changes.tables, one.name
     total = number(tables.row(COLLECTIONS, name.row, ["main:size"]), "main:size")
     after: bytes | None = None
-    ids: list[str] = []
-    stored: list[Vector] = []
+    turned = _Turned()
     while page := tables.page(DOCUMENTS, name.row, WITHOUT_TEXT, after=after, count_max=AT_ONCE):
         after = page[-1][0]
         coded = _coded(changes, one, page, vectors, until)
@@ -68,10 +70,9 @@ def settle(
             return False
         for row, cells in page:
             if (pair := coded.get(row)) is not None:
-                ids.append(text(cells, "main:id"))
-                stored.append(from_vector_tfidf(pair[1]))
-        tell("settle", len(ids), total)
-    _put_index(tables, one, ids, stored)
+                turned.add(text(cells, "main:id"), from_vector_tfidf(pair[1]))
+        tell("settle", len(turned.ids), total)
+    _put_index(tables, one, turned)
     tables.put(COLLECTIONS, [(name.row, {settled(one.conf): utf8(one.timestamp)})])
     drop_old(changes, one)
     return True
@@ -87,8 +88,10 @@ def _coded(
     """The vectors of documents by row, those apart from the start left out; None where the model is gone."""
     found = {}
     missing = []
+    kept = [text(cells, "main:id") for _, cells in page if number(cells, SEQUENCE) <= until]
+    of_kept = vectors(kept)
     for row, cells in page:
-        pair = vectors(text(cells, "main:id")) if number(cells, SEQUENCE) <= until else None
+        pair = of_kept.get(text(cells, "main:id"))
         if pair is None:
             missing.append(row)
         else:
@@ -137,23 +140,42 @@ def _write(
     return True
 
 
-def _put_index(tables: Tables, one: Known, ids: Sequence[str], stored: Sequence[Vector]) -> None:
+@dataclass(slots=True)
+class _Turned:
+    """Vectors document by document, to be turned into postings: eight bytes a feature."""
+
+    ids: list[str] = field(default_factory=list)
+    features: array[int] = field(default_factory=lambda: array("i"))
+    weights: array[float] = field(default_factory=lambda: array("f"))
+    ends: array[int] = field(default_factory=lambda: array("q", [0]))
+
+    def add(self, id_: str, vector: Vector) -> None:
+        """One more document."""
+        self.ids.append(id_)
+        self.features.frombytes(vector.features.astype(np.int32).tobytes())
+        self.weights.frombytes(vector.values.astype(np.float32).tobytes())
+        self.ends.append(len(self.features))
+
+    def by_feature(self) -> Any:
+        """A column a feature: a scipy.sparse.csc_matrix."""
+        features, ends = np.array(self.features, np.int32), np.array(self.ends)
+        width = int(features.max(initial=-1)) + 1
+        by_document = (np.array(self.weights, np.float32), features, ends)
+        return sp.csr_matrix(by_document, shape=(len(self.ids), width)).tocsc()
+
+
+def _put_index(tables: Tables, one: Known, vectors: _Turned) -> None:
     """The dictionary, the inverted index and the ids its numbers stand for."""
     row = one.name.row
     dictionary = get_chunks(tables, CLUSTERINGS, one.row, DICTIONARY)
     put_chunks(tables, COLLECTIONS, row, DICTIONARY, dictionary)
-    lengths = np.array([len(vector.features) for vector in stored], dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    features = np.concatenate([np.zeros(0, np.int64), *(one_.features for one_ in stored)])
-    weights = np.concatenate([np.zeros(0, np.float32), *(one_.values for one_ in stored)])
-    width = int(features.max(initial=-1)) + 1
-    turned = sp.csr_matrix((weights, features, starts), shape=(len(stored), width)).tocsc()
+    turned = vectors.by_feature()
     postings = Postings(
         one.timestamp,
         0,
         np.diff(turned.indptr).astype(np.int64),
-        turned.indices.astype(np.int64),
-        turned.data.astype(np.float32),
+        turned.indices,
+        turned.data,
     )
     put_chunks(tables, COLLECTIONS, row, INDEX, to_index(postings))
-    put_chunks(tables, COLLECTIONS, row, INDEX_IDS, split(msgspec.msgpack.encode(list(ids))))
+    put_chunks(tables, COLLECTIONS, row, INDEX_IDS, split(msgspec.msgpack.encode(vectors.ids)))

@@ -9,7 +9,15 @@ from __future__ import annotations
 import numpy as np
 from sklearn.cluster import HDBSCAN
 
-from fonds.grouping.families.partition import NONE, Partition, Prepared, centroids, without_gaps
+from fonds.grouping.families.partition import (
+    NONE,
+    Partition,
+    Prepared,
+    centroids,
+    cosines,
+    nearest,
+    without_gaps,
+)
 from fonds.grouping.options import Options
 from fonds.grouping.space.weighting import evenly
 
@@ -25,13 +33,13 @@ def density(prepared: Prepared, options: Options) -> Partition:
     members = np.full(len(vectors), NONE, dtype=np.int64)
     if len(places) > _SMALLEST:
         found = HDBSCAN(max(options.size_min, _SMALLEST), min_samples=_SMALLEST, copy=True)
-        members[places] = found.fit_predict(vectors[places])
+        members[places] = found.fit_predict(vectors.of(places))
     if members.max(initial=NONE) >= 0 and len(places) < len(vectors):
         centres = centroids(vectors, members, int(members.max()) + 1)
-        inside = members >= 0
-        own = np.einsum("ij,ij->i", vectors[inside], centres[members[inside]])
-        reach = np.percentile(own, _REACH_PERCENTILE)
+        scores = cosines(vectors, members, centres)
+        reach = np.percentile(scores[members >= 0], _REACH_PERCENTILE)
         others = np.setdiff1d(np.arange(len(vectors)), places)
-        near = vectors[others] @ centres.T
-        members[others] = np.where(near.max(axis=1) >= reach, near.argmax(axis=1), NONE)
+        near = nearest(vectors, centres)
+        reached = cosines(vectors, near, centres) >= reach
+        members[others] = np.where(reached[others], near[others], NONE)
     return Partition((without_gaps(members),))

@@ -9,7 +9,13 @@ from __future__ import annotations
 import numpy as np
 from sklearn.decomposition import NMF
 
-from fonds.grouping.families.partition import Partition, Prepared, centroids, without_gaps
+from fonds.grouping.families.partition import (
+    Partition,
+    Prepared,
+    centroids,
+    nearest,
+    without_gaps,
+)
 from fonds.grouping.options import Options
 from fonds.grouping.space.weighting import evenly
 
@@ -26,10 +32,14 @@ def factors(prepared: Prepared, options: Options) -> Partition:
     model = NMF(
         clusters, init="nndsvda", random_state=options.seed, max_iter=ROUNDS_MAX, tol=1e-3
     ).fit(sample)
-    held = model.transform(weighted)
-    members = np.asarray(held).argmax(axis=1).astype(np.int64)
-    nothing = np.asarray(held).max(axis=1) <= 0
+    members = np.zeros(weighted.shape[0], dtype=np.int64)
+    most = np.zeros(weighted.shape[0])
+    for at in range(0, weighted.shape[0], SAMPLE_DOCUMENTS):
+        some = slice(at, at + SAMPLE_DOCUMENTS)
+        held = np.asarray(model.transform(weighted[some]))
+        members[some], most[some] = held.argmax(axis=1), held.max(axis=1)
+    nothing = most <= 0
     if nothing.any() and not nothing.all():
         places = centroids(prepared.vectors, np.where(nothing, -1, members), clusters)
-        members[nothing] = (prepared.vectors[nothing] @ places.T).argmax(axis=1)
+        members[nothing] = nearest(prepared.vectors, places)[nothing]
     return Partition((without_gaps(members),))

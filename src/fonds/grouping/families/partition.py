@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fonds.grouping.options import Options
+from fonds.grouping.space.projecting import Vectors
 from fonds.grouping.space.weighting import Floats
 from fonds.grouping.text.counting import Ints, Matrix
 
@@ -20,12 +21,12 @@ NONE = -1
 class Prepared:
     """Distinct documents with at least one feature, in rank order.
 
-    `vectors`: documents x directions, float32 of length 1; `weighted`: their tf-idf; `times_s`: seconds of
+    `vectors`: documents x directions, asked for by parts; `weighted`: their tf-idf; `times_s`: seconds of
     any clock, float64, or None; `before`: the cluster of each in the clustering before, NONE for new ones,
     or None.
     """
 
-    vectors: Floats = field(repr=False)
+    vectors: Vectors = field(repr=False)
     weighted: Matrix = field(repr=False)
     times_s: NDArray[np.float64] | None = None
     before: Ints | None = None
@@ -64,16 +65,35 @@ def without_gaps(members: Ints) -> Ints:
     return number[inverse]
 
 
-def centroids(vectors: Floats, members: Ints, clusters: int) -> Floats:
+def centroids(vectors: Vectors, members: Ints, clusters: int) -> Floats:
     """The mean direction of each cluster: clusters x directions, float32 of length 1."""
-    sums = np.zeros((clusters, vectors.shape[1]), dtype=np.float64)
-    inside = members >= 0
-    order = np.argsort(members[inside], kind="stable")
-    placed = members[inside][order]
-    begins = np.flatnonzero(np.diff(placed, prepend=-1))
-    if len(begins):
-        sums[placed[begins]] = np.add.reduceat(
-            vectors[inside][order], begins, axis=0, dtype=np.float64
-        )
+    sums = np.zeros((clusters, vectors.width), dtype=np.float64)
+    for some, placed in vectors.parts():
+        of_some = members[some]
+        inside = np.flatnonzero(of_some >= 0)
+        inside = inside[np.argsort(of_some[inside], kind="stable")]
+        begins = np.flatnonzero(np.diff(of_some[inside], prepend=-1))
+        if len(begins):
+            sums[of_some[inside][begins]] += np.add.reduceat(
+                placed[inside], begins, axis=0, dtype=np.float64
+            )
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     return np.asarray(sums / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+def cosines(vectors: Vectors, members: Ints, centres: Floats) -> Floats:
+    """How near each document is to the middle of its cluster, float32; 0 in none."""
+    scores = np.zeros(len(members), np.float32)
+    for some, placed in vectors.parts():
+        inside = np.flatnonzero(members[some] >= 0)
+        own = centres[members[some][inside]]
+        scores[some][inside] = np.einsum("ij,ij->i", placed[inside], own)
+    return scores
+
+
+def nearest(vectors: Vectors, centres: Floats) -> Ints:
+    """The middle each document is nearest to."""
+    found = np.zeros(len(vectors), dtype=np.int64)
+    for some, placed in vectors.parts():
+        found[some] = (placed @ centres.T).argmax(axis=1)
+    return found

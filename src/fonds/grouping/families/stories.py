@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fonds.grouping.families.partition import NONE, Partition, Prepared, centroids, without_gaps
 from fonds.grouping.options import Options
+from fonds.grouping.space.projecting import Vectors
 from fonds.grouping.space.weighting import Floats
 from fonds.grouping.text.counting import Ints
 
@@ -24,12 +25,12 @@ def stories(prepared: Prepared, options: Options) -> Partition:
     """The stories; a document that is alone is in none."""
     times = prepared.times_s
     order = np.arange(len(prepared.vectors)) if times is None else np.argsort(times, kind="stable")
-    led = _Open(prepared.vectors.shape[1])
+    led = _Open(prepared.vectors.width)
     members = np.full(len(order), NONE, dtype=np.int64)
     for at in range(0, len(order), _AT_ONCE):
         some = order[at : at + _AT_ONCE]
         members[some] = led.join(
-            prepared.vectors[some], None if times is None else times[some], options
+            prepared.vectors.of(some), None if times is None else times[some], options
         )
     if options.half_life_s is None:
         members = _settled(prepared.vectors, members, options.threshold)
@@ -88,15 +89,16 @@ class _Open:
         return numbers
 
 
-def _settled(vectors: Floats, members: Ints, threshold: float) -> Ints:
+def _settled(vectors: Vectors, members: Ints, threshold: float) -> Ints:
     """Every document at the story whose centroid is nearest, where one is in reach."""
     places = centroids(vectors, members, int(members.max()) + 1)
     settled = members.copy()
     for at in range(0, len(vectors), _AT_ONCE):
-        near = vectors[at : at + _AT_ONCE] @ places.T
+        some = slice(at, min(at + _AT_ONCE, len(vectors)))
+        near = vectors.of(some) @ places.T
         best = near.argmax(axis=1)
         reached = near[np.arange(len(best)), best] >= threshold
-        settled[at : at + _AT_ONCE][reached] = best[reached]
+        settled[some][reached] = best[reached]
     return settled
 
 

@@ -3,7 +3,7 @@
 The micro-clusters are found once on a sample; every granularity is a cut of the same tree, so that finer
 topics come nearly free. Warm, the topics of the clustering before are what the terms begin with.
 
-Bound: 400 micro-clusters, fitted on 20,000 documents; 30 rounds of k-means.
+Bound: 400 micro-clusters, fitted on 20,000 documents; 30 rounds of k-means over 100,000.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from fonds.grouping.families.partition import (
     Partition,
     Prepared,
     centroids,
+    nearest,
     without_gaps,
 )
 from fonds.grouping.families.ward import CENTROIDS_MAX, choose, cut, merges
@@ -25,6 +26,7 @@ from fonds.grouping.space.weighting import Floats, evenly
 from fonds.grouping.text.counting import Ints
 
 SAMPLE_DOCUMENTS = 20_000
+MEANS_DOCUMENTS = 100_000
 ROUNDS_MAX = 30
 _DOCUMENTS_A_MICRO = 5
 EVIDENCE_CLUSTERS_MAX = 500
@@ -33,7 +35,7 @@ EVIDENCE_CLUSTERS_MAX = 500
 
 def topics(prepared: Prepared, options: Options) -> Partition:
     """The topics of all documents; each is in one."""
-    sample = prepared.vectors[evenly(len(prepared.vectors), SAMPLE_DOCUMENTS)]
+    sample = prepared.vectors.of(evenly(len(prepared.vectors), SAMPLE_DOCUMENTS))
     levels: list[Ints] = []
     evidence: Floats | None = None
     warm = _warm(prepared, options)
@@ -63,8 +65,8 @@ def _warm(prepared: Prepared, options: Options) -> Ints | None:
     clusters = int(members.max()) + 1
     if options.clusters not in (None, clusters):
         return None
-    near = prepared.vectors @ centroids(prepared.vectors, members, clusters).T
-    return np.where(members == NONE, near.argmax(axis=1), members)
+    near = nearest(prepared.vectors, centroids(prepared.vectors, members, clusters))
+    return np.where(members == NONE, near, members)
 
 
 def _micro(sample: Floats, options: Options) -> tuple[np.ndarray, np.ndarray]:
@@ -92,9 +94,17 @@ def _means(micro: np.ndarray, weights: np.ndarray, members: Ints) -> Floats:
 
 def _finished(prepared: Prepared, begin: Floats) -> tuple[Ints, Floats | None]:
     """Topics of all documents, from centroids to begin with."""
-    clusters = min(len(begin), len(prepared.vectors))
-    found = KMeans(clusters, init=begin[:clusters], n_init=1, max_iter=ROUNDS_MAX)
-    return _refined(prepared, found.fit_predict(prepared.vectors).astype(np.int64))
+    vectors = prepared.vectors
+    clusters = min(len(begin), len(vectors))
+    some = vectors.of(evenly(len(vectors), MEANS_DOCUMENTS))
+    found = KMeans(clusters, init=begin[:clusters], n_init=1, max_iter=ROUNDS_MAX, copy_x=False)
+    if len(vectors) <= MEANS_DOCUMENTS:
+        return _refined(prepared, found.fit_predict(some).astype(np.int64))
+    found.fit(some)
+    members = np.zeros(len(vectors), dtype=np.int64)
+    for part, placed in vectors.parts():
+        members[part] = found.predict(placed)
+    return _refined(prepared, members)
 
 
 def _refined(prepared: Prepared, members: Ints) -> tuple[Ints, Floats | None]:

@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from fonds.grouping.labels.phrases import Phrases, phrases
 from fonds.grouping.labels.ratios import ratios, standing, strongest
 from fonds.grouping.labels.spelling import spellings
-from fonds.grouping.text.counting import Ints, Matrix, Rows, document_counts
+from fonds.grouping.text.collection import Collection
+from fonds.grouping.text.counting import Ints, Matrix, document_counts
 from fonds.grouping.text.tokens import singular
 
 TERMS_MAX = 10
@@ -37,29 +38,30 @@ class Label:
 
 
 def label(
-    counted: Matrix,
-    rows: Rows,
+    collection: Collection,
+    weighted: Matrix,
     members: Ints,
     clusters: int,
     samples: Sequence[tuple[Sequence[str], Sequence[str]]],
 ) -> list[Label]:
     """The labels of clusters 0 to `clusters` - 1.
 
-    `counted`, `rows`, `members`: of the distinct documents; `samples`: for each cluster texts of some of its
+    `weighted`, `members`: of the distinct documents; `samples`: for each cluster texts of some of its
     documents and the languages these are read in.
     """
+    terms = collection.dictionary.terms
     sizes = np.bincount(members[members >= 0], minlength=clusters)
     present = sp.csr_matrix(
-        (np.ones(counted.nnz, np.float32), counted.indices, counted.indptr), shape=counted.shape
+        (np.ones(weighted.nnz, np.float32), weighted.indices, weighted.indptr), shape=weighted.shape
     )
     counts = standing(present, members, clusters)
-    scored = ratios(counts, sizes, document_counts(counted), len(members))
-    single = [_naming(rows.terms, row) for row in strongest(scored, _STRONG_TERMS)]
+    scored = ratios(counts, sizes, collection.dictionary.document_counts, len(members))
+    single = [_naming(terms, row) for row in strongest(scored, _STRONG_TERMS)]
     strong = np.array(sorted({feature for row in single for feature, _ in row}), dtype=np.int64)
-    found = phrases(rows, strong)
+    found = phrases(collection, strong)
     several = _several(found, members, clusters)
     called = [
-        _label(rows.terms, single[one], several[one], _row(counts, one), samples[one])
+        _label(terms, single[one], several[one], _row(counts, one), samples[one])
         for one in range(clusters)
     ]
     return _distinct(called)

@@ -1,7 +1,7 @@
 """Terms that stand side by side: which two- and three-word phrases of a collection's strong terms there
 are.
 
-Bound: 20,000,000 term places are looked at, of documents evenly taken; a phrase stands in two documents or
+Bound: 5,000,000 term places are looked at, of documents evenly taken; a phrase stands in two documents or
 more.
 """
 
@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fonds.grouping.space.weighting import evenly
-from fonds.grouping.text.counting import Ints, Matrix, Rows, taken
+from fonds.grouping.text.collection import Collection
+from fonds.grouping.text.counting import Ints, Matrix, Rows
 
-PLACES_MAX = 20_000_000
+PLACES_MAX = 5_000_000
 DOCUMENTS_MIN = 2
 
 
@@ -30,11 +31,12 @@ class Phrases:
     documents: Ints
 
 
-def phrases(rows: Rows, strong: Ints) -> Phrases:
+def phrases(collection: Collection, strong: Ints) -> Phrases:
     """The phrases that consist of strong terms alone; `strong` holds their features."""
-    share = max(1, -(-len(rows.numbers) // PLACES_MAX))
-    documents = evenly(len(rows), len(rows) // share)
-    some = rows if len(documents) == len(rows) else taken(rows, documents)
+    count = len(collection.distinct)
+    share = max(1, -(-int(collection.lengths().sum()) // PLACES_MAX))
+    documents = evenly(count, count // share)
+    some = collection.rows(documents)
     numbers = _as_strong(some, strong)
     of_place = np.repeat(np.arange(len(some)), np.diff(some.starts))
     pairs, pair_numbers = _together(numbers[:-1], numbers[1:], of_place)

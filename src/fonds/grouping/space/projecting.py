@@ -12,6 +12,7 @@ Bound: fitted on at most 20,000 documents; 200 directions, and those of the dens
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +20,8 @@ from sklearn.utils.extmath import randomized_svd
 
 from fonds.grouping.space.term_vectors import term_vectors
 from fonds.grouping.space.weighting import Floats, evenly, unit
-from fonds.grouping.text.counting import Ints, Matrix, Rows
+from fonds.grouping.text.collection import Collection
+from fonds.grouping.text.counting import Ints, Matrix
 
 DIRECTIONS = 100
 SAMPLE_DOCUMENTS = 20_000
@@ -27,7 +29,7 @@ EXACT_WEIGHT = 2.0
 EXACT_HALF_TERMS = 50
 SPARSE_BESIDE_DENSE = 0.5
 _ROUNDS = 3
-_DOCUMENTS_AT_ONCE = 50_000
+_DOCUMENTS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,42 @@ class Space:
     dense: int
 
 
-def fit(weighted: Matrix, rows: Rows, document_counts: Ints, dense: int, seed: int) -> Space:
-    """The space of a collection. The same documents in the same order give the same one."""
-    vectors = term_vectors(rows, document_counts, seed)
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Documents in a space, worked out when they are asked for: those of all would take more room than
+    their terms.
+
+    `weighted`: their tf-idf; `dense`: documents x `space.dense`, or None without.
+    """
+
+    space: Space
+    weighted: Matrix = field(repr=False)
+    dense: Floats | None = field(repr=False)
+
+    def __len__(self) -> int:
+        return int(self.weighted.shape[0])
+
+    @property
+    def width(self) -> int:
+        """How many directions there are, those of dense vectors included."""
+        return int(self.space.directions.shape[1]) + self.space.dense
+
+    def of(self, documents: Ints | slice) -> Floats:
+        """Those of some documents, in the order given: float32, each of length 1."""
+        dense = None if self.dense is None else self.dense[documents]
+        return project(self.space, self.weighted[documents], dense)
+
+    def parts(self) -> Iterator[tuple[slice, Floats]]:
+        """Those of all documents, some at a time: which, and their vectors."""
+        for at in range(0, len(self), _DOCUMENTS_AT_ONCE):
+            some = slice(at, min(at + _DOCUMENTS_AT_ONCE, len(self)))
+            yield some, self.of(some)
+
+
+def fit(weighted: Matrix, collection: Collection, dense: int, seed: int) -> Space:
+    """The space of a collection; `weighted`: the tf-idf of its distinct documents. The same documents in the
+    same order give the same one."""
+    vectors = term_vectors(collection, seed)
     sample = weighted[evenly(weighted.shape[0], SAMPLE_DOCUMENTS)]
     rank = min(DIRECTIONS, min(sample.shape) - 1)
     if rank < 1:
@@ -64,11 +99,7 @@ def project(space: Space, weighted: Matrix, dense: Floats | None) -> Floats:
     given = 0 if dense is None else dense.shape[1]
     if given != space.dense:
         raise ValueError(f"dense vectors of {space.dense} numbers are asked for, {given} are given")
-    parts = [
-        _sparse(space, weighted[at : at + _DOCUMENTS_AT_ONCE])
-        for at in range(0, weighted.shape[0], _DOCUMENTS_AT_ONCE)
-    ]
-    sparse = np.vstack(parts) if parts else np.zeros((0, space.directions.shape[1]), np.float32)
+    sparse = _sparse(space, weighted)
     if dense is None:
         return sparse
     return unit(np.hstack([unit(dense), SPARSE_BESIDE_DENSE * sparse]))

@@ -18,7 +18,8 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
 from fonds.grouping.space.weighting import Floats, evenly
-from fonds.grouping.text.counting import Ints, Matrix, Rows
+from fonds.grouping.text.collection import Collection
+from fonds.grouping.text.counting import Matrix
 
 TERMS_MAX = 10_000
 PASSAGES_MAX = 30_000
@@ -30,15 +31,16 @@ _SMOOTHING = 0.75
 _ROUNDS = 2
 
 
-def term_vectors(rows: Rows, document_counts: Ints, seed: int) -> Floats:
+def term_vectors(collection: Collection, seed: int) -> Floats:
     """Features x at most 100, float32; rows of zeros for terms that are too rare, no column where all
     are."""
+    document_counts = collection.dictionary.document_counts
     order = np.argsort(-document_counts, kind="stable")[:TERMS_MAX]
     frequent = np.sort(order[document_counts[order] >= DOCUMENTS_MIN])
     rank = min(RANK, len(frequent) - 1)
     if rank < 2:
         return np.zeros((len(document_counts), 0), np.float32)
-    information = _information(_passages(rows)[:, frequent])
+    information = _information(_passages(collection)[:, frequent])
     if information.nnz == 0:
         return np.zeros((len(document_counts), 0), np.float32)
     left, strengths, _ = randomized_svd(information, rank, n_iter=_ROUNDS, random_state=seed)
@@ -47,22 +49,25 @@ def term_vectors(rows: Rows, document_counts: Ints, seed: int) -> Floats:
     return vectors
 
 
-def _passages(rows: Rows) -> Matrix:
-    """Which terms stand in each passage: float32 of ones, passages x features."""
+def _passages(collection: Collection) -> Matrix:
+    """Which terms stand in each passage, of passages evenly taken: float32 of ones, passages x features."""
+    counts = -(-collection.lengths() // PASSAGE_TERMS)
+    ends = np.cumsum(counts)
+    chosen = evenly(int(counts.sum()), PASSAGES_MAX)
+    document = np.searchsorted(ends, chosen, side="right")
+    number = chosen - (ends - counts)[document]
+    read, place = np.unique(document, return_inverse=True)
+    rows = collection.rows(read)
     is_term = rows.numbers >= 0
     numbers = rows.numbers[is_term]
     before = np.concatenate(([0], np.cumsum(is_term)))[rows.starts]
-    counts = -(-np.diff(before) // PASSAGE_TERMS)
-    number = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    begins = np.repeat(before[:-1], counts) + number * PASSAGE_TERMS
-    ends = np.minimum(begins + PASSAGE_TERMS, np.repeat(before[1:], counts))
-    some = evenly(len(begins), PASSAGES_MAX)
-    lengths = (ends - begins)[some]
+    begins = before[:-1][place] + number * PASSAGE_TERMS
+    lengths = np.minimum(begins + PASSAGE_TERMS, before[1:][place]) - begins
     starts = np.concatenate(([0], np.cumsum(lengths)))
-    places = np.arange(int(starts[-1])) + np.repeat(begins[some] - starts[:-1], lengths)
+    places = np.arange(int(starts[-1])) + np.repeat(begins - starts[:-1], lengths)
     present = sp.csr_matrix(
         (np.ones(len(places), np.float32), numbers[places], starts),
-        shape=(len(some), len(rows.terms)),
+        shape=(len(chosen), len(rows.terms)),
     )
     present.sum_duplicates()
     present.data[:] = 1

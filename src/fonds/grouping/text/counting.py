@@ -1,8 +1,4 @@
-"""Texts to rows of term numbers, and rows to a matrix of term frequencies over one dictionary.
-
-Terms are numbered in code point order and documents ranked by what they hold, so that neither depends on the
-order in which documents came.
-"""
+"""Texts to rows of term numbers, and rows to a matrix of term frequencies."""
 
 from __future__ import annotations
 
@@ -20,9 +16,9 @@ from fonds.grouping.text.tokens import BREAK, Vocabulary, guess_language
 Matrix: TypeAlias = Any
 """A scipy.sparse.csr_matrix, of which there are no types."""
 Ints = NDArray[np.int64]
+Places = NDArray[np.int32]
 
 FEATURES_MAX = 500_000
-_DOCUMENTS_AT_ONCE = 50_000
 RARE_FROM = 100
 """From so many documents on, a term that stands in only one of them is no feature."""
 
@@ -32,12 +28,12 @@ class Rows:
     """Documents as term numbers in order.
 
     `numbers`, int32, holds them one document after the other, -1 where neighbours do not belong together;
-    document i is `numbers[starts[i]:starts[i + 1]]`. A number is a place in `terms`, which are in order.
+    document i is `numbers[starts[i]:starts[i + 1]]`. A number is a place in `terms`.
     """
 
-    numbers: NDArray[np.int32]
+    numbers: Places
     starts: Ints
-    terms: tuple[str, ...]
+    terms: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -47,7 +43,12 @@ def resolved(texts: Sequence[str], languages: Sequence[str | None] | None) -> li
     """The two letters of each text's language; where none is said, of that most of them are in, or ""."""
     asked = languages or [None] * len(texts)
     usual = guess_language(texts) if any(language is None for language in asked) else ""
-    return [usual if said is None else said.partition("-")[0].lower()[:2] for said in asked]
+    return spoken(asked, usual)
+
+
+def spoken(languages: Sequence[str | None], usual: str) -> list[str]:
+    """The two letters each text is read in, the usual ones where none are said."""
+    return [usual if said is None else said.partition("-")[0].lower()[:2] for said in languages]
 
 
 def read_rows(
@@ -58,82 +59,77 @@ def read_rows(
     With `known`, the terms of a dictionary, other words are passed over.
     """
     vocabulary = Vocabulary(known)
+    numbers, starts = numbered(vocabulary, texts, languages)
+    return Rows(numbers, starts, tuple(vocabulary.numbers) if known is None else known)
+
+
+def numbered(
+    vocabulary: Vocabulary, texts: Sequence[str], languages: Sequence[str]
+) -> tuple[Places, Ints]:
+    """The numbers of the terms of texts by a vocabulary, and where each text's begin, as in `Rows`."""
     numbers = array("i")
     starts = np.zeros(len(texts) + 1, dtype=np.int64)
     for place, (text, language) in enumerate(zip(texts, languages, strict=True)):
         vocabulary.read(text, language, numbers)
         starts[place + 1] = len(numbers)
-    read = np.frombuffer(numbers, dtype=np.int32) if numbers else np.zeros(0, np.int32)
-    if known is not None:
-        return Rows(read, starts, tuple(known))
-    return _in_order(read, starts, list(vocabulary.numbers))
-
-
-def _in_order(numbers: NDArray[np.int32], starts: Ints, terms: list[str]) -> Rows:
-    """The same rows with their terms in code point order."""
-    order = sorted(range(len(terms)), key=terms.__getitem__)
-    places = np.full(len(terms) + 1, BREAK, dtype=np.int32)
-    places[order] = np.arange(len(terms), dtype=np.int32)
-    return Rows(places[numbers], starts, tuple(terms[number] for number in order))
+    return np.frombuffer(numbers, np.int32) if numbers else np.zeros(0, np.int32), starts
 
 
 def frequencies(rows: Rows) -> Matrix:
     """How often each term stands in each document: float32, documents x terms, indices in order."""
-    is_term = rows.numbers >= 0
+    return counted(rows.numbers, rows.starts, len(rows.terms))
+
+
+def counted(numbers: Places, starts: Ints, width: int) -> Matrix:
+    """The frequencies of so many terms in the rows of `numbers`, as `frequencies` has them."""
+    is_term = numbers >= 0
     before = np.concatenate(([0], np.cumsum(is_term)))
-    counted = sp.csr_matrix(
-        (np.ones(int(before[-1]), np.float32), rows.numbers[is_term], before[rows.starts]),
-        shape=(len(rows), len(rows.terms)),
+    found = sp.csr_matrix(
+        (np.ones(int(before[-1]), np.float32), numbers[is_term], before[starts]),
+        shape=(len(starts) - 1, width),
     )
-    counted.sum_duplicates()
-    return counted
+    found.sum_duplicates()
+    return found
 
 
-def document_counts(counted: Matrix) -> Ints:
+def document_counts(rows: Matrix) -> Ints:
     """In how many documents each term stands."""
-    return np.bincount(counted.indices, minlength=counted.shape[1]).astype(np.int64)
+    return np.bincount(rows.indices, minlength=rows.shape[1]).astype(np.int64)
 
 
-def features(counted: Matrix) -> Ints:
+def features(counts: Ints, documents: int) -> Ints:
     """The terms that become features, ascending: in two documents or more where there are many, at most
-    500,000."""
-    counts = document_counts(counted)
-    kept = np.flatnonzero(counts >= (2 if counted.shape[0] >= RARE_FROM else 1))
+    500,000. `counts`: in how many of the documents each term stands."""
+    kept = np.flatnonzero(counts >= (2 if documents >= RARE_FROM else 1))
     if len(kept) > FEATURES_MAX:
         kept = np.sort(kept[np.argsort(-counts[kept], kind="stable")[:FEATURES_MAX]])
     return kept
 
 
-def renumbered(rows: Rows, kept: Ints) -> Rows:
-    """Rows over the kept terms alone; a term that is none breaks the row."""
-    places = np.full(len(rows.terms) + 1, BREAK, dtype=np.int32)
+def places_of(kept: Ints, terms: int) -> Places:
+    """For each term its place among the kept ones, BREAK for others, and behind them BREAK for BREAK."""
+    places = np.full(terms + 1, BREAK, dtype=np.int32)
     places[kept] = np.arange(len(kept), dtype=np.int32)
-    return Rows(places[rows.numbers], rows.starts, tuple(rows.terms[place] for place in kept))
+    return places
+
+
+def narrowed(rows: Matrix, places: Places, width: int) -> Matrix:
+    """A matrix with its columns at other places, indices in order; those without a place are left out."""
+    indices = places[rows.indices]
+    inside = indices >= 0
+    before = np.zeros(len(inside) + 1, dtype=rows.indptr.dtype)
+    np.cumsum(inside, out=before[1:])
+    found = sp.csr_matrix(
+        (rows.data[inside], indices[inside], before[rows.indptr]), shape=(rows.shape[0], width)
+    )
+    found.sort_indices()
+    return found
 
 
 def taken(rows: Rows, documents: Ints) -> Rows:
     """The rows of some documents, in the order given."""
-    lengths = np.diff(rows.starts)[documents]
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    offsets = np.repeat(rows.starts[documents] - starts[:-1], lengths)
-    return Rows(rows.numbers[np.arange(int(starts[-1])) + offsets], starts, rows.terms)
-
-
-def contents(counted: Matrix, seed: int = 0) -> NDArray[np.uint64]:
-    """A number for what each document holds, the same for the same term frequencies; 0 for none."""
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(1, 2**63 - 1, size=counted.shape[1]).astype(np.uint64)
-    parts = [np.zeros(0, np.uint64)]
-    for at in range(0, counted.shape[0], _DOCUMENTS_AT_ONCE):
-        starts = counted.indptr[at : at + _DOCUMENTS_AT_ONCE + 1]
-        some = slice(starts[0], starts[-1])
-        often = 2 * counted.data[some].astype(np.uint64) + np.uint64(1)
-        mixed = drawn[counted.indices[some]] * often
-        parts.append(_sums(mixed ^ (mixed >> np.uint64(29)), starts - starts[0]))
-    return np.concatenate(parts)
-
-
-def _sums(values: NDArray[np.uint64], starts: NDArray[Any]) -> NDArray[np.uint64]:
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)))
-    held: NDArray[np.uint64] = sums[starts[1:]] - sums[starts[:-1]]
-    return held
+    begins, ends = rows.starts[documents].tolist(), rows.starts[documents + 1].tolist()
+    some = [rows.numbers[begin:end] for begin, end in zip(begins, ends, strict=True)]
+    starts = np.zeros(len(some) + 1, dtype=np.int64)
+    np.cumsum([len(one) for one in some], out=starts[1:])
+    return Rows(np.concatenate([np.zeros(0, np.int32), *some]), starts, rows.terms)

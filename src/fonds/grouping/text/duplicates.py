@@ -14,22 +14,50 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fonds.grouping.text.counting import Ints, Matrix, contents
+from fonds.grouping.text.counting import Ints, Matrix
+
+Hashes = NDArray[np.uint64]
 
 RESEMBLANCE_MIN = 0.8
 BANDS = 5
 ROWS_A_BAND = 3
 EMPTY = -1
 _PAIRS_AT_ONCE = 50_000
+_MIXED = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
 
 
-def ranked(counted: Matrix) -> Ints:
-    """Documents in an order that depends on what they hold and on nothing else; equal ones stand
-    together."""
-    return np.argsort(contents(counted), kind="stable").astype(np.int64)
+def contents(counted: Matrix, of_terms: Hashes) -> Hashes:
+    """A number for what each document holds, the same for the same term frequencies; 0 for none.
+
+    `of_terms`: a number for the term of each stored value of `counted`, the same wherever it is read.
+    """
+    often = 2 * counted.data.astype(np.uint64) + np.uint64(1)
+    mixed = of_terms * often
+    mixed ^= mixed >> np.uint64(29)
+    return _by_row(counted, np.add, mixed)
 
 
-def originals(counted: Matrix, order: Ints) -> Ints:
+def bands(counted: Matrix, of_terms: Hashes) -> Hashes:
+    """Documents x 5: one number for three least hashes of each document's terms; 0 for none."""
+    drawn = np.random.default_rng(1000).integers(
+        1, 2**63 - 1, size=(BANDS, ROWS_A_BAND, 2), dtype=np.uint64
+    )
+    joined = np.zeros((counted.shape[0], BANDS), dtype=np.uint64)
+    for band in range(BANDS):
+        for factor, shift in drawn[band]:
+            hashes = (of_terms * (factor | np.uint64(1)) + shift) >> _HALF
+            joined[:, band] = joined[:, band] * _MIXED + _by_row(counted, np.minimum, hashes)
+    return joined
+
+
+def ranked(of_documents: Hashes) -> Ints:
+    """Documents in an order that depends on what they hold, told by `contents`, and on nothing else; equal
+    ones stand together."""
+    return np.argsort(of_documents, kind="stable").astype(np.int64)
+
+
+def originals(counted: Matrix, order: Ints, of_documents: Hashes, in_bands: Hashes) -> Ints:
     """For each document the first in `order` it is a near-duplicate of, maybe itself; EMPTY without
     terms."""
     ranks = np.empty(len(order), dtype=np.int64)
@@ -38,13 +66,13 @@ def originals(counted: Matrix, order: Ints) -> Ints:
     first = np.arange(len(order), dtype=np.int64)
     filled = order[lengths[order] > 0]
     present = sp.csr_matrix(
-        (np.ones(counted.nnz, np.float32), counted.indices, counted.indptr), shape=counted.shape
+        (np.ones(counted.nnz, np.int8), counted.indices, counted.indptr), shape=counted.shape
     )
     if len(filled):
         # Equal ones first: among many that are somewhat alike a copy might not meet its original.
-        _join(present, filled, contents(counted), first, ranks)
+        _join(present, filled, of_documents, first, ranks)
         for band in range(BANDS):
-            _join(present, filled, _band(counted, band), first, ranks)
+            _join(present, filled, in_bands[:, band], first, ranks)
     for _ in range(64):
         further = first[first]
         if np.array_equal(further, first):
@@ -54,26 +82,20 @@ def originals(counted: Matrix, order: Ints) -> Ints:
     return first
 
 
-def _band(counted: Matrix, band: int) -> NDArray[np.uint64]:
-    """One number for each document out of three least hashes of its terms."""
-    rng = np.random.default_rng(1000 + band)
-    starts = counted.indptr[:-1]
+def _by_row(counted: Matrix, reduced: np.ufunc, values: Hashes) -> Hashes:
+    """The values of each row brought together; 0 for a row of none."""
+    found = np.zeros(counted.shape[0], dtype=np.uint64)
     filled = np.flatnonzero(np.diff(counted.indptr))
-    joined = np.zeros(counted.shape[0], dtype=np.uint64)
-    for _ in range(ROWS_A_BAND):
-        hashes = rng.integers(0, 2**32, size=counted.shape[1], dtype=np.uint32)
-        least = np.minimum.reduceat(hashes[counted.indices], starts[filled]).astype(np.uint64)
-        joined[filled] = joined[filled] * np.uint64(0x9E3779B97F4A7C15) + least
-    return joined
+    if len(filled):
+        found[filled] = reduced.reduceat(values, counted.indptr[:-1][filled])
+    return found
 
 
-def _join(
-    present: Matrix, filled: Ints, bands: NDArray[np.uint64], first: Ints, ranks: Ints
-) -> None:
-    """Enter for each document the first in rank of its band, where the two are near-duplicates."""
+def _join(present: Matrix, filled: Ints, keys: Hashes, first: Ints, ranks: Ints) -> None:
+    """Enter for each document the first in rank of its key, where the two are near-duplicates."""
     filled = filled[first[filled] == filled]
-    bands = bands[filled]
-    _, places, inverse = np.unique(bands, return_index=True, return_inverse=True)
+    keys = keys[filled]
+    _, places, inverse = np.unique(keys, return_index=True, return_inverse=True)
     leaders = filled[places][inverse]
     documents, leaders = filled[leaders != filled], leaders[leaders != filled]
     for at in range(0, len(documents), _PAIRS_AT_ONCE):

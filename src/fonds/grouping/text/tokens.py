@@ -25,6 +25,7 @@ TERMS_MAX = 5_000_000
 BREAK = -1
 GUESSED_FROM = 1000
 """How many texts a collection's language is guessed from."""
+GUESSED_CHARACTERS = 2000
 
 _SPACELESS_FROM = "\u0e00"
 _MARKS_BETWEEN = re.compile(r" {3,}")
@@ -106,7 +107,9 @@ def guess_language(texts: Sequence[str]) -> str:
     At most 1,000 texts, evenly taken, are looked at.
     """
     step = max(1, len(texts) // GUESSED_FROM)
-    counts = Counter(word for text in texts[::step] for word in fold(text[:2000]).split())
+    counts = Counter(
+        word for text in texts[::step] for word in fold(text[:GUESSED_CHARACTERS]).split()
+    )
     total = sum(counts.values())
     shares = {
         language: sum(counts[word] for word in function_words(language)) / max(total, 1)
