@@ -13,6 +13,7 @@ from typing import Any
 from fonds.bulk.captures.deciding import Wanted
 from fonds.bulk.captures.job import backfill_job
 from fonds.bulk.captures.parts import parts_of
+from fonds.collections.tables import Tables
 from fonds.formats.journal import JOURNAL as SCHEMA
 from fonds.model.keys import sha1_base32
 from fonds.model.rows import CdxRow
@@ -46,6 +47,11 @@ def gathered(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
 def word_job(name: str, part_count: int, ranges: tuple[bytes, ...], **more: Any) -> Job:
     """A job without stores."""
     return Job(name, tuple(range(part_count)), Words(**more), ranges, gathered)
+
+
+def open_collections(file: Path) -> Tables:
+    """The tables of collections in a file, opened by whatever process."""
+    return Tables(SqliteTable(file))
 
 
 def made_lines(seed: int, count: int, files: int) -> list[str]:

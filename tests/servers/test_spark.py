@@ -9,10 +9,13 @@ from urllib.parse import urlencode
 import pytest
 
 from bulk_jobs import captures_job, left_in, made_lines, word_job
+from engine_rebuilds import by_engine, filled, left
 from fonds.bulk.captures.tallies import as_json, summed
+from fonds.collections.building.rebuilding import rebuild
 from fonds.engines.local.engine import LocalEngine
 from fonds.engines.spark import SparkEngine
 from fonds.model.errors import StoreUnavailableError
+from kept_collections import NEWS
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers
@@ -36,6 +39,18 @@ def test_records_are_sorted_and_divided_as_on_one_machine(
     ranges = (b"00250", b"00500 2", b"00900")
     here = [*LocalEngine(tmp_path, 1, 1, 500).run(word_job("words", 6, ranges))]
     assert [*spark.run(word_job("words", 6, ranges))] == here
+
+
+def test_a_rebuild_leaves_the_same_rows_as_in_one_process(
+    spark: SparkEngine, tmp_path: Path, migrated: Path
+) -> None:
+    here, there = filled(tmp_path / "here", migrated), filled(tmp_path / "there", migrated)
+    first = rebuild(here.changes, NEWS, "deep", threads=1)
+    passes = by_engine(spark, tmp_path / "there")
+    assert rebuild(there.changes, NEWS, "deep", threads=1, passes=passes) == first
+    assert left(there) == left(here)
+    for kept in (here, there):
+        kept.close()
 
 
 def test_a_backfill_leaves_the_same_rows_as_on_one_machine(

@@ -24,6 +24,7 @@ MEMBERS = "members"
 ASSIGNMENTS = "assignments"
 CHANGES = "changes"
 CONFIGURATIONS = "configurations"
+READINGS = "readings"
 FAMILIES = {
     DOCUMENTS: ("main", "processing"),
     CLUSTERS: ("main", "documents"),
@@ -33,6 +34,7 @@ FAMILIES = {
     ASSIGNMENTS: ("main",),
     CHANGES: ("main",),
     CONFIGURATIONS: ("main",),
+    READINGS: ("main",),
 }
 ROWS_AT_ONCE = 500
 RANK_BYTES = 4
@@ -60,6 +62,14 @@ class Tables:
         except ConfigurationError:
             return False
         return True
+
+    def are_complete(self) -> bool:
+        """Whether none of them is missing, as one may be in a home of before it was thought of."""
+        try:
+            self.page(READINGS, b"", ["main:slice"], count_max=1)
+        except ConfigurationError:
+            return False
+        return self.are_there()
 
     def row(self, table: str, key: bytes, columns: Sequence[str] | None = None) -> Cells | None:
         """One row, or None where there is none."""
@@ -125,6 +135,7 @@ _A_CELL = {
     CLUSTERS: ["main:"],
     CLUSTERINGS: ["main:"],
     COLLECTIONS: ["main:"],
+    READINGS: ["main:slice"],
 }
 
 

@@ -24,6 +24,7 @@ from fonds.process_identity import this_process
 from kept_collections import Clock, themed
 
 AT = "http://daily.example/feed"
+COUNTED = ("collection", "frequencies", "told/kept")
 ACTS = ("pause", "resume", "remove")
 # Closed lists: the call is refused with exit code 2, naming the nearest. By command and parameter.
 REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
@@ -120,6 +121,9 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ),
     ("collection remove", "name"): (("collection", "remove", "told/kep", "a"), "'told/kept'"),
     ("collection delete", "name"): (("collection", "delete", "told/kep"), "'told/kept'"),
+    ("collection frequencies", "name"): ((*COUNTED[:2], "told/kep"), "mean 'told/kept'"),
+    ("collection frequencies", "conf"): ((*COUNTED, "--conf", "DEFALT"), "mean 'DEFAULT'"),
+    ("collection frequencies", "engine"): ((*COUNTED, "--engine", "lokal"), "mean 'local'"),
     ("configuration", "COMMAND"): (("configuration", "lst"), "Did you mean 'list'"),
     ("configuration show", "name"): (("configuration", "show", "told/DEFALT"), "mean 'DEFAULT'"),
     ("configuration set", "name"): (("configuration", "set", "told", "seed=1"), "NAMESPACE/KEY"),
@@ -130,6 +134,7 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("configuration remove", "name"): (("configuration", "remove", "told/fw"), "mean 'few'"),
     ("group", "name"): (("group", "told/kep"), "did you mean 'told/kept'"),
     ("group", "conf"): (("group", "told/kept", "--conf", "DEFALT"), "did you mean 'DEFAULT'"),
+    ("group", "engine"): (("group", "told/kept", "--engine", "lokal"), "did you mean 'local'"),
     ("clusters", "name"): (("clusters", "told/kep"), "did you mean 'told/kept'"),
     ("clusters", "label"): (("clusters", "told/kept", "outlir"), "did you mean 'outlier'"),
     ("clusters", "conf"): (("clusters", "told/kept", "--conf", "fw"), "did you mean 'few'"),

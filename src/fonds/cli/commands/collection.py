@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.collections.asking import named, read_lines, there, usage
+from fonds.cli.commands.collection_frequencies import frequencies
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.names import Commands
 from fonds.collections.changing import collections as changing
@@ -238,7 +239,7 @@ def delete(app: App, name: str) -> int:
     return 0
 
 
-for each in (create, list_, show, add, remove, delete):
+for each in (create, list_, show, add, remove, delete, frequencies):
     collection.add_command(each)
 
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import click
 
 from fonds.cli.collections.asking import there, usage
 from fonds.cli.context import App, command, console, echo_json
+from fonds.cli.stores.journal_table import workers_option
 from fonds.wiring.recurring.collections import collecting, open_changes, rebuild_threads
+
+if TYPE_CHECKING:
+    from fonds.collections.building.rebuilding import Passes
+    from fonds.collections.names import Name
+    from fonds.config import Settings
 
 TOLD_EVERY_S = 2.0
 
@@ -22,14 +29,23 @@ TOLD_EVERY_S = 2.0
     show_default=True,
     help="The configuration; see `fonds configuration`.",
 )
-def group(app: App, name: str, conf: str) -> int:
+@click.option(
+    "--engine",
+    metavar="URL",
+    help="Have documents read and places written by processes (`local`) or Spark (`spark://host:7077`).",
+)
+@workers_option
+def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> int:
     """Build the clusters of a collection anew, by a configuration. What is served stays until it is complete.
 
-    What fits the collection's rule is taken in first. How far it is is told on standard error.
+    What fits the collection's rule is taken in first. How far it is is told on standard error. With an
+    engine the texts are read, counted and put into their clusters by many processes; the clusters are the
+    same.
 
     \b
     fonds group news/floods
     fonds group news/floods --conf stories
+    fonds group news/floods --engine local --workers 8
     """
     settings = app.settings()
     stores = app.stores()
@@ -41,7 +57,15 @@ def group(app: App, name: str, conf: str) -> int:
 
     told = _Told(quiet=app.quiet)
     with usage():
-        made = rebuild(changes, one.name, conf, threads=rebuild_threads(settings), progress=told)
+        passes = _passes(app, settings, one.name, conf, engine, workers)
+        made = rebuild(
+            changes,
+            one.name,
+            conf,
+            threads=rebuild_threads(settings),
+            progress=told,
+            passes=passes,
+        )
     if app.json:
         echo_json({"collection": str(one.name), "conf": conf, "rebuilt": made})
         return 0
@@ -51,6 +75,17 @@ def group(app: App, name: str, conf: str) -> int:
         markup=False,
     )
     return 0
+
+
+def _passes(
+    app: App, settings: Settings, name: Name, conf: str, engine: str | None, workers: int
+) -> Passes | None:
+    """The passes over all documents by the engine that was named; None for those made here."""
+    if engine is None:
+        return None
+    from fonds.wiring.bulk.grouping import rebuild_passes
+
+    return rebuild_passes(name, conf, engine, app.home, settings, workers=workers)
 
 
 class _Told:

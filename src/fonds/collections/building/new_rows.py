@@ -47,6 +47,10 @@ def labels_of(level: Level) -> list[str]:
     return labels
 
 
+Placed = tuple[str, Placement]
+"""A document by its id, and where it is on one level, or apart."""
+
+
 def put_rows(
     tables: Tables,
     one: Known,
@@ -54,20 +58,25 @@ def put_rows(
     made: Clustering,
     labels: Sequence[Sequence[str]],
     before: Known | None,
-    progress: Callable[[int], None],
-) -> None:
-    """Write clusters and documents of all levels, and those apart; `progress` is told how many documents."""
+) -> Iterator[Placed]:
+    """Write the clusters of all levels, and those apart; where documents are, to be put by `put_places`."""
     where = _positions_before(tables, before)
     for number, level in enumerate(made.levels):
         _put_clusters(tables, one, number, made, level, labels, where)
     apart = _apart(read, made)
     _put_apart(tables, one, apart)
+    return _all_placements(one, read, made, labels, apart)
+
+
+def put_places(
+    tables: Tables, one: Known, placed: Iterator[Placed], progress: Callable[[int], None]
+) -> None:
+    """Write where documents are; `progress` is told how many places were written."""
     written = 0
-    for batch in _batches(_all_placements(one, read, made, labels, apart)):
-        _put_batch(tables, one, batch)
+    for batch in batches(placed):
+        put_batch(tables, one, batch)
         written += len(batch)
         progress(written)
-    _put_originals(tables, one, read, made)
 
 
 def _put_clusters(
@@ -145,7 +154,7 @@ def _all_placements(
     made: Clustering,
     labels: Sequence[Sequence[str]],
     apart: Mapping[str, str],
-) -> Iterator[tuple[str, Placement]]:
+) -> Iterator[Placed]:
     for number, level in enumerate(made.levels):
         conf = level_conf(one.conf, number)
         scores = level.scores.tolist()
@@ -156,7 +165,8 @@ def _all_placements(
         yield id_, Placement(apart_conf(one.conf), reason, score_text(0.0))
 
 
-def _put_batch(tables: Tables, one: Known, batch: Sequence[tuple[str, Placement]]) -> None:
+def put_batch(tables: Tables, one: Known, batch: Sequence[Placed]) -> None:
+    """Write where some documents are."""
     puts: dict[str, dict[bytes, dict[str, bytes]]] = {}
     for id_, placement in batch:
         for table, row, cells in join_cells(one, id_, placement):
@@ -165,7 +175,7 @@ def _put_batch(tables: Tables, one: Known, batch: Sequence[tuple[str, Placement]
         tables.put(table, list(rows.items()))
 
 
-def _put_originals(tables: Tables, one: Known, read: ReadIn, made: Clustering) -> None:
+def put_originals(tables: Tables, one: Known, read: ReadIn, made: Clustering) -> None:
     """Near-duplicates say which document they are one of."""
     rows: Iterator[tuple[bytes, Cells]] = (
         (
@@ -199,8 +209,7 @@ def _coarser(levels: Sequence[Level], level: Level) -> int | None:
     return None if above is None else counts[above]
 
 
-def _batches(
-    placements: Iterator[tuple[str, Placement]],
-) -> Iterator[list[tuple[str, Placement]]]:
-    while batch := list(islice(placements, DOCUMENTS_AT_ONCE)):
+def batches(placed: Iterator[Placed]) -> Iterator[list[Placed]]:
+    """So many places as are written at once."""
+    while batch := list(islice(placed, DOCUMENTS_AT_ONCE)):
         yield batch

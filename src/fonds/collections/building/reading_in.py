@@ -32,20 +32,37 @@ from fonds.grouping.building import Before, Counted
 from fonds.grouping.options import Algorithm, Options
 from fonds.grouping.text.collection import TermCounts
 from fonds.grouping.text.counting import spoken
-from fonds.grouping.text.reading import Reader
-from fonds.grouping.text.tokens import GUESSED_CHARACTERS, GUESSED_FROM, guess_language
+from fonds.grouping.text.reading import Reader, Slice
+from fonds.grouping.text.tokens import (
+    GUESSED_CHARACTERS,
+    GUESSED_FROM,
+    Vocabulary,
+    guess_language,
+)
 
 TEXTS_AT_ONCE = 50
 SPELLED_CHARACTERS = 20_000
 _HASHES = 2**32
 
 
-@dataclass(slots=True)
-class ReadIn:
-    """What is grouped, in the order of ids, and what is apart from the start, with the reason.
+@dataclass(frozen=True, slots=True)
+class ReadPage:
+    """Some documents as they were read: those that are grouped, with what is counted of them in `terms`, and
+    those that are apart from the start, with the reason.
 
     `languages`: as documents say them, '' where they do not; `times`: seconds, NaN for undated ones.
     """
+
+    ids: list[str]
+    languages: list[str]
+    times: list[float]
+    apart: list[tuple[str, str]]
+    terms: Slice
+
+
+@dataclass(slots=True)
+class ReadIn:
+    """All that is grouped, in the order of ids, and what is apart; fields as in `ReadPage`."""
 
     counts: TermCounts
     texts: Callable[[Sequence[str]], list[str]]
@@ -54,11 +71,13 @@ class ReadIn:
     times: array[float] = field(default_factory=lambda: array("d"))
     apart: dict[str, str] = field(default_factory=dict)
 
-    def add(self, document: Document) -> None:
-        """Note one whose terms are counted."""
-        self.ids.append(document.id)
-        self.languages.append(document.language)
-        self.times.append(math.nan if document.time is None else document.time)
+    def add(self, page: ReadPage) -> None:
+        """The documents of one page, behind those before."""
+        self.ids += page.ids
+        self.languages += page.languages
+        self.times.extend(page.times)
+        self.apart.update(page.apart)
+        self.counts.add(page.terms)
 
     def counted(self) -> Counted:
         """As they are grouped; undated ones count as old as the oldest."""
@@ -79,33 +98,55 @@ class ReadIn:
 
 def read_in(
     tables: Tables,
-    name: Name,
+    one: Known,
     until: int,
     configuration: Configuration,
     progress: Callable[[int], None],
 ) -> ReadIn:
     """The documents whose last change was `until` or before; later ones are caught up with afterwards.
 
-    `progress` is told how many were read.
+    `one`: the clustering that is built; `progress` is told how many were read.
     """
-    reader = Reader()
-    found = ReadIn(TermCounts(reader.vocabulary), lambda ids: texts_of(tables, name, ids))
+    name, reader = one.name, Reader()
+    found = empty(tables, name, reader.vocabulary)
     usual = usual_language(tables, name)
     seen = 0
     for page in pages(tables, name):
-        grouped = []
-        for one in standing(page, until):
-            reason = set_apart(configuration, one)
-            if reason is not None:
-                found.apart[one.id] = reason
-                continue
-            found.add(one)
-            grouped.append(one)
-        languages = spoken([one.language or None for one in grouped], usual)
-        found.counts.add(reader.read([one.text for one in grouped], languages))
+        found.add(read_page(page, until, configuration, usual, reader))
         seen += len(page)
         progress(seen)
     return found
+
+
+def empty(tables: Tables, name: Name, vocabulary: Vocabulary) -> ReadIn:
+    """Nothing read as yet, by the vocabulary of who reads."""
+    return ReadIn(TermCounts(vocabulary), lambda ids: texts_of(tables, name, ids))
+
+
+def read_page(
+    page: Sequence[tuple[bytes, Cells]],
+    until: int,
+    configuration: Configuration,
+    usual: str,
+    reader: Reader,
+) -> ReadPage:
+    """What some rows of documents come to."""
+    grouped: list[Document] = []
+    apart = []
+    for one in standing(page, until):
+        reason = set_apart(configuration, one)
+        if reason is None:
+            grouped.append(one)
+        else:
+            apart.append((one.id, reason))
+    languages = spoken([one.language or None for one in grouped], usual)
+    return ReadPage(
+        [one.id for one in grouped],
+        [one.language for one in grouped],
+        [math.nan if one.time is None else one.time for one in grouped],
+        apart,
+        reader.read([one.text for one in grouped], languages),
+    )
 
 
 def pages(

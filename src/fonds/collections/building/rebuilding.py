@@ -9,14 +9,20 @@ Killed at any moment it leaves what is served as it was; the next rebuild or swe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fonds.collections.building.models import Served, put_model, read_model
-from fonds.collections.building.new_rows import labels_of, put_rows
+from fonds.collections.building.new_rows import (
+    Placed,
+    labels_of,
+    put_originals,
+    put_places,
+    put_rows,
+)
 from fonds.collections.building.reading_in import (
     ReadIn,
     options_of,
@@ -38,6 +44,7 @@ from fonds.collections.tables import (
     CLUSTERINGS,
     COLLECTIONS,
     DOCUMENTS,
+    Tables,
     number,
     to_json,
     utf8,
@@ -54,6 +61,18 @@ TOLD_EVERY_S = 0.5
 
 Progress = Callable[[str, int, int], None]
 """Told of a stage by its name, how many documents are done, and of how many; 0 where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How the two passes over all documents are made: here, one row after the other, or by an engine.
+
+    `read` gives the documents of a clustering that were last changed by the change of a number or before;
+    `put` writes where they are. Both come to the same whoever makes them.
+    """
+
+    read: Callable[[Tables, Known, int, Configuration, Callable[[int], None]], ReadIn] = read_in
+    put: Callable[[Tables, Known, Iterator[Placed], Callable[[int], None]], None] = put_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +94,21 @@ def rebuild(
     *,
     threads: int | None = None,
     progress: Progress = lambda stage, done, total: None,
+    passes: Passes | None = None,
 ) -> Rebuilt:
     """Build a clustering anew, and serve it when it is complete.
 
-    `threads`: how many the arithmetic may use, None for as many as there are cores. Raises TakenError when
+    `threads`: how many the arithmetic may use, None for as many as there are cores; `passes`: None for those
+    made here. Raises TakenError when
     it is being rebuilt already, ValueError for a configuration there is not, ConfigurationError for a
     collection there is not.
     """
     configuration = get(changes.tables, name.namespace, conf)
     with changes.claims.renewed(claim_of_rebuild(name, conf)) as claim:
         drop_leavings(changes, name, conf)
-        made = _Building(changes, name, conf, configuration, progress)
+        made = _Building(changes, name, conf, configuration, progress, passes or Passes())
         until = made.begin()
-        read = read_in(
-            changes.tables, name, until, configuration, lambda n: made.tell("read documents", n, 0)
-        )
+        read = made.read(until)
         with threadpool_limits(threads):
             built = made.build(read)
         served = made.write(read, built)
@@ -117,6 +136,7 @@ class _Building:
         conf: str,
         configuration: Configuration,
         progress: Progress,
+        passes: Passes,
     ) -> None:
         self.changes, self.tables = changes, changes.tables
         self.name, self.conf, self.configuration = name, conf, configuration
@@ -124,7 +144,7 @@ class _Building:
         self._levels = 1
         self._before: Known | None = None
         self._reached = 0
-        self._progress = progress
+        self._progress, self._passes = progress, passes
         self._told_s = 0.0
         self._stage = ""
 
@@ -171,6 +191,16 @@ class _Building:
         }
         self.tables.put(CLUSTERINGS, [(self.known.row, cells)])
 
+    def read(self, until: int) -> ReadIn:
+        """What is grouped."""
+        return self._passes.read(
+            self.tables,
+            self.known,
+            until,
+            self.configuration,
+            lambda done: self.tell("read documents", done, 0),
+        )
+
     def build(self, read: ReadIn) -> Clustering:
         """The clustering of what was read, beginning with the one that is served."""
         before = None
@@ -198,15 +228,11 @@ class _Building:
         }
         self.tables.put(CLUSTERINGS, [(self.known.row, cells)])
         total = (len(read.ids)) * self._levels
-        put_rows(
-            self.tables,
-            self.known,
-            read,
-            built,
-            labels,
-            self._before,
-            lambda done: self.tell("write", done, total),
+        placed = put_rows(self.tables, self.known, read, built, labels, self._before)
+        self._passes.put(
+            self.tables, self.known, placed, lambda done: self.tell("write", done, total)
         )
+        put_originals(self.tables, self.known, read, built)
         put_model(self.tables, self.name, self.conf, self.timestamp, built, labels)
         served = read_model(self.tables, self.name, self.conf, self.timestamp)
         if served is None:

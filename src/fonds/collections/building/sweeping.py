@@ -21,6 +21,7 @@ from fonds.collections.tables import (
     CLUSTERS,
     COLLECTIONS,
     MEMBERS,
+    READINGS,
     number,
 )
 from fonds.formats.grouping.keys import clustering_prefix
@@ -74,6 +75,6 @@ def _remove(changes: Changes, clusterings: Iterable[Known]) -> None:
         confs = [level_conf(one.conf, level) for level in range(GRANULARITIES_MAX + 1)]
         for conf in (*confs, apart_conf(one.conf)):
             prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
-            for table in (CLUSTERS, MEMBERS, ASSIGNMENTS):
+            for table in (CLUSTERS, MEMBERS, ASSIGNMENTS, READINGS):
                 changes.tables.clear(table, prefix)
         changes.tables.delete(CLUSTERINGS, [one.row])

@@ -45,6 +45,7 @@ from fonds.collections.tables import (
     COLLECTIONS,
     DOCUMENTS,
     MEMBERS,
+    READINGS,
     Cells,
     Tables,
     number,
@@ -67,8 +68,9 @@ REMOVED = "main:removed"
 
 def clear(tables: Tables, name: Name) -> None:
     """Remove all rows of a collection, its own last: of one that is removed, or was once."""
-    for table in (CHANGES, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS, DOCUMENTS, COLLECTIONS):
+    for table in (CHANGES, READINGS, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS, DOCUMENTS):
         tables.clear(table, name.row)
+    tables.clear(COLLECTIONS, name.row)
 
 
 @dataclass(slots=True)

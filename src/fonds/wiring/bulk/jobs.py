@@ -59,20 +59,27 @@ def find_indexes(paths: Sequence[Path], home: Path) -> Indexes:
     return Indexes(tuple(found), "\n".join(prints), tuple(others))
 
 
-def open_engine(url: str, home: Path, settings: Settings, *, workers: int = 0) -> Engine:
-    """`local`, or Spark by the URL of its master.
+def open_engine(
+    url: str,
+    home: Path,
+    settings: Settings,
+    *,
+    workers: int = 0,
+    stores: Sequence[str] = STORES,
+) -> Engine:
+    """`local`, or Spark by the URL of its master; `stores` are what its jobs open.
 
     Raises ConfigurationError for another, and for Spark where a store is a file of this machine.
     """
     if url == LOCAL:
         count = workers or os.cpu_count() or 1
-        writers = count if all_shared_of(settings, STORES) else 1
+        writers = count if all_shared_of(settings, stores) else 1
         return LocalEngine(home / BULK_FOLDER, count, writers)
     if url.partition(":")[0].partition("?")[0] not in SPARK_MASTERS:
         raise ConfigurationError(
             no_such("engine", url, (LOCAL, "spark://host:7077", *SPARK_MASTERS[1:]))
         )
-    for port in STORES:
+    for port in stores:
         if not all_shared_of(settings, (port,)):
             value = without_secrets(getattr(settings, port))
             raise ConfigurationError(

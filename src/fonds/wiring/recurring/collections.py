@@ -29,7 +29,7 @@ GROUP = "group"
 def open_tables(stores: Stores, settings: Settings) -> Tables:
     """The tables of collections, made where they are not there."""
     tables = Tables(stores.table, settings.collections.prefix)
-    if not tables.are_there():
+    if not tables.are_complete():
         tables.declare()
     return tables
 

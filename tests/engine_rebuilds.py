@@ -1,0 +1,62 @@
+"""Collections for tests of rebuilds by an engine, and what both leave."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from bulk_jobs import open_collections
+from fonds.bulk.grouping.gathering import ByEngine
+from fonds.collections.building.rebuilding import Passes
+from fonds.collections.configurations import configuration, put
+from fonds.collections.documents import Document
+from fonds.collections.tables import (
+    ASSIGNMENTS,
+    CLUSTERS,
+    COLLECTIONS,
+    DOCUMENTS,
+    MEMBERS,
+    READINGS,
+)
+from fonds.ports import Engine
+from kept_collections import NEWS, Clock, Kept, open_kept, themed
+
+TABLES = (CLUSTERS, MEMBERS, ASSIGNMENTS, DOCUMENTS, COLLECTIONS, READINGS)
+
+
+def filled(folder: Path, migrated: Path) -> Kept:
+    """A collection of copies, near-copies, empty and short documents, of several languages and none."""
+    folder.mkdir()
+    shutil.copy(migrated, folder / "records.sqlite")
+    kept = open_kept(folder, Clock())
+    documents = themed(240)
+    texts = [one.text for one in documents]
+    kept.changes.put(
+        NEWS,
+        [
+            *documents,
+            *(Document(f"copy{at}", texts[at]) for at in range(20)),
+            *(Document(f"near{at}", texts[at] + " harbour") for at in range(20)),
+            Document("short", "x"),
+            Document("of\nnothing", "the of and the of and"),
+            Document("de\x00", "Der Hafen und die Schiffe im Hafen", language="de", time=7),
+        ],
+    )
+    put(kept.tables, "news", "deep", configuration({"clusters": 5, "granularities": [2]}))
+    return kept
+
+
+def by_engine(engine: Engine, folder: Path, names: Callable[[], int] | None = None) -> Passes:
+    """The passes of a rebuild of what lies in a folder."""
+    number = names or count().__next__
+    opens = partial(open_collections, folder / "table.sqlite")
+    by = ByEngine(engine, opens, lambda: f"{folder.name}{number()}", 50)
+    return Passes(by.read, by.put)
+
+
+def left(kept: Kept) -> dict[str, list[tuple[bytes, dict[str, bytes]]]]:
+    """All rows a rebuild writes, by table."""
+    return {table: list(kept.tables.scan(table, b"")) for table in TABLES}
