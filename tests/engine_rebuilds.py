@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -37,7 +38,7 @@ def filled(folder: Path, migrated: Path) -> Kept:
     kept.changes.put(
         NEWS,
         [
-            *documents,
+            *(replace(one, vector=(at % 5, 1.0, -at)) for at, one in enumerate(documents)),
             *(Document(f"copy{at}", texts[at]) for at in range(20)),
             *(Document(f"near{at}", texts[at] + " harbour") for at in range(20)),
             Document("short", "x"),
@@ -46,6 +47,7 @@ def filled(folder: Path, migrated: Path) -> Kept:
         ],
     )
     put(kept.tables, "news", "deep", configuration({"clusters": 5, "granularities": [2]}))
+    put(kept.tables, "news", "dense", configuration({"clusters": 5, "dense": 3}))
     return kept
 
 

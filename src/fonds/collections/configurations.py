@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import msgspec
 
 from fonds.collections.names import DEFAULT, Name, checked, checked_conf
 from fonds.collections.tables import CONFIGURATIONS, Tables, to_json
+from fonds.formats.grouping.dense import NUMBERS_MAX
 from fonds.formats.grouping.keys import collection_row, namespace_prefix
 from fonds.model.names import no_such
 from fonds.model.prepared import prepared
@@ -26,10 +27,14 @@ class Configuration:
 
     `characters_min`: shorter texts are in no cluster, but counted as `short`. `languages`: of documents
     that say a language only those in one of these, two letters each, are grouped, the others counted as
-    `language`; none: all are. A rebuild is due when the collection has grown by `growth_max` of what was
-    grouped, when `outliers_factor` times the share of outliers there was is reached by later documents,
-    when the share of later documents' terms that the dictionary does not know is `unknown_max` above that of
-    the grouped ones, or after `every_s` seconds; None, never for that. `kept`: so many clusterings are kept.
+    `language`; none: all are. `where`: only documents are grouped of which each of these holds,
+    `FIELD=VALUE` of title, url or language, the others counted as `field`. `dense`: how many numbers the
+    vectors have that documents are posted with and that count beside their terms; documents without such
+    a vector are counted as `vector`; None: terms alone count. A rebuild is due when the collection has
+    grown by `growth_max` of what was grouped, when `outliers_factor` times the share of outliers there
+    was is reached by later documents, when the share of later documents' terms that the dictionary does
+    not know is `unknown_max` above that of the grouped ones, or after `every_s` seconds; None, never for
+    that. `kept`: so many clusterings are kept.
     """
 
     algorithm: str = "topics"
@@ -42,6 +47,8 @@ class Configuration:
     seed: int = 0
     characters_min: int = 10
     languages: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    dense: int | None = None
     growth_max: float | None = 0.2
     outliers_factor: float | None = 2.0
     unknown_max: float | None = 0.2
@@ -49,7 +56,10 @@ class Configuration:
     kept: int = 2
 
 
-_LISTS = ("granularities", "languages")
+_LISTS = ("granularities", "languages", "where")
+WHERE_FIELDS = ("title", "url", "language")
+WHERE_MAX = 20
+WHERE_CHARACTERS_MAX = 5000
 NAMES = tuple(field.name for field in fields(Configuration))
 
 
@@ -79,7 +89,7 @@ def read_value(name: str, said: str) -> object:
         raise ValueError(no_such("parameter", name, NAMES))
     if name in _LISTS:
         parts = [part.strip() for part in said.split(",") if part.strip() not in ("", "none")]
-        return parts if name == "languages" else [_number(name, part) for part in parts]
+        return parts if name != "granularities" else [_number(name, part) for part in parts]
     if said.strip().lower() in ("none", ""):
         return None
     return said if name == "algorithm" else _number(name, said)
@@ -128,6 +138,13 @@ def as_values(made: Configuration) -> dict[str, Any]:
     return values
 
 
+def wheres(made: Configuration) -> Iterator[tuple[str, str]]:
+    """The fields documents must have, each with its value."""
+    for one in made.where:
+        name, _, value = one.partition("=")
+        yield name, value
+
+
 def _checked(made: Configuration) -> Configuration:
     if made.algorithm not in ALGORITHMS:
         raise ValueError(no_such("algorithm", made.algorithm, ALGORITHMS))
@@ -145,10 +162,26 @@ def _checked(made: Configuration) -> Configuration:
     _above(made, "unknown_max", 0.0)
     if made.size_min < 1 or made.characters_min < 0 or not 1 <= made.kept <= 100:
         raise ValueError("size_min is 1 or more, characters_min 0 or more, kept 1 to 100")
+    if made.dense is not None and not 1 <= made.dense <= NUMBERS_MAX:
+        raise ValueError(f"dense is the length of posted vectors, 1 to {NUMBERS_MAX:,}, or null")
     if not 0 <= made.seed < 2**32:
         raise ValueError("a seed is a whole number from 0 below 2^32")
+    _check_where(made)
     short = tuple(code.partition("-")[0].lower()[:2] for code in made.languages)
     return replace(made, languages=tuple(dict.fromkeys(short)))
+
+
+def _check_where(made: Configuration) -> None:
+    if len(made.where) > WHERE_MAX or max(map(len, made.where), default=0) > WHERE_CHARACTERS_MAX:
+        raise ValueError(
+            f"where has up to {WHERE_MAX} entries of {WHERE_CHARACTERS_MAX:,} characters"
+        )
+    for one in made.where:
+        name, equals, _ = one.partition("=")
+        if not equals:
+            raise ValueError(f"where is FIELD=VALUE, not {one!r}")
+        if name not in WHERE_FIELDS:
+            raise ValueError(no_such("field", name, WHERE_FIELDS))
 
 
 def _number(name: str, said: str) -> int | float:

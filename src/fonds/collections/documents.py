@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from fonds.collections.names import DEFAULT, Name, checked_id
 from fonds.collections.tables import Cells, number, text, utf8
+from fonds.formats.grouping.dense import NUMBERS_MAX, from_vector_dense, to_vector_dense
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
 
@@ -13,8 +16,9 @@ TEXT_BYTES_MAX = 4 * 1024 * 1024
 TITLE_CHARACTERS_MAX = 1000
 URL_CHARACTERS_MAX = 4000
 SEQUENCE = "main:sequence"
-COLUMNS = ("main:id", "main:text", "main:title", "main:url", "main:language", "main:time", SEQUENCE)
-WITHOUT_TEXT = tuple(name for name in COLUMNS if name != "main:text")
+VECTOR = "processing:vector_dense"
+WITHOUT_TEXT = ("main:id", "main:title", "main:url", "main:language", "main:time", SEQUENCE)
+COLUMNS = ("main:text", VECTOR, *WITHOUT_TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,8 @@ class Document:
 
     `text` is whole, title included where it has one that is to count; `title` and `url` are for people.
     `language`: two letters, '' where none is said; `time`: seconds since 1970 it is dated, None where it
-    has no date.
+    has no date. `vector`: numbers of a language model of the application's own, () where it has none; only
+    their direction counts.
     """
 
     id: str
@@ -32,6 +37,7 @@ class Document:
     url: str = ""
     language: str = ""
     time: int | None = None
+    vector: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +49,8 @@ class Kept:
 
 
 def checked_document(document: Document) -> Document:
-    """The document itself. Raises ValueError for an id or time that is none, LimitError for a text of over
-    4 MiB."""
+    """The document itself. Raises ValueError for an id, time or vector that is none, LimitError for a
+    text of over 4 MiB."""
     checked_id(document.id)
     size = len(document.text.encode("utf-8", "replace"))
     if size > TEXT_BYTES_MAX:
@@ -54,7 +60,18 @@ def checked_document(document: Document) -> Document:
         )
     if document.time is not None and not 0 <= document.time < 2**53:
         raise ValueError(f"document {document.id[:100]!r}: a time is in seconds since 1970")
+    if not is_vector(document.vector):
+        raise ValueError(
+            f"document {document.id[:100]!r}: a vector has up to {NUMBERS_MAX:,} finite numbers, not all 0"
+        )
     return document
+
+
+def is_vector(numbers: Sequence[float]) -> bool:
+    """Whether these are the numbers of a vector, or none at all."""
+    if len(numbers) > NUMBERS_MAX:
+        return False
+    return not numbers or (all(map(isfinite, numbers)) and any(numbers))
 
 
 def cells_of(name: Name, document: Document, sequence: int) -> dict[str, bytes]:
@@ -71,6 +88,7 @@ def cells_of(name: Name, document: Document, sequence: int) -> dict[str, bytes]:
         "main:time": b"" if document.time is None else utf8(document.time),
         SEQUENCE: utf8(sequence),
         "processing:id": utf8(document.id),
+        VECTOR: to_vector_dense(document.vector),
     }
 
 
@@ -85,14 +103,16 @@ def document_of(cells: Cells) -> Kept:
             text(cells, "main:url"),
             text(cells, "main:language"),
             None if time < 0 else time,
+            tuple(from_vector_dense(cells.get(VECTOR, b"")).tolist()),
         ),
         number(cells, SEQUENCE),
     )
 
 
 def is_same(cells: Cells, wanted: Cells) -> bool:
-    """Whether a row says what is to be written, whichever change wrote it."""
-    return all(cells.get(name) == value for name, value in wanted.items() if name != SEQUENCE)
+    """Whether a row says what is to be written, whichever change wrote it; a cell of nothing may
+    be absent."""
+    return all(cells.get(name, b"") == value for name, value in wanted.items() if name != SEQUENCE)
 
 
 def member_of(conf: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class Counted:
     counts: TermCounts
     texts: Callable[[Sequence[int]], Sequence[str]]
     times_s: NDArray[np.float64] | None = None
-    dense: Floats | None = None
+    dense: NDArray[np.floating[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,9 @@ def build(
     )
 
 
-def _placed(collection: Collection, dense: Floats | None, options: Options) -> Vectors:
+def _placed(
+    collection: Collection, dense: NDArray[np.floating[Any]] | None, options: Options
+) -> Vectors:
     """The distinct documents in a space of theirs."""
     weights = idf(collection.dictionary.documents, collection.dictionary.document_counts)
     weighted = tfidf(collection.frequencies[collection.distinct], weights)

@@ -28,16 +28,16 @@ from kept_collections import NEWS, faults
 PLAIN = Configuration()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("workers", "conf"), [(1, "dense"), (2, "deep")])
 def test_an_engine_leaves_the_rows_one_process_leaves(
-    tmp_path: Path, migrated: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, migrated: Path, workers: int, conf: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fonds.bulk.grouping.placing.PART_PLACES", 70)
     here, there = filled(tmp_path / "here", migrated), filled(tmp_path / "there", migrated)
-    first = rebuild(here.changes, NEWS, "deep", threads=1)
+    first = rebuild(here.changes, NEWS, conf, threads=1)
     engine = LocalEngine(tmp_path / "bulk", workers, 1)
     passes = by_engine(engine, tmp_path / "there")
-    second = rebuild(there.changes, NEWS, "deep", threads=1, passes=passes)
+    second = rebuild(there.changes, NEWS, conf, threads=1, passes=passes)
     assert first == second
     assert left(there) == left(here)
     assert left(there)[READINGS] == []

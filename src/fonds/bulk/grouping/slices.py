@@ -30,7 +30,7 @@ _LEVEL = 1
 
 class _Packed(msgspec.Struct, frozen=True, array_like=True):
     """A page of documents: as in `ReadPage`, its slice with terms of its own. Numbers are little-endian:
-    int32, int64 and uint64."""
+    int32, int64, uint64 and binary16."""
 
     ids: list[str]
     languages: list[str]
@@ -42,6 +42,8 @@ class _Packed(msgspec.Struct, frozen=True, array_like=True):
     starts: bytes
     contents: bytes
     bands: bytes
+    dense: bytes | None
+    numbers_a_vector: int
 
 
 def key_of(part: int, page: int) -> bytes:
@@ -66,6 +68,8 @@ def to_value(page: ReadPage, vocabulary: Vocabulary) -> bytes:
         page.terms.starts.astype("<i8").tobytes(),
         page.terms.contents.astype("<u8").tobytes(),
         page.terms.bands.astype("<u8").tobytes(),
+        None if page.dense is None else page.dense.astype("<f2").tobytes(),
+        0 if page.dense is None else page.dense.shape[1],
     )
     return zlib.compress(msgspec.msgpack.encode(packed), _LEVEL)
 
@@ -110,4 +114,8 @@ def _unpacked(packed: _Packed, vocabulary: Vocabulary) -> ReadPage:
         contents,
         bands,
     )
-    return ReadPage(packed.ids, packed.languages, packed.times, packed.apart, terms)
+    dense = None
+    if packed.dense is not None:
+        shape = (len(packed.ids), packed.numbers_a_vector)
+        dense = np.frombuffer(packed.dense, "<f2").astype(np.float16).reshape(shape)
+    return ReadPage(packed.ids, packed.languages, packed.times, packed.apart, terms, dense)

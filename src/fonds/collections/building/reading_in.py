@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fonds.collections.changing.placing import set_apart
+from fonds.collections.changing.placing import dense_of, set_apart
 from fonds.collections.clusterings import Known
 from fonds.collections.configurations import Configuration
 from fonds.collections.documents import COLUMNS, Document, document_of
@@ -40,6 +41,8 @@ from fonds.grouping.text.tokens import (
     guess_language,
 )
 
+Halves = NDArray[np.float16]
+
 TEXTS_AT_ONCE = 50
 SPELLED_CHARACTERS = 20_000
 _HASHES = 2**32
@@ -50,7 +53,8 @@ class ReadPage:
     """Some documents as they were read: those that are grouped, with what is counted of them in `terms`, and
     those that are apart from the start, with the reason.
 
-    `languages`: as documents say them, '' where they do not; `times`: seconds, NaN for undated ones.
+    `languages`: as documents say them, '' where they do not; `times`: seconds, NaN for undated ones; `dense`:
+    their vectors as binary16, None where the configuration asks for none.
     """
 
     ids: list[str]
@@ -58,6 +62,7 @@ class ReadPage:
     times: list[float]
     apart: list[tuple[str, str]]
     terms: Slice
+    dense: Halves | None = None
 
 
 @dataclass(slots=True)
@@ -70,6 +75,7 @@ class ReadIn:
     languages: list[str] = field(default_factory=list)
     times: array[float] = field(default_factory=lambda: array("d"))
     apart: dict[str, str] = field(default_factory=dict)
+    dense: list[Halves] = field(default_factory=list)
 
     def add(self, page: ReadPage) -> None:
         """The documents of one page, behind those before."""
@@ -78,6 +84,8 @@ class ReadIn:
         self.times.extend(page.times)
         self.apart.update(page.apart)
         self.counts.add(page.terms)
+        if page.dense is not None:
+            self.dense.append(page.dense)
 
     def counted(self) -> Counted:
         """As they are grouped; undated ones count as old as the oldest."""
@@ -88,6 +96,7 @@ class ReadIn:
             self.counts,
             lambda places: self.texts([self.ids[place] for place in places]),
             times if dated.any() else None,
+            np.vstack(self.dense) if self.dense else None,
         )
 
     def place(self, id_: str) -> int | None:
@@ -140,12 +149,14 @@ def read_page(
         else:
             apart.append((one.id, reason))
     languages = spoken([one.language or None for one in grouped], usual)
+    dense = dense_of(configuration.dense or 0, grouped)
     return ReadPage(
         [one.id for one in grouped],
         [one.language for one in grouped],
         [math.nan if one.time is None else one.time for one in grouped],
         apart,
         reader.read([one.text for one in grouped], languages),
+        None if dense is None else dense.astype(np.float16),
     )
 
 

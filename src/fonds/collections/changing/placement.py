@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 SHORT = "short"
 LANGUAGE = "language"
+VECTOR = "vector"
+FIELD = "field"
 EMPTY = "empty"
 OUTLIER = "outlier"
 REASONS = {
     SHORT: "shorter than the configuration asks for",
     LANGUAGE: "in a language the configuration leaves out",
+    FIELD: "with other fields than the configuration asks for",
+    VECTOR: "without a vector of the length the configuration asks for",
     EMPTY: "without any term the others have",
     OUTLIER: "out of reach of every cluster",
 }

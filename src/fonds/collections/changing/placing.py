@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fonds.collections.building.models import Served
-from fonds.collections.changing.placement import EMPTY, LANGUAGE, OUTLIER, SHORT, Placement
-from fonds.collections.configurations import Configuration
+from fonds.collections.changing.placement import (
+    EMPTY,
+    FIELD,
+    LANGUAGE,
+    OUTLIER,
+    SHORT,
+    VECTOR,
+    Placement,
+)
+from fonds.collections.configurations import Configuration, wheres
 from fonds.collections.documents import Document
 from fonds.collections.names import apart_conf
 from fonds.collections.tables import score_text
 from fonds.formats.grouping.vectors import to_vector_idf, to_vector_tfidf
 from fonds.grouping.assigning import Assigned, assign, vector
 from fonds.grouping.families.partition import NONE
+from fonds.grouping.space.weighting import Floats
 from fonds.grouping.text.tokens import terms
 
 _READ_CHARACTERS = 2000
@@ -36,7 +47,23 @@ def set_apart(configuration: Configuration, document: Document) -> str | None:
         return SHORT
     if configuration.languages and document.language not in ("", *configuration.languages):
         return LANGUAGE
+    if any(str(getattr(document, name)) != value for name, value in wheres(configuration)):
+        return FIELD
+    if configuration.dense is not None and len(document.vector) != configuration.dense:
+        return VECTOR
     return None
+
+
+def dense_of(numbers: int, documents: Sequence[Document]) -> Floats | None:
+    """The vectors documents were posted with, documents x `numbers`, zeros for one of another length; None
+    where none are asked for."""
+    if not numbers:
+        return None
+    found = np.zeros((len(documents), numbers), np.float32)
+    for place, one in enumerate(documents):
+        if len(one.vector) == numbers:
+            found[place] = one.vector
+    return found
 
 
 def place(served: Served, documents: Sequence[Document]) -> Placed:
@@ -49,7 +76,10 @@ def place(served: Served, documents: Sequence[Document]) -> Placed:
     known = unknown = 0
     if some:
         found = assign(
-            served.model, [one.text for one in some], [one.language or None for one in some]
+            served.model,
+            [one.text for one in some],
+            [one.language or None for one in some],
+            dense_of(served.model.space.dense, some),
         )
         for row, at in enumerate(asked):
             placements[at] = _placements(served, found, row)

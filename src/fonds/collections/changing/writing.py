@@ -30,6 +30,7 @@ from fonds.collections.clusterings import (
     ready,
 )
 from fonds.collections.documents import (
+    VECTOR,
     Document,
     cells_of,
     checked_document,
@@ -156,7 +157,7 @@ class Changes:
         if "main:namespace" not in held.cells:
             clear(self.tables, name)
         rows = {name.document(one.id): one for one in batch}
-        there = self.tables.rows(DOCUMENTS, list(rows), ["main:"])
+        there = self.tables.rows(DOCUMENTS, list(rows), ["main:", VECTOR])
         writes, changed = Writes(), []
         outcomes = {}
         for row, one in rows.items():
@@ -273,10 +274,11 @@ def _counted(cells: Cells, added: Mapping[str, int]) -> Cells:
 
 
 def _size(document: Document) -> int:
-    """How many bytes the text has at most."""
+    """How many bytes text and vector have at most."""
+    numbers = 4 * len(document.vector)
     if len(document.text) < 1000:
-        return 4 * len(document.text)
-    return len(document.text.encode("utf-8", "replace"))
+        return 4 * len(document.text) + numbers
+    return len(document.text.encode("utf-8", "replace")) + numbers
 
 
 def _batches(documents: Sequence[Document]) -> Iterator[list[Document]]:

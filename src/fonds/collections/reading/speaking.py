@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fonds.collections.building.models import Served
+from fonds.collections.changing.placing import dense_of
 from fonds.collections.documents import Document
 from fonds.grouping.assigning import assign
 
@@ -19,7 +20,8 @@ def explained(
     model has no evidence of terms, a term speaks by its direction's cosine to the middles.
     """
     model = served.model
-    found = assign(model, [document.text], [document.language or None])
+    dense = dense_of(model.space.dense, [document])
+    found = assign(model, [document.text], [document.language or None], dense)
     labels = [places[0][1] for places in served.places]
     features, weights = found.weighted.indices, found.weighted.data
     if not labels or not len(features):

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
 
 from fonds.grouping.space.term_vectors import term_vectors
@@ -50,12 +52,12 @@ class Vectors:
     """Documents in a space, worked out when they are asked for: those of all would take more room than
     their terms.
 
-    `weighted`: their tf-idf; `dense`: documents x `space.dense`, or None without.
+    `weighted`: their tf-idf; `dense`: documents x `space.dense`, float32 or float16, or None without.
     """
 
     space: Space
     weighted: Matrix = field(repr=False)
-    dense: Floats | None = field(repr=False)
+    dense: NDArray[np.floating[Any]] | None = field(repr=False)
 
     def __len__(self) -> int:
         return int(self.weighted.shape[0])
@@ -67,7 +69,7 @@ class Vectors:
 
     def of(self, documents: Ints | slice) -> Floats:
         """Those of some documents, in the order given: float32, each of length 1."""
-        dense = None if self.dense is None else self.dense[documents]
+        dense = None if self.dense is None else self.dense[documents].astype(np.float32)
         return project(self.space, self.weighted[documents], dense)
 
     def parts(self) -> Iterator[tuple[slice, Floats]]:

@@ -28,6 +28,8 @@ WHY_APART = {
     "outlier": "like no theme enough",
     "short": "too short to be grouped",
     "language": "in a language this configuration leaves out",
+    "vector": "without a vector of the length this configuration asks for",
+    "field": "with other fields than this configuration asks for",
     "empty": "without a word to group by",
 }
 

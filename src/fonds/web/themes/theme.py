@@ -37,6 +37,8 @@ APART = {
     " documents the theme was built of. They are counted, and the next rebuild looks at them again.",
     "short": "These documents have fewer characters than the configuration asks for (characters_min).",
     "language": "These documents say they are in a language the configuration does not name (languages).",
+    "vector": "These documents were put without a vector of the length the configuration asks for (dense).",
+    "field": "These documents have other fields than the configuration asks for (where).",
     "empty": "These documents have no word that counts: function words, numbers alone, or nothing at all.",
 }
 

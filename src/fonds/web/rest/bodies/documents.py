@@ -13,6 +13,7 @@ import msgspec
 from starlette.requests import Request
 
 from fonds.collections.documents import Document, checked_document
+from fonds.formats.grouping.dense import NUMBERS_MAX
 from fonds.model.errors import LimitError
 from fonds.model.names import nearest
 from fonds.model.prepared import prepared
@@ -22,6 +23,7 @@ from fonds.web.serving.lanes import JSON, LINES, media_type
 DOCUMENTS_MAX = 10_000
 TIME_MAX = 2**53 - 1
 Time = Annotated[int, msgspec.Meta(ge=0, le=TIME_MAX)]
+Numbers = Annotated[list[float], msgspec.Meta(max_length=NUMBERS_MAX)]
 T = TypeVar("T")
 _PLACE = re.compile(r" - at `(\$[^`]*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`(?= - at |$)", re.DOTALL)
@@ -30,7 +32,8 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 class Sent(msgspec.Struct, forbid_unknown_fields=True):
     """A document as an application sends it: `id` is its own, a number is taken as its digits. `text` is
-    grouped, `title` and `url` are shown; `language` has two letters; `time` is in seconds since 1970."""
+    grouped, `title` and `url` are shown; `language` has two letters; `time` is in seconds since 1970;
+    `vector` is what a language model of the application's own makes of it."""
 
     id: str | int
     text: str
@@ -38,6 +41,7 @@ class Sent(msgspec.Struct, forbid_unknown_fields=True):
     url: str = ""
     language: str = ""
     time: Time | None = None
+    vector: Numbers = []
 
 
 class SentTo(msgspec.Struct, forbid_unknown_fields=True):
@@ -49,6 +53,7 @@ class SentTo(msgspec.Struct, forbid_unknown_fields=True):
     url: str = ""
     language: str = ""
     time: Time | None = None
+    vector: Numbers = []
 
 
 class _Bulk(msgspec.Struct, forbid_unknown_fields=True):
@@ -71,7 +76,7 @@ def documents(body: bytes, request: Request) -> list[Document]:
         return _whole(decoded(body, list[Sent]), "")
     if begun == b"{" and _has_bulk(body):
         return _whole(decoded(body, _Bulk).bulk, "/bulk")
-    return [_document(decoded(body, Sent), "")]
+    return [_judged(decoded(body, Sent), "")]
 
 
 def document(body: bytes, document_id: str) -> Document:
@@ -80,8 +85,7 @@ def document(body: bytes, document_id: str) -> Document:
     if sent.id is not None and str(sent.id) != document_id:
         said = f"The address says the id {document_id!r}, and the document {str(sent.id)!r}."
         raise RefusedError(400, said, pointer="/id")
-    found = Document(document_id, sent.text, sent.title, sent.url, sent.language, sent.time)
-    return _checked(found, "")
+    return _checked(_document(sent, document_id), "")
 
 
 def decoded(body: bytes, kind: type[T], line: int | None = None, names: Any = FIELDS) -> T:
@@ -115,7 +119,7 @@ def _has_bulk(body: bytes) -> bool:
 
 def _whole(sent: list[Sent], pointer: str) -> list[Document]:
     _check_count(len(sent), pointer)
-    return [_document(one, f"{pointer}/{at}") for at, one in enumerate(sent)]
+    return [_judged(one, f"{pointer}/{at}") for at, one in enumerate(sent)]
 
 
 def _of_lines(body: bytes) -> list[Document]:
@@ -123,16 +127,20 @@ def _of_lines(body: bytes) -> list[Document]:
     for number, line in enumerate(body.split(b"\n"), 1):
         if line.strip():
             sent = decoded(line, Sent, number)
-            found.append(_document(sent, "", number))
+            found.append(_judged(sent, "", number))
             _check_count(len(found), "")
     if not found:
         raise RefusedError(400, "There is no document in the body.", pointer="")
     return found
 
 
-def _document(sent: Sent, pointer: str, line: int | None = None) -> Document:
-    found = Document(str(sent.id), sent.text, sent.title, sent.url, sent.language, sent.time)
-    return _checked(found, pointer, line)
+def _judged(sent: Sent, pointer: str, line: int | None = None) -> Document:
+    return _checked(_document(sent, str(sent.id)), pointer, line)
+
+
+def _document(sent: Sent | SentTo, document_id: str) -> Document:
+    vector = tuple(sent.vector)
+    return Document(document_id, sent.text, sent.title, sent.url, sent.language, sent.time, vector)
 
 
 def _checked(found: Document, pointer: str, line: int | None = None) -> Document:

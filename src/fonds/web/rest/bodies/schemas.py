@@ -10,8 +10,11 @@ from fonds.collections.configurations import (
     ALGORITHMS,
     CLUSTERS_MAX,
     GRANULARITIES_MAX,
+    WHERE_FIELDS,
+    WHERE_MAX,
     Configuration,
 )
+from fonds.formats.grouping.dense import NUMBERS_MAX
 from fonds.web.rest.bodies.documents import DOCUMENTS_MAX, Sent, SentTo
 
 
@@ -69,6 +72,12 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "seed": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
     "characters_min": {"type": "integer", "minimum": 0, "maximum": _WHOLE_MAX},
     "languages": {"type": "array", "items": {"type": "string"}},
+    "where": {
+        "type": "array",
+        "items": {"type": "string", "pattern": f"^({'|'.join(WHERE_FIELDS)})="},
+        "maxItems": WHERE_MAX,
+    },
+    "dense": {"type": ["integer", "null"], "minimum": 1, "maximum": NUMBERS_MAX},
     "growth_max": {"type": ["number", "null"], "exclusiveMinimum": 0},
     "outliers_factor": {"type": ["number", "null"], "exclusiveMinimum": 1},
     "unknown_max": {"type": ["number", "null"], "exclusiveMinimum": 0},

@@ -1,0 +1,106 @@
+"""Vectors posted with documents: kept by their direction, and counted where a configuration asks for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.configurations import configuration, put
+from fonds.collections.documents import VECTOR, Document, checked_document, document_of
+from fonds.collections.reading.clusters import clusters
+from fonds.collections.reading.documents import places, why
+from fonds.collections.tables import DOCUMENTS
+from fonds.formats.grouping.dense import NUMBERS_MAX, from_vector_dense, to_vector_dense
+from fonds.model.errors import DamagedInputError
+from kept_collections import NEWS, Kept, faults
+
+
+def documents(count: int, seed: int = 0) -> list[Document]:
+    """Texts that share no words, on four themes their vectors tell."""
+    draw = np.random.default_rng(seed)
+    return [
+        Document(
+            f"{seed}-{n}",
+            f"word{n}s{seed} other{n}s{seed} thing{n // 2}",
+            vector=tuple((np.eye(4)[n % 4] + draw.normal(0, 0.1, 4)).tolist()),
+        )
+        for n in range(count)
+    ]
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=20).filter(any))
+def test_a_vector_comes_back_as_its_direction(numbers: list[float]) -> None:
+    found = from_vector_dense(to_vector_dense(numbers))
+    scaled = np.array(numbers) / np.abs(numbers).max()
+    assert np.allclose(found, scaled / np.linalg.norm(scaled), atol=1e-6)
+    assert to_vector_dense(found.tolist()) == to_vector_dense(tuple(found.tolist()))
+
+
+def test_what_is_no_vector_is_refused() -> None:
+    assert to_vector_dense(()) == b""
+    for numbers in ((float("nan"),), (float("inf"), 1.0), (0.0, 0.0), (1.0,) * (NUMBERS_MAX + 1)):
+        with pytest.raises(ValueError, match="finite numbers"):
+            checked_document(Document("a", "text", vector=numbers))
+    stored = to_vector_dense((3.0, 4.0))
+    for broken in (stored[:-1], stored[:-4], b"FGv", stored[:8], stored[:-1] + b"\xff"):
+        with pytest.raises(DamagedInputError):
+            from_vector_dense(broken)
+
+
+def test_documents_are_grouped_by_their_vectors_where_it_is_asked_for(kept: Kept) -> None:
+    put(kept.tables, "news", "dense", configuration({"clusters": 4, "dense": 4}))
+    kept.changes.put(NEWS, [*documents(80), Document("none", "without any vector at all")])
+    made = rebuild(kept.changes, NEWS, "dense")
+    assert (made.clusters, made.apart) == (4, 1)
+    found = {n: places(kept.tables, NEWS, f"0-{n}")[0].label for n in range(80)}
+    agreeing = [found[n] == found[n + 4] for n in range(76)]
+    assert np.mean(agreeing) > 0.9
+    served = clusters(kept.tables, NEWS, "dense")
+    assert served is not None
+    assert served.apart["vector"] == 1
+
+    later = [
+        Document(f"1-{n}", f"word{n}s0 fresh{n}", vector=one.vector)
+        for n, one in enumerate(documents(8, seed=1))
+    ]
+    kept.changes.put(NEWS, [*later, Document("later", "word1s0 fresh", vector=(1.0,))])
+    near = [places(kept.tables, NEWS, f"1-{n}")[0].label == found[n] for n in range(8)]
+    assert np.mean(near) >= 0.75
+    assert places(kept.tables, NEWS, "later")[0].apart == "vector"
+    assert why(kept.tables, kept.changes.models, NEWS, "0-1", "dense") is not None
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_another_vector_is_another_document_and_the_same_is_none(kept: Kept) -> None:
+    one = Document("a", "a text of some words", vector=(1.0, 2.0))
+    assert kept.changes.put(NEWS, [one]).added == 1
+    assert kept.changes.put(NEWS, [Document("a", one.text, vector=(2.0, 4.0))]).unchanged == 1
+    assert kept.changes.put(NEWS, [Document("a", one.text, vector=(2.0, 1.0))]).replaced == 1
+    assert kept.changes.put(NEWS, [Document("a", one.text)]).replaced == 1
+    (cells,) = kept.tables.rows(DOCUMENTS, [NEWS.document("a")]).values()
+    assert cells[VECTOR] == b""
+    assert document_of(cells).document.vector == ()
+
+
+def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: Kept) -> None:
+    put(kept.tables, "news", "en", configuration({"where": ["language=en", "title=a=b"]}))
+    text = "a text of some words"
+    kept.changes.put(
+        NEWS,
+        [
+            Document("in", text, title="a=b", language="en"),
+            Document("title", text, title="a", language="en"),
+            Document("language", text, title="a=b"),
+        ],
+    )
+    made = rebuild(kept.changes, NEWS, "en")
+    assert (made.documents, made.apart) == (1, 2)
+    assert places(kept.tables, NEWS, "title")[0].apart == "field"
+    for wrong, told in (("langage=en", "did you mean 'language'"), ("language", "FIELD=VALUE")):
+        with pytest.raises(ValueError, match=told):
+            configuration({"where": [wrong]})
+    with pytest.raises(ValueError, match="dense is the length"):
+        configuration({"dense": 0})
