@@ -1,0 +1,151 @@
+"""What is looked for in a catalogue: a paper by what it says of itself, or a reference by what it says."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from fonds.bibliography.paper import Author, Citation, Paper
+from fonds.catalog.works.slugs import KEPT_LETTERS, TEXT_MAX_CHARS, slug, slug_words
+from fonds.catalog.works.work import year_of
+
+AUTHORS_COMPARED = 20
+SEGMENTS_MAX, SEGMENT_MIN_LETTERS, SEGMENT_MIN_WORDS = 4, 20, 3
+HEAD_MIN_LETTERS, VOLUMES_MAX = 12, 4
+ENDS_MAX, END_MIN_WORDS, END_MIN_LETTERS = 16, 2, 20
+_ENDS = re.compile(
+    r"[.?!]\s+|[\u201c\u201d\"\u00ab\u00bb\u201e]|,\u2019|\u2018|(?<=\d\d\d\d)\)[.,:]?\s+"
+)
+_YEAR = re.compile(r"(?<![\d.:/-])(?:1[5-9]|20)\d\d(?![\d/-])")
+_NUMBER = re.compile(r"(?<![\w./-])[A-Za-z]?\d{1,4}(?![\w/-])")
+_HEAD = re.compile(r"\s*[:\u2013\u2014]\s+|\s+-\s+|[.?!]\s+")
+
+
+class Sought(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What is known of the work that is looked for. `authors` are whole names; `printed` is a reference as it
+    was printed, where that is known."""
+
+    title: str | None = None
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    container: str | None = None
+    volume: str | None = None
+    issue: str | None = None
+    pages: str | None = None
+    doi: str | None = None
+    arxiv_id: str | None = None
+    pmid: str | None = None
+    pmcid: str | None = None
+    printed: str | None = None
+    surname: str | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The identifiers, as catalogues have them."""
+        named = (
+            ("doi", self.doi),
+            ("arxiv", self.arxiv_id),
+            ("pmid", self.pmid),
+            ("pmcid", self.pmcid),
+        )
+        return tuple(f"{name}:{value}" for name, value in named if value)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What its title may be, the likeliest first: as read, up to a colon, sentences as printed."""
+        found = [self.title] if self.title else []
+        if (
+            self.title
+            and len(slug(head := _HEAD.split(self.title, maxsplit=1)[0])) >= HEAD_MIN_LETTERS
+        ):
+            found.append(head)
+        if self.printed:
+            found += _segments(self.printed)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def volumes(self) -> tuple[str, ...]:
+        """What its volume may be: as read, else numbers of the reference."""
+        if self.volume or not self.printed:
+            return (self.volume,) if self.volume else ()
+        numbers = (one for one in _NUMBER.findall(self.printed) if year_of(one) != self.year)
+        return tuple(dict.fromkeys(numbers))[:VOLUMES_MAX]
+
+    @property
+    def parts_of_title(self) -> tuple[str, ...]:
+        """The title without its first words, one less each time, and the first words of it that are too few
+        for a key of their own."""
+        parts = slug_words(self.title) if self.title else ()
+        count = len(parts) - END_MIN_WORDS
+        found = [" ".join(parts[place:]) for place in range(1, min(ENDS_MAX, count) + 1)]
+        begun = (" ".join(parts[:-place]) for place in range(1, count + 1))
+        found += [one for one in begun if len(slug(one)) < KEPT_LETTERS][:ENDS_MAX]
+        return tuple(one for one in found if len(one.replace(" ", "")) >= END_MIN_LETTERS)
+
+
+def of_paper(paper: Paper) -> Sought:
+    """What a paper says of itself."""
+    journal = paper.journal
+    return Sought(
+        title=paper.title,
+        authors=_names(paper.authors),
+        surname=_surname(paper.authors),
+        year=year_of(paper.date),
+        container=journal.name or journal.abbreviation if journal else None,
+        volume=journal.volume if journal else None,
+        issue=journal.issue if journal else None,
+        pages=journal.pages if journal else None,
+        doi=paper.doi,
+        arxiv_id=paper.arxiv_id,
+        pmid=paper.pmid,
+        pmcid=paper.pmcid,
+    )
+
+
+def of_citation(citation: Citation) -> Sought:
+    """What a reference says of the work it names. One that is no article goes by the title of its book."""
+    title = citation.title or citation.book_title
+    return Sought(
+        title=title,
+        authors=_names(citation.authors),
+        surname=_surname(citation.authors),
+        year=year_of(citation.date) or _last_year(citation.unstructured or ""),
+        container=citation.journal or (citation.book_title if citation.title else None),
+        volume=citation.volume,
+        issue=citation.issue,
+        pages=citation.pages,
+        doi=citation.doi,
+        arxiv_id=citation.arxiv_id,
+        pmid=citation.pmid,
+        pmcid=citation.pmcid,
+        printed=citation.unstructured[:TEXT_MAX_CHARS] if citation.unstructured else None,
+    )
+
+
+def _names(authors: tuple[Author, ...]) -> tuple[str, ...]:
+    return tuple(one.name for one in authors[:AUTHORS_COMPARED] if one.name)
+
+
+def _surname(authors: tuple[Author, ...]) -> str | None:
+    """The family name of the first author, or of what stands for it."""
+    if not authors:
+        return None
+    first = authors[0]
+    return first.surname or (first.name.split()[-1] if first.name.split() else None)
+
+
+def _last_year(printed: str) -> int | None:
+    """The year nearest to the end of a reference, where styles without titles have it."""
+    found = _YEAR.findall(printed[:TEXT_MAX_CHARS])
+    return year_of(found[-1]) if found else None
+
+
+def _segments(printed: str) -> list[str]:
+    """The longest sentences of a reference: one of them is its title, however it was read."""
+    parts = [
+        part.strip(" ,;")
+        for part in _ENDS.split(printed[:TEXT_MAX_CHARS])
+        if len(slug_words(part)) >= SEGMENT_MIN_WORDS and len(slug(part)) >= SEGMENT_MIN_LETTERS
+    ]
+    return sorted(parts, key=len, reverse=True)[:SEGMENTS_MAX]

@@ -1,0 +1,197 @@
+"""Records of catalogues: each form becomes the same value, and what is none is refused with its reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.catalog.works.reading import Refusal, Refused, decoded, records_in, work_in
+from fonds.catalog.works.slugs import bare_number, first_page, slug
+from fonds.catalog.works.work import Work, WorkAuthor, from_json, merged, name_of, to_json
+
+CROSSREF = {
+    "DOI": "10.5555/River.1",
+    "type": "journal-article",
+    "title": ["Rivers &amp; <i>their</i> beds"],
+    "subtitle": ["A survey"],
+    "author": [{"given": "Ada", "family": "van Stroom"}, {"name": "The River Group"}],
+    "issued": {"date-parts": [[2011, 3]]},
+    "container-title": ["Journal of Rivers"],
+    "short-container-title": ["J. Riv."],
+    "ISSN": ["2049-3630", "1111-1111"],
+    "volume": "12",
+    "issue": "3",
+    "page": "101-120",
+}
+FATCAT = {
+    "ident": "aaaa",
+    "release_type": "article-journal",
+    "ext_ids": {"doi": "10.5555/river.1", "pmid": "123", "arxiv": "1101.00001v2"},
+    "title": "Rivers and their beds",
+    "contribs": [
+        {"raw_name": "Ada van Stroom", "role": "author"},
+        {"raw_name": "E", "role": "editor"},
+    ],
+    "release_year": 2011,
+    "container": {"name": "Journal of Rivers", "issnl": "2049-3630"},
+    "volume": "12",
+    "pages": "101-120",
+}
+OPENALEX = {
+    "id": "https://openalex.org/W42",
+    "doi": "https://doi.org/10.5555/RIVER.1",
+    "title": "Rivers and their beds",
+    "authorships": [{"author": {"display_name": "Ada van Stroom"}}],
+    "publication_year": 2011,
+    "primary_location": {"source": {"display_name": "Journal of Rivers", "issn": ["2049-3630"]}},
+    "biblio": {"volume": "12", "first_page": "101", "last_page": "120"},
+    "type": "article",
+}
+BIBJSON = {
+    "title": "Rivers and their beds",
+    "author": [{"name": "van Stroom, Ada"}],
+    "identifier": [{"type": "doi", "id": "10.5555/river.1"}],
+    "journal": {"name": "Journal of Rivers", "volume": "12", "pages": "101--120"},
+    "year": "2011",
+}
+
+
+@pytest.mark.parametrize(
+    ("record", "source"),
+    [(CROSSREF, "crossref"), (FATCAT, "fatcat"), (OPENALEX, "openalex"), (BIBJSON, "bibjson")],
+)
+def test_every_form_says_the_same_of_one_work(record: dict[str, Any], source: str) -> None:
+    work = work_in(record)
+    assert isinstance(work, Work)
+    assert (work.id, work.source, work.doi) == ("doi:10.5555/river.1", source, "10.5555/river.1")
+    assert slug(work.title) == "riversandtheirbeds"
+    assert work.authors[0] == WorkAuthor("van Stroom", "Ada")
+    assert (work.year, work.container, work.volume) == (2011, "Journal of Rivers", "12")
+    assert first_page(work.pages) == "101"
+    assert from_json(to_json(work)) == work
+
+
+def test_crossref_keeps_what_it_alone_says() -> None:
+    work = work_in(CROSSREF)
+    assert isinstance(work, Work)
+    assert work.whole_title == "Rivers & their beds: A survey"
+    assert work.issn == ("2049-3630",)
+    assert work.authors[1].surname == "Group"
+    assert (work.issue, work.container_short) == ("3", "J. Riv.")
+
+
+def test_works_without_doi_go_by_their_next_identifier() -> None:
+    def id_of(record: dict[str, Any]) -> str:
+        work = work_in(record)
+        assert isinstance(work, Work)
+        return work.id
+
+    assert (
+        id_of({**FATCAT, "ext_ids": {"arxiv": "1101.00001v2", "pmid": "1"}}) == "arxiv:1101.00001"
+    )
+    assert id_of({**FATCAT, "ext_ids": {"pmid": "123"}}) == "pmid:123"
+    assert id_of({**FATCAT, "ext_ids": {}}) == "fatcat:aaaa"
+    assert id_of({**OPENALEX, "doi": None}) == "openalex:W42"
+    bare = {name: value for name, value in BIBJSON.items() if name != "identifier"}
+    assert id_of(bare) == id_of(dict(reversed(bare.items())))
+    assert id_of(bare).startswith("bibjson:")
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ([1], Refusal.NOT_A_RECORD),
+        ({"name": "x"}, Refusal.NOT_A_RECORD),
+        ({**CROSSREF, "DOI": "river"}, Refusal.NO_IDENTIFIER),
+        ({**CROSSREF, "type": "journal"}, Refusal.NOT_A_WORK),
+        ({**CROSSREF, "title": [], "subtitle": [], "author": []}, Refusal.NO_TITLE),
+        ({**FATCAT, "state": "deleted"}, Refusal.NOT_A_WORK),
+        ({**FATCAT, "ident": None}, Refusal.NO_IDENTIFIER),
+        ({**OPENALEX, "type": "paratext"}, Refusal.NOT_A_WORK),
+    ],
+)
+def test_what_is_no_work_is_refused_with_its_reason(record: Any, reason: Refusal) -> None:
+    found = work_in(record)
+    assert isinstance(found, Refused)
+    assert found.reason is reason
+
+
+def test_answers_lists_and_files_of_items_hold_records() -> None:
+    wrapped: list[Any] = [
+        {"items": [1, 2]},
+        [1, 2],
+        {"message": {"items": [1, 2]}},
+        {"results": [1, 2]},
+        {"records": [1, 2]},
+    ]
+    assert [list(records_in(one)) for one in wrapped] == [[1, 2]] * 5
+    assert list(records_in({"status": "ok", "message": CROSSREF})) == [CROSSREF]
+    assert list(records_in(CROSSREF)) == [CROSSREF]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+NAMES = sorted({*CROSSREF, *FATCAT, *OPENALEX, *BIBJSON})
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), JSON))
+def test_whatever_stands_in_the_fields_it_is_a_work_or_refused(record: dict[str, Any]) -> None:
+    found = work_in(record)
+    if isinstance(found, Work):
+        assert from_json(to_json(found)) == found
+
+
+@given(st.binary(max_size=60))
+def test_bytes_are_json_or_a_value_error(data: bytes) -> None:
+    try:
+        decoded(data)
+    except ValueError:
+        return
+    assert msgspec.json.decode(data) is not Ellipsis
+
+
+def test_slugs_know_neither_case_nor_accents_nor_markup_nor_signs() -> None:
+    titles = [
+        "Über <i>β</i>-Strukturen &amp; Flüsse",
+        "uber Beta strukturen and flusse",
+        "ÜBER β–STRUKTUREN & FLÜSSE",
+    ]
+    assert {slug(one) for one in titles} == {"uberbetastrukturenandflusse"}
+    assert slug(None) == slug("—!?") == ""
+
+
+def test_pages_and_numbers_are_compared_bare() -> None:
+    assert [first_page(one) for one in ("101-120", "pp. 0101", "E12–E19", "", None)] == [
+        "101",
+        "101",
+        "e12",
+        "",
+        "",
+    ]
+    assert [bare_number(one) for one in ("012", "A 12", None)] == ["12", "a12", ""]
+
+
+def test_names_are_parted() -> None:
+    assert name_of("Ada M. van der Stroom") == WorkAuthor("van der Stroom", "Ada M.")
+    assert name_of("Stroom, Ada") == WorkAuthor("Stroom", "Ada")
+    assert name_of("Stroom") == WorkAuthor("Stroom", "")
+    assert name_of(", Ada") is name_of("") is name_of(7 * [None]) is None
+
+
+def test_of_several_sources_each_field_is_that_of_the_first_who_tells_it() -> None:
+    first, second = work_in(CROSSREF), work_in(FATCAT)
+    assert isinstance(first, Work)
+    assert isinstance(second, Work)
+    both = merged({"fatcat": second, "crossref": first})
+    assert both is not None
+    assert (both.title, both.pmid, both.source) == (first.title, "123", "crossref")
+    assert merged({}) is None
