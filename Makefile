@@ -11,6 +11,7 @@ EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase dense
 SECONDS ?= 600
 MB ?= 64
 DOCUMENTS ?= 20000
+WORKS ?= 1000000
 KILLS ?= 300
 STORIES ?= 20000
 KILLS_NEWS ?= 20
@@ -93,6 +94,9 @@ bench-grouping: $(VENV)/.dev ## groupings of the labelled sets beside other reci
 bench-backfill: $(VENV)/.dev ## a made CDX of one and of five million lines into a new home; ENGINE="spark://..."
 	$(BIN)/python scripts/bench_backfill.py --engine "$(ENGINE)"
 
+bench-catalog: $(VENV)/.dev ## works loaded and looked for: seconds and bytes a million; WORKS=1000000
+	$(BIN)/python scripts/bench_catalog.py $(WORKS)
+
 bench-collections: $(VENV)/.dev ## documents put, a rebuild, and reads meanwhile; DOCUMENTS=20000
 	$(BIN)/python scripts/bench_collections.py $(DOCUMENTS)
 	$(BIN)/python scripts/bench_posting.py
@@ -113,4 +117,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data, not sample-library)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-backfill bench-worst fuzz lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-worst fuzz lock clean

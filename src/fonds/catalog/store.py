@@ -82,6 +82,10 @@ class Catalog:
         found = {id_: merged(records) for id_, records in self._records(ids).items()}
         return {id_: work for id_, work in found.items() if work is not None}
 
+    def records(self, work_id: str) -> dict[str, Work]:
+        """What each source says of a work."""
+        return self._records([work_id]).get(work_id, {})
+
     def by_identifier(self, identifier: str) -> Found:
         """Works with `doi:…`, `arxiv:…`, `pmid:…` or `pmcid:…`, also where they go by another name."""
         found = self._listed(identifier_prefix(identifier))

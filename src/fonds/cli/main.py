@@ -52,6 +52,7 @@ COMMANDS: dict[str, str] = {
     "group": "fonds.cli.commands.group",
     "clusters": "fonds.cli.commands.clusters",
     "backfill": "fonds.cli.commands.backfill",
+    "catalog": "fonds.cli.commands.catalog",
     "completion": "fonds.cli.commands.completion",
 }
 

@@ -12,6 +12,8 @@ import pytest
 
 from calls import Call
 from filled_home import BROKEN_PDFS, DUPLICATES, TIMEOUTS, Filled, opened
+from fonds.catalog.keys import catalog_table
+from fonds.catalog.store import Catalog
 from fonds.cli.main import cli
 from fonds.collections import configurations
 from fonds.collections.building.rebuilding import rebuild
@@ -79,6 +81,9 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("backfill cdx", "filter_"): (("backfill", "cdx", "/", "--filter", "paper"), "mean 'papers'"),
     ("backfill cdx", "mimes"): (("backfill", "cdx", "/", "--mime", "("), "'(' is no type"),
     ("table stats", "engine"): (("table", "stats", "--engine", "lokal"), "did you mean 'local'"),
+    ("catalog", "COMMAND"): (("catalog", "lod"), "Did you mean 'load'"),
+    ("catalog load", "paths"): (("catalog", "load", "no.jsonl"), "no.jsonl: no such file"),
+    ("catalog show", "key"): (("catalog", "show", "10.1000/x"), "has no work '10.1000/x'"),
     ("table", "COMMAND"): (("table", "lst"), "Did you mean 'list'"),
     ("table get", "keys"): (("table", "get", "nonsense"), "not a SHA-1 in hex or base32"),
     ("table put", "key"): (("table", "put", "nonsense", "f:c={}"), "not a SHA-1 in hex or base32"),
@@ -175,6 +180,11 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         ("search", "--collection", "report"),
         "has the collection “report”; did you mean “reports”?",
     ),
+    ("catalog search", "title"): (("catalog", "search", "Rivers"), "no work has such a title"),
+    ("catalog search", "author"): (
+        ("catalog", "search", "Rivers", "--author", "Stroom"),
+        "no work has such a title",
+    ),
     ("configuration list", "namespace"): (("configuration", "list", "tld"), "DEFAULT"),
     ("collection list", "namespace"): (("collection", "list", "tld"), "did you mean 'told'"),
     ("collection remove", "ids"): (
@@ -228,8 +238,9 @@ def test_every_word_a_command_takes_is_tried_here() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _grouped(home: Path, filled: Filled) -> None:
-    """A collection in the home, grouped once, and a configuration beside the usual one."""
+    """A catalogue, a collection that was grouped once, and a configuration beside the usual one."""
     with opened(home) as stores:
+        Catalog(stores.table, catalog_table("fonds", "local")).declare()
         tables = Tables(stores.table)
         tables.declare()
         claims = Claims(stores.records, this_process(), time.monotonic)

@@ -1,0 +1,106 @@
+"""A catalogue of made works: seconds and bytes a million, and how long it takes to find one.
+
+python scripts/bench_catalog.py [1000000]
+
+Titles are words drawn as texts have them, so that some are common; a tenth of the first authors bears one of
+a hundred names. References are printed from works that are there and from works that are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from fonds.bibliography.references import parse_reference
+from fonds.catalog.finding import find
+from fonds.catalog.loading import load
+from fonds.catalog.matching.sought import of_citation
+from fonds.catalog.store import Catalog
+from fonds.stores.table.sqlite import SqliteTable
+
+LETTERS = "abcdefghiklmnoprstuvw"
+LOOKED_FOR = 2_000
+
+
+def words(chance: random.Random, count: int) -> list[str]:
+    """Made words of three to eleven letters."""
+    return ["".join(chance.choices(LETTERS, k=chance.randint(3, 11))) for _ in range(count)]
+
+
+def records(count: int) -> Iterator[dict[str, object]]:
+    """Records as Crossref has them."""
+    chance = random.Random(1)
+    vocabulary, names = words(chance, 20_000), [one.title() for one in words(chance, 100_000)]
+    weights = [1 / (place + 2) for place in range(len(vocabulary))]
+    for number in range(count):
+        title = " ".join(chance.choices(vocabulary, weights, k=chance.randint(4, 14)))
+        first = chance.choice(names[:100] if number % 10 == 0 else names)
+        yield {
+            "DOI": f"10.5555/made.{number}",
+            "type": "journal-article",
+            "title": [title.capitalize()],
+            "author": [
+                {"family": one, "given": "A. B."}
+                for one in (first, *chance.choices(names, k=chance.randint(0, 5)))
+            ],
+            "issued": {"date-parts": [[1950 + number % 75]]},
+            "container-title": [f"Journal of {vocabulary[number % 5_000].title()}"],
+            "volume": str(1 + number % 200),
+            "issue": str(1 + number % 12),
+            "page": f"{number % 3_000}-{number % 3_000 + 9}",
+        }
+
+
+def printed(record: dict[str, object]) -> str:
+    """A reference to a work."""
+    names: list[dict[str, str]] = record["author"]  # type: ignore[assignment]
+    title, container = record["title"][0], record["container-title"][0]  # type: ignore[index]
+    year = record["issued"]["date-parts"][0][0]  # type: ignore[index]
+    told = ", ".join(f"{one['family']}, A. B." for one in names)
+    return f"{told} ({year}). {title}. {container}, {record['volume']}({record['issue']}), {record['page']}."
+
+
+def main() -> None:
+    """Make, load, look for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("works", type=int, nargs="?", default=1_000_000)
+    count = parser.parse_args().works
+    with tempfile.TemporaryDirectory(prefix="bench-catalog-") as name:
+        folder = Path(name)
+        source, chosen = folder / "works.jsonl", {}
+        with source.open("wb") as stream:
+            for number, one in enumerate(records(count)):
+                stream.write(msgspec.json.encode(one) + b"\n")
+                if number % max(1, count // LOOKED_FOR) == 0:
+                    chosen[f"10.5555/made.{number}"] = printed(one)
+        table = SqliteTable(folder / "table.sqlite")
+        catalog = Catalog(table, "catalog")
+        catalog.declare()
+        began, cpu = time.monotonic(), time.process_time()
+        load(catalog, source, "made", lambda at: None)
+        lasted, used = time.monotonic() - began, time.process_time() - cpu
+        size = sum(one.stat().st_size for one in folder.glob("table.sqlite*"))
+        million = 1_000_000 / count
+        print(
+            f"{count:,} works: {lasted * million:,.0f} s a million ({used * million:,.0f} of CPU)"
+        )
+        print(
+            f"{size * million / 1e6:,.0f} MB a million, input {source.stat().st_size * million / 1e6:,.0f} MB"
+        )
+        began, ended = time.monotonic(), Counter[str]()
+        for doi, text in chosen.items():
+            found = find(catalog, of_citation(parse_reference(text)))
+            ended["right" if found.doi == doi else "wrong" if found.doi else str(found.reason)] += 1
+        print(f"{len(chosen) / (time.monotonic() - began):,.0f} references a second: {dict(ended)}")
+        table.close()
+
+
+if __name__ == "__main__":
+    main()
