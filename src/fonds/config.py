@@ -93,6 +93,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(description="Follow links that lead out of the folders that are named; each is noted"),
     ] = False
+    match: Annotated[
+        bool,
+        Meta(
+            description="Match papers and what they cite with the catalogue; `fonds catalog load`"
+        ),
+    ] = False
     work: WorkSettings = field(default_factory=WorkSettings)
     pdf: PdfSettings = field(default_factory=PdfSettings)
     grobid: GrobidSettings = field(default_factory=GrobidSettings)

@@ -6,6 +6,7 @@ from fonds.kinds.kind import DerivativeKind
 from fonds.kinds.papers.bibliography import KIND as BIBLIOGRAPHY
 from fonds.kinds.papers.grobid import KIND as GROBID
 from fonds.kinds.papers.jats import KIND as JATS
+from fonds.kinds.papers.match import KIND as MATCH
 from fonds.kinds.pdf import KIND as PDF
 from fonds.kinds.sketch import KIND as SKETCH
 from fonds.kinds.story import KIND as STORY
@@ -17,6 +18,7 @@ KINDS: Sequence[DerivativeKind] = (
     BIBLIOGRAPHY,
     GROBID,
     JATS,
+    MATCH,
     STORY,
     SKETCH,
 )

@@ -83,6 +83,18 @@ class UnreadArticle:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmatched:
+    """A paper whose bibliography is there and was not held against the catalogue yet."""
+
+    sha1hex: str
+
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.sha1hex
+
+
+@dataclass(frozen=True, slots=True)
 class GrobidOutput:
     """The message of the topic `grobid-output`: how it ended, whatever way, and the TEI.
 

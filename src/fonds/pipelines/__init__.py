@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from fonds.model.step import Pipeline, Topic
 from fonds.pipelines.archive import archive
 from fonds.pipelines.archive_only import archive_only
-from fonds.pipelines.grobid import grobid
 from fonds.pipelines.library import library
 from fonds.pipelines.metadata_only import metadata_only
 from fonds.pipelines.news import batch, csv, historical, news, queue_fetcher
+from fonds.pipelines.papers import grobid, match
 from fonds.pipelines.pdf_only import pdf_only
 from fonds.pipelines.stories_only import stories_only
 from fonds.pipelines.warc import warc
@@ -27,6 +27,7 @@ PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = {
     "archive": archive,
     "warc": warc,
     "grobid": grobid,
+    "match": match,
 }
 """Each flavour by name, to be made with the forms of thumbnails it has beside the usual one."""
 

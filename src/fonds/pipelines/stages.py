@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fonds.model.file import Identified, Kind
-from fonds.model.paper import Ungrobided, UnreadArticle
+from fonds.model.paper import Ungrobided, Unmatched, UnreadArticle
 from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.model.step import Output, Stage, Topic
 from fonds.pipelines.topics import (
@@ -23,6 +23,8 @@ from fonds.pipelines.topics import (
 )
 
 LINGER_S = 0.2
+NO_MATCH = (Output(Unmatched),)
+"""Papers are matched where `with_match` adds it."""
 
 
 FETCH = Stage("fetch", LINKS, (CAPTURED,), many=True, batch_max=200)
@@ -74,7 +76,14 @@ def pdf_stages(
         Stage(
             "persist_pdf_text", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S, indexes=True
         ),
-        Stage("persist_bibliography", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S),
+        Stage(
+            "persist_bibliography",
+            PDF_TEXT,
+            omits=NO_MATCH,
+            sink=True,
+            batch_max=20,
+            linger_s=LINGER_S,
+        ),
         *(
             Stage(
                 "persist_thumbnail",
@@ -97,7 +106,13 @@ def story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]
 
 
 IMPORT_JATS = Stage(
-    "import_jats", UNREAD_ARTICLES, sink=True, batch_max=10, linger_s=LINGER_S, indexes=True
+    "import_jats",
+    UNREAD_ARTICLES,
+    omits=NO_MATCH,
+    sink=True,
+    batch_max=10,
+    linger_s=LINGER_S,
+    indexes=True,
 )
 """Articles in XML read and kept."""
 

@@ -4,7 +4,7 @@ from fonds.model.capture import Capture
 from fonds.model.file import Identified, Unextracted, Unparsed
 from fonds.model.link import Link
 from fonds.model.message import Traits
-from fonds.model.paper import GrobidOutput, Ungrobided, UnreadArticle
+from fonds.model.paper import GrobidOutput, Ungrobided, Unmatched, UnreadArticle
 from fonds.model.pdf import PdfText, Thumbnail
 from fonds.model.step import Topic
 from fonds.model.story import Parsed, Unarchived
@@ -17,6 +17,7 @@ UNEXTRACTED = Topic("unextracted", Unextracted, Traits(partitions=24), public=Tr
 PDF_TEXT = Topic("pdf-text", PdfText, Traits(compacted=True), public=True)
 UNGROBIDED = Topic("ungrobided", Ungrobided, Traits(partitions=24), public=True)
 GROBID_OUTPUT = Topic("grobid-output", GrobidOutput, Traits(compacted=True), public=True)
+UNMATCHED = Topic("unmatched", Unmatched)
 UNREAD_ARTICLES = Topic("unread-articles", UnreadArticle)
 UNPARSED = Topic("unparsed", Unparsed)
 STORIES = Topic("stories", Parsed)

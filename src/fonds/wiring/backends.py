@@ -22,7 +22,7 @@ from fonds.model.rows import CdxRow
 from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
-from fonds.pipelines.grobid import with_grobid
+from fonds.pipelines.papers import with_papers
 from fonds.ports import Index, Queue, Records, Stores, WarcArchive
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
@@ -150,8 +150,8 @@ def named_pipeline(name: str, settings: Settings) -> Pipeline:
     """The flavour of this name. Raises ConfigurationError for an unknown one."""
     if name not in PIPELINES:
         raise ConfigurationError(no_such("pipeline", name, PIPELINES))
-    made = PIPELINES[name](further_thumbnails(settings))
-    return with_grobid(made, settings.grobid.at_once) if settings.grobid.url else made
+    asked = settings.grobid.at_once if settings.grobid.url else 0
+    return with_papers(PIPELINES[name](further_thumbnails(settings)), asked, match=settings.match)
 
 
 def further_thumbnails(settings: Settings) -> tuple[str, ...]:

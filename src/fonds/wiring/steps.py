@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from fonds.config import Settings
@@ -204,6 +205,20 @@ def _import_jats(stores: Stores, readers: Readers, settings: Settings) -> Made:
     return ImportJats(*kept, stores.journal, readers.read_jats, now)
 
 
+def _match(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.catalog.keys import catalog_table
+    from fonds.catalog.store import Catalog
+    from fonds.steps.paper.match import MatchPapers
+
+    @cache
+    def catalog() -> Catalog:
+        found = Catalog(stores.table, catalog_table(settings.group, settings.env))
+        found.declare()
+        return found
+
+    return MatchPapers(stores.table, stores.records, stores.journal, catalog, now)
+
+
 def _import_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.story.import_story import ImportStory
 
@@ -225,6 +240,7 @@ STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
     "persist_bibliography": _persist_bibliography,
     "parse_story": _parse_story,
     "restore_story": _restore_story,
+    "match": _match,
     "import_jats": _import_jats,
     "import_story": _import_story,
 }

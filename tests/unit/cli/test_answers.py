@@ -181,10 +181,7 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         "has the collection “report”; did you mean “reports”?",
     ),
     ("catalog search", "title"): (("catalog", "search", "Rivers"), "no work has such a title"),
-    ("catalog search", "author"): (
-        ("catalog", "search", "Rivers", "--author", "Stroom"),
-        "no work has such a title",
-    ),
+    ("catalog search", "author"): (("catalog", "search", "X", "--author", "Y"), "no work has such"),
     ("configuration list", "namespace"): (("configuration", "list", "tld"), "DEFAULT"),
     ("collection list", "namespace"): (("collection", "list", "tld"), "did you mean 'told'"),
     ("collection remove", "ids"): (

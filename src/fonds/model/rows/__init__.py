@@ -8,6 +8,7 @@ from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, Tall
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
+from fonds.model.rows.match import CitationRow, MatchRow
 from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
 from fonds.model.rows.sketch import TextBandRow, TextSketchRow
@@ -19,6 +20,7 @@ __all__ = [
     "AddressUseRow",
     "BibliographyRow",
     "CdxRow",
+    "CitationRow",
     "ClaimRow",
     "DeepAuditRow",
     "DispositionRow",
@@ -30,6 +32,7 @@ __all__ = [
     "GrobidRow",
     "InputRow",
     "JatsRow",
+    "MatchRow",
     "PaceRow",
     "PdfMetaRow",
     "Row",

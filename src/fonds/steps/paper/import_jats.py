@@ -15,12 +15,12 @@ from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.papers.jats import SUCCESS, UNREADABLE, document, indexed_rows
 from fonds.model.errors import ChildError
-from fonds.model.paper import UnreadArticle
+from fonds.model.paper import Unmatched, UnreadArticle
 from fonds.model.rows import JatsRow
-from fonds.model.step import Result
+from fonds.model.step import Output, Result
 from fonds.ports import Archive, Blobs, Index, Records, Table
 
-EMITS = ()
+EMITS = (Output(Unmatched),)
 ERROR_MAX_CHARS = 1_024
 
 
@@ -41,11 +41,9 @@ class ImportJats:
     def __call__(self, items: Sequence[UnreadArticle]) -> list[Result]:
         """Idempotent by SHA-1. Raises PermanentError when the bytes cannot be had."""
         now = self.clock()
-        for item in items:
-            self._keep(item, now)
-        return [Result() for _ in items]
+        return [Result(items=self._keep(item, now)) for item in items]
 
-    def _keep(self, item: UnreadArticle, now: datetime) -> None:
+    def _keep(self, item: UnreadArticle, now: datetime) -> tuple[Unmatched, ...]:
         found = self._read(self.archive.read(item.capture.place, item.file.sha1).body)
         row, text = _row(item, found, now), text_bytes(found.text)
         if found.text:
@@ -63,6 +61,7 @@ class ImportJats:
             lambda: indexed_rows(self.records, [row.sha1hex]),
             lambda rows: [document(one, text if found.text else None, origin) for one in rows],
         )
+        return (Unmatched(row.sha1hex),) if row.status == SUCCESS else ()
 
     def _read(self, body: bytes) -> JatsReading:
         try:

@@ -20,14 +20,14 @@ from fonds.formats.journal import (
 )
 from fonds.kinds.fixity import fixity_of_row
 from fonds.kinds.papers.bibliography import NOT_READ, NOTHING_FOUND, SUCCESS
-from fonds.model.paper import GrobidStatus
+from fonds.model.paper import GrobidStatus, Unmatched
 from fonds.model.pdf import PdfText, StatusClass
 from fonds.model.prepared import prepared
 from fonds.model.rows import BibliographyRow, GrobidRow
-from fonds.model.step import Result
+from fonds.model.step import Output, Result
 from fonds.ports import Records, Table
 
-EMITS = ()
+EMITS = (Output(Unmatched),)
 _WEIGHTS = {SUCCESS: 2, NOTHING_FOUND: 1, NOT_READ: 0}
 
 
@@ -41,7 +41,8 @@ class PersistBibliography:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
-        """Idempotent by SHA-1; what found less never replaces what found more."""
+        """Idempotent by SHA-1; what found less never replaces what found more.
+        What was kept is to be matched."""
         now = self.clock()
         keys = [item.sha1hex for item in items]
         weights = {
@@ -63,7 +64,15 @@ class PersistBibliography:
         self.table.put(self.journal, cells)
         rows = [row for row, _ in kept.values()]
         self.records.put([*rows, *map(fixity_of_row, rows)])
-        return [Result() for _ in items]
+        fresh = {
+            key
+            for key, (_, paper) in kept.items()
+            if paper is not None and asked.get(key) != GrobidStatus.SUCCESS
+        }
+        return [
+            Result(items=(Unmatched(item.sha1hex),) if item.sha1hex in fresh else ())
+            for item in items
+        ]
 
 
 def _row(item: PdfText, now: datetime) -> tuple[BibliographyRow, Paper | None]:

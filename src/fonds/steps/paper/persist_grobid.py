@@ -12,13 +12,13 @@ from fonds.kinds.fixity import TEI, fixity_of, fixity_of_row
 from fonds.model.blob import Blob
 from fonds.model.errors import ChildError
 from fonds.model.keys import tei_blob_key
-from fonds.model.paper import GrobidOutput, GrobidStatus
+from fonds.model.paper import GrobidOutput, GrobidStatus, Unmatched
 from fonds.model.pdf import StatusClass
 from fonds.model.rows import GrobidRow
-from fonds.model.step import Result
+from fonds.model.step import Output, Result
 from fonds.ports import Blobs, Records, Table
 
-EMITS = ()
+EMITS = (Output(Unmatched),)
 ERROR_MAX_CHARS = 1_024
 _WEIGHTS = {StatusClass.OK: 2, StatusClass.CONTENT: 1, StatusClass.LIMIT: 1}
 _NOTHING = BibliographyReading()
@@ -37,7 +37,8 @@ class PersistGrobid:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[GrobidOutput]) -> list[Result]:
-        """Idempotent by SHA-1; a failure never replaces an earlier success."""
+        """Idempotent by SHA-1; a failure never replaces an earlier success.
+        What was kept is to be matched."""
         now = self.clock()
         keys = [item.sha1hex for item in items]
         known = self.records.get(GrobidRow, keys)
@@ -50,7 +51,11 @@ class PersistGrobid:
                 weights[item.sha1hex] = weight
                 kept[item.sha1hex] = row, tei, reading
         self._keep(list(kept.values()))
-        return [Result() for _ in items]
+        fresh = {key for key, (_, tei, _) in kept.items() if tei is not None}
+        return [
+            Result(items=(Unmatched(item.sha1hex),) if item.sha1hex in fresh else ())
+            for item in items
+        ]
 
     def _row(
         self, item: GrobidOutput, now: datetime

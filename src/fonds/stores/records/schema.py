@@ -84,6 +84,23 @@ Table(
 )
 
 Table(
+    "citations",
+    metadata,
+    _sha1hex(key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("updated", UtcTime, nullable=False),
+    Column("reference", CleanText, nullable=False),
+    Column("status", CleanText, nullable=False),
+    Column("reason", CleanText, nullable=False),
+    Column("work", CleanText),
+    Column("doi", CleanText),
+    Column("told_doi", CleanText),
+    Column("score", sa.REAL),
+    Index("citations_work", "work", "sha1hex", "number"),
+    Index("citations_doi", "doi", "sha1hex", "number"),
+)
+
+Table(
     "stopped",
     metadata,
     _sha1hex(key=True),

@@ -1,16 +1,19 @@
-"""The flavour `grobid`, and how any flavour that reads PDFs asks GROBID too, where a server is named."""
+"""The flavours `grobid` and `match`, and how any flavour that reads papers does the same where it is set."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fonds.model.paper import Ungrobided
+from fonds.model.paper import Ungrobided, Unmatched
 from fonds.model.step import Output, Pipeline, Stage
 from fonds.model.story import Unarchived
-from fonds.pipelines.stages import ARCHIVE_BODY, LINGER_S
-from fonds.pipelines.topics import GROBID_OUTPUT, UNARCHIVED, UNGROBIDED
+from fonds.pipelines.stages import ARCHIVE_BODY, LINGER_S, NO_MATCH
+from fonds.pipelines.topics import GROBID_OUTPUT, UNARCHIVED, UNGROBIDED, UNMATCHED
 
 GROBID = Stage("grobid", UNGROBIDED, (GROBID_OUTPUT, UNARCHIVED), threads=8, batch_max=1)
-PERSIST_GROBID = Stage("persist_grobid", GROBID_OUTPUT, sink=True, batch_max=10, linger_s=LINGER_S)
+PERSIST_GROBID = Stage(
+    "persist_grobid", GROBID_OUTPUT, omits=NO_MATCH, sink=True, batch_max=10, linger_s=LINGER_S
+)
+MATCH = Stage("match", UNMATCHED, sink=True, batch_max=20, linger_s=LINGER_S)
 
 
 def grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
@@ -21,6 +24,37 @@ def grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         (GROBID, PERSIST_GROBID, ARCHIVE_BODY),
         "PDFs that wait for GROBID: its TEI, and the bibliography in it",
     )
+
+
+def match(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour; it makes no thumbnails, whatever forms are wished for."""
+    return Pipeline(
+        "match", UNMATCHED, (MATCH,), "papers whose bibliographies wait for the catalogue"
+    )
+
+
+def with_papers(pipeline: Pipeline, grobid_at_once: int, *, match: bool) -> Pipeline:
+    """The flavour with its PDFs sent to GROBID, as many at once, unless that is 0; with `match` what is
+    read of papers is held against the catalogue."""
+    made = with_grobid(pipeline, grobid_at_once) if grobid_at_once else pipeline
+    return with_match(made) if match else made
+
+
+def with_match(pipeline: Pipeline) -> Pipeline:
+    """The flavour with what it reads of papers held against the catalogue; one without papers as it is."""
+    stages = [_matching(stage) for stage in pipeline.stages]
+    if stages == list(pipeline.stages):
+        return pipeline
+    place = stages.index(ARCHIVE_BODY) if ARCHIVE_BODY in stages else len(stages)
+    stages.insert(place, MATCH)
+    return replace(pipeline, stages=tuple(stages))
+
+
+def _matching(stage: Stage) -> Stage:
+    omits = tuple(one for one in stage.omits if one.payload is not Unmatched)
+    if omits == stage.omits:
+        return stage
+    return replace(stage, writes=(*stage.writes, UNMATCHED), omits=omits)
 
 
 def with_grobid(pipeline: Pipeline, at_once: int) -> Pipeline:

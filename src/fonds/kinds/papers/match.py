@@ -1,0 +1,68 @@
+"""The kind `match`: which work of the catalogue a paper is. What it cites stands in `citations`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fonds.catalog.matching.judging import VERSION, MatchStatus
+from fonds.formats.journal import MATCH_DOI, MATCH_INFO, MATCH_STATUS
+from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits
+from fonds.kinds.papers.jats import MIMETYPES as ARTICLES
+from fonds.model.capture import Capture
+from fonds.model.document import IndexDocument
+from fonds.model.file import FileMeta
+from fonds.model.paper import Unmatched
+from fonds.model.rows import MatchRow
+
+STATUSES = tuple(str(one) for one in MatchStatus)
+
+
+def _facts(row: MatchRow) -> list[Fact]:
+    return [
+        Fact("match", f"{row.status} ({row.reason})"),
+        Fact("matched work", row.work, "none"),
+        Fact("references held against the catalogue", digits(row.reference_count)),
+    ]
+
+
+def _values(row: MatchRow, found: IndexDocument | None) -> dict[str, object]:
+    return {
+        "match_status": row.status,
+        "match_reason": row.reason,
+        "match_work": row.work,
+        "match_doi": row.doi,
+    }
+
+
+def _cells(row: MatchRow) -> tuple[str, ...]:
+    return (MATCH_STATUS, MATCH_INFO, *([MATCH_DOI] if row.doi else []))
+
+
+def _work(capture: Capture, file: FileMeta, after: datetime | None) -> Unmatched:
+    return Unmatched(file.sha1)
+
+
+KIND = DerivativeKind(
+    name="match",
+    title="match",
+    mimetypes=("application/pdf", *ARTICLES),
+    row=MatchRow,
+    step="match",
+    cells=_cells,
+    columns={
+        "match_status": "text",
+        "match_reason": "text",
+        "match_work": "text",
+        "match_doi": "text",
+    },
+    values=_values,
+    facts=_facts,
+    reading=Reading(
+        step="match",
+        payload=Unmatched,
+        work=_work,
+        extractor=lambda names: VERSION,
+        statuses=STATUSES,
+        kept=frozenset(STATUSES),
+    ),
+)

@@ -1,0 +1,124 @@
+"""match: cells, row and citations of a paper, the same when done again, nothing of an earlier one left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fonds.bibliography.paper import Author, Citation, Paper, to_json
+from fonds.catalog.matching.judging import VERSION
+from fonds.catalog.store import Catalog
+from fonds.catalog.works.work import Work, WorkAuthor
+from fonds.formats.journal import row_key
+from fonds.kinds.fixity import fixity_of_row
+from fonds.model.disposition import DONE
+from fonds.model.paper import Unmatched
+from fonds.model.rows import CitationRow, FixityRow, MatchRow
+from fonds.steps.paper.match import MatchPapers
+from step_bench import JOURNAL, LATER, Bench, open_bench
+
+SHA1 = "ab" * 20
+RIVERS = Work(
+    id="doi:10.5555/rivers",
+    source="crossref",
+    title="On the slow meandering of lowland rivers",
+    authors=(WorkAuthor("Stroom", "Ada"),),
+    year=2011,
+    doi="10.5555/rivers",
+)
+TIDES = Work(
+    id="doi:10.5555/tides",
+    source="crossref",
+    title="Tides and the banks they leave behind",
+    authors=(WorkAuthor("Brook", "Ben"),),
+    year=1999,
+    doi="10.5555/tides",
+)
+PAPER = Paper(
+    grobid_version="x",
+    title=RIVERS.title,
+    authors=(Author(name="Ada Stroom", surname="Stroom"),),
+    citations=(
+        Citation(
+            id="b0",
+            index=0,
+            authors=(Author(name="B Brook", surname="Brook"),),
+            title=TIDES.title,
+            date="1999",
+        ),
+        Citation(
+            id="b1", index=1, authors=(), title="Nothing anybody knows of", doi="10.5555/none"
+        ),
+    ),
+)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    opened = open_bench(tmp_path)
+    yield opened
+    opened.close()
+
+
+def match(
+    bench: Bench, paper: Paper | None, *works: Work
+) -> tuple[MatchRow, dict[str, bytes], list[CitationRow]]:
+    catalog = Catalog(bench.table, "catalog")
+    catalog.declare()
+    catalog.put(works)
+    if paper is not None:
+        bench.table.put(JOURNAL, [(row_key(SHA1), {"grobid0:metadata": to_json(paper)})])
+    step = MatchPapers(bench.table, bench.records, JOURNAL, lambda: catalog, lambda: LATER)
+    results = step([Unmatched(SHA1), Unmatched(SHA1)])
+    assert [one.disposition for one in results] == [DONE, DONE]
+    (row,) = bench.records.find(MatchRow)
+    return row, bench.cells().get(row_key(SHA1), {}), list(bench.records.find(CitationRow))
+
+
+def test_cells_row_and_citations(bench: Bench) -> None:
+    row, cells, cited = match(bench, PAPER, RIVERS, TIDES)
+    assert row == MatchRow(
+        SHA1, LATER, "strong", "title-and-author", RIVERS.id, "10.5555/rivers", 2, VERSION
+    )
+    assert cells["match0:mstatus"] == b"strong"
+    assert cells["match0:doi"] == b"10.5555/rivers"
+    told = json.loads(cells["match0:minfo"])
+    assert told["reason"] == "title-and-author"
+    assert told["candidates"][0]["agreement"]["title"] == 1.0
+    assert [(one.number, one.work, one.status, one.told_doi) for one in cited] == [
+        (0, TIDES.id, "strong", None),
+        (1, None, "none", "10.5555/none"),
+    ]
+    assert "Tides and the banks" in cited[0].reference
+    assert fixity_of_row(row) in bench.records.find(FixityRow)
+
+
+def test_what_an_earlier_match_said_is_gone(bench: Bench) -> None:
+    match(bench, PAPER, RIVERS, TIDES)
+    other = Paper(grobid_version="x", title="Of something else", citations=PAPER.citations[:1])
+    row, cells, cited = match(bench, other)
+    assert (row.status, row.doi, row.reference_count) == ("none", None, 1)
+    assert "match0:doi" not in cells
+    assert [one.number for one in cited] == [0]
+
+
+def test_a_file_without_bibliography_has_a_row_that_says_so(bench: Bench) -> None:
+    row, cells, cited = match(bench, None, RIVERS)
+    assert (row.status, row.reason, cited) == ("none", "no-bibliography", [])
+    assert cells["match0:mstatus"] == b"none"
+
+
+def test_a_cell_that_is_no_bibliography_is_passed_over(bench: Bench) -> None:
+    bench.table.put(JOURNAL, [(row_key(SHA1), {"grobid0:tei_json": to_json(PAPER)})])
+    bench.table.put(JOURNAL, [(row_key(SHA1), {"grobid0:metadata": b"{"})])
+    assert match(bench, None, RIVERS)[0].work == RIVERS.id
+
+
+def test_done_again_it_leaves_the_same(bench: Bench) -> None:
+    first = match(bench, PAPER, RIVERS, TIDES)
+    assert match(bench, PAPER, RIVERS, TIDES) == first
+    assert replace(first[0], updated=LATER) == first[0]
