@@ -40,6 +40,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "fonds.cli.commands.doctor",
     "serve": "fonds.cli.commands.serve",
     "export": "fonds.cli.commands.export",
+    "verify": "fonds.cli.commands.verify",
     "reindex": "fonds.cli.commands.reindex",
     "archive": "fonds.cli.commands.archive",
     "pipelines": "fonds.cli.commands.pipelines",

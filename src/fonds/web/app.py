@@ -20,6 +20,7 @@ from fonds.ports import Stores
 from fonds.web.pages import (
     cdx,
     downloads,
+    exporting,
     failures,
     file,
     overview,
@@ -45,6 +46,7 @@ RETRY_AFTER_S = 5
 ROUTERS = (
     overview.router,
     search.router,
+    exporting.router,
     records.router,
     failures.router,
     downloads.router,

@@ -48,6 +48,8 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("failures", "pipeline"): (("failures", "--pipeline", "libary"), "did you mean 'library'"),
     ("failures", "reason"): (("failures", "--reason", "brokn-pdf"), "did you mean 'broken-pdf'"),
     ("failures", "step"): (("failures", "--step", "extrct_pdf"), "did you mean 'extract_pdf'"),
+    ("export", "query"): (("export", 'autor:"A B"'), "there is no field “autor”"),
+    ("verify", "file"): (("verify", "nowhere.csv"), "there is no manifest to be read"),
     ("export", "form"): (("export", "--format", "json"), "did you mean 'jsonl'"),
     ("export", "kind"): (("export", "--kind", "stroy"), "did you mean 'story'"),
     ("pipelines", "names"): (("pipelines", "libary"), "did you mean 'library'"),

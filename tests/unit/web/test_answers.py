@@ -62,7 +62,7 @@ SAID = {
     ("/api/files", "type"): ("application/pfd", "did you mean 'application/pdf'?"),
 }
 NOT_NAMES = {
-    ("/api/search", name) for name in ("from", "to", "undated", "facets", "page")
+    ("/api/search", name) for name in ("from", "to", "undated", "facets", "page", "size", "after")
 } | {("/api/show", "key")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {
@@ -70,6 +70,12 @@ NOT_NAMES = {
     (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"),
 }  # fmt: skip
+# Those of the export are the search's own; tried in test_exporting.py.
+TRIED_OF_THE_EXPORT = {
+    ("/api/search/export/{name}", name)
+    for path, name in (*REFUSED, *SAID, *NOT_NAMES)
+    if path == "/api/search"
+}
 # Those of the service of grouping are tried in rest/test_refusals.py.
 TRIED_OF_THE_SERVICE = {
     ("/collections", "after"), ("/collections", "count"),
@@ -110,7 +116,7 @@ def _parameters(client: TestClient) -> Iterator[tuple[str, str]]:
 
 
 def test_every_parameter_of_every_route_is_tried_here(client: TestClient) -> None:
-    tried = REFUSED.keys() | SAID.keys() | NOT_NAMES | TRIED_OF_THE_SERVICE
+    tried = REFUSED.keys() | SAID.keys() | NOT_NAMES | TRIED_OF_THE_EXPORT | TRIED_OF_THE_SERVICE
     assert set(_parameters(client)) == tried
 
 

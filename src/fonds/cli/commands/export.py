@@ -1,95 +1,173 @@
-"""`fonds export`: the library as JSON lines or Parquet, with a manifest beside it."""
+"""`fonds export`: the library, or what a search finds, as rows or references, with a manifest beside it."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import click
-import msgspec
 
 from fonds import __version__
 from fonds.cli.context import App, command, say
 from fonds.cli.names import Name
+from fonds.library.searching.forms import FORMS, Form, written
+from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, write_manifest
 from fonds.library.searching.rows import FIELDS, exported
+from fonds.library.searching.whole import Contents, whole
+from fonds.model.document import SearchQuery
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
 from fonds.model.names import no_such
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
 
-CHUNK = 500
-Writer = Callable[[Iterator[dict[str, Any]], BinaryIO], int]
-
 KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
 
 
+@dataclass(slots=True)
+class Written:
+    """What went out: rows of the library are counted here, documents of a result by its contents."""
+
+    contents: Contents
+    rows: int = 0
+    asked: Asked | None = None
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return self.contents.count if self.asked else self.rows
+
+
 @command("export")
-@click.option("--format", "form", type=Name("format", ["jsonl", "parquet"]), default="jsonl")
+@click.argument("query", nargs=-1, metavar="[QUERY]")
+@click.option("--format", "form", type=Name("format", list(FORMS)), default="jsonl")
 @click.option(
-    "--out", metavar="FILE", help="Where to write; standard output for JSON lines if not given."
+    "--out", metavar="FILE", help="Where to write; standard output if not given (not for parquet)."
 )
 @click.option("--kind", type=Name("kind", KINDS), metavar="KIND")
 @click.option("--collection", metavar="NAME")
+@click.option("--limit", type=click.IntRange(1), help="Of a search at most so many documents.")
 @click.option("--no-text", is_flag=True, help="Leave the texts out.")
 def export(
     app: App,
+    query: tuple[str, ...],
     form: str,
     out: str | None,
     kind: str | None,
     collection: str | None,
+    limit: int | None,
     no_text: bool,
 ) -> int:
-    """Write one row for each file: hashes, capture, metadata, text; in the order of their SHA-1.
+    """Write one row for each file, or for each document a QUERY finds: hashes, capture, metadata, text.
 
-    Beside FILE a manifest FILE.manifest.json says fields, count, SHA-256 and when.
+    Without QUERY every file that was kept, in the order of their SHA-1; with one the whole result, however
+    large, in an order of its own. bibtex and csl are references, and of documents alone. Beside FILE a
+    manifest FILE.manifest.json says query, fields, count, hashes and when; `fonds verify` holds it
+    against file and library.
 
     \b
     fonds export > library.jsonl
     fonds export --format parquet --out library.parquet --kind pdf
+    fonds export 'flood year:2024' --format csv --out floods.csv --no-text
+    fonds export author:müller --format bibtex
     """
     if form == "parquet" and out is None:
         raise click.UsageError(
             "parquet cannot be written to standard output: name a file with --out"
         )
     stores = app.stores()
-    rows = exported(stores, with_text=not no_text)
-    rows = (
-        row
-        for row in rows
-        if kind in (None, row["kind"]) and collection in (None, row["collection"])
-    )
-    write = _write_parquet if form == "parquet" else _write_jsonl
-    if out is None:
-        count = write(rows, sys.stdout.buffer)
+    text = " ".join(query) or ("" if FORMS[form].rows else "*")
+    if limit is not None and not text:
+        raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
+    done = Written(Contents())
+    if text:
+        done.asked = _asked(stores, text, kind, collection, limit)
+        if not app.quiet:
+            say(_promised(done.asked))
+        pieces = _result(stores, FORMS[form], done, done.asked, with_text=not no_text)
     else:
-        count, digest = _write_file(Path(out), rows, write)
-        _write_manifest(Path(out), form, count, digest)
-    if not count:
+        pieces = _library(stores, FORMS[form], done, kind, collection, with_text=not no_text)
+    _write(out, form, done, pieces)
+    if not done.count:
         say(_nothing(stores, collection))
     if out is not None and not app.quiet:
-        say(f"{count:,} rows in {out}, and {out}.manifest.json beside it")
+        say(f"{done.count:,} rows in {out}, and {out}{SUFFIX} beside it")
     return 0
 
 
-def _write_manifest(path: Path, form: str, count: int, digest: str) -> None:
+def _write(out: str | None, form: str, done: Written, pieces: Iterator[bytes]) -> None:
+    """To standard output, or to a file with its manifest."""
+    if out is None:
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+        return
+    digest = _write_file(Path(out), pieces)
+    write_manifest(Path(out), _manifest(Path(out), form, done, digest))
+
+
+def _asked(
+    stores: Stores, text: str, kind: str | None, collection: str | None, limit: int | None
+) -> Asked:
+    """What is asked, and how much it finds. Raises click.UsageError for a query that is none."""
+    query = SearchQuery(
+        text, kinds=[Kind(kind)] if kind else [], collections=[collection] if collection else []
+    )
+    try:
+        return asked_of(stores.index, query, limit)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _promised(asked: Asked) -> str:
+    if asked.limit is not None and asked.limit < asked.total:
+        return f"{asked.total:,} documents found; the first {asked.limit:,} of them are written"
+    return f"{asked.total:,} documents found; all of them are written"
+
+
+def _result(
+    stores: Stores, form: Form, done: Written, asked: Asked, *, with_text: bool
+) -> Iterator[bytes]:
+    # What comes while it is written is written too.
+    limit = asked.limit or sys.maxsize
+    documents = done.contents.noted(whole(stores.index, asked.query(), limit))
+    return written(form, stores, documents, with_text=with_text)
+
+
+def _library(
+    stores: Stores,
+    form: Form,
+    done: Written,
+    kind: str | None,
+    collection: str | None,
+    *,
+    with_text: bool,
+) -> Iterator[bytes]:
+    def counted() -> Iterator[dict[str, object]]:
+        for row in exported(stores, with_text=with_text):
+            if kind in (None, row["kind"]) and collection in (None, row["collection"]):
+                done.rows += 1
+                yield row
+
+    return form.rows(counted()) if form.rows else iter(())
+
+
+def _manifest(path: Path, form: str, done: Written, digest: str) -> Manifest:
     from fonds.wiring.steps import now
 
-    manifest = {
-        "file": path.name,
-        "format": form,
-        "rows": count,
-        "sha256": digest,
-        "fields": list(FIELDS),
-        "written_at": now(),
-        "fonds": __version__,
-    }
-    Path(f"{path}.manifest.json").write_bytes(
-        msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
+    return Manifest(
+        file=path.name,
+        format=form,
+        rows=done.count,
+        sha256=digest,
+        fields=list(FIELDS) if FORMS[form].rows is not None else [],
+        written_at=now(),
+        fonds=__version__,
+        asked=done.asked,
+        documents_sha256=done.contents.sha256hex if done.asked else None,
     )
 
 
@@ -102,39 +180,17 @@ def _nothing(stores: Stores, collection: str | None) -> str:
     return "0 rows: no file here is like this"
 
 
-def _write_file(path: Path, rows: Iterator[dict[str, Any]], write: Writer) -> tuple[int, str]:
-    """Whole or not at all: under another name until it is complete."""
+def _write_file(path: Path, pieces: Iterator[bytes]) -> str:
+    """Whole or not at all: under another name until it is complete. The SHA-256 of what was written."""
     partial = path.with_name(path.name + ".part")
+    digest = hashlib.sha256()
     try:
         with partial.open("wb") as stream:
-            count = write(rows, stream)
-        with partial.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            for piece in pieces:
+                digest.update(piece)
+                stream.write(piece)
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise ConfigurationError(f"{path} cannot be written: {error}") from error
-    return count, digest
-
-
-def _write_jsonl(rows: Iterator[dict[str, Any]], stream: BinaryIO) -> int:
-    count = 0
-    for row in rows:
-        stream.write(msgspec.json.encode(row) + b"\n")
-        count += 1
-    stream.flush()
-    return count
-
-
-def _write_parquet(rows: Iterator[dict[str, Any]], stream: BinaryIO) -> int:
-    import pyarrow
-    from pyarrow import parquet
-
-    types = {"text": pyarrow.string(), "integer": pyarrow.int64()}
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in FIELDS.items()])
-    count = 0
-    with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
-        while chunk := list(islice(rows, CHUNK)):
-            writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
-            count += len(chunk)
-    return count
+    return digest.hexdigest()

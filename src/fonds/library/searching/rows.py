@@ -47,6 +47,17 @@ def exported(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
         yield from _chunk(stores, chunk, with_text)
 
 
+def rows_of(
+    stores: Stores, documents: Iterator[IndexDocument], *, with_text: bool
+) -> Iterator[dict[str, Any]]:
+    """The same rows of the files these documents are made of, in their order."""
+    while chunk := list(islice(documents, CHUNK)):
+        keys = [document.sha1hex for document in chunk]
+        files = {file.sha1hex: file for file in stores.records.get(FileMetaRow, keys)}
+        made = {row["sha1hex"]: row for row in _chunk(stores, list(files.values()), with_text)}
+        yield from (made[key] for key in dict.fromkeys(keys) if key in made)
+
+
 def _chunk(
     stores: Stores, files: Sequence[FileMetaRow], with_text: bool
 ) -> Iterator[dict[str, Any]]:

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-)
 from starlette.responses import HTMLResponse
 
 from fonds.library.searching.direct import Direct, direct
-from fonds.model.document import SearchQuery
-from fonds.model.file import Kind
+from fonds.library.searching.forms import FORMS
+from fonds.model.document import SearchResults
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
 from fonds.web.charts import Bucket, histogram
 from fonds.web.pages.hits import SearchHit, found_hit
 from fonds.web.pages.periods import Period, periods
+from fonds.web.pages.search_form import (
+    FACET_VALUES_MAX,
+    RESULTS_MAX,
+    Filter,
+    SearchForm,
+)
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import tagged
 
-PAGE_SIZE = 10
-RESULTS_MAX = 10_000
-QUERY_MAX_CHARS = 1_000
-FACET_VALUES, FACET_VALUES_MAX = 20, 1_000
+EXPORTED_MAX = 100_000
+"""So many documents of a result can be had in one answer; `fonds export` writes any number."""
 WAYS_OUT_MAX = 6
 FACETS = {
     "kind": "kind",
@@ -47,105 +42,6 @@ KIND_WORDS = {"pdf": "PDF", "story": "News page", "other": "Other"}
 router = APIRouter()
 
 
-def _day(value: object) -> object:
-    """An empty field of a form means no limit; anything else is YYYY-MM-DD."""
-    if isinstance(value, str):
-        return date.fromisoformat(value.strip()) if value.strip() else None
-    return value
-
-
-def _distinct(values: list[str]) -> list[str]:
-    return list(dict.fromkeys(values))
-
-
-def _said(values: list[str]) -> list[str]:
-    return _distinct([value for value in values if value])
-
-
-Day = Annotated[date | None, BeforeValidator(_day)]
-Value = Annotated[str, StringConstraints(max_length=255)]
-Values = Annotated[list[Value], Field(max_length=20), AfterValidator(_distinct)]
-Kinds = Annotated[list[Kind], Field(max_length=20), BeforeValidator(_said)]
-
-
-class SearchForm(BaseModel):
-    """What to look for; every field is a parameter of the URL, and empty ones do not narrow."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    q: str = Field(
-        "", max_length=QUERY_MAX_CHARS, description='Words, "phrases", -excluded, OR, field:value'
-    )
-    kind: Kinds = Field([], description="pdf, story or other; repeat for alternatives")
-    language: Values = Field(
-        [], description="Two-letter code, empty for none; repeat for alternatives"
-    )
-    domain: Values = Field(
-        [], description="Domain, empty for files without one; repeat for alternatives"
-    )
-    collection: Values = Field([], description="Collection; repeat for alternatives")
-    from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
-    to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
-    undated: bool = Field(False, description="Only documents without a date")
-    sort: Literal["score", "newest", "oldest"] = Field("score", description="Order of the results")
-    facets: int = Field(
-        FACET_VALUES, ge=1, le=FACET_VALUES_MAX, description="Values listed of each facet, at most"
-    )
-    page: int = Field(
-        1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of 10 results, from 1"
-    )
-
-    def query(self) -> SearchQuery:
-        """The same for the index."""
-        return SearchQuery(
-            text=self.q,
-            kinds=self.kind,
-            languages=self.language,
-            domains=self.domain,
-            collections=self.collection,
-            date_from=self.from_,
-            date_to=self.to,
-            undated=self.undated,
-            sort=self.sort,
-            offset=(self.page - 1) * PAGE_SIZE,
-            count_max=PAGE_SIZE,
-            facet_values_max=self.facets,
-        )
-
-    def params(self) -> dict[str, Any]:
-        """What is asked for, without the page and what says nothing, by the names in the URL."""
-        said = self.model_dump(by_alias=True, exclude={"page"}, exclude_defaults=True, mode="json")
-        return {name: 1 if value is True else value for name, value in said.items()}
-
-    def href(self, changes: Mapping[str, Any]) -> str:
-        """The same search with other values (None removes one); always its first page."""
-        return link("/search", **{**self.params(), **changes})
-
-    def filters(self) -> list[Filter]:
-        """Every filter in use; the words and the order are none."""
-        found = []
-        for name, value in self.params().items():
-            if name in ("q", "sort", "facets"):
-                continue
-            for one in value if isinstance(value, list) else [value]:
-                left = (
-                    [other for other in value if other != one] if isinstance(value, list) else None
-                )
-                shown = "undated" if name == "undated" else str(one) or "none"
-                found.append(Filter(name, shown, self.href({name: left}), {name: left or None}))
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A filter in use; `href` is the search without it, `removal` what to change for that."""
-
-    name: str
-    value: str
-    href: str
-    removal: Mapping[str, Any]
-
-
 @dataclass(frozen=True, slots=True)
 class SearchPage:
     """One page of results; `reachable` of all `total` can be paged through.
@@ -154,7 +50,8 @@ class SearchPage:
     for each facet the matches with values that are not listed. `direct` are the files the words are the
     name of: a URL, SHA-1, story id, DOI or file name. `notes` say what of the question no document has, when
     nothing was found, and `meant` is the query that was probably meant. Themes are those of the first
-    `themes_looked_in` collections by name, None for all.
+    `themes_looked_in` collections by name, None for all. With sort=id the next page is had with `after` =
+    `next`, None at the end; so all of a result can be had, however large.
     """
 
     answer: str
@@ -165,6 +62,7 @@ class SearchPage:
     reachable: int
     page: int
     pages: int
+    next: str | None
     results: Sequence[SearchHit]
     facets: Mapping[str, Sequence[tuple[str, int]]]
     beyond: Mapping[str, int]
@@ -187,7 +85,8 @@ def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage
         total=results.total,
         reachable=reachable,
         page=form.page,
-        pages=max(1, -(-reachable // PAGE_SIZE)),
+        pages=max(1, -(-reachable // form.size)),
+        next=_next(form, results),
         results=[found_hit(hit, known.themes.get(hit.document.id, ())) for hit in results.hits],
         facets=results.facets,
         beyond=results.beyond,
@@ -195,6 +94,13 @@ def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage
         undated=results.undated,
         themes_looked_in=known.looked_in,
     )
+
+
+def _next(form: SearchForm, results: SearchResults) -> str | None:
+    """Where the next page of a whole result begins."""
+    if form.sort != "id" or len(results.hits) < form.size:
+        return None
+    return results.hits[-1].document.id
 
 
 def _answer(form: SearchForm, total: int, things: int) -> str:
@@ -267,15 +173,34 @@ def search_html(
         most=max(bars, key=lambda bar: bar.count, default=None),
         ways_out=_ways_out(stores.index, form) if found.total == 0 else [],
         kind_words=KIND_WORDS,
+        exports=_exports(form),
+        exported_max=EXPORTED_MAX,
         pager=pager(
             "/search",
             form.params(),
             found.reachable,
             form.page,
-            PAGE_SIZE,
-            RESULTS_MAX // PAGE_SIZE,
+            form.size,
+            RESULTS_MAX // form.size,
         ),
     )
+
+
+def _exports(form: SearchForm) -> list[tuple[str, str, str]]:
+    """Each form a result can be had in: title, link, and link with a manifest beside it."""
+    said = {
+        name: value
+        for name, value in form.params().items()
+        if name not in ("sort", "facets", "size")
+    }
+    return [
+        (
+            one.title,
+            link(f"/search/export/{name}", **said),
+            link(f"/search/export/{name}.zip", **said),
+        )
+        for name, one in FORMS.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -31,6 +31,7 @@ from fonds.stores.index.elastic.clients import (
     OpensearchClient,
     Refused,
 )
+from fonds.stores.index.elastic.lines import chunks, line
 from fonds.stores.index.elastic.mapping import (
     RAW_FIELDS,
     from_source,
@@ -44,7 +45,6 @@ from fonds.stores.index.passages import passage
 from fonds.stores.index.query.parsing import parse
 from fonds.stores.index.query.tree import wanted_terms
 
-REQUEST_MAX_BYTES = 8 * 1024 * 1024
 IDS_A_REQUEST = 500
 TRIES, PAUSE_S = 4, 0.5
 ROLLOVER_EVERY_S = 300.0
@@ -104,12 +104,12 @@ class ElasticIndex:
         self._prepare()
         places = self._places(list(newest))
         lines = [
-            _line("index", places.get(key, self._alias), key)
+            line("index", places.get(key, self._alias), key)
             + json.dumps(to_source(document), ensure_ascii=False)
             + "\n"
             for key, document in newest.items()
         ]
-        for chunk in _chunks(lines):
+        for chunk in chunks(lines):
             self._bulk(chunk)
         self._roll_over()
 
@@ -117,8 +117,8 @@ class ElasticIndex:
         """Remove documents."""
         self._prepare()
         found = {one["_id"]: one for one in self._fetch(ids, source=False)}
-        lines = [_line("delete", one["_index"], key) for key, one in found.items()]
-        for chunk in _chunks(lines):
+        lines = [line("delete", one["_index"], key) for key, one in found.items()]
+        for chunk in chunks(lines):
             self._bulk(chunk)
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
@@ -328,24 +328,6 @@ def _reason(told: object) -> str:
 
 class _MissingError(StoreUnavailableError):
     """An alias or index is not there (any more); it is made anew by the next call."""
-
-
-def _line(action: str, index: str, key: str) -> str:
-    return json.dumps({action: {"_index": index, "_id": key}}) + "\n"
-
-
-def _chunks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Lines together in requests that are not too large."""
-    chunk: list[str] = []
-    size_bytes = 0
-    for line in lines:
-        if chunk and size_bytes + len(line) > REQUEST_MAX_BYTES:
-            yield chunk
-            chunk, size_bytes = [], 0
-        chunk.append(line)
-        size_bytes += len(line)
-    if chunk:
-        yield chunk
 
 
 def _buckets(counted: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

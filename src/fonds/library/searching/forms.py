@@ -1,0 +1,127 @@
+"""The forms a result is written in: rows as JSON lines, CSV or Parquet, references as BibTeX or CSL-JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from fonds.library.searching.references import bibtex, csl
+from fonds.library.searching.rows import FIELDS, rows_of
+from fonds.model.document import IndexDocument
+from fonds.ports import Stores
+
+CHUNK = 500
+PARQUET_CHUNK = 200
+Row = dict[str, Any]
+
+
+def _nothing(documents: Iterator[IndexDocument]) -> Iterator[bytes]:
+    """What a form of rows makes of documents."""
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`title` for people, `suffix` of a file, `media_type`; and what makes bytes of it, piece by piece:
+    of `rows` where it has any, else of `documents`.
+    """
+
+    title: str
+    suffix: str
+    media_type: str
+    rows: Callable[[Iterator[Row]], Iterator[bytes]] | None = None
+    documents: Callable[[Iterator[IndexDocument]], Iterator[bytes]] = _nothing
+
+
+def written(
+    form: Form, stores: Stores, documents: Iterator[IndexDocument], *, with_text: bool
+) -> Iterator[bytes]:
+    """A result in a form, piece by piece."""
+    if form.rows is not None:
+        return form.rows(rows_of(stores, documents, with_text=with_text))
+    return form.documents(documents)
+
+
+def json_lines(rows: Iterator[Row]) -> Iterator[bytes]:
+    """One JSON object a line, with the keys of FIELDS."""
+    return (msgspec.json.encode(row) + b"\n" for row in rows)
+
+
+def comma_separated(rows: Iterator[Row]) -> Iterator[bytes]:
+    """CSV in UTF-8 with a line of names first; an absent value is empty. Source: RFC 4180."""
+    yield _csv_line(list(FIELDS))
+    for row in rows:
+        yield _csv_line(["" if row[name] is None else row[name] for name in FIELDS])
+
+
+def _csv_line(values: list[Any]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line).writerow(values)
+    return line.getvalue().encode("utf-8", "replace")
+
+
+class Drained(io.RawIOBase):
+    """What Parquet or a ZIP is written to, taken out again as it comes."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        """It always is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Keep a copy until it is taken."""
+        self._pieces.append(bytes(data))
+        return len(self._pieces[-1])
+
+    def taken(self) -> bytes:
+        """What was written since the last time."""
+        taken, self._pieces = b"".join(self._pieces), []
+        return taken
+
+
+def parquet(rows: Iterator[Row]) -> Iterator[bytes]:
+    """Apache Parquet, zstd, with the columns and types of FIELDS."""
+    import pyarrow
+    from pyarrow import parquet as library
+
+    types = {"text": pyarrow.string(), "integer": pyarrow.int64()}
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in FIELDS.items()])
+    sink = Drained()
+    with library.ParquetWriter(sink, schema, compression="zstd") as writer:
+        while chunk := list(islice(rows, PARQUET_CHUNK)):
+            writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
+            yield sink.taken()
+    yield sink.taken()
+
+
+def _bibtex(documents: Iterator[IndexDocument]) -> Iterator[bytes]:
+    return (f"{bibtex(one)}\n".encode("utf-8", "replace") for one in documents)
+
+
+def _csl_json(documents: Iterator[IndexDocument]) -> Iterator[bytes]:
+    yield b"["
+    for number, one in enumerate(documents):
+        yield (b",\n" if number else b"\n") + msgspec.json.encode(csl(one))
+    yield b"\n]\n"
+
+
+FORMS: Mapping[str, Form] = MappingProxyType(
+    {
+        "jsonl": Form("JSON lines", "jsonl", "application/jsonl", rows=json_lines),
+        "csv": Form("CSV", "csv", "text/csv; charset=utf-8", rows=comma_separated),
+        "parquet": Form("Parquet", "parquet", "application/vnd.apache.parquet", rows=parquet),
+        "bibtex": Form("BibTeX", "bib", "application/x-bibtex; charset=utf-8", documents=_bibtex),
+        "csl": Form(
+            "CSL-JSON", "json", "application/vnd.citationstyles.csl+json", documents=_csl_json
+        ),
+    }
+)

@@ -1,0 +1,92 @@
+"""The whole result of a search, handed out as it is written: rows or references, alone or with a manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Query
+from starlette.responses import StreamingResponse
+
+from fonds import __version__
+from fonds.library.searching.forms import FORMS, Drained, Form, written
+from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, as_json, asked_of
+from fonds.library.searching.rows import FIELDS
+from fonds.library.searching.whole import Contents, whole
+from fonds.model.names import no_such
+from fonds.ports import Stores
+from fonds.web.pages.search import EXPORTED_MAX
+from fonds.web.pages.search_form import SearchForm
+from fonds.web.rendering import OpenStores
+
+PACKED = ".zip"
+Name = Annotated[
+    str, Path(max_length=40, description="jsonl, csv, parquet, bibtex or csl; .zip adds a manifest")
+]
+
+router = APIRouter()
+
+
+@router.get("/search/export/{name}", include_in_schema=False, response_class=StreamingResponse)
+@router.get(
+    "/api/search/export/{name}",
+    response_class=StreamingResponse,
+    summary="The whole result of a search, up to 100,000 documents",
+)
+def export(
+    stores: OpenStores, name: Name, form: Annotated[SearchForm, Query()]
+) -> StreamingResponse:
+    """Rows without texts, or references. In the packed form a manifest says query, count, hashes and when."""
+    is_packed = name.endswith(PACKED)
+    said = name.removesuffix(PACKED)
+    if said not in FORMS:
+        raise HTTPException(404, f"{no_such('form of an export', said, FORMS).capitalize()}.")
+    try:
+        asked = asked_of(stores.index, form.query(), EXPORTED_MAX)
+        if not asked.total:
+            raise HTTPException(404, _nothing(stores, form))
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error
+    file = f"search.{FORMS[said].suffix}"
+    if is_packed:
+        pieces, media, file = packet(stores, said, asked, file), "application/zip", "search.zip"
+    else:
+        pieces, media = _pieces(stores, FORMS[said], asked, Contents()), FORMS[said].media_type
+    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return StreamingResponse(pieces, media_type=media, headers=headers)
+
+
+def _nothing(stores: Stores, form: SearchForm) -> str:
+    """Why there is nothing to be had."""
+    notes = stores.index.search(replace(form.query(), count_max=1, offset=0, after=None)).notes
+    return " ".join(["There is nothing to export: the search finds no document.", *notes])
+
+
+def _pieces(stores: Stores, form: Form, asked: Asked, contents: Contents) -> Iterator[bytes]:
+    documents = whole(stores.index, asked.query(), asked.limit or EXPORTED_MAX)
+    return written(form, stores, contents.noted(documents), with_text=False)
+
+
+def packet(stores: Stores, name: str, asked: Asked, file: str) -> Iterator[bytes]:
+    """A ZIP of the result and, behind it, its manifest, which `fonds verify` takes back when unpacked."""
+    contents, digest, sink = Contents(), hashlib.sha256(), Drained()
+    form, now = FORMS[name], datetime.now(UTC)
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open(
+            zipfile.ZipInfo(file, now.timetuple()[:6]), "w", force_zip64=True
+        ) as entry:
+            for piece in _pieces(stores, form, asked, contents):
+                digest.update(piece)
+                entry.write(piece)
+                yield sink.taken()
+        manifest = Manifest(
+            file=file, format=name, rows=contents.count, sha256=digest.hexdigest(),
+            fields=list(FIELDS) if form.rows is not None else [], written_at=now, fonds=__version__,
+            asked=asked, documents_sha256=contents.sha256hex,
+        )  # fmt: skip
+        archive.writestr(zipfile.ZipInfo(f"{file}{SUFFIX}", now.timetuple()[:6]), as_json(manifest))
+    yield sink.taken()

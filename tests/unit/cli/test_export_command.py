@@ -1,0 +1,80 @@
+"""`fonds export QUERY` and `fonds verify`: a result goes out whole, and comes back to be held against it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from filled_home import fill, opened
+from fonds.cli.main import cli
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
+    with opened(folder) as stores:
+        fill(stores)
+    return folder
+
+
+def fonds(home: Path, *words: str) -> Result:
+    return CliRunner().invoke(cli, ["--home", str(home), *words])
+
+
+def test_how_many_is_said_before_the_rows(home: Path) -> None:
+    done = fonds(home, "export", "flood", "kind:story", "--no-text")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.stderr == f"{len(rows)} documents found; all of them are written\n"
+    assert {row["kind"] for row in rows} == {"story"}
+    cut = fonds(home, "export", "flood", "kind:story", "--limit", "2")
+    assert len(cut.stdout.splitlines()) == 2
+    assert cut.stderr.startswith(f"{len(rows)} documents found; the first 2 of them")
+
+
+def test_a_result_is_taken_back(home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "floods.csv"
+    fonds(home, "export", "flood", "--format", "csv", "--out", str(out))
+    told = fonds(home, "verify", str(out))
+    assert "is as it was written" in told.stdout
+    assert "finds the same" in told.stdout
+    assert json.loads(fonds(home, "verify", str(out), "--json").stdout)["result_is_same"] is True
+    manifest = Path(f"{out}.manifest.json")
+    manifest.write_text(manifest.read_text().replace('"text": "flood"', '"text": "harvest"'))
+    assert "finds others today" in fonds(home, "verify", str(manifest)).stdout
+
+
+def test_a_library_written_whole_is_taken_back_without_a_search(home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "library.jsonl"
+    fonds(home, "export", "--out", str(out), "--no-text")
+    told = json.loads(fonds(home, "verify", str(out), "--json").stdout)
+    assert (told["file_is_whole"], told["result_is_same"]) == (True, None)
+    assert told["then"] == len(out.read_text().splitlines())
+
+
+def test_references_are_of_documents_alone(home: Path) -> None:
+    assert fonds(home, "export", "--format", "bibtex").stdout.startswith("@")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("export", "autor:x"), "there is no field"),
+        (("export", "--limit", "3"), "--limit is for the documents of a QUERY"),
+        (("export", "--format", "xls"), "xls"),
+        (("verify", "/nowhere/x.csv"), "no manifest to be read"),
+    ],
+)
+def test_what_cannot_be_done_is_told(home: Path, words: tuple[str, ...], told: str) -> None:
+    done = fonds(home, *words)
+    assert told in str(done.exception) + done.output
+    assert done.exit_code != 0
+
+
+def test_a_manifest_of_anything_is_refused(home: Path, tmp_path: Path) -> None:
+    for text in ("", "[]", '{"file": 1}', "x" * 1_000_001):
+        (tmp_path / "x.manifest.json").write_text(text)
+        done = fonds(home, "verify", str(tmp_path / "x"))
+        assert "is no manifest of an export" in str(done.exception) + done.output

@@ -1,0 +1,92 @@
+"""The whole result of a search, from the page and the API."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from starlette.testclient import TestClient
+
+from filled_home import Filled
+from fonds.library.searching.forms import FORMS
+from fonds.library.searching.manifest import SUFFIX, read_manifest, verified
+from fonds.library.searching.rows import FIELDS
+from fonds.ports import Stores
+from page_reading import read
+
+
+def names(client: TestClient, query: str) -> set[str]:
+    """What paging through the API by cursor gives."""
+    found: list[str] = []
+    after = ""
+    for _ in range(100):
+        told = client.get(f"/api/search?sort=id&size=3&facets=0{after}&{query}").json()
+        found += [one["sha1hex"] for one in told["results"]]
+        if told["next"] is None:
+            assert len(found) == len(set(found)) == told["total"]
+            return set(found)
+        after = f"&after={told['next']}"
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize("query", ["q=flood", "q=flood&kind=story&language=en", "q=*&undated=1"])
+def test_every_form_holds_the_whole_result(client: TestClient, query: str) -> None:
+    wanted = names(client, query)
+    assert wanted
+    lines = client.get(f"/search/export/jsonl?{query}").text.splitlines()
+    assert {json.loads(line)["sha1hex"] for line in lines} == wanted
+    rows = list(csv.DictReader(io.StringIO(client.get(f"/search/export/csv?{query}").text)))
+    assert {row["sha1hex"] for row in rows} == wanted
+    table = parquet.read_table(io.BytesIO(client.get(f"/search/export/parquet?{query}").content))
+    assert (set(table.column("sha1hex").to_pylist()), table.column_names) == (wanted, list(FIELDS))
+    assert client.get(f"/search/export/bibtex?{query}").text.count("note = {SHA-1 ") == len(wanted)
+    items = client.get(f"/api/search/export/csl?{query}").json()
+    assert {item["note"].removeprefix("SHA-1 ") for item in items} == wanted
+
+
+@pytest.mark.parametrize("name", list(FORMS))
+def test_the_packed_form_has_a_manifest_that_is_taken_back(
+    client: TestClient, stores: Stores, tmp_path: Path, name: str
+) -> None:
+    answer = client.get(f"/search/export/{name}.zip?q=flood&kind=story")
+    assert answer.headers["content-disposition"] == 'attachment; filename="search.zip"'
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        archive.extractall(tmp_path)
+    (told,) = tmp_path.glob(f"*{SUFFIX}")
+    manifest = read_manifest(told)
+    data = (tmp_path / manifest.file).read_bytes()
+    assert hashlib.sha256(data).hexdigest() == manifest.sha256
+    assert manifest.asked is not None
+    assert manifest.rows == manifest.asked.total == len(names(client, "q=flood&kind=story"))
+    found = verified(told, manifest, stores.index)
+    assert (found.file_is_whole, found.result_is_same, found.now) == (True, True, manifest.rows)
+    (tmp_path / manifest.file).write_bytes(data + b" ")
+    assert not verified(told, manifest, stores.index).file_is_whole
+
+
+def test_the_page_says_how_many_before_it_is_asked(client: TestClient) -> None:
+    page = read(client, "/search?q=flood&kind=story&sort=newest")
+    links = page.links("//details[@class='exports']")
+    assert "/search/export/bibtex?q=flood&kind=story" in links
+    assert len(links) == 2 * len(FORMS)
+    total = client.get("/api/search?q=flood&kind=story").json()["total"]
+    assert page.words("//details[@class='exports']/summary") == f"Export all {total}"
+
+
+def test_what_cannot_be_exported_is_told(client: TestClient, filled: Filled) -> None:
+    told = client.get("/api/search/export/xls?q=flood")
+    assert told.status_code == 404
+    assert "jsonl, csv, parquet, bibtex, csl" in told.json()["error"]
+    assert client.get("/api/search/export/csv?q=kind:x").status_code == 400
+    assert client.get("/api/search?after=x").status_code == 400
+    nothing = client.get("/api/search/export/jsonl?domain=dayly.example")
+    assert nothing.status_code == 404
+    assert "did you mean “daily.example”?" in nothing.json()["error"]
+    for wrong in ("language=english", "sort=newst", "from=2024-02-01&to=2024-01-01", "nope=1"):
+        assert client.get(f"/api/search/export/jsonl?{wrong}").status_code == 400
