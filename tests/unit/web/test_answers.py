@@ -62,7 +62,7 @@ SAID = {
     ("/api/files", "type"): ("application/pfd", "did you mean 'application/pdf'?"),
 }
 NOT_NAMES = {
-    ("/api/search", name) for name in ("from", "to", "undated", "facets", "page", "size", "after")
+    ("/api/search", name) for name in ("from", "to", "undated", "facets", "page", "size", "after", "find")
 } | {("/api/show", "key")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {

@@ -27,7 +27,8 @@ def test_the_heading_counts_and_the_twin_counts_the_same(client: TestClient) -> 
 
 
 def test_every_facet_finds_as_many_as_it_says(client: TestClient) -> None:
-    links = read(client, "/search?q=flood").links("//aside")
+    links = read(client, "/search?q=flood").links("//aside//a[contains(@class, 'facet')]/..")
+    links = {href: words for href, words in links.items() if words != "−"}
     assert len(links) > 6
     for href, words in links.items():
         assert total(client, href) == int(words.rsplit(" ", 1)[1].replace(",", "")), href
@@ -192,3 +193,50 @@ def test_the_query_that_was_meant_is_a_link(client: TestClient) -> None:
     (href,) = page.links("//p[@class='lead']")
     assert href == "/search?q=flood&sort=newest"
     assert total(client, href) > 0
+
+
+def facet(client: TestClient, query: str, field: str) -> dict[str, int]:
+    return dict(client.get(f"/api/search?{query}").json()["facets"][field])
+
+
+def test_a_value_that_is_chosen_leaves_its_siblings_to_be_chosen_as_well(
+    client: TestClient,
+) -> None:
+    every = facet(client, "q=*", "language")
+    assert len(every) > 2
+    one, other = [code for code in every if code][:2]
+    assert facet(client, f"q=*&language={one}", "language") == every
+    page = read(client, f"/search?q=*&language={one}")
+    choices = page.links("//section[@aria-labelledby='facet-language']")
+    assert f"/search?q=%2A&language={one}&language={other}" in choices
+    assert "/search?q=%2A" in choices
+    both = client.get(f"/api/search?q=*&language={one}&language={other}").json()["total"]
+    assert both == every[one] + every[other]
+
+
+def test_what_others_are_chosen_narrows_a_facet(client: TestClient) -> None:
+    kinds = facet(client, "q=*&language=de", "kind")
+    assert sum(kinds.values()) == client.get("/api/search?q=*&language=de").json()["total"]
+    assert kinds != facet(client, "q=*", "kind")
+
+
+def test_a_value_can_be_left_out(client: TestClient) -> None:
+    page = read(client, "/search?q=flood+OR+harvest")
+    every = facet(client, "q=flood+OR+harvest", "language")
+    left = [
+        href
+        for href in page.links("//section[@aria-labelledby='facet-language']")
+        if "-language" in href
+    ]
+    assert len(left) == len(every)
+    whole = client.get("/api/search?q=flood+OR+harvest").json()["total"]
+    assert sorted(whole - total(client, href) for href in left) == sorted(every.values())
+
+
+def test_values_have_names_for_people_and_can_be_found_by_them(client: TestClient) -> None:
+    assert "German" in read(client, "/search?q=*").words("//aside")
+    assert "News page" in read(client, "/search?q=*&kind=story").words("//ul[@class='chips']")
+    found = facet(client, "q=*&find=germ", "language")
+    assert list(found) == ["de"]
+    page = read(client, "/search?q=*&find=germ")
+    assert "No value here has “germ” in it." in page.words("//aside")

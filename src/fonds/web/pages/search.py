@@ -15,10 +15,11 @@ from fonds.model.document import SearchResults
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
 from fonds.web.charts import Bucket, histogram
+from fonds.web.pages.facets import counted, made_facets
 from fonds.web.pages.hits import SearchHit, found_hit
 from fonds.web.pages.periods import Period, periods
 from fonds.web.pages.search_form import (
-    FACET_VALUES_MAX,
+    KIND_WORDS,
     RESULTS_MAX,
     Filter,
     SearchForm,
@@ -31,13 +32,6 @@ from fonds.web.themes.tagged import tagged
 EXPORTED_MAX = 100_000
 """So many documents of a result can be had in one answer; `fonds export` writes any number."""
 WAYS_OUT_MAX = 6
-FACETS = {
-    "kind": "kind",
-    "language": "language",
-    "canonical_domain": "domain",
-    "collection": "collection",
-}
-KIND_WORDS = {"pdf": "PDF", "story": "News page", "other": "Other"}
 
 router = APIRouter()
 
@@ -46,12 +40,13 @@ router = APIRouter()
 class SearchPage:
     """One page of results; `reachable` of all `total` can be paged through.
 
-    `facets` and `dates` (by YYYY-MM) count all matches, `undated` those without a date; `beyond` counts
-    for each facet the matches with values that are not listed. `direct` are the files the words are the
-    name of: a URL, SHA-1, story id, DOI or file name. `notes` say what of the question no document has, when
-    nothing was found, and `meant` is the query that was probably meant. Themes are those of the first
-    `themes_looked_in` collections by name, None for all. With sort=id the next page is had with `after` =
-    `next`, None at the end; so all of a result can be had, however large.
+    `dates` (by YYYY-MM) count all matches, `undated` those without a date; `facets` those of each value,
+    leaving aside what is chosen of the same facet, and `beyond` those with values that are not listed.
+    `direct` are the files the words are the name of: a URL, SHA-1, story id, DOI or file name. `notes`
+    say what of the question no document has, when nothing was found, and `meant` is the query that was
+    probably meant. Themes are those of the first `themes_looked_in` collections by name, None for all.
+    With sort=id the next page is had with `after` = `next`, None at the end; so all of a result can be
+    had, however large.
     """
 
     answer: str
@@ -74,6 +69,7 @@ class SearchPage:
 def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage:
     """Raises ValueError with a sentence for people when the words cannot be understood."""
     results = stores.index.search(form.query())
+    facets, beyond = counted(stores.index, form, results)
     known = tagged(themes, [hit.document.id for hit in results.hits])
     things = direct(stores, form.q) if form.page == 1 else []
     reachable = min(results.total, RESULTS_MAX)
@@ -88,8 +84,8 @@ def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage
         pages=max(1, -(-reachable // form.size)),
         next=_next(form, results),
         results=[found_hit(hit, known.themes.get(hit.document.id, ())) for hit in results.hits],
-        facets=results.facets,
-        beyond=results.beyond,
+        facets=facets,
+        beyond=beyond,
         dates=results.dates,
         undated=results.undated,
         themes_looked_in=known.looked_in,
@@ -167,7 +163,7 @@ def search_html(
         error=None,
         form=form,
         found=found,
-        facets=_facets(form, found),
+        facets=made_facets(form, found.facets, found.beyond),
         bars=bars,
         chart=histogram(bars, "Documents by date"),
         most=max(bars, key=lambda bar: bar.count, default=None),
@@ -201,43 +197,6 @@ def _exports(form: SearchForm) -> list[tuple[str, str, str]]:
         )
         for name, one in FORMS.items()
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class FacetValue:
-    """One value of a facet; `href` opens exactly the documents counted."""
-
-    value: str
-    count: int
-    href: str
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A facet by its parameter; `beyond` counts documents with values not listed, `more_href` lists more."""
-
-    name: str
-    values: Sequence[FacetValue]
-    beyond: int
-    more_href: str | None
-
-
-def _facets(form: SearchForm, found: SearchPage) -> list[Facet]:
-    """Every facet that says something."""
-    made = []
-    chosen = form.params()
-    for field, name in FACETS.items():
-        values = [
-            FacetValue(value, count, form.href({name: [value]}), value in chosen.get(name, ()))
-            for value, count in found.facets.get(field, ())
-        ]
-        if values:
-            more = (
-                form.href({"facets": FACET_VALUES_MAX}) if form.facets < FACET_VALUES_MAX else None
-            )
-            made.append(Facet(name, values, found.beyond.get(field, 0), more))
-    return made
 
 
 @router.get("/search.json", include_in_schema=False)

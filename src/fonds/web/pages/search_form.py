@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -24,6 +25,40 @@ PAGE_SIZE, SIZE_MAX = 10, 1_000
 RESULTS_MAX = 10_000
 QUERY_MAX_CHARS = 1_000
 FACET_VALUES, FACET_VALUES_MAX = 20, 1_000
+
+
+KIND_WORDS: Mapping[str, str] = MappingProxyType(
+    {"pdf": "PDF", "story": "News page", "jats": "Article", "unread": "Unread", "other": "Other"}
+)
+LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "af": "Afrikaans", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "bs": "Bosnian",
+        "ca": "Catalan", "cs": "Czech", "cy": "Welsh", "da": "Danish", "de": "German", "el": "Greek",
+        "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "eu": "Basque",
+        "fa": "Persian", "fi": "Finnish", "fr": "French", "ga": "Irish", "gl": "Galician", "gu": "Gujarati",
+        "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian",
+        "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese", "ka": "Georgian",
+        "kk": "Kazakh", "km": "Khmer", "kn": "Kannada", "ko": "Korean", "la": "Latin", "lo": "Lao",
+        "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian", "ml": "Malayalam", "mn": "Mongolian",
+        "mr": "Marathi", "ms": "Malay", "mt": "Maltese", "my": "Burmese", "nb": "Norwegian Bokmål",
+        "ne": "Nepali", "nl": "Dutch", "nn": "Norwegian Nynorsk", "no": "Norwegian", "pa": "Punjabi",
+        "pl": "Polish", "ps": "Pashto", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
+        "si": "Sinhala", "sk": "Slovak", "sl": "Slovenian", "so": "Somali", "sq": "Albanian",
+        "sr": "Serbian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai",
+        "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese",
+        "yi": "Yiddish", "zh": "Chinese", "zu": "Zulu",
+    }
+)  # fmt: skip
+"""In English, as the pages are; a language without one here is shown by its code."""
+
+
+def shown_name(parameter: str, value: str) -> str:
+    """How people call a value."""
+    if not value:
+        return "none"
+    if parameter == "kind":
+        return KIND_WORDS.get(value, value)
+    return LANGUAGE_NAMES.get(value, value) if parameter == "language" else value
 
 
 def _day(value: object) -> object:
@@ -76,6 +111,11 @@ class SearchForm(BaseModel):
     facets: int = Field(
         FACET_VALUES, ge=0, le=FACET_VALUES_MAX, description="Values listed of each facet, at most"
     )
+    find: str = Field(
+        "",
+        max_length=100,
+        description="Of facets only values that have this in them, or in their names",
+    )
     page: int = Field(1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of results, from 1")
 
     def query(self) -> SearchQuery:
@@ -92,7 +132,7 @@ class SearchForm(BaseModel):
             sort=self.sort,
             offset=(self.page - 1) * self.size,
             count_max=self.size,
-            facet_values_max=self.facets,
+            facet_values_max=FACET_VALUES_MAX if self.find.strip() else self.facets,
             after=self.after,
         )
 
@@ -111,13 +151,13 @@ class SearchForm(BaseModel):
         """Every filter in use; the words and the order are none."""
         found = []
         for name, value in self.params().items():
-            if name in ("q", "sort", "facets", "size"):
+            if name in ("q", "sort", "facets", "size", "find"):
                 continue
             for one in value if isinstance(value, list) else [value]:
                 left = (
                     [other for other in value if other != one] if isinstance(value, list) else None
                 )
-                shown = "undated" if name == "undated" else str(one) or "none"
+                shown = "undated" if name == "undated" else shown_name(name, str(one))
                 found.append(Filter(name, shown, self.href({name: left}), {name: left or None}))
         return found
 
