@@ -86,19 +86,32 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A passage of the text; `marks` are (start, end) character offsets of the matched words in `text`."""
+    """A passage of the text. `marks` are (start, end) offsets of the matched words in `text`; `page`
+    numbers the page of a PDF its densest place is on, from 1, None where there are no pages.
+    """
 
     text: str
     marks: Sequence[tuple[int, int]] = ()
+    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found document, without its text."""
+    """One found document, without its text.
+
+    `snippets` are one to three passages of it, the densest first, none where none were asked for;
+    `title_marks` are offsets of matched words in its title.
+    """
 
     document: IndexDocument
     score: float
-    snippet: Snippet
+    snippets: Sequence[Snippet] = ()
+    title_marks: Sequence[tuple[int, int]] = ()
+
+    @property
+    def snippet(self) -> Snippet:
+        """The first passage."""
+        return self.snippets[0] if self.snippets else Snippet("")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,13 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.stores.index.passages import SCANNED_CHARACTERS_MAX, passage
+from fonds.stores.index.passages import (
+    PASSAGES_MAX,
+    SCANNED_CHARACTERS_MAX,
+    passage,
+    passages,
+    title_marks,
+)
 from fonds.stores.index.query.tree import Term
 from fonds.words import words
 
@@ -101,3 +107,41 @@ def test_marks_lie_in_order_inside_the_snippet_on_wanted_words(text: str, wanted
     for start, end in snippet.marks:
         assert start < end
         assert firsts & set(words(snippet.text[start:end]))
+
+
+def test_up_to_three_passages_are_shown_that_do_not_overlap():
+    text = ("The comet came. " + "Nothing at all. " * 40) * 5
+    found = passages(text, (Term("comet"),))
+    assert len(found) == PASSAGES_MAX
+    assert all(one.text.count("comet") == len(one.marks) == 1 for one in found)
+    close = passages("comet comet comet and a comet", (Term("comet"),))
+    assert len(close) == 1
+    assert len(close[0].marks) == 4
+
+
+def test_a_passage_says_which_page_of_a_pdf_it_is_on():
+    text = "\f".join(["First page."] * 3 + ["The comet."] + ["More."] * 400 + ["A comet again."])
+    assert [one.page for one in passages(text, (Term("comet"),))] == [4, 405]
+    assert passages("The comet.", (Term("comet"),))[0].page is None
+
+
+def test_words_are_marked_in_the_forms_they_have():
+    (found,) = passages("Networks, a network, networking; nets", (Term("network"),), "en")
+    assert [found.text[a:b] for a, b in found.marks] == ["Networks", "network", "networking"]
+    (exact,) = passages("Networks, a network", (Term("network", exact=True),), "en")
+    assert [exact.text[a:b] for a, b in exact.marks] == ["network"]
+
+
+def test_a_title_is_marked_where_it_lies():
+    title = "Überschwemmung & Flut"
+    marks = title_marks(title, (Term("flut"), Term("ueber")), "de")
+    assert [title[a:b] for a, b in marks] == ["Flut"]
+    assert title_marks("Flut", (), "de") == ()
+
+
+@given(st.text(max_size=300), st.lists(st.sampled_from(["a", "b", "1", "é"]), max_size=3))
+def test_marks_lie_within_any_text(text: str, found: list[str]):
+    terms = tuple(Term(one) for one in found)
+    for one in passages(text, terms, "en"):
+        assert all(0 <= start < end <= len(one.text) for start, end in one.marks)
+    assert all(0 <= start < end <= len(text) for start, end in title_marks(text, terms, "fr"))

@@ -240,3 +240,12 @@ def test_values_have_names_for_people_and_can_be_found_by_them(client: TestClien
     assert list(found) == ["de"]
     page = read(client, "/search?q=*&find=germ")
     assert "No value here has “germ” in it." in page.words("//aside")
+
+
+def test_a_match_in_the_title_is_marked_and_passages_are_told(client: TestClient) -> None:
+    page = read(client, "/search?q=title:floods")
+    assert page.tree.xpath("//h3//mark")
+    told = client.get("/api/search?q=title:floods").json()["results"][0]
+    (start, end), *_ = told["title_marks"]
+    assert told["title"][start:end].lower().startswith("flood")
+    assert told["snippets"][0]["text"] == told["snippet"]

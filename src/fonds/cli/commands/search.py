@@ -13,11 +13,12 @@ from rich.markup import escape
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import Name
 from fonds.library.searching.direct import Direct, direct, readings
-from fonds.model.document import Hit, SearchQuery, SearchResults
+from fonds.model.document import DateKind, Hit, SearchQuery, SearchResults, Snippet
 from fonds.model.file import Kind
 from fonds.model.query_error import QueryError
 
 KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
+DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
 POINTED_BEFORE, POINTED = 30, 60
 """So many characters of a query are shown before its bad token, and from it on."""
 DAY = click.DateTime(["%Y-%m-%d"])
@@ -156,8 +157,13 @@ def _as_json(hit: Hit) -> dict[str, Any]:
         "collection": document.collection,
         "page_count": document.page_count,
         "word_count": document.word_count,
+        "date_kind": document.date_kind,
+        "captured": document.captured,
+        "authors": document.authors,
+        "doi": document.doi,
         "indexed_date": document.indexed_date,
         "snippet": hit.snippet.text,
+        "snippets": hit.snippets,
     }
 
 
@@ -165,18 +171,22 @@ def _print_hit(screen: Console, number: int, hit: Hit) -> None:
     document = hit.document
     title = escape(document.article_title or document.url)
     day = document.publication_date.isoformat() if document.publication_date else "undated"
+    if document.date_kind:
+        day = f"{DATED[document.date_kind]} {day}"
     pages = f", {document.page_count} pages" if document.page_count else ""
     screen.print(f"\n[bold]{number}. {title}[/bold]")
     screen.print(f"   [dim]{document.kind}{pages}, {day}, {document.language or '?'}[/dim]")
-    screen.print(f"   {_marked(hit)}")
+    for one in hit.snippets:
+        page = f"[dim]page {one.page}:[/dim] " if one.page else ""
+        screen.print(f"   {page}{_marked(one)}")
     screen.print(f"   [dim]{escape(document.url)}[/dim]")
     screen.print(f"   [dim]fonds show {document.sha1hex}[/dim]")
 
 
-def _marked(hit: Hit) -> str:
+def _marked(snippet: Snippet) -> str:
     """The snippet with its matches in bold; everything else is escaped."""
-    text, parts, at = hit.snippet.text, [], 0
-    for start, end in hit.snippet.marks:
+    text, parts, at = snippet.text, [], 0
+    for start, end in snippet.marks:
         parts += [
             escape(text[at:start]),
             "[bold yellow]",

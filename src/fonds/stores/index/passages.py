@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from itertools import accumulate, pairwise, takewhile
 
-from fonds.model.document import Snippet
-from fonds.stores.index.query.tree import Term
+from fonds.model.document import Hit, IndexDocument, Snippet
+from fonds.stores.index.query.tree import Node, Term, wanted_terms
 from fonds.word_forms import stems, stems_of, words_written
 from fonds.words import composed, fold, folded_length, words
 
@@ -16,23 +17,71 @@ LEAD_CHARACTERS = 60
 WINDOW_CHARACTERS = 20_000
 SCANNED_CHARACTERS_MAX = 2_000_000
 MARKS_MAX = 500
+PASSAGES_MAX, WINDOWS_MORE = 3, 1
+PAGE_SEPARATOR = "\f"
 
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
-def passage(text: str, terms: Sequence[Term], language: str | None = None) -> Snippet:
-    """The first stretch of `text` where most of `terms` stand together, or its beginning without marks.
-    Words are found in the forms they have in `language`.
+def hit(
+    document: IndexDocument, text: str, score: float, tree: Node, *, with_snippets: bool
+) -> Hit:
+    """A found document with what is shown of it."""
+    if not with_snippets:
+        return Hit(document, score)
+    language = document.language
+    return Hit(
+        document,
+        score,
+        passages(text, wanted_terms(tree), language),
+        title_marks(document.article_title or "", wanted_terms(tree, "article_title"), language),
+    )
+
+
+def passages(text: str, terms: Sequence[Term], language: str | None = None) -> tuple[Snippet, ...]:
+    """Up to three stretches of `text` where most of `terms` stand together, the densest first; or its
+    beginning without marks. Words are found in the forms they have in `language`.
 
     Runs of blanks and control characters become one space. Only the first 2,000,000 characters are
-    looked through.
+    looked through, and no further than 20,000 behind the first match.
     """
     wanted = _Wanted(terms, language)
-    for window in _windows(composed(text[:SCANNED_CHARACTERS_MAX])) if terms else ():
+    shown: list[tuple[int, Snippet]] = []
+    at = more = 0
+    whole = composed(text[:SCANNED_CHARACTERS_MAX])
+    for window in _windows(whole) if terms else ():
         found = wanted.found(window)
-        if found:
-            return _cut(window, found)
-    return Snippet(_beginning(text))
+        while found and len(shown) < PASSAGES_MAX:
+            start, end, marked, snippet = _cut(window, found)
+            shown.append((at + marked, snippet))
+            found = [one for one in found if one[1] <= start or one[0] >= end]
+        more += bool(shown)
+        if more > WINDOWS_MORE or len(shown) == PASSAGES_MAX:
+            break
+        at += len(window)
+    if not shown:
+        return (Snippet(_beginning(text)),)
+    return tuple(_with_page(whole, place, one) for place, one in shown)
+
+
+def passage(text: str, terms: Sequence[Term], language: str | None = None) -> Snippet:
+    """The first of the passages."""
+    return passages(text, terms, language)[0]
+
+
+def title_marks(
+    title: str, terms: Sequence[Term], language: str | None
+) -> tuple[tuple[int, int], ...]:
+    """(start, end) of the words of `terms` in a title as it is kept; none where accents stand apart in it."""
+    if not terms or composed(title) != title:
+        return ()
+    return tuple((start, end) for start, end, _ in _Wanted(terms, language).found(title))
+
+
+def _with_page(text: str, start: int, snippet: Snippet) -> Snippet:
+    if PAGE_SEPARATOR not in text:
+        return snippet
+    return replace(snippet, page=text.count(PAGE_SEPARATOR, 0, start) + 1)
 
 
 class _Wanted:
@@ -111,8 +160,10 @@ def _unfolded(window: str, spans: Iterable[tuple[int, int, str]]) -> list[tuple[
     return unfolded
 
 
-def _cut(window: str, found: Sequence[tuple[int, int, str]]) -> Snippet:
-    """The passage around the densest place, its blanks tidied and the marks moved with them."""
+def _cut(window: str, found: Sequence[tuple[int, int, str]]) -> tuple[int, int, int, Snippet]:
+    """The passage around the densest place, its blanks tidied and the marks moved with them; and from where
+    to where in the window it lies, and where its densest place begins.
+    """
     best_start, best_end, _ = found[max(range(len(found)), key=lambda n: _variety(found, n))]
     wanted = min(best_start - LEAD_CHARACTERS, len(window) - PASSAGE_CHARACTERS)
     start = _after_blank(window, wanted, best_start)
@@ -124,7 +175,7 @@ def _cut(window: str, found: Sequence[tuple[int, int, str]]) -> Snippet:
     pieces[0], pieces[-1] = pieces[0].lstrip(), pieces[-1].rstrip()
     edges = [0, *accumulate(map(len, pieces))]
     marks = tuple((edges[n], edges[n + 1]) for n in range(1, len(pieces), 2))
-    return Snippet("".join(pieces), marks)
+    return start, end, best_start, Snippet("".join(pieces), marks)
 
 
 def _variety(found: Sequence[tuple[int, int, str]], first: int) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 import tantivy
 from tantivy import Order, Query
 
-from fonds.model.document import Hit, SearchQuery, SearchResults, Snippet
-from fonds.stores.index.passages import passage
-from fonds.stores.index.query.tree import Node, wanted_terms
+from fonds.model.document import Hit, SearchQuery, SearchResults
+from fonds.stores.index.passages import hit
+from fonds.stores.index.query.tree import Node
 from fonds.stores.index.tantivy_query import behind
 from fonds.stores.index.tantivy_schema import RAW_FIELDS, UNDATED, from_tantivy, month_name, schema
 
@@ -80,15 +80,13 @@ def _page(searcher: tantivy.Searcher, wanted: Query, query: SearchQuery) -> tant
 def _hits(
     searcher: tantivy.Searcher, found: tantivy.SearchResult, query: SearchQuery, tree: Node
 ) -> tuple[Hit, ...]:
-    terms = wanted_terms(tree)
     hits = []
     for rank, address in found.hits:
         document, text = from_tantivy(searcher.doc(address))
         if document.id == query.after:
             continue
         score = float(rank) if query.sort == "score" else 0.0
-        shown = passage(text, terms, document.language) if query.with_snippets else Snippet("")
-        hits.append(Hit(document, score, shown))
+        hits.append(hit(document, text, score, tree, with_snippets=query.with_snippets))
     return tuple(hits[: query.count_max])
 
 

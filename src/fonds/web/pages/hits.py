@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from fonds.model.document import Hit
+from fonds.model.document import DateKind, Hit, Snippet
 from fonds.model.file import Kind
 from fonds.web.themes.tagged import ThemeLink
 
@@ -15,8 +15,10 @@ from fonds.web.themes.tagged import ThemeLink
 class SearchHit:
     """One result; `id` is a PDF's SHA-1 or a story's id, `sha1hex` the file its text is of.
 
-    `snippet_marks` are (start, end) offsets in `snippet`. `themes` are those of collections it is in. None
-    means unknown.
+    `date_kind` says whether `publication_date` is the day it was published or the day its file was made,
+    `captured` is the day of its capture. `snippets` are up to three passages with the pages of a PDF they
+    begin on; `snippet` is the first, `snippet_marks` are (start, end) offsets in it, `title_marks` in
+    `title`. `themes` are those of collections it is in. None means unknown.
     """
 
     id: str
@@ -32,6 +34,12 @@ class SearchHit:
     word_count: int | None
     has_thumbnail: bool
     score: float
+    authors: Sequence[str]
+    doi: str | None
+    date_kind: DateKind | None
+    captured: date | None
+    title_marks: Sequence[tuple[int, int]]
+    snippets: Sequence[Snippet]
     snippet: str
     snippet_marks: Sequence[tuple[int, int]]
     themes: Sequence[ThemeLink]
@@ -54,6 +62,12 @@ def found_hit(hit: Hit, themes: Sequence[ThemeLink]) -> SearchHit:
         word_count=document.word_count,
         has_thumbnail=document.has_thumbnail,
         score=hit.score,
+        authors=document.authors,
+        doi=document.doi,
+        date_kind=document.date_kind,
+        captured=document.captured,
+        title_marks=hit.title_marks,
+        snippets=hit.snippets,
         snippet=hit.snippet.text,
         snippet_marks=hit.snippet.marks,
         themes=themes,

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from fonds.model.disposition import Reason
-from fonds.model.document import Hit, IndexDocument, SearchQuery, SearchResults, Snippet
+from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
@@ -41,9 +41,8 @@ from fonds.stores.index.elastic.mapping import (
 from fonds.stores.index.elastic.query import body, suggestions
 from fonds.stores.index.likeness import faults_allowed, likest
 from fonds.stores.index.nothing_found import with_notes
-from fonds.stores.index.passages import passage
+from fonds.stores.index.passages import hit
 from fonds.stores.index.query.parsing import parse
-from fonds.stores.index.query.tree import wanted_terms
 
 IDS_A_REQUEST = 500
 TRIES, PAUSE_S = 4, 0.5
@@ -133,14 +132,12 @@ class ElasticIndex:
         tree = parse(query.text.encode("utf-8", "ignore").decode())
         self._prepare()
         answer = self._call("POST", f"/{self._alias}/_search", {}, body(query, tree))
-        terms = wanted_terms(tree)
         hits = []
         for one in answer["hits"]["hits"]:
             text = one["_source"].pop("text_content", "")
             score = float(one["_score"] or 0.0) if query.sort == "score" else 0.0
             document = from_source(one["_source"])
-            shown = passage(text, terms, document.language) if query.with_snippets else Snippet("")
-            hits.append(Hit(document, score, shown))
+            hits.append(hit(document, text, score, tree, with_snippets=query.with_snippets))
         total = answer["hits"]["total"]["value"]
         if not query.facet_values_max:
             return with_notes(SearchResults(total, tuple(hits)), self, query, tree)
