@@ -17,18 +17,8 @@ from fonds.library.accounting import newest_input
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.pages import (
-    cdx,
-    downloads,
-    exporting,
-    failures,
-    file,
-    overview,
-    records,
-    search,
-    source,
-    sources,
-)
+from fonds.web.pages import cdx, downloads, failures, file, overview, records, source, sources
+from fonds.web.pages.searching import exporting, feed, search
 from fonds.web.parameters import fault, only_known, refusal
 from fonds.web.problems import problem
 from fonds.web.rendering import OpenStores, cut, page
@@ -47,6 +37,7 @@ ROUTERS = (
     overview.router,
     search.router,
     exporting.router,
+    feed.router,
     records.router,
     failures.router,
     downloads.router,

@@ -70,9 +70,10 @@ NOT_NAMES = {
     (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"),
 }  # fmt: skip
-# Those of the export are the search's own; tried in test_exporting.py.
+# Those of export and feed are the search's own; tried in test_exporting.py and test_feed.py.
 TRIED_OF_THE_EXPORT = {
-    ("/api/search/export/{name}", name)
+    (route, name)
+    for route in ("/api/search/export/{name}", "/api/search.atom")
     for path, name in (*REFUSED, *SAID, *NOT_NAMES)
     if path == "/api/search"
 }
@@ -204,7 +205,7 @@ def test_a_facet_says_how_many_documents_it_does_not_list(crowd: TestClient) -> 
 
 def test_dates_say_whose_they_are(client: TestClient) -> None:
     said = read(client, "/search?q=flood").words("//section[@class='when']")
-    assert "of PDFs that of their creation" in said
+    assert "of PDFs the day the file was made" in said
 
 
 @pytest.fixture(scope="module")

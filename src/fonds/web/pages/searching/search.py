@@ -15,15 +15,15 @@ from fonds.model.document import SearchResults
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
 from fonds.web.charts import Bucket, histogram
-from fonds.web.pages.facets import counted, made_facets
-from fonds.web.pages.hits import SearchHit, found_hit
 from fonds.web.pages.periods import Period, periods
-from fonds.web.pages.search_form import (
+from fonds.web.pages.searching.facets import counted, made_facets
+from fonds.web.pages.searching.form import (
     KIND_WORDS,
     RESULTS_MAX,
     Filter,
     SearchForm,
 )
+from fonds.web.pages.searching.hits import SearchHit, found_hit
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
@@ -153,7 +153,7 @@ def search_html(
     except ValueError as error:
         return page(
             request, "search.html", 400, heading="This search cannot be understood", error=str(error),
-            bad=bad_token(form.q, error), form=form, found=None, kind_words=KIND_WORDS,
+            bad=bad_token(form.q, error), form=form, found=None, feed=None, kind_words=KIND_WORDS,
         )  # fmt: skip
     bars = _bars(form, found)
     return page(
@@ -169,6 +169,7 @@ def search_html(
         most=max(bars, key=lambda bar: bar.count, default=None),
         ways_out=_ways_out(stores.index, form) if found.total == 0 else [],
         kind_words=KIND_WORDS,
+        feed=link("/search.atom", **said(form)),
         exports=_exports(form),
         exported_max=EXPORTED_MAX,
         pager=pager(
@@ -182,18 +183,20 @@ def search_html(
     )
 
 
+def said(form: SearchForm) -> dict[str, Any]:
+    """What is searched for, without how it is shown."""
+    shown = ("sort", "facets", "size", "find")
+    return {name: value for name, value in form.params().items() if name not in shown}
+
+
 def _exports(form: SearchForm) -> list[tuple[str, str, str]]:
     """Each form a result can be had in: title, link, and link with a manifest beside it."""
-    said = {
-        name: value
-        for name, value in form.params().items()
-        if name not in ("sort", "facets", "size")
-    }
+    asked = said(form)
     return [
         (
             one.title,
-            link(f"/search/export/{name}", **said),
-            link(f"/search/export/{name}.zip", **said),
+            link(f"/search/export/{name}", **asked),
+            link(f"/search/export/{name}.zip", **asked),
         )
         for name, one in FORMS.items()
     ]

@@ -19,8 +19,8 @@ from fonds.library.searching.rows import FIELDS
 from fonds.library.searching.whole import Contents, whole
 from fonds.model.names import no_such
 from fonds.ports import Stores
-from fonds.web.pages.search import EXPORTED_MAX
-from fonds.web.pages.search_form import SearchForm
+from fonds.web.pages.searching.form import SearchForm
+from fonds.web.pages.searching.search import EXPORTED_MAX
 from fonds.web.rendering import OpenStores
 
 PACKED = ".zip"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from fonds.model.document import SearchResults
 from fonds.ports import Index
-from fonds.web.pages.search_form import (
+from fonds.web.pages.searching.form import (
     FACET_VALUES_MAX,
     QUERY_MAX_CHARS,
     SearchForm,

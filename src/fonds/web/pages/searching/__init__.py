@@ -1,0 +1,1 @@
+"""Search on the pages: what is asked, its facets, its hits, its whole result, its feed."""
