@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import FILE_CDX, FILE_SIZE
 from fonds.library.checks.bodies import remembered
 from fonds.library.checks.books import NO_DEPTH, StepAccount, accounts, inputs, settle
+from fonds.library.checks.collections import collections
 from fonds.library.checks.derivatives import derivatives
 from fonds.library.checks.endings import endings
 from fonds.library.checks.entries import entries
@@ -60,15 +62,20 @@ def audit(
     stores: Stores,
     pipelines: Mapping[str, Sequence[Subscription]],
     tell: Callable[[Fault], None] = lambda fault: None,
+    changes: Changes | None = None,
 ) -> Audit:
     """Check the books of these pipelines, then what the stores hold; each comes with its subscriptions.
 
     Streams every row, reads no body; safe beside running workers, whose messages in hand count as pending.
-    `tell` is told every fault, however many there are.
+    `tell` is told every fault, however many there are; `changes` are those of the collections there are, None
+    where there is none.
     """
     began = datetime.now(UTC)
     found = audit_books(stores, pipelines, tell)
     for fault in _kept(stores, list(pipelines), began, _archiving(found)):
+        found.miss(fault)
+        tell(fault)
+    for fault in collections(changes) if changes is not None else ():
         found.miss(fault)
         tell(fault)
     return found

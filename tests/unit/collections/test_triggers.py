@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from fonds.collections.building.triggers import Since, due
 from fonds.collections.configurations import Configuration, configuration
-from fonds.collections.triggers import Since, due
 
 CALM = Since(
     rebuilt=1000,

@@ -22,6 +22,7 @@ from fonds.library.accounting import files_by_type
 from fonds.library.checks.bodies import DeepAudit
 from fonds.model.rows import DeepAuditRow
 from fonds.ports import Stores
+from fonds.wiring.recurring.collections import changes_there
 
 SAID_EVERY_S = 10.0
 EXIT_INTERRUPTED = 130
@@ -66,7 +67,8 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
         if stopped.is_set():
             _say_round(console(stderr=True), round_)
             return EXIT_INTERRUPTED
-    found = auditing.audit(stores, used_pipelines(stores, settings, flags["pipeline"]))
+    pipelines = used_pipelines(stores, settings, flags["pipeline"])
+    found = auditing.audit(stores, pipelines, changes=changes_there(stores, settings))
     if app.json:
         told = auditing.as_json(found)
         echo_json(told | ({"deep": round_} if round_ else {}))

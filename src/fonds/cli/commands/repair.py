@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,18 @@ from fonds.kinds import KINDS
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.audit import Audit, as_json, audit
 from fonds.library.catchup import Selection
-from fonds.library.checks.fault import Act, Check
+from fonds.library.checks.fault import Act, Check, Fault
 from fonds.library.repair.entering import send_again
 from fonds.library.repair.making import make_again
 from fonds.library.repair.plan import Plan
 from fonds.library.repair.repairing import ROUNDS_MAX, Repair
 from fonds.library.repair.workshop import Workshop
+from fonds.model.message import Subscription
 from fonds.ports import Source, Stores
 from fonds.runtime.binding import stage_of
 from fonds.runtime.homelock import HomeLock
 from fonds.runtime.intake import Entered, Intake
+from fonds.wiring.recurring.collections import changes_there
 
 WHAT = {
     Act.PLACE: "places written down again",
@@ -46,6 +48,7 @@ WHAT = {
     Act.TABLE: "rows of the table written again",
     Act.CDXJ: "indexes of WARCs made again",
     Act.COUNT: "counts made again",
+    Act.COLLECTION: "faults of collections mended",
     None: "beyond repair",
 }
 
@@ -105,7 +108,8 @@ def _told(app: App, settings: Settings, stores: Stores, pipeline: str | None, de
         if stopped.is_set():
             return EXIT_INTERRUPTED
     with Plan(app.home / SPOOL) as plan:
-        found = audit(stores, used_pipelines(stores, settings, pipeline), plan.add)
+        pipelines = used_pipelines(stores, settings, pipeline)
+        found = audit(stores, pipelines, plan.add, changes_there(stores, settings))
         if app.json:
             acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
             echo_json({**as_json(found), "would": acts})
@@ -146,7 +150,7 @@ class _Bench:
         for _ in range(ROUNDS_MAX):
             with Plan(self.app.home / SPOOL, alone=True) as plan:
                 pipelines = used_pipelines(self.stores, self.settings, self.pipeline)
-                found = audit(self.stores, pipelines, plan.add)
+                found = self._audit(pipelines, plan.add)
                 # Of what is on its way, as a killed repair left it, nothing can be said yet.
                 pending = sum(one.pending for each in found.steps.values() for one in each.values())
                 now = (plan.counts, found.missing, pending)
@@ -155,7 +159,14 @@ class _Bench:
                 before = now
                 if not self._round(plan, list(pipelines), pending > 0):
                     return None
-        return audit(self.stores, used_pipelines(self.stores, self.settings, self.pipeline))
+        return self._audit(used_pipelines(self.stores, self.settings, self.pipeline))
+
+    def _audit(
+        self,
+        pipelines: Mapping[str, Sequence[Subscription]],
+        tell: Callable[[Fault], None] = lambda fault: None,
+    ) -> Audit:
+        return audit(self.stores, pipelines, tell, changes_there(self.stores, self.settings))
 
     def _round(self, plan: Plan, pipelines: Sequence[str], pending: bool) -> bool:
         """Whether it came to its end."""
@@ -193,7 +204,8 @@ class _Bench:
             if not (self.app.json or self.app.quiet):
                 screen.print(escape(told))
 
-        return Workshop(self.stores, plan, source_of, describe, now, say)
+        changes = changes_there(self.stores, self.settings)
+        return Workshop(self.stores, plan, source_of, describe, now, say, changes)
 
     def _send(self, shop: Workshop, pipeline: str) -> bool:
         """Through one pipeline, and all of it worked off."""

@@ -64,6 +64,16 @@ def drop_old(changes: Changes, served: Known) -> int:
     return len(beyond)
 
 
+def drop(changes: Changes, one: Known) -> bool:
+    """Remove a clustering that was served before; whether it was, and is not served."""
+    with changes.held(one.name) as held:
+        if one.timestamp >= number(held.cells, rebuilt(one.conf), -1):
+            return False
+        _mark(changes, [one])
+    _remove(changes, [one])
+    return True
+
+
 def _mark(changes: Changes, clusterings: Iterable[Known]) -> None:
     """From now on nobody looks at them."""
     changes.tables.put(CLUSTERINGS, [(one.row, {DROPPED: b"1"}) for one in clusterings])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fonds.collections.building.rebuilding import Progress, rebuild
 from fonds.collections.building.settling import settle
 from fonds.collections.building.sweeping import drop_leavings
+from fonds.collections.building.triggers import Since, due
 from fonds.collections.changing.redo import SEQUENCE, forget, is_followed
 from fonds.collections.changing.writing import MODIFIED, Changes
 from fonds.collections.claims import TakenError, claim_of_rebuild
@@ -22,7 +23,6 @@ from fonds.collections.clusterings import (
 from fonds.collections.configurations import get
 from fonds.collections.names import Name
 from fonds.collections.tables import COLLECTIONS, Cells, number
-from fonds.collections.triggers import Since, due
 
 
 @dataclass(frozen=True, slots=True)

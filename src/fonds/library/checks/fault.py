@@ -24,6 +24,7 @@ class Act(StrEnum):
     TABLE = "table"
     CDXJ = "cdxj"
     COUNT = "count"
+    COLLECTION = "collection"
 
 
 def act_prefix(entry_id: str, act: Act) -> str:
@@ -45,6 +46,8 @@ _REMEDIES = {
     Act.TABLE: "`fonds repair` writes the cells again",
     Act.CDXJ: "`fonds repair` makes the index again from the WARC",
     Act.COUNT: "`fonds repair` counts again",
+    Act.COLLECTION: "`fonds repair` counts, sweeps, builds or writes again what of the collection is wrong;"
+    " `fonds group` builds it anew",
 }
 NOTHING_HELPS = (
     "nothing here can make it again: put the store back from a copy, or take the inputs in anew, into an"
@@ -81,6 +84,7 @@ class Check(StrEnum):
     PLACE = "place", Act.PLACE
     BODY = "body", Act.BODY
     CDXJ = "cdxj", Act.CDXJ
+    COLLECTION = "collection", Act.COLLECTION
 
     @property
     def remedy(self) -> str:
@@ -91,7 +95,8 @@ class Check(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that is wrong. `told` is the sentence; `subject` what it is about: a file's SHA-1 in hex, an
-    entry's or message's id, an input's id, a WARC, a step. `pipeline` is '' where it is of none."""
+    entry's or message's id, an input's id, a WARC, a step, a collection. `pipeline` is '' where it is of
+    none."""
 
     check: Check
     subject: str

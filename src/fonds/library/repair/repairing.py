@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fonds.collections.names import parse
 from fonds.library.checks.bodies import DeepAudit, remembered
 from fonds.library.checks.fault import Act
 from fonds.library.chunks import chunks
@@ -13,6 +14,7 @@ from fonds.library.repair.entering import count_inputs, enter_again
 from fonds.library.repair.making import end_again, index_again
 from fonds.library.repair.placing import put_places_right
 from fonds.library.repair.workshop import Workshop
+from fonds.model.errors import PermanentError, TransientError
 from fonds.model.rows import CdxRow
 
 ROUNDS_MAX = 4
@@ -46,6 +48,7 @@ class Repair:
         write_cells(self.shop)
         self._indexes_of_warcs()
         self._mend_counts()
+        self._mend_collections()
         self._look_again()
         return whole
 
@@ -70,6 +73,20 @@ class Repair:
         if any(True for act in (Act.COUNT, Act.ENTRY) for _ in self.shop.plan.wanted(act)):
             differences = self.shop.stores.ledger.recount(mend=True)
             self.shop.say(f"the books were counted again: {len(differences)} differences")
+
+    def _mend_collections(self) -> None:
+        changes = self.shop.changes
+        if changes is None:
+            return
+        from fonds.collections.checking.checking import mend
+
+        for some in self.shop.plan.wanted(Act.COLLECTION):
+            for subject in sorted({one.subject for one in some}):
+                try:
+                    for told in mend(changes, parse(subject)):
+                        self.shop.note(Act.COLLECTION, "", None, told)
+                except (PermanentError, TransientError, ValueError) as error:
+                    self.shop.give_up(subject, f"collection {subject}: {error}")
 
     def _look_again(self) -> None:
         """What the deep audit found is looked at now, so that the audit says how it is."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import read_location, row_key, split_key
 from fonds.library.checks.fault import REPAIR, Act, act_prefix
 from fonds.library.repair.plan import Plan
@@ -27,7 +28,8 @@ PLACES_MAX = 1_000
 class Workshop:
     """`source_of` opens a path, with a collection, as the intake would; `describe` says what bytes are.
 
-    `lost` names what nothing brought back, `done` counts acts. `clock` gives aware UTC.
+    `lost` names what nothing brought back, `done` counts acts. `clock` gives aware UTC. `changes` are those
+    of the collections there are, None where there is none.
     """
 
     stores: Stores
@@ -36,6 +38,7 @@ class Workshop:
     describe: Callable[[bytes, str | None], FileMeta]
     clock: Callable[[], datetime]
     say: Callable[[str], None]
+    changes: Changes | None = None
     done: int = 0
     lost: dict[str, str] = field(default_factory=dict)
 

@@ -95,7 +95,7 @@ class Service:
 
 def make_service(stores: Stores, prefix: str = "", threads: int | None = None) -> Service:
     """The service of this process over `stores`; `prefix` stands before the names of its tables."""
-    changes = changes_of(stores, prefix)
+    changes = changes_of(stores, Tables(stores.table, prefix))
     return Service(changes, Runs(changes, threads))
 
 

@@ -40,6 +40,12 @@ def tables_there(stores: Stores, settings: Settings) -> Tables | None:
     return tables if tables.are_there() else None
 
 
+def changes_there(stores: Stores, settings: Settings) -> Changes | None:
+    """What changes collections, None where nobody made any."""
+    tables = tables_there(stores, settings)
+    return None if tables is None else changes_of(stores, tables)
+
+
 def collect_rules(stores: Stores, settings: Settings) -> Collected | None:
     """Bring what was just taken in into collections by their rules; None where there is no rule."""
     tables = tables_there(stores, settings)
@@ -50,14 +56,13 @@ def collect_rules(stores: Stores, settings: Settings) -> Collected | None:
 
 def open_changes(stores: Stores, settings: Settings) -> Changes:
     """What changes collections, for this process; their tables are made where they are not there."""
-    open_tables(stores, settings)
-    return changes_of(stores, settings.collections.prefix)
+    return changes_of(stores, open_tables(stores, settings))
 
 
-def changes_of(stores: Stores, prefix: str) -> Changes:
-    """What changes the collections in the tables whose names begin so, for this process."""
+def changes_of(stores: Stores, tables: Tables) -> Changes:
+    """What changes the collections of these tables, for this process."""
     claims = Claims(stores.records, this_process(), time.monotonic)
-    return Changes(Tables(stores.table, prefix), claims, lambda: int(time.time()))
+    return Changes(tables, claims, lambda: int(time.time()))
 
 
 def collecting(stores: Stores, changes: Changes, stopped: Event | None = None) -> Collecting:

@@ -1,0 +1,1 @@
+"""Collections held against themselves: what does not agree is named, and made again."""

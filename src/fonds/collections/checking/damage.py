@@ -1,0 +1,31 @@
+"""What is wrong with a collection, and what makes it right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Remedy(StrEnum):
+    """What is done about a damage, in the order it is done."""
+
+    COUNT = "count"
+    """The documents are counted again."""
+    SWEEP = "sweep"
+    """What a dead rebuild left is removed."""
+    BUILD = "build"
+    """The clustering is built anew, and the old one removed."""
+    DROP = "drop"
+    """A kept clustering that is served no more is removed."""
+    SETTLE = "settle"
+    """Every document's place and vectors, dictionary and index are written again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """`conf` and `timestamp`: the clustering it is about, '' and 0 where it is the collection itself."""
+
+    remedy: Remedy
+    told: str
+    conf: str = ""
+    timestamp: int = 0

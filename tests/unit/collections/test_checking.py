@@ -1,0 +1,194 @@
+"""What is altered past all ports in a collection is named, and made right out of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from fonds.collections.building.models import CENTROIDS
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.building.settling import INDEX
+from fonds.collections.checking.checking import damages, mend
+from fonds.collections.checking.damage import Remedy
+from fonds.collections.clusterings import building, rebuilt
+from fonds.collections.configurations import configuration, put
+from fonds.collections.documents import Document
+from fonds.collections.names import apart_conf
+from fonds.collections.tables import (
+    ASSIGNMENTS,
+    CLUSTERINGS,
+    CLUSTERS,
+    COLLECTIONS,
+    DOCUMENTS,
+    MEMBERS,
+    READINGS,
+    assignment_row,
+    text,
+)
+from fonds.formats.grouping.keys import clustering_prefix
+from kept_collections import NEWS, Kept, faults, themed
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something done to a collection; `told` is part of what is said of it."""
+
+    act: Callable[[Kept, int], None]
+    told: str
+    remedy: Remedy
+
+
+def prefix(timestamp: int, conf: str = "DEFAULT") -> bytes:
+    return clustering_prefix("news", "2026-11", conf, timestamp)
+
+
+def first(kept: Kept, table: str, head: bytes) -> tuple[bytes, dict[str, bytes]]:
+    return kept.tables.page(table, head, count_max=1)[0]
+
+
+def sized(kept: Kept, timestamp: int) -> None:
+    row, cells = first(kept, CLUSTERS, prefix(timestamp))
+    kept.tables.put(CLUSTERS, [(row, {"main:size": str(int(cells["main:size"]) + 1).encode()})])
+
+
+def without_member(kept: Kept, timestamp: int) -> None:
+    kept.tables.delete(MEMBERS, [first(kept, MEMBERS, prefix(timestamp))[0]])
+
+
+def unassigned(kept: Kept, timestamp: int) -> None:
+    kept.tables.delete(ASSIGNMENTS, [assignment_row(NEWS, "DEFAULT", timestamp, "d5")])
+
+
+def cell(table: str, row: bytes, name: str, value: bytes) -> Callable[[Kept, int], None]:
+    return lambda kept, timestamp: kept.tables.put(table, [(row, {name: value})])
+
+
+def other_vectors(kept: Kept, timestamp: int) -> None:
+    names = ["processing:vector_idf", "processing:vector_tfidf"]
+    (cells,) = kept.tables.rows(DOCUMENTS, [NEWS.document("d1")], names).values()
+    kept.tables.put(DOCUMENTS, [(NEWS.document("d2"), cells)])
+
+
+def left_over(kept: Kept, timestamp: int) -> None:
+    row = prefix(timestamp + 50)
+    kept.tables.put(CLUSTERINGS, [(row, {"main:conf": b"DEFAULT", "main:stage": b"write"})])
+    kept.tables.put(COLLECTIONS, [(NEWS.row, {building("DEFAULT"): b"%d" % (timestamp + 50)})])
+
+
+TWO = NEWS.document("d2")
+DAMAGES = {
+    "size": Damage(cell(COLLECTIONS, NEWS.row, "main:size", b"7"), "its size is 7", Remedy.COUNT),
+    "served-gone": Damage(
+        lambda kept, at: kept.tables.delete(CLUSTERINGS, [prefix(at)]),
+        "which is served, is not there",
+        Remedy.BUILD,
+    ),
+    "another-served": Damage(
+        cell(COLLECTIONS, NEWS.row, rebuilt("DEFAULT"), b"1790000099"),
+        "1790000099 by DEFAULT, which is served, is not there",
+        Remedy.BUILD,
+    ),
+    "size-of-cluster": Damage(sized, "its size is", Remedy.BUILD),
+    "member-gone": Damage(without_member, "members", Remedy.BUILD),
+    "unassigned": Damage(unassigned, "1 documents are in no cluster of DEFAULT", Remedy.BUILD),
+    "model-cut": Damage(
+        lambda kept, at: kept.tables.put(CLUSTERINGS, [(prefix(at), {CENTROIDS: b"FG"})]),
+        "cannot be read",
+        Remedy.BUILD,
+    ),
+    "left-over": Damage(left_over, "was left by one that died", Remedy.SWEEP),
+    "pages-left": Damage(
+        lambda kept, at: kept.tables.put(READINGS, [(prefix(at) + b"s1", {"main:slice": b"x"})]),
+        "1 pages of documents were left",
+        Remedy.SWEEP,
+    ),
+    "without-counts": Damage(
+        lambda kept, at: kept.tables.put(
+            DOCUMENTS, [(TWO, {"processing:vector_idf": b"", "processing:vector_tfidf": b""})]
+        ),
+        "1 documents are without counts",
+        Remedy.SETTLE,
+    ),
+    "others-counts": Damage(other_vectors, "not those of their text", Remedy.SETTLE),
+    "counts-cut": Damage(
+        cell(DOCUMENTS, TWO, "processing:vector_tfidf", b"FGw"),
+        "not those of their text",
+        Remedy.SETTLE,
+    ),
+    "text": Damage(
+        cell(DOCUMENTS, TWO, "main:text", b"violin concerto"),
+        "not those of their text",
+        Remedy.SETTLE,
+    ),
+    "member-of": Damage(
+        cell(DOCUMENTS, TWO, "main:member_of", b"x"), "say another cluster", Remedy.SETTLE
+    ),
+    "index": Damage(
+        lambda kept, at: kept.tables.delete(COLLECTIONS, [NEWS.row], [INDEX]),
+        "dictionary or index cannot be read",
+        Remedy.SETTLE,
+    ),
+}
+
+
+@pytest.fixture
+def grouped(kept: Kept) -> tuple[Kept, int]:
+    put(kept.tables, "news", "few", configuration({"clusters": 2, "granularities": [4]}))
+    kept.changes.put(
+        NEWS, [*themed(100), Document("short", "x"), Document("none", "the of and to")]
+    )
+    rebuild(kept.changes, NEWS, "few")
+    rebuild(kept.changes, NEWS)
+    made = rebuild(kept.changes, NEWS)
+    kept.changes.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
+    kept.changes.delete(NEWS, ["d9"])
+    assert damages(kept.changes, NEWS) == []
+    return kept, made.timestamp
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damage_is_named_and_mended(grouped: tuple[Kept, int], name: str) -> None:
+    (kept, timestamp), damage = grouped, DAMAGES[name]
+    damage.act(kept, timestamp)
+    found = damages(kept.changes, NEWS)
+    assert any(damage.told in one.told for one in found), found
+    assert damage.remedy in {one.remedy for one in found}
+    assert list(mend(kept.changes, NEWS, threads=1)) != []
+    assert damages(kept.changes, NEWS) == []
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_a_kept_clustering_that_is_damaged_is_removed(grouped: tuple[Kept, int]) -> None:
+    kept, timestamp = grouped
+    older = min(
+        int(text(cells, "main:timestamp"))
+        for _, cells in kept.tables.scan(
+            CLUSTERINGS, clustering_prefix("news", "2026-11", "DEFAULT", 0)[:-8]
+        )
+    )
+    assert older < timestamp
+    sized(kept, older)
+    (found,) = damages(kept.changes, NEWS)
+    assert (found.remedy, found.timestamp) == (Remedy.DROP, older)
+    (told,) = mend(kept.changes, NEWS)
+    assert "was removed" in told
+    assert kept.tables.row(CLUSTERINGS, prefix(older)) is None
+    assert kept.tables.page(CLUSTERS, prefix(older, apart_conf("DEFAULT"))) == []
+
+
+def test_what_is_changed_meanwhile_is_no_damage(
+    grouped: tuple[Kept, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, _ = grouped
+    from fonds.collections.checking import checking
+
+    plain = checking.documents_of
+
+    def meanwhile(*given: object) -> object:
+        kept.changes.put(NEWS, [Document("meanwhile", "glacier moraine summit crevasse")])
+        return plain(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(checking, "documents_of", meanwhile)
+    assert damages(kept.changes, NEWS) == []
