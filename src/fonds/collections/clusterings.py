@@ -50,25 +50,44 @@ class Known:
         yield apart_conf(self.conf)
 
 
+REBUILT, BUILDING = "rebuilt", "building"
+_BEGIN = "main:configuration:"
+
+
+def column(conf: str, what: str) -> str:
+    """The column of a collection that says something of a configuration."""
+    return f"{_BEGIN}{conf}:{what}"
+
+
+def by_configuration(collection: Cells, what: str) -> dict[str, int]:
+    """The configurations of which a collection's row says something, with the number it says."""
+    end = f":{what}"
+    return {
+        name[len(_BEGIN) : -len(end)]: number(collection, name)
+        for name, value in collection.items()
+        if name.startswith(_BEGIN) and name.endswith(end) and value
+    }
+
+
 def rebuilt(conf: str) -> str:
     """The column of a collection that says which clustering of a configuration is served: the one cell by
     which the next becomes visible."""
-    return f"main:configuration:{conf}:rebuilt"
+    return column(conf, REBUILT)
 
 
 def processed(conf: str) -> str:
     """The column that says when a document was last assigned by a configuration."""
-    return f"main:configuration:{conf}:processed"
+    return column(conf, "processed")
 
 
 def building(conf: str) -> str:
     """The column that says which clustering of a configuration is being built."""
-    return f"main:configuration:{conf}:building"
+    return column(conf, BUILDING)
 
 
 def settled(conf: str) -> str:
     """The column that says of which clustering all documents' rows tell."""
-    return f"main:configuration:{conf}:settled"
+    return column(conf, "settled")
 
 
 def known(tables: Tables, name: Name) -> list[Known]:
@@ -97,12 +116,7 @@ def is_served(one: Known, collection: Cells) -> bool:
 
 def configurations_of(collection: Cells) -> dict[str, int]:
     """The configurations a collection has a served clustering of, with its time."""
-    begin, end = "main:configuration:", ":rebuilt"
-    return {
-        column[len(begin) : -len(end)]: number(collection, column)
-        for column in collection
-        if column.startswith(begin) and column.endswith(end)
-    }
+    return by_configuration(collection, REBUILT)
 
 
 def parts(row: bytes) -> tuple[str, int, str]:

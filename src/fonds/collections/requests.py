@@ -11,30 +11,40 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fonds.collections.changing.writing import REMOVED, Changes
+from fonds.collections.changing.writing import Changes
 from fonds.collections.claims import Claims, TakenError
-from fonds.collections.clusterings import building, known, rebuilt
+from fonds.collections.clusterings import building, by_configuration, column, known, rebuilt
 from fonds.collections.configurations import get
 from fonds.collections.names import Name
 from fonds.collections.reading.clusterings import progress as rebuilds
-from fonds.collections.tables import COLLECTIONS, Cells, Tables, number, text, to_json, utf8
+from fonds.collections.tables import (
+    COLLECTIONS,
+    Cells,
+    Tables,
+    collections_there,
+    is_there,
+    number,
+    text,
+    to_json,
+    utf8,
+)
 from fonds.model.errors import ConfigurationError, FondsError, TransientError
 
 if TYPE_CHECKING:
     from fonds.collections.building.rebuilding import Progress
 
-_BEGIN, _END = "main:configuration:", ":wanted"
+WANTED = "wanted"
 QUEUED, BUILDING, DONE, FAILED = "queued", "building", "done", "failed"
-STATES = (QUEUED, BUILDING, DONE, FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Requested:
     """What became of the last request to build a collection by a configuration.
 
-    `wanted`: the time of the request; a clustering of that time or later answers it. `state`: one of
-    `STATES`. While it is built: the `stage`, and `done` documents of `total`, 0 where that is not known.
-    `rebuilt`: the clustering that is served, None while there is none. `error`: why it failed, else ''.
+    `wanted`: the time of the request; a clustering of that time or later answers it. `state`: `queued`,
+    `building`, `done` or `failed`. While it is built: the `stage`, and `done` documents of `total`, 0 where
+    that is not known. `rebuilt`: the clustering that is served, None while there is none. `error`: why it
+    failed, else ''.
     """
 
     name: Name
@@ -57,7 +67,7 @@ def request(changes: Changes, name: Name, conf: str) -> int:
     get(changes.tables, name.namespace, conf)
     with changes.held(name) as held:
         cells = held.cells
-        if "main:namespace" not in cells or REMOVED in cells:
+        if not is_there(cells):
             raise ConfigurationError(f"there is no collection {name}")
         begun = max(
             (one.timestamp for one in known(changes.tables, name) if one.conf == conf), default=0
@@ -76,7 +86,7 @@ def requested(tables: Tables, claims: Claims, name: Name, conf: str) -> Requeste
     """What became of the last request; None where there was none."""
     cells = tables.row(COLLECTIONS, name.row, ["main:"]) or {}
     wanted = number(cells, _wanted(conf), -1)
-    if wanted < 0 or REMOVED in cells:
+    if wanted < 0 or not is_there(cells):
         return None
     serving = number(cells, rebuilt(conf), -1)
     told = Requested(name, conf, wanted, QUEUED, "", 0, 0, None if serving < 0 else serving, "")
@@ -96,17 +106,13 @@ def requested(tables: Tables, claims: Claims, name: Name, conf: str) -> Requeste
 
 def confs_requested(tables: Tables, name: Name) -> list[str]:
     """The configurations a collection was ever asked to be built by."""
-    return _confs(tables.row(COLLECTIONS, name.row, ["main:"]) or {})
+    return list(by_configuration(tables.row(COLLECTIONS, name.row, ["main:"]) or {}, WANTED))
 
 
 def waiting(tables: Tables) -> Iterator[tuple[Name, str]]:
     """What was asked for, of all collections, and neither is served nor has failed; streamed."""
-    for _, cells in tables.scan(COLLECTIONS, b"", ["main:"]):
-        if "main:namespace" not in cells or REMOVED in cells:
-            continue
-        name = Name(text(cells, "main:namespace"), text(cells, "main:collection_key"))
-        for conf in _confs(cells):
-            wanted = number(cells, _wanted(conf))
+    for name, cells in collections_there(tables):
+        for conf, wanted in by_configuration(cells, WANTED).items():
             is_done = number(cells, rebuilt(conf), -1) >= wanted
             if not is_done and _failure(cells, conf, wanted) is None:
                 yield name, conf
@@ -132,26 +138,18 @@ def fulfil(
     except (FondsError, ValueError, ArithmeticError, MemoryError) as error:
         told = to_json({"wanted": wanted, "error": str(error) or type(error).__name__})
         with changes.held(name) as held:
-            if "main:namespace" in held.cells and REMOVED not in held.cells:
+            if is_there(held.cells):
                 changes.claims.check(held.claim)
                 changes.tables.put(COLLECTIONS, [(name.row, {_failed(conf): told})])
     return True
 
 
 def _wanted(conf: str) -> str:
-    return f"{_BEGIN}{conf}{_END}"
+    return column(conf, WANTED)
 
 
 def _failed(conf: str) -> str:
-    return f"{_BEGIN}{conf}:failed"
-
-
-def _confs(cells: Cells) -> list[str]:
-    return [
-        column[len(_BEGIN) : -len(_END)]
-        for column in cells
-        if column.startswith(_BEGIN) and column.endswith(_END)
-    ]
+    return column(conf, "failed")
 
 
 def _failure(cells: Cells, conf: str, wanted: int) -> str | None:

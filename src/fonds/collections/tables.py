@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from fonds.collections.names import Name
-from fonds.formats.grouping.keys import cluster_row
+from fonds.formats.grouping.keys import cluster_row, parts_of_collection
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Table
 
@@ -36,6 +36,9 @@ FAMILIES = {
     CONFIGURATIONS: ("main",),
     READINGS: ("main",),
 }
+REMOVED = "main:removed"
+"""Set before the rows of a collection are removed: nobody sees it from then on."""
+
 ROWS_AT_ONCE = 500
 RANK_BYTES = 4
 _RANK_MAX = 2**32 - 1
@@ -137,6 +140,25 @@ _A_CELL = {
     COLLECTIONS: ["main:"],
     READINGS: ["main:slice"],
 }
+
+
+def is_there(cells: Cells | None) -> bool:
+    """Whether a row of `collections` is that of a collection, and not of one that is being removed."""
+    return cells is not None and "main:namespace" in cells and REMOVED not in cells
+
+
+def collections_there(
+    tables: Tables,
+    prefix: bytes = b"",
+    more: Sequence[str] = ("main:",),
+    *,
+    after: bytes | None = None,
+) -> Iterator[tuple[Name, Cells]]:
+    """The collections whose rows begin so, each with its cells, behind the row `after`; streamed."""
+    columns = more if "main:" in more else ("main:namespace", REMOVED, *more)
+    for row, cells in tables.scan(COLLECTIONS, prefix, columns, after=after):
+        if is_there(cells):
+            yield Name(*parts_of_collection(row)), cells
 
 
 def text(cells: Cells | None, column: str, otherwise: str = "") -> str:

@@ -13,7 +13,9 @@ from fonds.collections.changing.redo import SEQUENCE, forget, is_followed
 from fonds.collections.changing.writing import MODIFIED, Changes
 from fonds.collections.claims import TakenError, claim_of_rebuild
 from fonds.collections.clusterings import (
+    BUILDING,
     Known,
+    by_configuration,
     configurations_of,
     is_served,
     known,
@@ -49,7 +51,7 @@ def tend(
         cells = held.cells
         if not is_followed(cells):
             forget(changes.tables, name, number(cells, SEQUENCE))
-    confs = {**configurations_of(cells), **_begun(cells)}
+    confs = {**configurations_of(cells), **by_configuration(cells, BUILDING)}
     done = []
     for conf in confs:
         try:
@@ -94,16 +96,6 @@ def _since(one: Known, collection: Cells) -> Since:
         later_terms=number(cells, "main:later_terms"),
         later_unknown=number(cells, "main:later_unknown"),
     )
-
-
-def _begun(cells: Cells) -> dict[str, int]:
-    """The configurations of which a rebuild began and did not end."""
-    begin, end = "main:configuration:", ":building"
-    return {
-        column[len(begin) : -len(end)]: number(cells, column)
-        for column, value in cells.items()
-        if column.startswith(begin) and column.endswith(end) and value
-    }
 
 
 def _finish(changes: Changes, name: Name, conf: str) -> tuple[int, bool]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fonds.collections.changing.writing import COLLECTION_SIZE, REMOVED, Changes, clear
+from fonds.collections.changing.writing import COLLECTION_SIZE, Changes, clear
 from fonds.collections.names import Name, checked
-from fonds.collections.tables import (
-    COLLECTIONS,
-    utf8,
-)
+from fonds.collections.tables import COLLECTIONS, REMOVED, is_there, utf8
+from fonds.formats.grouping.keys import parts_of_collection
 
 QUERY = "main:query"
 TEMPLATE = "main:template"
@@ -25,7 +23,7 @@ def create(changes: Changes, name: Name, query: str = "", template: str = "") ->
     if len(query) > QUERY_CHARACTERS_MAX:
         raise ValueError(f"a query has at most {QUERY_CHARACTERS_MAX:,} characters")
     with changes.held(name, long=True) as held:
-        is_new = "main:namespace" not in held.cells or REMOVED in held.cells
+        is_new = not is_there(held.cells)
         if is_new:
             clear(changes.tables, name)
         cells = {
@@ -57,9 +55,8 @@ def remove(changes: Changes, name: Name) -> bool:
 def finish_removals(changes: Changes) -> int:
     """Remove what is left of collections whose removal was begun; how many."""
     marked = [
-        Name(cells["main:namespace"].decode(), cells["main:collection_key"].decode())
-        for _, cells in changes.tables.scan(COLLECTIONS, b"", ["main:"])
-        if REMOVED in cells and "main:namespace" in cells
+        Name(*parts_of_collection(row))
+        for row, _ in changes.tables.scan(COLLECTIONS, b"", [REMOVED])
     ]
     for name in marked:
         remove(changes, name)

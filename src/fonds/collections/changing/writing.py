@@ -47,6 +47,7 @@ from fonds.collections.tables import (
     DOCUMENTS,
     MEMBERS,
     READINGS,
+    REMOVED,
     Cells,
     Tables,
     number,
@@ -64,7 +65,6 @@ WAIT_S = 120.0
 
 MODIFIED = "main:modified"
 COLLECTION_SIZE = "main:size"
-REMOVED = "main:removed"
 
 
 def clear(tables: Tables, name: Name) -> None:

@@ -8,14 +8,14 @@ from itertools import islice
 from fonds.collections.building.rebuilding import rebuild
 from fonds.collections.building.settling import settle
 from fonds.collections.building.sweeping import drop, drop_leavings
-from fonds.collections.changing.writing import COLLECTION_SIZE, REMOVED, Changes
+from fonds.collections.changing.writing import COLLECTION_SIZE, Changes
 from fonds.collections.checking.clusterings import clusterings_of
 from fonds.collections.checking.damage import Damage, Remedy
 from fonds.collections.checking.documents import documents_of
 from fonds.collections.claims import TakenError, claim_of_rebuild
 from fonds.collections.clusterings import all_rows, is_served, known
 from fonds.collections.names import Name
-from fonds.collections.tables import COLLECTIONS, DOCUMENTS, READINGS, Cells, Tables, utf8
+from fonds.collections.tables import COLLECTIONS, DOCUMENTS, READINGS, Cells, Tables, is_there, utf8
 
 DAMAGES_MAX = 100
 """So many damages of one collection are told."""
@@ -24,7 +24,7 @@ DAMAGES_MAX = 100
 def damages(changes: Changes, name: Name) -> list[Damage]:
     """What is wrong with a collection; nothing of one that was changed while it was looked at."""
     before = _cells(changes.tables, name)
-    if REMOVED in before:
+    if not is_there(before):
         return []
     found = list(islice(_every(changes, name, before), DAMAGES_MAX))
     return found if _cells(changes.tables, name) == before else []

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from fonds.collections.changing.collections import QUERY, TEMPLATE
-from fonds.collections.changing.writing import REMOVED, Changes
+from fonds.collections.changing.writing import Changes
 from fonds.collections.collecting.rules import Rule, search_of
 from fonds.collections.documents import TEXT_BYTES_MAX, Document
 from fonds.collections.names import Name
-from fonds.collections.tables import COLLECTIONS, DOCUMENTS, Tables, text, utf8
+from fonds.collections.tables import COLLECTIONS, DOCUMENTS, Tables, collections_there, text, utf8
 from fonds.formats.grouping.keys import namespace_prefix
 from fonds.kinds import KINDS
 from fonds.kinds.documents import text_of
@@ -137,9 +137,8 @@ class Collecting:
 
 def rules(tables: Tables) -> Iterator[tuple[Rule, datetime]]:
     """The rules there are, each with its mark."""
-    for _, cells in tables.scan(COLLECTIONS, b"", ["main:"]):
-        if (cells.get(QUERY) or cells.get(TEMPLATE)) and REMOVED not in cells:
-            name = Name(text(cells, "main:namespace"), text(cells, "main:collection_key"))
+    for name, cells in collections_there(tables):
+        if cells.get(QUERY) or cells.get(TEMPLATE):
             yield Rule(name, text(cells, QUERY)), _mark(cells)
 
 
@@ -147,10 +146,10 @@ def spawned(tables: Tables, rule: Rule) -> list[Name]:
     """The collections a rule fills that are there: its own, or those of its template."""
     if not rule.is_template:
         return [rule.name]
-    columns = ["main:namespace", "main:collection_key", SPAWNED_BY]
+    prefix = namespace_prefix(rule.name.namespace)
     return [
-        Name(text(cells, "main:namespace"), text(cells, "main:collection_key"))
-        for _, cells in tables.scan(COLLECTIONS, namespace_prefix(rule.name.namespace), columns)
+        name
+        for name, cells in collections_there(tables, prefix, [SPAWNED_BY])
         if text(cells, SPAWNED_BY) == rule.name.key
     ]
 

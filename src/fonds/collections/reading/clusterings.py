@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fonds.collections.changing.writing import COLLECTION_SIZE, MODIFIED, REMOVED
+from fonds.collections.changing.writing import COLLECTION_SIZE, MODIFIED
 from fonds.collections.claims import Claims, claim_of_rebuild
 from fonds.collections.clusterings import (
     building,
@@ -23,6 +23,8 @@ from fonds.collections.tables import (
     COLLECTIONS,
     Cells,
     Tables,
+    collections_there,
+    is_there,
     number,
     text,
 )
@@ -91,17 +93,14 @@ def collections(
     """All collections, or those of a namespace, in the order of their names, behind `after`; streamed."""
     prefix = b"" if namespace is None else namespace_prefix(namespace)
     behind = None if after is None else after.row
-    for _, cells in tables.scan(COLLECTIONS, prefix, ["main:"], after=behind):
-        if "main:namespace" in cells and REMOVED not in cells:
-            yield _collection(cells)
+    for name, cells in collections_there(tables, prefix, after=behind):
+        yield _collection(name, cells)
 
 
 def collection(tables: Tables, name: Name) -> Collection | None:
     """One collection; None where there is none."""
     cells = tables.row(COLLECTIONS, name.row, ["main:"])
-    if cells is None or "main:namespace" not in cells or REMOVED in cells:
-        return None
-    return _collection(cells)
+    return _collection(name, cells) if cells is not None and is_there(cells) else None
 
 
 def served_timestamp(tables: Tables, name: Name, conf: str = DEFAULT) -> int | None:
@@ -145,10 +144,10 @@ def progress(tables: Tables, claims: Claims, name: Name) -> list[Progress]:
     return found
 
 
-def _collection(cells: Cells) -> Collection:
+def _collection(name: Name, cells: Cells) -> Collection:
     confs = configurations_of(cells)
     return Collection(
-        Name(text(cells, "main:namespace"), text(cells, "main:collection_key")),
+        name,
         number(cells, COLLECTION_SIZE),
         number(cells, MODIFIED, -1) if MODIFIED in cells else None,
         text(cells, "main:query"),

@@ -40,11 +40,6 @@ def document_row(namespace: str, collection_key: str, document_id: str) -> bytes
     return _fit(_text(namespace) + _text(collection_key) + _text(document_id))
 
 
-def configuration_prefix(namespace: str, collection_key: str, conf: str) -> bytes:
-    """What the clusters of all clusterings by one configuration begin with, the oldest first."""
-    return _fit(_text(namespace) + _text(collection_key) + _text(conf))
-
-
 def clustering_prefix(namespace: str, collection_key: str, conf: str, timestamp: int) -> bytes:
     """f2': what the clusters of one clustering begin with. Raises ValueError for a timestamp below 0."""
     if not 0 <= timestamp <= TIMESTAMP_MAX:
@@ -58,12 +53,6 @@ def cluster_row(
 ) -> bytes:
     """f2: the row of a cluster."""
     return _fit(clustering_prefix(namespace, collection_key, conf, timestamp) + _text(label))
-
-
-def scan_end(prefix: bytes) -> bytes | None:
-    """The least key above all that begin with `prefix`; None where no key is above them."""
-    kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 def parts_of_collection(row: bytes) -> tuple[str, str]:

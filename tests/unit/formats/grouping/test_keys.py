@@ -12,12 +12,10 @@ from fonds.formats.grouping.keys import (
     cluster_row,
     clustering_prefix,
     collection_row,
-    configuration_prefix,
     document_row,
     parts_of_cluster,
     parts_of_collection,
     parts_of_document,
-    scan_end,
 )
 from fonds.model.errors import DamagedInputError, LimitError
 
@@ -69,29 +67,19 @@ def test_each_key_is_a_prefix_of_those_below_it_and_of_no_other(
 ) -> None:
     row = cluster_row(*other)
     assert row.startswith(collection_row(*one[:2])) == (one[:2] == other[:2])
-    assert row.startswith(configuration_prefix(*one[:3])) == (one[:3] == other[:3])
     assert row.startswith(clustering_prefix(*one[:4])) == (one[:4] == other[:4])
     document = document_row(*other[:3])
     assert document.startswith(collection_row(*one[:2])) == (one[:2] == other[:2])
 
 
 @given(st.lists(clusters, min_size=1, max_size=8), st.integers(0, 7))
-def test_a_scan_between_its_bounds_finds_a_clustering_exactly(
+def test_a_scan_of_a_prefix_finds_a_clustering_exactly(
     stored: list[tuple[str, str, str, int, str]], which: int
 ) -> None:
     asked = stored[which % len(stored)]
     prefix = clustering_prefix(*asked[:4])
-    end = scan_end(prefix)
-    assert end is not None
-    found = [row for row in sorted({cluster_row(*one) for one in stored}) if prefix <= row < end]
+    found = [row for row in sorted({cluster_row(*one) for one in stored}) if row.startswith(prefix)]
     assert found == sorted({cluster_row(*one) for one in stored if one[:4] == asked[:4]})
-
-
-@given(st.binary(max_size=6), st.binary(max_size=6))
-def test_the_end_of_a_scan_is_the_least_key_beyond_a_prefix(prefix: bytes, key: bytes) -> None:
-    end = scan_end(prefix)
-    within = prefix <= key and (end is None or key < end)
-    assert within == key.startswith(prefix)
 
 
 @given(st.binary(max_size=40))
