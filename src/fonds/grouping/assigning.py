@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fonds.grouping.clustering import Apart, Model
+from fonds.grouping.clustering import Apart, Finer, Model
 from fonds.grouping.families.evidence import decide
 from fonds.grouping.families.partition import NONE
 from fonds.grouping.space.projecting import project
@@ -27,14 +27,15 @@ from fonds.model.vectors import Vector
 @dataclass(frozen=True, slots=True)
 class Assigned:
     """The cluster of each document, int64, -1 for none; its cosine to the cluster, float32, that to the
-    nearest for an outlier and 0 for an empty one; how many are apart; and a row each for its stored
-    vectors."""
+    nearest for an outlier and 0 for an empty one; how many are apart; a row each for its stored
+    vectors; and its cluster on each of the model's finer levels, below the one of the first."""
 
     members: Ints = field(repr=False)
     scores: Floats = field(repr=False)
     apart: dict[Apart, int]
     frequencies: Matrix = field(repr=False)
     weighted: Matrix = field(repr=False)
+    finer: tuple[Ints, ...] = field(repr=False)
 
 
 def assign(
@@ -60,7 +61,17 @@ def assign(
         members = np.where(has_features & (scores >= model.reach[best]), best, NONE)
     outliers = int((has_features & (members == NONE)).sum())
     counts = {Apart.EMPTY: int((~has_features).sum()), Apart.OUTLIER: outliers}
-    return Assigned(members.astype(np.int64), scores, counts, counted, weighted)
+    finer = tuple(_below(vectors, members, one) for one in model.finer)
+    return Assigned(members.astype(np.int64), scores, counts, counted, weighted, finer)
+
+
+def _below(vectors: Floats, members: Ints, finer: Finer) -> Ints:
+    """The nearest of the clusters that lie in each document's own; NONE where none does."""
+    near = np.where(members[:, None] == finer.above[None, :], vectors @ finer.centroids.T, -np.inf)
+    if not near.shape[1]:
+        return np.full(len(members), NONE, dtype=np.int64)
+    best = near.argmax(axis=1)
+    return np.where(np.isfinite(near[np.arange(len(best)), best]), best, NONE).astype(np.int64)
 
 
 def vector(rows: Matrix, document: int, version: int) -> Vector:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fonds.grouping.clustering import Apart, Cluster, Clustering, Level, Model
+from fonds.grouping.clustering import Apart, Cluster, Clustering, Finer, Level, Model
 from fonds.grouping.families.density import density
 from fonds.grouping.families.factors import factors
 from fonds.grouping.families.partition import NONE, Family, Partition, Prepared, centroids, cosines
@@ -128,7 +128,16 @@ def build(
         collection.originals,
         apart(levels[0].members, collection.originals != EMPTY),
         events,
-        Model(collection.dictionary, weights, vectors.space, centres, reach, found.evidence, usual),
+        Model(
+            collection.dictionary,
+            weights,
+            vectors.space,
+            centres[0],
+            reach,
+            found.evidence,
+            usual,
+            _finer(found.levels, centres),
+        ),
         collection.frequencies,
     )
 
@@ -162,18 +171,30 @@ def _partition(prepared: Prepared, options: Options) -> Partition:
 
 def _levels(
     given: Counted, collection: Collection, prepared: Prepared, found: Partition
-) -> tuple[list[Level], Floats, Floats]:
-    """The levels, as yet without identities, and of the first one the centroids and their reach."""
-    levels = []
-    first: tuple[Floats, Floats] | None = None
+) -> tuple[list[Level], list[Floats], Floats]:
+    """The levels, as yet without identities, the middles of their clusters, and the reach of those of the
+    first."""
+    levels: list[Level] = []
+    middles: list[Floats] = []
+    reach = np.zeros(0, np.float32)
     for members in found.levels:
         clusters = int(members.max(initial=NONE)) + 1
         centres = centroids(prepared.vectors, members, clusters)
         scores = cosines(prepared.vectors, members, centres)
+        if not levels:
+            reach = _reach(members, scores, clusters)
         levels.append(_level(given, collection, prepared.weighted, members, scores))
-        first = first or (centres, _reach(members, scores, clusters))
-    centres, reach = first or (np.zeros((0, 0), np.float32), np.zeros(0, np.float32))
-    return levels, centres, reach
+        middles.append(centres)
+    return levels, middles, reach
+
+
+def _finer(levels: Sequence[Ints], middles: Sequence[Floats]) -> tuple[Finer, ...]:
+    """The levels below the first, by the members of distinct documents."""
+    return tuple(
+        Finer(number, middles[number], parents(members, levels[0]))
+        for number, members in enumerate(levels)
+        if number and len(middles[number]) >= len(middles[0])
+    )
 
 
 def _level(

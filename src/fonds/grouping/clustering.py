@@ -21,12 +21,23 @@ class Apart(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Finer:
+    """A level with as many clusters as the first one, or more: its number, the middles of its clusters, and
+    the cluster of the first level that holds most of each."""
+
+    level: int
+    centroids: Floats = field(repr=False)
+    above: Ints = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """What places documents that come later; frozen until the next rebuild.
 
     `weights`: the idf of each feature; `centroids`: clusters x directions, float32 of length 1; `reach`: the
     least cosine at which each cluster takes a document; `evidence`: features x clusters, or None where the
-    nearest centroid decides; `language`: how texts that say none are read.
+    nearest centroid decides; `language`: how texts that say none are read; `finer`: the levels below the
+    first.
     """
 
     dictionary: Dictionary
@@ -36,6 +47,7 @@ class Model:
     reach: Floats = field(repr=False)
     evidence: Floats | None = field(repr=False)
     language: str
+    finer: tuple[Finer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,12 @@ def test_levels_are_clusterings_of_their_own(kept: Kept) -> None:
     ]
     assert counts == [5, 2, 9]
     kept.changes.put(NEWS, [Document("one", "violin concerto conductor symphony cello soprano")])
-    assert {one.level for one in places(kept.tables, NEWS, "one")} == {0, 1}
+    found = {one.level: one for one in places(kept.tables, NEWS, "one")}
+    assert found.keys() == {0, 1, 2}
+    fine = clusters(kept.tables, NEWS, "deep", level=2)
+    assert fine is not None
+    (own,) = [one for one in fine.clusters if one.label == found[2].label]
+    assert own.parent == found[0].label
     first = clusters(kept.tables, NEWS, "deep")
     coarse = clusters(kept.tables, NEWS, "deep", level=1)
     assert first is not None

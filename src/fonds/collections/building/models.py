@@ -16,7 +16,7 @@ from fonds.formats.grouping.chunks import CHUNKS_MAX, column
 from fonds.formats.grouping.dictionary import from_dictionary, to_dictionary
 from fonds.formats.grouping.keys import clustering_prefix
 from fonds.formats.grouping.matrices import from_matrix, to_matrix
-from fonds.grouping.clustering import Clustering, Level, Model
+from fonds.grouping.clustering import Clustering, Finer, Level, Model
 from fonds.grouping.space.projecting import Space
 from fonds.grouping.space.weighting import idf
 from fonds.model.prepared import prepared
@@ -36,13 +36,15 @@ class Served:
     """A clustering that takes later documents.
 
     `places`: for each cluster of the first level the (level's name, label) it stands for on every level
-    that takes them, the first level's own first. `known_terms`: those of the dictionary.
+    above it, the first level's own first. `finer`: of each level below, as in the model, its name and the
+    labels of its clusters. `known_terms`: those of the dictionary.
     """
 
     conf: str
     timestamp: int
     model: Model
     places: tuple[tuple[tuple[str, str], ...], ...]
+    finer: tuple[tuple[str, tuple[str, ...]], ...]
     configuration: Configuration
     known_terms: frozenset[str] = field(repr=False)
 
@@ -55,6 +57,7 @@ class _Numbers:
     dense: int
     language: str
     places: tuple[tuple[tuple[str, str], ...], ...]
+    finer: tuple[tuple[int, tuple[str, ...], tuple[int, ...]], ...] = ()
 
 
 def put_model(
@@ -76,10 +79,18 @@ def put_model(
     }
     if model.evidence is not None:
         values[EVIDENCE] = to_matrix(model.evidence, timestamp)
+    for below in model.finer:
+        values[_centroids(below.level)] = to_matrix(below.centroids, timestamp)
     for first, chunks in values.items():
         put_chunks(tables, CLUSTERINGS, row, first, chunks)
     numbers = _Numbers(
-        model.space.of_terms, model.space.dense, model.language, places(conf, made.levels, labels)
+        model.space.of_terms,
+        model.space.dense,
+        model.language,
+        places(conf, made.levels, labels),
+        tuple(
+            (one.level, tuple(labels[one.level]), tuple(one.above.tolist())) for one in model.finer
+        ),
     )
     tables.put(CLUSTERINGS, [(row, {NUMBERS: to_json(numbers)})])
 
@@ -106,9 +117,19 @@ def read_model(tables: Tables, name: Name, conf: str, timestamp: int) -> Served 
         from_matrix(chunks(REACH))[0].reshape(-1),
         from_matrix(evidence)[0] if evidence else None,
         numbers.language,
+        tuple(
+            Finer(level, from_matrix(chunks(_centroids(level)))[0], np.array(above, np.int64))
+            for level, _, above in numbers.finer
+        ),
     )
+    finer = tuple((level_conf(conf, level), labels) for level, labels, _ in numbers.finer)
     terms = frozenset(dictionary.terms)
-    return Served(conf, timestamp, model, numbers.places, configuration_of(cells), terms)
+    return Served(conf, timestamp, model, numbers.places, finer, configuration_of(cells), terms)
+
+
+def _centroids(level: int) -> str:
+    """The column with the middles of a level's clusters."""
+    return f"{CENTROIDS}_{level}" if level else CENTROIDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,11 @@ def _placements(served: Served, found: Assigned, row: int) -> list[Placement]:
         has_terms = found.frequencies.indptr[row + 1] > found.frequencies.indptr[row]
         return [_apart(served.conf, OUTLIER if has_terms else EMPTY, float(found.scores[row]))]
     score = score_text(float(found.scores[row]))
-    return [Placement(conf, label, score) for conf, label in served.places[cluster]]
+    inside = list(served.places[cluster])
+    for (conf, labels), members in zip(served.finer, found.finer, strict=True):
+        if members[row] != NONE:
+            inside.append((conf, labels[int(members[row])]))
+    return [Placement(conf, label, score) for conf, label in inside]
 
 
 def _apart(conf: str, reason: str, score: float = 0.0) -> Placement:
