@@ -55,6 +55,7 @@ COMMANDS: dict[str, str] = {
     "backfill": "fonds.cli.commands.backfill",
     "catalog": "fonds.cli.commands.catalog",
     "completion": "fonds.cli.commands.completion",
+    "match": "fonds.cli.commands.match",
 }
 
 

@@ -20,13 +20,24 @@ from fonds.model.disposition import Reason
 from fonds.model.document import IndexDocument
 from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_from_text, text_blob_key, thumbnail_blob_key
-from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
+from fonds.model.rows import CdxRow, CitationRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records, Stores
 from fonds.replay.captures import of_url
 
 SHOWN_MAX = 1000
 NO_RELATIVES = Relatives()
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """An entry of a list of references, as printed; `status` is how it was matched, None where it was not
+    held against the catalogue, `work` and `doi` what it was matched with."""
+
+    reference: str
+    status: str | None = None
+    work: str | None = None
+    doi: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +50,7 @@ class Description:
     `text_key` and `thumbnail_key` are set when those blobs exist. `document` is what the index holds of
     it; of a story it holds one version, whose SHA-1 `searched` is: if that is another's, `document` is
     None. `relatives` are other versions of its story, and near-duplicates; `citations` what it cites,
-    as printed, the first thousand of `citations_total`.
+    as printed and matched, the first thousand of `citations_total`.
     """
 
     sha1hex: str
@@ -55,7 +66,7 @@ class Description:
     text_key: str | None
     thumbnail_key: str | None
     relatives: Relatives = NO_RELATIVES
-    citations: Sequence[str] = ()
+    citations: Sequence[Cited] = ()
     citations_total: int = 0
 
     @property
@@ -138,7 +149,7 @@ def description(stores: Stores, sha1hex: str) -> Description:
         text_key=text_key if text_key in present else None,
         thumbnail_key=thumbnail_key if thumbnail_key in present else None,
         relatives=_relatives(records, derivatives),
-        citations=[printed(one) for one in cited[:SHOWN_MAX]],
+        citations=_matched(records, sha1hex, cited[:SHOWN_MAX]),
         citations_total=len(cited),
     )
 
@@ -151,6 +162,18 @@ def _cited(stores: Stores, sha1hex: str) -> Sequence[Citation]:
         return from_json(cells[GROBID_METADATA]).citations if GROBID_METADATA in cells else ()
     except ValueError:
         return ()
+
+
+def _matched(records: Records, sha1hex: str, cited: Sequence[Citation]) -> list[Cited]:
+    """The references with the works they were matched with."""
+    keys = [(sha1hex, one.index) for one in cited]
+    rows = {row.number: row for row in records.get(CitationRow, keys)}
+    found = []
+    for one in cited:
+        row = rows.get(one.index)
+        matched = (row.status, row.work, row.doi) if row is not None else ()
+        found.append(Cited(printed(one), *matched))
+    return found
 
 
 def _relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) -> Relatives:

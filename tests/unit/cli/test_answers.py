@@ -82,7 +82,9 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("backfill cdx", "engine"): (("backfill", "cdx", "/", "--engine", "lokal"), "'local'"),
     ("backfill cdx", "filter_"): (("backfill", "cdx", "/", "--filter", "paper"), "mean 'papers'"),
     ("backfill cdx", "mimes"): (("backfill", "cdx", "/", "--mime", "("), "'(' is no type"),
-    ("table stats", "engine"): (("table", "stats", "--engine", "lokal"), "did you mean 'local'"),
+    ("match", "COMMAND"): (("match", "paprs"), "Did you mean 'papers'"),
+    ("match strings", "file"): (("match", "strings", "no.txt"), "no.txt cannot be read"),
+    ("match citations", "doi"): (("match", "citations", "--doi", "x"), "'x' is no DOI"),
     ("catalog", "COMMAND"): (("catalog", "lod"), "Did you mean 'load'"),
     ("catalog load", "paths"): (("catalog", "load", "no.jsonl"), "no.jsonl: no such file"),
     ("catalog show", "key"): (("catalog", "show", "10.1000/x"), "has no work '10.1000/x'"),
@@ -92,14 +94,6 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("table put", "cells"): (("table", "put", "ab" * 20, "file:mim=x"), "did you mean 'file:mime'"),
     ("table scan", "start"): (("table", "scan", "--from", "xy"), "no beginning of a key"),
     ("table scan", "after"): (("table", "scan", "--after", "xy"), "not a SHA-1 in hex or base32"),
-    ("table export", "form"): (
-        ("table", "export", "-", "--format", "json"),
-        "did you mean 'jsonl'",
-    ),
-    ("table import", "form"): (
-        ("table", "import", "-", "--format", "json"),
-        "did you mean 'jsonl'",
-    ),
     ("table import", "file"): (("table", "import", "no.jsonl"), "no.jsonl cannot be read"),
     ("fetch", "pipeline"): (("fetch", "--pipeline", "newz", AT), "did you mean 'news'"),
     ("fetch", "tls"): (("fetch", "--tls", "nne", AT), "did you mean 'none'"),
@@ -166,10 +160,16 @@ for _word, _more in {
         ("table", _word, *_more, "--table", "fonds-jornal-extract-0-local"),
         "did you mean 'fonds-journal-extract-0-local'",
     )
+for _word in ("table stats", "match", "match papers", "match references"):
+    REFUSED[_word, "engine"] = ((*_word.split(), "--engine", "lokal"), "did you mean 'local'")
+for _word in ("export", "import"):
+    _more = ("table", _word, "-", "--format", "json")
+    REFUSED[f"table {_word}", "form"] = (_more, "did you mean 'jsonl'")
 for _kind in (one.name for one in KINDS if one.reading):
     _command, _words = f"catchup {_kind}", ("catchup", _kind)
-    _status = (*_words, "--reextract", "--status", "sucess")
-    REFUSED[_command, "statuses"] = (_status, "did you mean 'success'")
+    _near, _meant = ("strog", "strong") if _kind == "match" else ("sucess", "success")
+    _status = (*_words, "--reextract", "--status", _near)
+    REFUSED[_command, "statuses"] = (_status, f"did you mean '{_meant}'")
     REFUSED[_command, "pipeline"] = ((*_words, "--pipeline", "libary"), "'library'")
 # Open lists: the answer is what it is, and beside it stands that nothing has this value.
 SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {

@@ -81,6 +81,15 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[Candidate, ...] = ()
 
 
+def evidence(match: Match) -> str | None:
+    """The best candidate and how far its fields agree, for people; None without one."""
+    if not match.candidates:
+        return None
+    best = match.candidates[0]
+    fields = msgspec.to_builtins(best.agreement)
+    return f"{best.id}: " + ", ".join(f"{name} {value:.2f}" for name, value in fields.items())
+
+
 _RANK = {one: place for place, one in enumerate((MatchStatus.EXACT, MatchStatus.STRONG))}
 
 

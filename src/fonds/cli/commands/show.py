@@ -16,7 +16,7 @@ from fonds.cli.collections.places import in_clusters, told
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind, Related
-from fonds.library.description import Description, description, read_body, resolve
+from fonds.library.description import Cited, Description, description, read_body, resolve
 from fonds.library.lineage import Branch, EntryStories, EntryStory, lineage, stories_of
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
@@ -178,11 +178,16 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
         *_relatives(one),
         (
             _heading("References", min(len(one.citations), CITATIONS_SHOWN), one.citations_total),
-            [(f"{n}", text) for n, text in enumerate(one.citations[:CITATIONS_SHOWN], 1)],
+            [(f"{n}", _cited(each)) for n, each in enumerate(one.citations[:CITATIONS_SHOWN], 1)],
         ),
         ("Derivatives", [(name, key) for name, key in _derivatives(one) if key]),
         ("Text", [("", _beginning(one))] if one.document and one.document.text_content else []),
     ]
+
+
+def _cited(one: Cited) -> str:
+    """A reference, and the work it was matched with."""
+    return f"{one.reference} → {one.work} ({one.status})" if one.work else one.reference
 
 
 def _relatives(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:

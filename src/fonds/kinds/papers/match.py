@@ -21,6 +21,7 @@ def _facts(row: MatchRow) -> list[Fact]:
     return [
         Fact("match", f"{row.status} ({row.reason})"),
         Fact("matched work", row.work, "none"),
+        Fact("what agrees", row.evidence, "no candidate"),
         Fact("references held against the catalogue", digits(row.reference_count)),
     ]
 

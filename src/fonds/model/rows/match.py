@@ -13,6 +13,7 @@ class MatchRow:
 
     `status` and `reason` are words of closed lists (docs/matching.md). `work` is the id of the work in
     the catalogue and `doi` its DOI, both where the status is exact or strong.
+    `evidence` is the best candidate and how far it agrees, for people.
     """
 
     TABLE: ClassVar[str] = "matches"
@@ -25,6 +26,7 @@ class MatchRow:
     reason: str
     work: str | None
     doi: str | None
+    evidence: str | None
     reference_count: int
     extractor: str
 

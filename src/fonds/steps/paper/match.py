@@ -11,7 +11,7 @@ import msgspec
 from fonds.bibliography.paper import Citation, Paper, from_json
 from fonds.bibliography.printing import printed
 from fonds.catalog.finding import find
-from fonds.catalog.matching.judging import VERSION, Match, MatchReason, MatchStatus
+from fonds.catalog.matching.judging import VERSION, Match, MatchReason, MatchStatus, evidence
 from fonds.catalog.matching.sought import of_citation, of_paper
 from fonds.catalog.store import Catalog
 from fonds.formats.journal import (
@@ -65,7 +65,8 @@ class MatchPapers:
             found.append(judged(catalog, sha1hex, paper))
             for citation in references_of(paper):
                 match = find(catalog, of_citation(citation))
-                cited.append(citation_row(sha1hex, citation, match, now))
+                told = (printed(citation), citation.doi)
+                cited.append(citation_row(sha1hex, citation.index, told, match, now))
         self.records.put(cited)
         keep(self.table, self.records, self.journal, found, now)
         return [Result() for _ in items]
@@ -97,18 +98,21 @@ def judged(catalog: Catalog, sha1hex: str, paper: Paper | None) -> Judged:
     return Judged(sha1hex, find(catalog, of_paper(paper)), len(references_of(paper)))
 
 
-def citation_row(sha1hex: str, citation: Citation, match: Match, now: datetime) -> CitationRow:
-    """A reference and what it was matched with."""
+def citation_row(
+    sha1hex: str, number: int, told: tuple[str, str | None], match: Match, now: datetime
+) -> CitationRow:
+    """A reference, as printed and with the DOI it states, and what it was matched with."""
+    reference, told_doi = told
     return CitationRow(
         sha1hex=sha1hex,
-        number=citation.index,
+        number=number,
         updated=now,
-        reference=printed(citation),
+        reference=reference,
         status=str(match.status),
         reason=str(match.reason),
         work=match.work,
         doi=match.doi,
-        told_doi=citation.doi,
+        told_doi=told_doi,
         score=match.score,
     )
 
@@ -143,6 +147,7 @@ def _row(one: Judged, now: datetime) -> MatchRow:
         reason=str(one.match.reason),
         work=one.match.work,
         doi=one.match.doi,
+        evidence=evidence(one.match),
         reference_count=one.reference_count,
         extractor=VERSION,
     )

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.kind import Fact, Relatives
 from fonds.library.accounting import count_outcomes, outcomes
-from fonds.library.description import Description, Resolved, description, resolve
+from fonds.library.description import Cited, Description, Resolved, description, resolve
 from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
@@ -67,9 +67,9 @@ class FilePage:
     Of captures and history the thousand oldest are here; `captures_total` and `history_total` count all.
     `text_chars` None: there is no text, or not yet. `text_href`, `thumbnail_href` and `body_href` are
     None where there is nothing to open. `relatives` are other versions of its story, and near-duplicates;
-    `citations` the entries of its list of references, as printed, `citations_total` how many there are.
-    `searched` is the SHA-1 of the version of a story that is in the
-    index, this one's or another's. `themes` are those its document is in, of the first `themes_looked_in`
+    `citations` the entries of its list of references, as printed and matched, `citations_total` how many
+    there are. `searched` is the SHA-1 of the version of a story that is in the index, this one's or
+    another's. `themes` are those its document is in, of the first `themes_looked_in`
     collections by name, None for all.
     """
 
@@ -85,7 +85,7 @@ class FilePage:
     claimed: Sequence[Fact]
     measured: Sequence[Fact]
     relatives: Relatives
-    citations: Sequence[str]
+    citations: Sequence[Cited]
     citations_total: int
     captures: Sequence[ArchivedCopy]
     captures_total: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,8 @@ from fonds.bulk.captures.deciding import Wanted
 from fonds.bulk.captures.job import backfill_job
 from fonds.bulk.captures.parts import parts_of
 from fonds.bulk.counting import table_counting_job
+from fonds.bulk.matching import matching_job
+from fonds.catalog.keys import catalog_table
 from fonds.config import Settings
 from fonds.engines.local.engine import LocalEngine
 from fonds.engines.spark import SparkEngine
@@ -95,6 +98,17 @@ def counting_job(
     """The statistics of one table; `fingerprint` is new each time, for tables change."""
     opens = partial(backend, "table", settings.table, home)
     return table_counting_job(opens, table, schema, large=large, fingerprint=fingerprint)
+
+
+def match_job(what: str, home: Path, settings: Settings, now: datetime) -> Job:
+    """All papers, or all references, held against the catalogue of these settings."""
+    stores = (
+        partial(backend, "table", settings.table, home),
+        partial(backend, "records", settings.records, home),
+        journal_of(settings),
+        catalog_table(settings.group, settings.env),
+    )
+    return matching_job(what, stores, now, uuid.uuid4().hex[:16])
 
 
 def captures_job(

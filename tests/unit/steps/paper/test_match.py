@@ -81,9 +81,9 @@ def match(
 
 def test_cells_row_and_citations(bench: Bench) -> None:
     row, cells, cited = match(bench, PAPER, RIVERS, TIDES)
-    assert row == MatchRow(
-        SHA1, LATER, "strong", "title-and-author", RIVERS.id, "10.5555/rivers", 2, VERSION
-    )
+    told = "doi:10.5555/rivers: title 1.00, author 1.00"
+    by = ("strong", "title-and-author", RIVERS.id, RIVERS.doi)
+    assert row == MatchRow(SHA1, LATER, *by, told, 2, VERSION)
     assert cells["match0:mstatus"] == b"strong"
     assert cells["match0:doi"] == b"10.5555/rivers"
     told = json.loads(cells["match0:minfo"])

@@ -19,6 +19,7 @@ def upgrade() -> None:
         sa.Column("reason", TEXT, nullable=False),
         sa.Column("work", TEXT),
         sa.Column("doi", TEXT),
+        sa.Column("evidence", TEXT),
         sa.Column("reference_count", sa.BigInteger, nullable=False),
         sa.Column("extractor", TEXT, nullable=False),
     )
