@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fonds.bibliography.paper import Author, Journal, Paper
 from fonds.bibliography.references import parse_reference
-from fonds.catalog.matching.comparing import compare, is_about_another
+from fonds.catalog.matching.comparing import about_another, compare
 from fonds.catalog.matching.judging import Match, MatchReason, MatchStatus, judge
 from fonds.catalog.matching.sought import Sought, of_citation, of_paper
 from fonds.catalog.works.work import Work, WorkAuthor
@@ -163,15 +163,18 @@ def test_containers_are_known_by_their_abbreviations(told: str, known: str, leas
 
 
 def test_what_is_written_about_a_work_is_another() -> None:
-    assert is_about_another("Correction to: On rivers")
-    assert is_about_another("On rivers — a reply")
-    assert not is_about_another("How tides ask for a correction in the long discussion of rivers")
+    assert about_another("Correction to: On rivers") == {"correction"}
+    assert about_another("On rivers — a reply") == {"reply"}
+    assert about_another("How tides ask for a correction in the long course of rivers") == set()
+    erratum = msgspec.structs.replace(WORK, title=f"Erratum: {TITLE}")
+    assert judge(Sought(title=TITLE, authors=("A Stroom",)), [erratum]).work is None
+    assert judge(Sought(title=erratum.title, authors=("A Stroom",)), [erratum]).work == WORK.id
 
 
 def test_parts_of_a_title_are_looked_for_within_bounds() -> None:
     sought = Sought(title=" ".join(["word"] * 300))
     assert 16 <= len(sought.parts_of_title) <= 32
-    assert len(Sought(printed=". ".join(["Some words of a sentence here"] * 90)).titles) <= 6
+    assert len(Sought(printed=". ".join(["Some words of a sentence here"] * 90)).titles) <= 8
 
 
 texts = st.text(max_size=40)

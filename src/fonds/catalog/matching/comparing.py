@@ -14,7 +14,7 @@ from fonds.catalog.matching.sought import AUTHORS_COMPARED, Sought
 from fonds.catalog.works.slugs import bare_number, first_page, slug, slug_words
 from fonds.catalog.works.work import Work
 
-CONTAINED, BEGINS, ABOUT_MAX, HEAD = 0.95, 0.95, 0.7, 0.8
+CONTAINED, BEGINS, ABOUT_MAX, HEAD, HELD_MIN = 0.95, 0.95, 0.7, 0.8, 0.75
 CONTAINED_MIN_LETTERS, BEGINS_MIN_LETTERS, HEAD_MIN_LETTERS = 20, 20, 10
 ABOUT_ANOTHER = (
     "erratum",
@@ -31,12 +31,7 @@ ABOUT_ANOTHER = (
     "comment",
     "commentary",
     "comments",
-    "discussion",
-    "review",
-    "rezension",
-    "resena",
     "rejoinder",
-    "editorial",
     "erreur",
     "antwort",
 )
@@ -117,19 +112,33 @@ def _titles(sought: Sought, work: Work) -> float | None:
     scores = [_title(sought.title, one) for one in known if slug(sought.title)]
     if sought.printed:
         whole = slug(sought.printed)
-        held = (slug(one) for one in known)
-        scores += [CONTAINED for one in held if len(one) >= CONTAINED_MIN_LETTERS and one in whole]
-    if scores and is_about_another(sought.title or sought.printed or "") != is_about_another(
-        work.title or ""
-    ):
+        held = [_held(slug(one), whole) for one in known if len(slug(one)) >= CONTAINED_MIN_LETTERS]
+        scores += [one for one in held if one]
+    if scores and _is_of_another(sought, work):
         return min(ABOUT_MAX, max(scores))
     return round(max(scores), 3) if scores else None
 
 
-def is_about_another(title: str) -> bool:
-    """Whether a title begins or ends with a word by which it is about another work: an erratum, a reply."""
+def _held(title: str, printed: str) -> float:
+    """Whether a title stands in a reference, some misspelt letters aside; 0 for less than three quarters."""
+    if title in printed:
+        return CONTAINED
+    runs = _threes(title)
+    share = len(runs & _threes(printed)) / len(runs)
+    return min(ALIKE_MAX, share) if share >= HELD_MIN else 0.0
+
+
+def _is_of_another(sought: Sought, work: Work) -> bool:
+    """Whether one is an erratum, a reply or a comment, and the other does not have the word."""
+    told = {*slug_words(sought.title or ""), *slug_words(sought.printed or "")}
+    known = {*slug_words(work.title or ""), *slug_words(work.subtitle or "")}
+    return bool(about_another(work.title or "") - told or about_another(sought.title or "") - known)
+
+
+def about_another(title: str) -> set[str]:
+    """The words a title begins or ends with by which it is about another work."""
     parts = slug_words(title)
-    return any(one in parts[:2] or one in parts[-2:] for one in ABOUT_ANOTHER)
+    return {one for one in (*parts[:2], *parts[-2:]) if one in ABOUT_ANOTHER}
 
 
 def _title(told: str | None, known: str) -> float:
@@ -141,8 +150,9 @@ def _title(told: str | None, known: str) -> float:
         return CONTAINED
     if len(one) >= BEGINS_MIN_LETTERS and other.startswith(one):
         return BEGINS
-    head = slug((told or "").partition(":")[0])
-    best = HEAD if head == other and len(head) >= HEAD_MIN_LETTERS else 0.0
+    heads = slug((told or "").partition(":")[0]), slug(known.partition(":")[0])
+    is_head = other == heads[0] or one == heads[1]
+    best = HEAD if is_head and min(len(one), len(other)) >= HEAD_MIN_LETTERS else 0.0
     return max(best, _alike(one, other))
 
 

@@ -11,7 +11,7 @@ from fonds.catalog.works.slugs import KEPT_LETTERS, TEXT_MAX_CHARS, slug, slug_w
 from fonds.catalog.works.work import year_of
 
 AUTHORS_COMPARED = 20
-SEGMENTS_MAX, SEGMENT_MIN_LETTERS, SEGMENT_MIN_WORDS = 4, 20, 3
+SEGMENTS_MAX, SEGMENT_MIN_LETTERS, SEGMENT_MIN_WORDS = 3, 16, 2
 HEAD_MIN_LETTERS, VOLUMES_MAX = 12, 4
 ENDS_MAX, END_MIN_WORDS, END_MIN_LETTERS = 16, 2, 20
 _ENDS = re.compile(
@@ -19,6 +19,7 @@ _ENDS = re.compile(
 )
 _YEAR = re.compile(r"(?<![\d.:/-])(?:1[5-9]|20)\d\d(?![\d/-])")
 _NUMBER = re.compile(r"(?<![\w./-])[A-Za-z]?\d{1,4}(?![\w/-])")
+_MARKS = re.compile(r"[,:;.?!]\s+|[\u201c\u201d\"]")
 _HEAD = re.compile(r"\s*[:\u2013\u2014]\s+|\s+-\s+|[.?!]\s+")
 
 
@@ -53,7 +54,7 @@ class Sought(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What its title may be, the likeliest first: as read, up to a colon, sentences as printed."""
+        """What its title may be, the likeliest first: as read, up to a colon, stretches as printed."""
         found = [self.title] if self.title else []
         if (
             self.title
@@ -142,10 +143,16 @@ def _last_year(printed: str) -> int | None:
 
 
 def _segments(printed: str) -> list[str]:
-    """The longest sentences of a reference: one of them is its title, however it was read."""
-    parts = [
+    """The longest sentences of a reference, and the longest stretches without a comma or colon: one of them
+    is its title or how that begins, however it was read."""
+    text = printed[:TEXT_MAX_CHARS]
+    return [*_longest(_ENDS.split(text)), *_longest(_MARKS.split(text))]
+
+
+def _longest(parts: list[str]) -> list[str]:
+    wordy = [
         part.strip(" ,;")
-        for part in _ENDS.split(printed[:TEXT_MAX_CHARS])
+        for part in parts
         if len(slug_words(part)) >= SEGMENT_MIN_WORDS and len(slug(part)) >= SEGMENT_MIN_LETTERS
     ]
-    return sorted(parts, key=len, reverse=True)[:SEGMENTS_MAX]
+    return sorted(wordy, key=len, reverse=True)[:SEGMENTS_MAX]
