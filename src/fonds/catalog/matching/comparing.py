@@ -92,7 +92,7 @@ def compare(sought: Sought, work: Work) -> Agreement:
         identifier=max(others) if others else None,
         title=_titles(sought, work),
         author=_authors(sought, work, printed),
-        year=_years(sought.year, work.year),
+        year=1.0 if str(work.year) in printed else _years(sought.year, work.year),
         volume=_numbers(bare_number(sought.volume), bare_number(work.volume), printed),
         issue=_numbers(bare_number(sought.issue), bare_number(work.issue), set()),
         page=_numbers(first_page(sought.pages), first_page(work.pages), printed),

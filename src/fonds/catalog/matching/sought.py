@@ -17,7 +17,7 @@ ENDS_MAX, END_MIN_WORDS, END_MIN_LETTERS = 16, 2, 20
 _ENDS = re.compile(
     r"[.?!]\s+|[\u201c\u201d\"\u00ab\u00bb\u201e]|,\u2019|\u2018|(?<=\d\d\d\d)\)[.,:]?\s+"
 )
-_YEAR = re.compile(r"(?<![\d.:/-])(?:1[5-9]|20)\d\d(?![\d/-])")
+_YEAR = re.compile(r"(?<![\d.:/\u2013-])(?:1[5-9]|20)\d\d(?![\d/\u2013-])")
 _NUMBER = re.compile(r"(?<![\w./-])[A-Za-z]?\d{1,4}(?![\w/-])")
 _MARKS = re.compile(r"[,:;.?!]\s+|[\u201c\u201d\"]")
 _HEAD = re.compile(r"\s*[:\u2013\u2014]\s+|\s+-\s+|[.?!]\s+")
