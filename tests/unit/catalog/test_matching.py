@@ -102,6 +102,15 @@ def test_two_works_that_cannot_be_told_apart_are_ambiguous_and_a_year_tells_them
     assert judge(msgspec.structs.replace(sought, year=2015), [WORK, later]).work == later.id
 
 
+def test_who_names_a_journal_does_not_mean_the_preprint() -> None:
+    preprint = other(type="posted-content", container=None)
+    article = msgspec.structs.replace(WORK, container=None)
+    sought = Sought(title=TITLE, authors=("A Stroom",), year=2011)
+    assert judged(sought, article, preprint)[0] == "ambiguous"
+    named = msgspec.structs.replace(sought, container="Journal of River Research")
+    assert judge(named, [preprint, article]).work == article.id
+
+
 def test_a_better_candidate_wins_over_a_wrong_identifier() -> None:
     wrong = other(title="Glass at low temperatures", authors=(WorkAuthor("Ice"),))
     sought = Sought(doi=wrong.doi, title=TITLE, authors=("A Stroom",), year=2011)

@@ -22,6 +22,7 @@ SAME_TITLE, LIKE_TITLE, OTHER_TITLE = 0.9, 0.75, 0.5
 AGREES, APART = 0.5, 0.5
 LONG_LETTERS, LONG_WORDS, SHORT_LETTERS = 40, 5, 8
 CANDIDATES_TOLD = 5
+PREPRINT = "posted-content"
 
 
 class MatchStatus(StrEnum):
@@ -97,7 +98,11 @@ def judge(sought: Sought, works: Sequence[Work], *, common: bool = False) -> Mat
     """Whatever the order of the works, the same."""
     found = sorted(
         ((_candidate(sought, one), one) for one in works),
-        key=lambda pair: (_RANK.get(pair[0].status, len(_RANK)), -_weight(pair[0]), pair[0].id),
+        key=lambda pair: (
+            _RANK.get(pair[0].status, len(_RANK)),
+            -_weight(sought, *pair),
+            pair[0].id,
+        ),
     )
     told = tuple(one for one, _ in found[:CANDIDATES_TOLD])
     sure = [pair for pair in found if pair[0].status in _RANK]
@@ -106,11 +111,10 @@ def judge(sought: Sought, works: Sequence[Work], *, common: bool = False) -> Mat
         best = None
     else:
         best, work = sure[0]
-        rivals = [
-            one for one, other in sure[1:] if one.status == best.status and other.id != work.id
-        ]
+        near = _weight(sought, best, work) - APART
+        rivals = (pair for pair in sure[1:] if pair[0].status == best.status)
         status, reason = best.status, best.reason
-        if any(best.agreement.total - one.agreement.total < APART for one in rivals):
+        if any(_weight(sought, *pair) > near for pair in rivals):
             status, reason, best = MatchStatus.AMBIGUOUS, MatchReason.SEVERAL, None
     return Match(
         status=status,
@@ -124,8 +128,10 @@ def judge(sought: Sought, works: Sequence[Work], *, common: bool = False) -> Mat
     )
 
 
-def _weight(one: Candidate) -> float:
-    return one.agreement.total + (one.status is not MatchStatus.NONE) * 10
+def _weight(sought: Sought, one: Candidate, work: Work) -> float:
+    """What tells candidates apart: how far they agree; whoever names a journal does not mean the preprint."""
+    is_preprint = work.type == PREPRINT and sought.container is not None
+    return one.agreement.total + (one.status is not MatchStatus.NONE) * 10 - APART * is_preprint
 
 
 def _unsure(
