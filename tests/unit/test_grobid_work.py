@@ -17,7 +17,7 @@ from fonds.formats.wire import schemas
 from fonds.library.audit import audit
 from fonds.library.description import description
 from fonds.model.message import PIPELINE, Message, Subscription
-from fonds.model.rows import EntryRow, GrobidRow, PdfMetaRow
+from fonds.model.rows import CitationRow, EntryRow, GrobidRow, PdfMetaRow
 from fonds.web.app import create_app
 from fonds.wiring.backends import open_queue, open_stores, readers_of
 from foreign_work import asked, settled, working
@@ -112,9 +112,15 @@ def test_what_a_paper_cites_is_shown(tmp_path: Path) -> None:
             stores.queue.put(f"{PREFIX}.ungrobided", [Message("m", body, key)])
             settled(stores, 1)
             found = description(stores, key)
-            assert (found.citations, found.citations_total) == (["<b>B. Gust, Wind.", "Storms"], 2)
+            assert [one.reference for one in found.citations] == ["<b>B. Gust, Wind.", "Storms"]
+            assert found.citations_total == 2
+            by = ("strong", "title-and-author", "doi:10.5555/<i>", None, None, 3.0)
+            stores.records.put([CitationRow(key, 0, found.history[0].promised_at, "Wind", *by)])
+            matched = description(stores, key).citations
+            assert [one.work for one in matched] == ["doi:10.5555/<i>", None]
             page = TestClient(create_app(stores), base_url="http://localhost:8765").get(
                 f"/file/{key}"
             )
             assert "2 entries in its list of references" in page.text
             assert "&lt;b&gt;B. Gust, Wind." in page.text
+            assert "strong match: doi:10.5555/&lt;i&gt;" in page.text

@@ -79,6 +79,10 @@ def test_an_article_is_the_same_in_every_style(style: str) -> None:
             "Smith A. Effects of rain. N Engl J Med. 2010;363(4):301-10. PMID: 20660403.",
             {"pmid": "20660403", "issue": "4", "title": "Effects of rain"},
         ),
+        (
+            "Smith A. Effects of rain. N Engl J Med. 2008;183(11):1934–1943.",
+            {"date": "2008", "volume": "183", "pages": "1934-1943"},
+        ),
     ],
 )
 def test_other_things_are_cited_too(text: str, fields: dict[str, str]) -> None:

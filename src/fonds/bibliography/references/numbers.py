@@ -39,7 +39,7 @@ _VOLUME_YEAR = re.compile(
 _BARE_RANGE = re.compile(rf"(?<![\w.-])(?P<pages>{_RANGE})(?![\w-])")
 _DASHES = re.compile(r"\s?[-\u2010-\u2015\u2212]{1,2}\s?")
 YEAR = re.compile(
-    r"(?<![\w\d./:-])(?P<year>1[5-9]\d\d|20[0-4]\d)(?P<letter>[a-z])?(?![\w\d]|[-\u2010-\u2015]\d{2})"
+    r"(?<![\w\d./:-])(?<!\d[\u2010-\u2015])(?P<year>1[5-9]\d\d|20[0-4]\d)(?P<letter>[a-z])?(?![\w\d]|[-\u2010-\u2015]\d{2})"
 )
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = re.compile(
