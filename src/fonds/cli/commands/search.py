@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import Name
@@ -72,8 +73,8 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
         for hit in results.hits:
             echo_json(_as_json(hit))
     else:
-        _print_direct(things)
-        _print(results, asked)
+        _print_direct(app, things)
+        _print(app, results, asked)
     for note in [*results.notes, *_rest(results, asked)]:
         say(note)
     return 0
@@ -84,12 +85,12 @@ def _direct(app: App, text: str) -> list[Direct]:
     return direct(app.stores(), text) if readings(text) else []
 
 
-def _print_direct(things: Sequence[Direct]) -> None:
+def _print_direct(app: App, things: Sequence[Direct]) -> None:
     screen = console()
     for thing in things:
         title = escape(thing.title or thing.url or thing.sha1hex)
         screen.print(
-            f"[bold]{title}[/bold]\n   [dim]has this {thing.named}: fonds show {thing.sha1hex}[/dim]\n"
+            f"[bold]{title}[/bold]\n   [dim]has this {thing.named}: {_show(app, thing.sha1hex)}[/dim]\n"
         )
 
 
@@ -102,7 +103,7 @@ def _pointed(text: str, error: QueryError) -> str:
     return f"{error}\n  {text[start : error.start + POINTED]}\n  {marks}"
 
 
-def _print(results: SearchResults, asked: SearchQuery) -> None:
+def _print(app: App, results: SearchResults, asked: SearchQuery) -> None:
     screen, first = console(), asked.offset + 1
     if not results.total:
         screen.print("Nothing found.")
@@ -110,7 +111,7 @@ def _print(results: SearchResults, asked: SearchQuery) -> None:
         last = asked.offset + len(results.hits)
         screen.print(f"{results.total:,} found, {first:,} to {last:,}:")
     for number, hit in enumerate(results.hits, first):
-        _print_hit(screen, number, hit)
+        _print_hit(app, screen, number, hit)
 
 
 def _rest(results: SearchResults, asked: SearchQuery) -> Iterator[str]:
@@ -167,7 +168,7 @@ def _as_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _print_hit(screen: Console, number: int, hit: Hit) -> None:
+def _print_hit(app: App, screen: Console, number: int, hit: Hit) -> None:
     document = hit.document
     title = escape(document.article_title or document.url)
     day = document.publication_date.isoformat() if document.publication_date else "undated"
@@ -178,9 +179,21 @@ def _print_hit(screen: Console, number: int, hit: Hit) -> None:
     screen.print(f"   [dim]{document.kind}{pages}, {day}, {document.language or '?'}[/dim]")
     for one in hit.snippets:
         page = f"[dim]page {one.page}:[/dim] " if one.page else ""
-        screen.print(f"   {page}{_marked(one)}")
+        _print_wrapped(screen, f"{page}{_marked(one)}")
     screen.print(f"   [dim]{escape(document.url)}[/dim]")
-    screen.print(f"   [dim]fonds show {document.sha1hex}[/dim]")
+    screen.print(f"   [dim]{_show(app, document.sha1hex)}[/dim]")
+
+
+def _show(app: App, sha1hex: str) -> str:
+    return escape(app.told(f"show {sha1hex}"))
+
+
+def _print_wrapped(screen: Console, text: str) -> None:
+    """Lines broken between words on a terminal; elsewhere one, for who reads it cuts it as they like."""
+    if screen.is_terminal:
+        screen.print(Padding(text, (0, 0, 0, 3)), soft_wrap=False)
+    else:
+        screen.print(f"   {text}")
 
 
 def _marked(snippet: Snippet) -> str:
