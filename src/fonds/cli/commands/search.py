@@ -74,7 +74,8 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
             echo_json(_as_json(hit))
     else:
         _print_direct(app, things)
-        _print(app, results, asked)
+        if results.total or not things:
+            _print(app, results, asked)
     for note in [*results.notes, *_rest(results, asked)]:
         say(note)
     return 0
