@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -38,9 +39,9 @@ def records(count: int) -> Iterator[dict[str, object]]:
     """Records as Crossref has them."""
     chance = random.Random(1)
     vocabulary, names = words(chance, 20_000), [one.title() for one in words(chance, 100_000)]
-    weights = [1 / (place + 2) for place in range(len(vocabulary))]
+    summed = [*accumulate(1 / (place + 2) for place in range(len(vocabulary)))]
     for number in range(count):
-        title = " ".join(chance.choices(vocabulary, weights, k=chance.randint(4, 14)))
+        title = " ".join(chance.choices(vocabulary, cum_weights=summed, k=chance.randint(4, 14)))
         first = chance.choice(names[:100] if number % 10 == 0 else names)
         yield {
             "DOI": f"10.5555/made.{number}",
