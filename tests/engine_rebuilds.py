@@ -28,10 +28,12 @@ from kept_collections import NEWS, Clock, Kept, open_kept, themed
 TABLES = (CLUSTERS, MEMBERS, ASSIGNMENTS, DOCUMENTS, COLLECTIONS, READINGS)
 
 
-def filled(folder: Path, migrated: Path) -> Kept:
-    """A collection of copies, near-copies, empty and short documents, of several languages and none."""
+def filled(folder: Path, migrated: Path | None = None) -> Kept:
+    """A collection of copies, near-copies, empty and short documents, of several languages and none;
+    `migrated`: records to begin with."""
     folder.mkdir()
-    shutil.copy(migrated, folder / "records.sqlite")
+    if migrated is not None:
+        shutil.copy(migrated, folder / "records.sqlite")
     kept = open_kept(folder, Clock())
     documents = themed(240)
     texts = [one.text for one in documents]

@@ -42,9 +42,9 @@ def test_records_are_sorted_and_divided_as_on_one_machine(
 
 
 def test_a_rebuild_leaves_the_same_rows_as_in_one_process(
-    spark: SparkEngine, tmp_path: Path, migrated: Path
+    spark: SparkEngine, tmp_path: Path
 ) -> None:
-    here, there = filled(tmp_path / "here", migrated), filled(tmp_path / "there", migrated)
+    here, there = filled(tmp_path / "here"), filled(tmp_path / "there")
     first = rebuild(here.changes, NEWS, "deep", threads=1)
     passes = by_engine(spark, tmp_path / "there")
     assert rebuild(there.changes, NEWS, "deep", threads=1, passes=passes) == first
