@@ -37,6 +37,10 @@ ALGORITHMS: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 """Languages with rules, by ISO 639-1."""
+CHANGE_BEGINNINGS = frozenset(
+    {"ar", "bs", "eo", "fa", "ga", "hi", "hr", "id", "ne", "nl", "sr", "ta", "yi"}
+)
+"""Languages whose rules may change the beginning of a word; in the others a stem begins as its word does."""
 _OF_THREAD = local()
 
 

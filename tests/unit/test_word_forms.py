@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fonds.word_forms import (
     ALGORITHMS,
+    CHANGE_BEGINNINGS,
     STEMMED_CHARACTERS_MAX,
     stemmed,
     stems_everywhere,
@@ -103,3 +104,14 @@ def test_stems_are_words_without_spaces_and_never_empty(text: str, language: str
     for written, folded in words_written(text):
         found = stems_of(folded, language) if words(folded) == [folded] else {folded}
         assert all(found), (written, folded)
+
+
+@given(
+    st.text(
+        alphabet=st.characters(categories=["Ll"], max_codepoint=0x500), min_size=1, max_size=12
+    ),
+    st.sampled_from(sorted(ALGORITHMS.keys() - CHANGE_BEGINNINGS)),
+)
+def test_a_stem_begins_as_its_word_does(word: str, language: str):
+    if len(words(word)) == 1:
+        assert {stem[0] for stem in stems_of(word, language)} == {words(word)[0][0]}

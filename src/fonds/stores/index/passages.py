@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise, takewhile
 
 from fonds.model.document import Hit, IndexDocument, Snippet
 from fonds.stores.index.query.tree import Node, Term, wanted_terms
-from fonds.word_forms import stems, stems_of, words_written
+from fonds.word_forms import CHANGE_BEGINNINGS, stems, stems_of, words_written
 from fonds.words import composed, fold, folded_length, words
 
 PASSAGE_CHARACTERS = 240
@@ -92,6 +92,8 @@ class _Wanted:
         free = [term.text for term in terms if not (term.exact or term.prefix)]
         self._stems = {stem for text in free for stem in stems_of(text, language)}
         self._language = language or ""
+        self._beginnings = {stem[0] for stem in self._stems}
+        self._any_beginning = self._language in CHANGE_BEGINNINGS
 
     def found(self, window: str) -> list[tuple[int, int, str]]:
         """(start, end, folded words) of what was found, in characters of the window."""
@@ -104,7 +106,8 @@ class _Wanted:
         return {
             folded
             for written, folded in set(words_written(window))
-            if not self._stems.isdisjoint(stems(written, folded, self._language))
+            if (self._any_beginning or folded[0] in self._beginnings)
+            and not self._stems.isdisjoint(stems(written, folded, self._language))
         }
 
 
