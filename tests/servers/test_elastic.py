@@ -61,6 +61,26 @@ def asked(address: str, path: str) -> Any:
         return json.load(answer)
 
 
+def told(address: str, method: str, path: str, body: bytes | None = None) -> None:
+    """A bare request, as others send them."""
+    url = f"http://{urlsplit(address).netloc}/{path}"
+    asking = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method=method)
+    urllib.request.urlopen(asking, timeout=20).close()
+
+
+def test_an_index_that_lacks_fields_is_named_with_what_to_do(kind: str, address: str) -> None:
+    alias = urlsplit(address).path.strip("/")
+    told(address, "PUT", f"{alias}-000001", json.dumps({"aliases": {alias: {}}}).encode())
+    index = OPENERS[kind](address)
+    try:
+        for ask in (index.count, lambda: index.put([document("a", "words")])):
+            with pytest.raises(ConfigurationError, match=r"another version.*fonds reindex"):
+                ask()
+    finally:
+        told(address, "DELETE", f"{alias}-000001")
+        index.close()
+
+
 def test_ids_stay_unique_when_a_new_index_begins(kind: str, address: str) -> None:
     index = OPENERS[kind](f"{address}&max_docs=2")
     index.put([document("a", "old"), document("b", "old")])

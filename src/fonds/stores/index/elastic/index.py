@@ -33,6 +33,7 @@ from fonds.stores.index.elastic.clients import (
 )
 from fonds.stores.index.elastic.lines import chunks, line
 from fonds.stores.index.elastic.mapping import (
+    FIELDS,
     RAW_FIELDS,
     from_source,
     template,
@@ -192,6 +193,7 @@ class ElasticIndex:
                 except ConfigurationError:
                     if not self._exists():
                         raise
+            self._check_fields()
             self._ready = True
 
     def _exists(self) -> bool:
@@ -200,6 +202,17 @@ class ElasticIndex:
         except _MissingError:
             return False
         return True
+
+    def _check_fields(self) -> None:
+        """Raises ConfigurationError for indices that were made without fields that are asked for now."""
+        for index, told in self._call("GET", f"/{self._alias}/_mapping", {}).items():
+            lacking = sorted(FIELDS - told["mappings"].get("properties", {}).keys())
+            if lacking:
+                raise ConfigurationError(
+                    f"{index} at {self._where} was made by another version of Fonds: it lacks the fields"
+                    f" {', '.join(lacking)}. Name another alias, and run `fonds reindex` to fill it from the"
+                    " stored texts"
+                )
 
     def _make_template(self) -> None:
         """With the type `wildcard` for URLs where the server has it."""

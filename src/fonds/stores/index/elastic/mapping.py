@@ -86,6 +86,10 @@ def template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[
     }
 
 
+FIELDS = frozenset(template("", 1, 0, wildcard=False)["template"]["mappings"]["properties"])
+"""What an index must have to be asked by this version."""
+
+
 def to_source(document: IndexDocument) -> dict[str, Any]:
     """One document as it is sent."""
     source: dict[str, Any] = {
