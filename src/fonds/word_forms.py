@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from threading import local
 from types import MappingProxyType
-
-import snowballstemmer
+from typing import TYPE_CHECKING
 
 from fonds.words import fold, is_spaceless, letters
+
+if TYPE_CHECKING:
+    import snowballstemmer
 
 STEMMED_CHARACTERS_MAX = 64
 """A longer run of letters is no word of any language; it is its own stem."""
@@ -97,7 +99,9 @@ def stems(written: str, folded: str, language: str) -> tuple[str, ...]:
 
 
 def _stemmer(algorithm: str) -> snowballstemmer.stemmer:
-    """One for each thread: it keeps the word it works on."""
+    """One for each thread: it keeps the word it works on. The package loads the rules of all languages."""
+    import snowballstemmer
+
     known = _OF_THREAD.__dict__.setdefault("stemmers", {})
     if algorithm not in known:
         known[algorithm] = snowballstemmer.stemmer(algorithm)

@@ -24,6 +24,8 @@ SERVERS = (
 )
 MIGRATOR = ("alembic", "mako", "sqlalchemy.dialects.postgresql")
 SQL = ("sqlalchemy", *MIGRATOR)
+UNUSED = ("snowballstemmer", "warcio", "numpy")
+"""What `status` and `show` of a home without collections do without."""
 ARITHMETIC = ("sklearn", "scipy", "onnxruntime")
 """What groupings alone need; no command loads it for anything else."""
 
@@ -31,8 +33,8 @@ LOADS_NOT = {
     ("--version",): (*PARSERS, *SERVERS, *SQL, "pydantic", "rich", "msgspec", "tantivy"),
     ("--help",): (*PARSERS, *SERVERS, *SQL, "tantivy"),
     ("search", "flood"): (*PARSERS, *SERVERS, *SQL),
-    ("show", "ab" * 20): (*PARSERS, *SERVERS, *MIGRATOR),
-    ("status",): (*PARSERS, *SERVERS, *MIGRATOR),
+    ("show", "ab" * 20): (*PARSERS, *SERVERS, *MIGRATOR, *UNUSED),
+    ("status",): (*PARSERS, *SERVERS, *MIGRATOR, *UNUSED),
     ("failures",): (*PARSERS, *SERVERS, *MIGRATOR),
     ("pipelines",): (*PARSERS, *SERVERS, *SQL, "tantivy"),
     ("queue", "list"): (*PARSERS, *SERVERS, *SQL, "tantivy"),

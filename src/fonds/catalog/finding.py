@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from fonds.catalog.matching.judging import Match, MatchStatus, judge
+from fonds.catalog.matching.judging import Match, judge
 from fonds.catalog.matching.sought import Sought
+from fonds.catalog.matching.statuses import MatchStatus
 from fonds.catalog.store import Catalog, Found
 from fonds.catalog.works.work import Work
 

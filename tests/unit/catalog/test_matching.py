@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from fonds.bibliography.paper import Author, Journal, Paper
 from fonds.bibliography.references import parse_reference
 from fonds.catalog.matching.comparing import about_another, compare
-from fonds.catalog.matching.judging import Match, MatchReason, MatchStatus, judge
+from fonds.catalog.matching.judging import Match, judge
 from fonds.catalog.matching.sought import Sought, of_citation, of_paper
+from fonds.catalog.matching.statuses import MatchReason, MatchStatus
 from fonds.catalog.works.work import Work, WorkAuthor
 
 WORK = Work(

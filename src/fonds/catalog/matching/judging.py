@@ -6,54 +6,20 @@ Source: seed 000, `match0`. What each status and reason means stands in docs/mat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 import msgspec
 
 from fonds.catalog.matching.comparing import Agreement, compare
 from fonds.catalog.matching.sought import Sought
+from fonds.catalog.matching.statuses import MatchReason, MatchStatus
 from fonds.catalog.works.slugs import slug, slug_words
 from fonds.catalog.works.work import Work
-
-VERSION = "fonds-match/1"
-"""Names these rules. Another name when they change: then `fonds catchup match` judges anew."""
 
 SAME_TITLE, LIKE_TITLE, OTHER_TITLE = 0.9, 0.75, 0.5
 AGREES, APART = 0.5, 0.5
 LONG_LETTERS, LONG_WORDS, SHORT_LETTERS = 40, 5, 8
 CANDIDATES_TOLD = 5
 PREPRINT = "posted-content"
-
-
-class MatchStatus(StrEnum):
-    """How surely a work was found; closed."""
-
-    EXACT = "exact"
-    STRONG = "strong"
-    WEAK = "weak"
-    AMBIGUOUS = "ambiguous"
-    NONE = "none"
-
-
-class MatchReason(StrEnum):
-    """What a status is by; closed."""
-
-    DOI = "doi"
-    IDENTIFIER = "identifier"
-    DOI_AND_AUTHOR = "doi-and-author"
-    TITLE_AND_AUTHOR = "title-and-author"
-    TITLE_AND_NUMBERS = "title-and-numbers"
-    NUMBERS = "author-and-numbers"
-    LONG_TITLE = "long-title"
-    OTHER_TITLE = "doi-of-another-title"
-    OTHER_DOI = "another-doi"
-    SIMILAR = "similar"
-    SEVERAL = "several-alike"
-    TOO_COMMON = "too-common"
-    DISAGREE = "candidates-disagree"
-    NO_CANDIDATE = "no-candidate"
-    NOTHING_SOUGHT = "nothing-sought"
-    NO_BIBLIOGRAPHY = "no-bibliography"
 
 
 class Candidate(msgspec.Struct, frozen=True):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from fonds.cli.collections.asking import NAMES_MAX
-from fonds.collections.reading.clusterings import collections
-from fonds.collections.reading.documents import holding, places
+from fonds.collections.tables import Tables
 from fonds.config import Settings
 from fonds.ports import Stores
-from fonds.wiring.recurring.collections import tables_there
 
 
 def in_clusters(stores: Stores, settings: Settings, document_id: str) -> list[dict[str, Any]]:
     """The collections that have a document, and where it is in each of their clusterings."""
-    tables = tables_there(stores, settings)
-    if tables is None:
+    tables = Tables(stores.table, settings.collections.prefix)
+    if not tables.are_there():
         return []
+    # What reads clusters takes long to load, and most homes have none.
+    from fonds.cli.collections.asking import NAMES_MAX
+    from fonds.collections.reading.clusterings import collections
+    from fonds.collections.reading.documents import holding, places
+
     names = (one.name for one, _ in zip(collections(tables), range(NAMES_MAX), strict=False))
     return [
         {"collection": str(name), "places": places(tables, name, document_id)}

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-
-from warcio.statusandheaders import StatusAndHeadersParser
+from functools import cache
+from typing import TYPE_CHECKING
 
 from fonds.formats.members import RecordStream
 from fonds.formats.members.framing import GZIP_MAGIC
@@ -26,6 +26,9 @@ from fonds.formats.members.record_line import (
 from fonds.formats.members.zstd import ZSTD_MAGIC
 from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
+
+if TYPE_CHECKING:
+    from warcio.statusandheaders import StatusAndHeadersParser
 
 HEADER_BYTES_MAX = 1024 * 1024
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,7 +45,6 @@ _ISO_DATE = re.compile(
 )
 _DIGITS_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)?(\d\d)?(\d\d)?(\d{0,9})()")
 _CAPITALS = frozenset({"warc", "uri", "id", "ip"})
-_PARSER = StatusAndHeadersParser(["WARC/"])
 _OTHER_FILES = {
     b"\x02\x21\x4c\x18": "LZ4 data of the old form: unpack it, or pack it anew with gzip or zstd",
     b"PK\x03\x04": "a ZIP file (a WACZ holds its WARC files in the folder archive/)",
@@ -152,11 +154,18 @@ def _is_cut_header(window: bytes) -> bool:
     return any(start.startswith(window) for start in starts)
 
 
+@cache
+def _parser() -> StatusAndHeadersParser:
+    from warcio.statusandheaders import StatusAndHeadersParser
+
+    return StatusAndHeadersParser(["WARC/"])
+
+
 def parse_warc_header(header: bytes) -> RecordFields:
     """A WARC header with its blank line. Raises NotARecordError without a usable Content-Length."""
     # The parser knows no odd versions, and takes a line that ends twice over for the end of the header.
     lines = header.partition(b"\n")[2].replace(b"\r\r\n", b"\r\n")
-    parsed = _PARSER.parse(io.BytesIO(b"WARC/1.1\r\n" + lines))
+    parsed = _parser().parse(io.BytesIO(b"WARC/1.1\r\n" + lines))
     fields: dict[str, str] = {}
     for name, value in parsed.headers:
         fields.setdefault(_canonical(name), value.strip())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fonds.catalog.matching.judging import VERSION, MatchStatus
+from fonds.catalog.matching.statuses import VERSION, MatchStatus
 from fonds.formats.journal import MATCH_DOI, MATCH_INFO, MATCH_STATUS
 from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits
 from fonds.kinds.papers.jats import MIMETYPES as ARTICLES

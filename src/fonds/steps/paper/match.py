@@ -11,8 +11,9 @@ import msgspec
 from fonds.bibliography.paper import Citation, Paper, from_json
 from fonds.bibliography.printing import printed
 from fonds.catalog.finding import find
-from fonds.catalog.matching.judging import VERSION, Match, MatchReason, MatchStatus, evidence
+from fonds.catalog.matching.judging import Match, evidence
 from fonds.catalog.matching.sought import of_citation, of_paper
+from fonds.catalog.matching.statuses import VERSION, MatchReason, MatchStatus
 from fonds.catalog.store import Catalog
 from fonds.formats.journal import (
     GROBID_METADATA,

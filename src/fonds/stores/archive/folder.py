@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from fonds.formats.warc.media_cloud import MediaCloudWriter
-from fonds.formats.warc.write import RecordWriter, longest_written
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -26,6 +24,8 @@ from fonds.stores.archive.options import ArchiveOptions
 from fonds.stores.archive.volume import SUFFIX, Volume, left_open, recover_file
 
 if TYPE_CHECKING:
+    from fonds.formats.warc.media_cloud import MediaCloudWriter
+    from fonds.formats.warc.write import RecordWriter
     from fonds.stores.archive.places import PlaceReader, ReadMoved
 
 DEFAULTS = ArchiveOptions()
@@ -109,18 +109,19 @@ class FolderArchive:
             del self._full[0]
             self._finished()
 
+    def _writer(self, out: BinaryIO) -> RecordWriter | MediaCloudWriter:
+        """Loaded when a file is begun: most commands write none."""
+        from fonds.formats.warc.media_cloud import MediaCloudWriter
+        from fonds.formats.warc.write import RecordWriter
+
+        kind = MediaCloudWriter if self._options.for_media_cloud else RecordWriter
+        return kind(out, version=self._options.version)
+
     def _append(self, entry: ArchiveEntry, batch: _Batch) -> Archived:
         prefix = entry.prefix or self._options.prefix
         volume = batch.volume(prefix)
         if volume is None or self._is_full(volume, entry):
-            options = self._options
-            writer = MediaCloudWriter if options.for_media_cloud else RecordWriter
-            volume = Volume(
-                self._folder,
-                prefix,
-                options.now(),
-                lambda out: writer(out, version=options.version),
-            )
+            volume = Volume(self._folder, prefix, self._options.now(), self._writer)
             batch.begin(prefix, volume)
         offset, size_bytes = volume.append(entry)
         place = Place(PlaceKind.WARC, volume.path.name, offset, size_bytes)
@@ -129,6 +130,8 @@ class FolderArchive:
     def _is_full(self, volume: Volume, entry: ArchiveEntry) -> bool:
         """Whether an entry goes to another file, so that none is longer than it may be."""
         options = self._options
+        from fonds.formats.warc.write import longest_written
+
         reached = volume.size_bytes + longest_written(entry)
         too_long = volume.stories > 0 and reached > options.file_max_bytes
         return too_long or volume.stories >= options.stories_max

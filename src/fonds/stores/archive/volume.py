@@ -19,17 +19,19 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import count, islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from fonds.formats.cdx import CdxLine, sorted_cdxj
 from fonds.formats.surt import surt
 from fonds.formats.warc import RecordHead, read_heads
-from fonds.formats.warc.media_cloud import MediaCloudWriter
-from fonds.formats.warc.write import RecordWriter
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, to_datetime14
 from fonds.model.keys import sha1_base32
 from fonds.stores.archive.appender import Appender, sync_folder
+
+if TYPE_CHECKING:
+    from fonds.formats.warc.media_cloud import MediaCloudWriter
+    from fonds.formats.warc.write import RecordWriter
 
 SUFFIX = ".warc.gz"
 INDEX_SUFFIX = ".cdxj"

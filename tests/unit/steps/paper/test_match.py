@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fonds.bibliography.paper import Author, Citation, Paper, to_json
-from fonds.catalog.matching.judging import VERSION
+from fonds.catalog.matching.statuses import VERSION
 from fonds.catalog.store import Catalog
 from fonds.catalog.works.work import Work, WorkAuthor
 from fonds.formats.journal import row_key
