@@ -55,6 +55,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_no_command_starts_a_thread_by_being_loaded() -> None:
+    """Processes are forked from one that has them loaded."""
+    load = (
+        "from importlib import import_module; from pathlib import Path; from fonds.cli.main import COMMANDS;"
+        "[import_module(one) for one in COMMANDS.values()];"
+        "print(len(list(Path('/proc/self/task').iterdir())))"
+    )
+    ran = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "1"
+
+
 @pytest.mark.parametrize("words", LOADS_NOT, ids=" ".join)
 def test_a_command_loads_only_what_it_uses(home: Path, words: tuple[str, ...]) -> None:
     asked = words if words[0].startswith("--") else ("--home", str(home), *words)

@@ -7,11 +7,13 @@ Bound: 4,096 numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from fonds.formats.grouping.packing import HEAD_BYTES, damaged, opened, sealed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NUMBERS_MAX = 4096
 _NUMBER_BYTES = 4
@@ -20,6 +22,8 @@ _LENGTH_OFF_MAX = 1e-3
 
 def to_vector_dense(numbers: Sequence[float]) -> bytes:
     """The cell `processing:vector_dense` of finite numbers that are not all 0; b"" of none."""
+    import numpy as np  # starts threads when loaded, and what only asks for bounds needs none
+
     if not len(numbers):
         return b""
     long = np.asarray(numbers, dtype=np.float64)
@@ -29,6 +33,8 @@ def to_vector_dense(numbers: Sequence[float]) -> bytes:
 
 def from_vector_dense(value: bytes) -> NDArray[np.float32]:
     """The numbers, none of b"". Raises DamagedInputError."""
+    import numpy as np
+
     if not value:
         return np.zeros(0, np.float32)
     payload = opened(b"v", value, HEAD_BYTES + _NUMBER_BYTES * NUMBERS_MAX)
