@@ -1,15 +1,13 @@
 """`vector_dense`: the vector a document was posted with, made by whatever model its application has.
 
 Payload: the numbers as binary32, little-endian; they are of length 1, since only the direction counts.
-Bound: 4,096 numbers.
+Bound: 4,096 numbers. Arithmetic starts threads when it is loaded; who only asks for bounds loads none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-from fonds.formats.grouping.packing import HEAD_BYTES, damaged, opened, sealed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +20,9 @@ _LENGTH_OFF_MAX = 1e-3
 
 def to_vector_dense(numbers: Sequence[float]) -> bytes:
     """The cell `processing:vector_dense` of finite numbers that are not all 0; b"" of none."""
-    import numpy as np  # starts threads when loaded, and what only asks for bounds needs none
+    import numpy as np
+
+    from fonds.formats.grouping.packing import sealed
 
     if not len(numbers):
         return b""
@@ -34,6 +34,8 @@ def to_vector_dense(numbers: Sequence[float]) -> bytes:
 def from_vector_dense(value: bytes) -> NDArray[np.float32]:
     """The numbers, none of b"". Raises DamagedInputError."""
     import numpy as np
+
+    from fonds.formats.grouping.packing import HEAD_BYTES, damaged, opened
 
     if not value:
         return np.zeros(0, np.float32)
