@@ -86,7 +86,6 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("match citations", "doi"): (("match", "citations", "--doi", "x"), "'x' is no DOI"),
     ("catalog", "COMMAND"): (("catalog", "lod"), "Did you mean 'load'"),
     ("catalog load", "paths"): (("catalog", "load", "no.jsonl"), "no.jsonl: no such file"),
-    ("catalog show", "key"): (("catalog", "show", "10.1000/x"), "has no work '10.1000/x'"),
     ("table", "COMMAND"): (("table", "lst"), "Did you mean 'list'"),
     ("table get", "keys"): (("table", "get", "nonsense"), "not a SHA-1 in hex or base32"),
     ("table put", "key"): (("table", "put", "nonsense", "f:c={}"), "not a SHA-1 in hex or base32"),
@@ -172,6 +171,7 @@ for _kind in (one.name for one in KINDS if one.reading):
     REFUSED[_command, "pipeline"] = ((*_words, "--pipeline", "libary"), "'library'")
 # Open lists: the answer is what it is, and beside it stands that nothing has this value.
 SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    ("catalog show", "key"): (("catalog", "show", "10.1000/x"), "has no work '10.1000/x'"),
     ("show", "key"): (("show", "nonsense"), "nothing is known of 'nonsense'"),
     ("search", "domain"): (
         ("search", "--domain", "dayly.example"),
@@ -200,7 +200,7 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     if one.reading
 }
 # The one thing asked for is not there: as `grep` does, the answer is nothing and the exit code 1.
-ABSENT = {("show", "key")}
+ABSENT = {("show", "key"), ("catalog show", "key")}
 # Not names of anything that is here: paths, addresses, and names that are given by whoever calls.
 FREE = {
     ("ingest", "paths"), ("ingest", "warc_base"), ("ingest", "collection"),

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from fonds.cli.main import cli
@@ -36,6 +37,10 @@ def test_folders_are_loaded_and_what_is_in_the_catalogue_is_found(tmp_path: Path
     folder.mkdir()
     (folder / "0.json.gz").write_bytes(gzip.compress(json.dumps({"items": [WORK, {}]}).encode()))
     (folder / "notes.txt").write_text("nothing to be read")
+    assert (
+        "1 files below folders have other names"
+        in called(tmp_path / "other", "catalog", "load", str(folder))[1]
+    )
     done = answer(home, "catalog", "load", str(folder))
     assert (done["files"], done["taken"], done["refused"]) == (
         1,
@@ -64,4 +69,15 @@ def test_files_that_are_not_there_are_named_and_end_with_1(tmp_path: Path) -> No
     code, output = called(home, "catalog", "load", str(tmp_path / "folder"))
     assert code == 1
     assert "gone.jsonl" in output
-    assert "has no work '10.5555/none'" in str(called(home, "catalog", "show", "10.5555/none")[0])
+    code, output = called(home, "catalog", "show", "10.5555/none")
+    assert (code, "has no work '10.5555/none'" in output) == (1, True)
+
+
+def test_a_file_that_is_named_is_read_whatever_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "works.txt").write_text(json.dumps(WORK) + "\nnonsense\n")
+    monkeypatch.chdir(tmp_path / "below")
+    done = answer(tmp_path / "home", "catalog", "load", "../works.txt")
+    assert (done["taken"], done["refused"]) == ({"crossref": 1}, {"not-json": 1})

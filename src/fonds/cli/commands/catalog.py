@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -51,7 +53,8 @@ def opened(app: App, *, make: bool = False) -> Catalog:
     if make:
         found.declare()
     elif found.name not in table.tables():
-        raise ConfigurationError("there is no catalogue yet: `fonds catalog load PATH…` makes it")
+        told = app.told("catalog load PATH…")
+        raise ConfigurationError(f"there is no catalogue yet: `{told}` makes it")
     return found
 
 
@@ -99,9 +102,10 @@ def show_work(app: App, key: str) -> int:
     ids = kept.by_identifier(f"doi:{doi}" if doi and not key.startswith("doi:") else key).ids
     works = kept.works(ids)
     if not works:
-        raise ConfigurationError(
-            f"the catalogue has no work {key!r}; `fonds catalog search` looks for titles"
+        say(
+            f"the catalogue has no work {key!r}; `{app.told('catalog search TITLE')}` looks for titles"
         )
+        return 1
     for id_, work in works.items():
         records = kept.records(id_)
         if app.json:
@@ -158,16 +162,22 @@ def count_loaded(app: App) -> int:
 
 
 def _files(app: App, paths: Sequence[str]) -> tuple[list[FoundPath], list[str]]:
-    """The files to be read, and what cannot be. Below a folder it is those whose names say so."""
-    named = expand_paths(paths, app.home)
-    found, failed = [], []
-    for one in walk(named, app.home):
+    """The files to be read, and what cannot be. Below a folder it is those whose names say so; how many
+    others lie there is told."""
+    expanded = expand_paths(paths, app.home)
+    named = {Path(os.path.abspath(path)) for path in expanded}  # noqa: PTH100 (as they are walked)
+    found, failed, others = [], [], 0
+    for one in walk(expanded, app.home):
         if one.leads_out:
             failed.append(f"{one.path} is a link that leads out of the folder: passed over")
         elif one.error:
             failed.append(f"{one.path}: {one.error}")
         elif one.path in named or one.path.name.lower().endswith(ENDS):
             found.append(one)
+        else:
+            others += 1
+    if others:
+        say(f"{others:,} files below folders have other names ({', '.join(ENDS)} are read)")
     return found, failed
 
 
