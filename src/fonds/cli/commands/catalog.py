@@ -220,7 +220,8 @@ def _tell(app: App, files: list[Loaded], failed: list[str], seconds: float | Non
         return
     lasted = "" if seconds is None else f"; {seconds:,.1f} s"
     screen = console()
-    screen.print(f"{len(files):,} files: {sum(taken.values()):,} records taken{lasted}.")
+    read = "1 file" if len(files) == 1 else f"{len(files):,} files"
+    screen.print(f"{read}: {sum(taken.values()):,} records taken{lasted}.")
     for name, count in taken.items():
         screen.print(f"  {count:>12,}  {name}")
     for reason in Refusal:
