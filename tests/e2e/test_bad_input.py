@@ -179,4 +179,4 @@ def test_before_anything_came_in_every_command_says_what_to_do(tmp_path: Path) -
     for words in (["search", "x"], ["show", "x"], ["status"], ["audit"], ["failures"], ["export"]):
         ran = fonds(tmp_path / "none", *words)
         assert ran.code == 2
-        assert "fonds ingest" in ran.err
+        assert f"fonds --home {tmp_path / 'none'} ingest" in ran.err
