@@ -139,7 +139,7 @@ def test_a_missing_text_is_told_of_and_the_rest_is_indexed(home: Path) -> None:
 def test_a_home_that_is_not_there_or_in_use_is_left_alone(home: Path, tmp_path: Path) -> None:
     ran = fonds(tmp_path / "none", "reindex")
     assert ran.code == 2
-    assert "fonds ingest" in ran.err
+    assert f"fonds --home {tmp_path / 'none'} ingest" in ran.err
     assert not (tmp_path / "none").exists()
     with HomeLock(home):
         ran = fonds(home, "reindex")
