@@ -104,4 +104,5 @@ def test_caught_up_the_index_is_as_it_was_and_no_body_is_archived_twice(tmp_path
         "bibliography": None,
         "grobid": "grobid",
         "jats": "import_jats",
+        "match": "match",
     }
