@@ -118,7 +118,7 @@ def test_without_being_told_to_repair_changes_nothing(world: World) -> None:
     before = named(world, deep=False)
     ran = fonds(world.home, "repair")
     assert ran.code == 1
-    assert "fonds repair --yes" in ran.out
+    assert f"fonds --home {world.home} repair --yes" in ran.out
     assert named(world, deep=False) == before
     assert not (world.home / "archive").exists()
 
