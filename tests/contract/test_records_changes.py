@@ -12,7 +12,7 @@ import pytest
 from contract.ledger_rows import input_row
 from contract.record_rows import NOON, pdf_row
 from fonds.model.rows import InputRow, PdfMetaRow, StoppedRow
-from fonds.model.rows.prefix import Prefix
+from fonds.model.rows.row import Prefix
 from fonds.ports import Records
 
 

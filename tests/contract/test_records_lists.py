@@ -15,7 +15,7 @@ from fonds.model.rows import (
     DispositionRow,
     InputRow,
 )
-from fonds.model.rows.prefix import Prefix
+from fonds.model.rows.row import Prefix
 from fonds.ports import Records
 
 

@@ -14,7 +14,7 @@ from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, TallyRow
-from fonds.model.rows.prefix import Prefix
+from fonds.model.rows.row import Prefix
 from fonds.ports import Records
 
 INPUTS_A_QUERY = 500

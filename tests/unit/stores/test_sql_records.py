@@ -22,7 +22,7 @@ from fonds.formats.surt import lookup_key
 from fonds.model import rows
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
-from fonds.model.rows.prefix import Prefix
+from fonds.model.rows.row import Prefix
 from fonds.stores.records import engine, schema
 from fonds.stores.records.migration import upgrade
 from fonds.stores.records.revision import VERSION_TABLE

@@ -16,7 +16,7 @@ from fonds.cli.names import Commands, Name
 from fonds.cli.sources.source_facts import poll_facts, print_poll, print_source, source_facts
 from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
 from fonds.model.rows import EntryRow, InputRow, SourceRow
-from fonds.model.rows.prefix import Prefix
+from fonds.model.rows.row import Prefix
 from fonds.runtime.homelock import make_home
 from fonds.sources.following.editing import KINDS, add, change_state, found, new_source
 from fonds.sources.following.rhythm import Standing, standing

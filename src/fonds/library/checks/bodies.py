@@ -20,7 +20,7 @@ from fonds.library.chunks import chunks
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
 from fonds.model.rows import CdxRow, DeepAuditRow, FaultRow, FileMetaRow, FixityRow
-from fonds.model.rows.prefix import Prefix
+from fonds.model.rows.row import Prefix
 from fonds.ports import Records, Stores
 
 NAME = "files"

@@ -16,7 +16,7 @@ from fonds.library.description import resolve
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.keys import sha1_from_text
 from fonds.model.rows import FileMetaRow
-from fonds.model.rows.prefix import Prefix
+from fonds.model.rows.row import Prefix
 from fonds.ports import Index, Stores
 
 THINGS_MAX = 10

@@ -1,7 +1,8 @@
-"""What every row of the records store is, and what every row about a derivative says."""
+"""What every row of the records store is, what every row about a derivative says, and a condition on text."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Protocol
 
@@ -38,3 +39,10 @@ class DerivativeRow(Protocol):
     @property
     def extractor(self) -> str:
         """Program, versions and limits that made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Stands where a value would: texts that begin with `text`, letter case counting; all for ""."""
+
+    text: str

@@ -10,7 +10,7 @@ from itertools import islice
 
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import EntryRow, InputRow, SourceRow
-from fonds.model.rows.prefix import Prefix
+from fonds.model.rows.row import Prefix
 from fonds.ports import Records
 from fonds.sources.following.rhythm import Standing, standing
 

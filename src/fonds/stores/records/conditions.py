@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Column, ColumnElement, Table
 
-from fonds.model.rows.prefix import Prefix
+from fonds.model.rows.row import Prefix
 from fonds.stores.records.column_types import CleanText, clean_text
 
 VALUES_MAX = 30_000
