@@ -60,13 +60,14 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     fonds search --undated --json
     """
     asked = _query(query, filters)
+    stores = app.stores() if readings(asked.text) else None
     try:
-        results = app.index().search(asked)
+        results = (stores.index if stores else app.index()).search(asked)
     except QueryError as error:
         raise click.UsageError(_pointed(asked.text, error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    things = _direct(app, asked.text)
+    things = direct(stores, asked.text) if stores else []
     if app.json:
         for thing in things:
             echo_json({"direct": thing})
@@ -79,11 +80,6 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     for note in [*results.notes, *_rest(results, asked)]:
         say(note)
     return 0
-
-
-def _direct(app: App, text: str) -> list[Direct]:
-    """What the words are the name of; the stores are opened for what looks like one alone."""
-    return direct(app.stores(), text) if readings(text) else []
 
 
 def _print_direct(app: App, things: Sequence[Direct]) -> None:

@@ -16,8 +16,8 @@ from fonds.cli.names import Commands, Name
 from fonds.cli.sources.source_facts import poll_facts, print_poll, print_source, source_facts
 from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
 from fonds.model.rows import EntryRow, InputRow, SourceRow
-from fonds.model.rows.row import Prefix
 from fonds.runtime.homelock import make_home
+from fonds.sources.following.described import links_of
 from fonds.sources.following.editing import KINDS, add, change_state, found, new_source
 from fonds.sources.following.rhythm import Standing, standing
 
@@ -138,7 +138,7 @@ def show(app: App, name: str) -> int:
         print_poll(console(), polls[0], entries, ENTRIES_SHOWN)
         return 0
     row = found(records, name)
-    where = {"input_id": Prefix(f"{row.source_id}.")}
+    where = links_of(row.source_id)
     polls = list(records.find(InputRow, where, order=("-input_id",), count_max=POLLS_SHOWN))
     now = datetime.now(UTC)
     if app.json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.sources.following.described import seen
 from fonds.sources.following.rhythm import standing
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def poll_facts(row: InputRow) -> dict[str, object]:
         "refused_anew": dict(row.tally),
         "error": row.error,
         "finished": row.finished,
-        **_seen(row),
+        **seen(row),
     }
 
 
@@ -92,14 +92,6 @@ def print_poll(screen: Console, row: InputRow, entries: Sequence[EntryRow], coun
         screen.print(f"  {one.outcome}{reason}  {one.entry_id}  {one.url}", markup=False)
     if len(entries) > count_max:
         screen.print(f"  and {row.entries - count_max:,} more")
-
-
-def _seen(row: InputRow) -> dict[str, object]:
-    try:
-        found = json.loads(row.fingerprint)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _moment(moment: datetime | None) -> str | None:

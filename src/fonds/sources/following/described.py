@@ -103,20 +103,21 @@ def listing(records: Records, state: str, first: int, count_max: int) -> list[So
 
 
 def _poll(row: InputRow) -> Poll:
-    seen = _seen(row)
+    found = seen(row)
     return Poll(
         row.input_id,
         row.updated,
-        _number(seen.get("listed")),
+        _number(found.get("listed")),
         row.entries,
-        _number(seen.get("known")),
+        _number(found.get("known")),
         dict(row.tally),
         row.error,
-        str(seen["problem"]) if seen.get("problem") else None,
+        str(found["problem"]) if found.get("problem") else None,
     )
 
 
-def _seen(row: InputRow) -> dict[str, object]:
+def seen(row: InputRow) -> dict[str, object]:
+    """What a poll noted of the listing it read; nothing of one that noted nothing."""
     try:
         found = json.loads(row.fingerprint)
     except ValueError:
