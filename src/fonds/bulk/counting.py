@@ -17,6 +17,7 @@ from fonds.formats.journal import (
     split_key,
 )
 from fonds.ports import Job, Table
+from fonds.ports.closing import close
 
 SCAN_ROWS = 500
 VALUES_MAX = 1000
@@ -46,9 +47,7 @@ class CountRows:
             for _, rows in groupby(self._rows(table, bytes([part])), key=lambda row: row[0]):
                 _count(counts, [(other, cells) for _, other, cells in rows], self.columns)
         finally:
-            close = getattr(table, "close", None)
-            if close is not None:
-                close()
+            close(table)
         for named, count in sorted(counts.items()):
             yield msgspec.json.encode(named) + b" %d" % count
 

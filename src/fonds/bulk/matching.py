@@ -26,6 +26,7 @@ from fonds.formats.journal import split_key
 from fonds.model.prepared import prepared
 from fonds.model.rows import CitationRow
 from fonds.ports import Job, Records, Table
+from fonds.ports.closing import close
 from fonds.steps.paper.match import (
     READ_COLUMNS,
     Judged,
@@ -82,7 +83,7 @@ class ReadSought:
                 for one in _asked(sha1hex, paper, self.what):
                     yield _first_key(one.sought) + b"\t" + msgspec.json.encode(one)
         finally:
-            getattr(table, "close", _nothing)()
+            close(table)
 
     def _papers(self, table: Table, prefix: bytes) -> Iterator[tuple[str, Paper]]:
         after = None
@@ -126,8 +127,7 @@ class WriteMatches:
                     batch = _Batch()
             batch.put(table, stored, self.journal, self.now)
         finally:
-            for store in (table, stored):
-                getattr(store, "close", _nothing)()
+            close(table, stored)
         yield from tallies.records()
 
 
@@ -218,7 +218,3 @@ def _first_key(sought: Sought) -> bytes:
     else:
         key = _NOWHERE
     return key.replace(b"\t", b" ").replace(b"\n", b" ")
-
-
-def _nothing() -> None:
-    """What closing means to a store that holds nothing open."""

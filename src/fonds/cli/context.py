@@ -84,11 +84,12 @@ class App:
 
         Raises ConfigurationError when there is no home yet.
         """
-        from fonds.wiring.backends import close_index, open_index
+        from fonds.ports.closing import close
+        from fonds.wiring.backends import open_index
 
         self.must_be_there()
         index = open_index(self.home, self.settings())
-        click.get_current_context().call_on_close(partial(close_index, index))
+        click.get_current_context().call_on_close(partial(close, index))
         return index
 
     def table(self, settings: Settings, name: str | None = None, *, make: bool = False) -> Table:
@@ -97,20 +98,22 @@ class App:
 
         Raises ConfigurationError when there is no home yet, unless `make`.
         """
-        from fonds.wiring.bulk.table import close_table, open_table
+        from fonds.ports.closing import close
+        from fonds.wiring.bulk.table import open_table
 
         if not make:
             self.must_be_there()
         table = open_table(self.home, settings, name)
-        click.get_current_context().call_on_close(partial(close_table, table))
+        click.get_current_context().call_on_close(partial(close, table))
         return table
 
     def queue(self, settings: Settings) -> Queue:
         """The queue alone, closed when the command ends: no other store need be there."""
-        from fonds.wiring.backends import close_queue, open_queue
+        from fonds.ports.closing import close
+        from fonds.wiring.backends import open_queue
 
         queue = open_queue(self.home, settings)
-        click.get_current_context().call_on_close(partial(close_queue, queue))
+        click.get_current_context().call_on_close(partial(close, queue))
         return queue
 
     def must_be_there(self) -> None:

@@ -13,6 +13,7 @@ from fonds.collections.tables import CONFIGURATIONS, Tables, to_json
 from fonds.formats.grouping.dense import NUMBERS_MAX
 from fonds.formats.grouping.keys import collection_row, namespace_prefix
 from fonds.model.names import no_such
+from fonds.model.numbers import EXACT_MAX
 from fonds.model.prepared import prepared
 
 _COLUMN = "main:configuration"
@@ -160,6 +161,9 @@ def _checked(made: Configuration) -> Configuration:
     _above(made, "growth_max", 0.0)
     _above(made, "outliers_factor", 1.0)
     _above(made, "unknown_max", 0.0)
+    for name in ("size_min", "characters_min", "every_s"):
+        if (getattr(made, name) or 0) > EXACT_MAX:
+            raise ValueError(f"{name} is {EXACT_MAX:,} at most")
     if made.size_min < 1 or made.characters_min < 0 or not 1 <= made.kept <= 100:
         raise ValueError("size_min is 1 or more, characters_min 0 or more, kept 1 to 100")
     if made.dense is not None and not 1 <= made.dense <= NUMBERS_MAX:

@@ -11,6 +11,7 @@ from fonds.collections.tables import Cells, number, text, utf8
 from fonds.formats.grouping.dense import NUMBERS_MAX, from_vector_dense, to_vector_dense
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
+from fonds.model.numbers import EXACT_MAX
 
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 TITLE_CHARACTERS_MAX = 1000
@@ -58,7 +59,7 @@ def checked_document(document: Document) -> Document:
             Reason.TOO_LARGE,
             f"document {document.id[:100]!r}: a text of {size:,} bytes; the most is {TEXT_BYTES_MAX:,}",
         )
-    if document.time is not None and not 0 <= document.time < 2**53:
+    if document.time is not None and not 0 <= document.time <= EXACT_MAX:
         raise ValueError(f"document {document.id[:100]!r}: a time is in seconds since 1970")
     if not is_vector(document.vector):
         raise ValueError(

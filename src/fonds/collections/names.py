@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fonds.formats.grouping.keys import collection_row, document_row
 
 DEFAULT = "DEFAULT"
-PART_BYTES_MAX = 1000
-ID_BYTES_MAX = 4000
+PART_CHARACTERS_MAX = 250
+ID_CHARACTERS_MAX = 1000
 APART = "apart"
 _LEVEL = "@"
 _CONF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -47,7 +47,7 @@ def checked(name: Name) -> Name:
     """The name itself. Raises ValueError for an empty or long part, a `/` in the namespace, or what UTF-8
     cannot hold."""
     for what, part in (("namespace", name.namespace), ("key", name.key)):
-        _check(f"the {what} of a collection", part, PART_BYTES_MAX)
+        _check(f"the {what} of a collection", part, PART_CHARACTERS_MAX)
     if "/" in name.namespace:
         raise ValueError(f"a namespace has no slash: {name.namespace!r}")
     return name
@@ -63,8 +63,8 @@ def checked_conf(conf: str) -> str:
 
 
 def checked_id(document_id: str) -> str:
-    """The id of a document. Raises ValueError for an empty one, or one of over 4,000 bytes."""
-    return _check("the id of a document", document_id, ID_BYTES_MAX)
+    """The id of a document. Raises ValueError for an empty one, or one of over 1,000 characters."""
+    return _check("the id of a document", document_id, ID_CHARACTERS_MAX)
 
 
 def level_conf(conf: str, level: int) -> str:
@@ -78,11 +78,11 @@ def apart_conf(conf: str) -> str:
     return f"{conf}{_LEVEL}{APART}"
 
 
-def _check(what: str, text: str, bytes_max: int) -> str:
+def _check(what: str, text: str, most: int) -> str:
     try:
-        coded = text.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(f"{what} is no text UTF-8 can hold: {text!r}") from error
-    if not 0 < len(coded) <= bytes_max:
-        raise ValueError(f"{what} has 1 to {bytes_max:,} bytes, not {len(coded):,}")
+    if not 0 < len(text) <= most:
+        raise ValueError(f"{what} has 1 to {most:,} characters, not {len(text):,}")
     return text

@@ -17,10 +17,11 @@ import msgspec
 
 from fonds.kinds.documents import cleaned
 from fonds.model.keys import tei_blob_key, text_blob_key, thumbnail_blob_key
+from fonds.model.numbers import EXACT_MAX
 from fonds.model.rows import FixityRow
 from fonds.model.rows.row import DerivativeRow
 
-EXACT_MAX, FLOAT_MAX = 2**53, 10**308
+FLOAT_MAX = 10**308
 TEXT = "text"
 TEI = "tei"
 THUMBNAIL = "thumbnail "
@@ -80,7 +81,7 @@ def _json(value: Any) -> Any:
         return None
     if isinstance(value, int | float):
         # A float that is whole may come back as an integer, with as many digits as it has.
-        if abs(value) < EXACT_MAX and value == int(value):
+        if abs(value) <= EXACT_MAX and value == int(value):
             return str(int(value))
         return repr(float(value)) if abs(value) < FLOAT_MAX else str(value)
     if isinstance(value, Mapping):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fonds.model.blob import Blob
 from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
 from fonds.ports import Blobs, TopicQueue
+from fonds.ports.closing import close
 
 BODY_BLOB = "fonds-body"
 FOLDER = "messages"
@@ -113,9 +114,7 @@ class LargeBodies:
 
     def close(self) -> None:
         """Close the queue below, where it can be closed."""
-        close = getattr(self._queue, "close", None)
-        if close is not None:
-            close()
+        close(self._queue)
 
     def _stored(self, message: Message, reader: str) -> Message:
         digest = hashlib.sha1(f"{message.id}\n{message.attempt}\n".encode(), usedforsecurity=False)

@@ -23,7 +23,8 @@ from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
 from fonds.pipelines.papers import with_papers
-from fonds.ports import Index, Queue, Records, Stores, WarcArchive
+from fonds.ports import Index, Records, Stores, WarcArchive
+from fonds.ports.closing import close
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
 from fonds.runtime.homelock import make_home
@@ -182,16 +183,6 @@ def open_index(home: Path, settings: Settings) -> Index:
     return index
 
 
-def close_index(index: Index) -> None:
-    """Close an index."""
-    getattr(index, "close", _nothing)()
-
-
-def close_queue(queue: Queue) -> None:
-    """Close a queue: what is in hand is given back at once."""
-    getattr(queue, "close", _nothing)()
-
-
 def open_stores(home: Path, settings: Settings) -> Stores:
     """Open all six stores of a home, making what is not there yet and migrating what is older.
 
@@ -219,9 +210,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
 
 def close_stores(stores: Stores) -> None:
     """Close what can be closed: messages in hand are given back at once, files and connections ended."""
-    opened = (stores.queue, stores.table, stores.records, stores.blobs, stores.index)
-    for store in (*opened, stores.archive):
-        getattr(store, "close", _nothing)()
+    close(stores.queue, stores.table, stores.records, stores.blobs, stores.index, stores.archive)
 
 
 def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Stores, Path]:
@@ -239,7 +228,7 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
     aside = next(path for path in names if not os.path.lexists(path))
     with suppress(FondsError):
         # A damaged index may not be closed without complaint; its lock is given up all the same.
-        getattr(stores.index, "close", _nothing)()
+        close(stores.index)
     try:
         folder.rename(aside)
     except OSError as error:
@@ -248,10 +237,6 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
             " then run `fonds reindex` again."
         ) from error
     return replace(stores, index=backend("index", settings.index, home)), aside
-
-
-def _nothing() -> None:
-    """What closing means to a store that holds nothing open."""
 
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:

@@ -15,6 +15,7 @@ from fonds.formats.surt import lookup_key
 from fonds.model.disposition import Reason
 from fonds.model.rows import CdxRow
 from fonds.ports import Records, Table
+from fonds.ports.closing import close
 
 BATCH = 500
 FILES, CAPTURES, REVISITS = "files", "captures", "revisits"
@@ -44,8 +45,7 @@ class WriteCaptures:
                     batch = []
             self._put(table, stored, batch)
         finally:
-            for store in (table, stored):
-                getattr(store, "close", _nothing)()
+            close(table, stored)
         yield from tallies.records()
 
     def _put(self, table: Table, records: Records, batch: Sequence[IndexedCapture]) -> None:
@@ -157,7 +157,3 @@ def _row(one: IndexedCapture, now: datetime) -> CdxRow:
 def _told(row: CdxRow) -> IndexedCapture:
     at = Location(row.surt, row.url, row.datetime, row.warc_path, row.warc_offset, row.warc_csize)
     return IndexedCapture(row.sha1hex, at, row.mimetype, row.status)
-
-
-def _nothing() -> None:
-    """What closing means to a store that holds nothing open."""

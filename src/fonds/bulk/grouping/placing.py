@@ -14,12 +14,13 @@ from itertools import islice
 
 import msgspec
 
-from fonds.bulk.grouping.reading import OpenTables, close
+from fonds.bulk.grouping.reading import OpenTables
 from fonds.collections.building.new_rows import Placed, batches, put_batch
 from fonds.collections.changing.placement import Placement
 from fonds.collections.clusterings import Known
 from fonds.model.prepared import prepared
 from fonds.ports import Job
+from fonds.ports.closing import close
 
 PART_PLACES = 10_000
 RANGES = 16
@@ -43,7 +44,7 @@ class WritePlaces:
                     put_batch(tables, self.one, batch)
                 count += len(places)
         finally:
-            close(tables)
+            close(tables.store)
         yield b"%d" % count
 
 

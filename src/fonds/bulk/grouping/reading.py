@@ -25,6 +25,7 @@ from fonds.formats.grouping.chunks import split
 from fonds.grouping.text.counting import document_counts
 from fonds.grouping.text.reading import Reader, Slice
 from fonds.ports import Job
+from fonds.ports.closing import close
 
 SLICE = "main:slice"
 TERM = b"t"
@@ -66,7 +67,7 @@ class ReadDocuments:
                     value = to_value(page, reader.vocabulary)
                     yield to_record(part.number, number, value)
         finally:
-            close(tables)
+            close(tables.store)
         yield _counted("", documents)
         for number, term in enumerate(reader.vocabulary.numbers):
             yield _counted(term, counts[number])
@@ -92,7 +93,7 @@ class WriteReadings:
                     key, value = from_record(record)
                     put_chunks(tables, READINGS, self.one.row + key, SLICE, split(value))
         finally:
-            close(tables)
+            close(tables.store)
 
 
 def reading_job(read: ReadDocuments, parts: tuple[Stretch, ...], fingerprint: str) -> Job:
@@ -112,13 +113,6 @@ def frequencies_of(results: Iterator[bytes]) -> tuple[int, Iterator[tuple[str, i
     """How many documents there are, and of each term, in order, in how many it stands."""
     first = next(results, _TERM_ENDS + b"0")
     return int(first.partition(_TERM_ENDS)[2]), map(_told, results)
-
-
-def close(tables: Tables) -> None:
-    """Close the store below."""
-    closing = getattr(tables.store, "close", None)
-    if closing is not None:
-        closing()
 
 
 def _count(counts: Counter[int], page: Slice) -> None:

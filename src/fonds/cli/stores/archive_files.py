@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -26,14 +27,13 @@ ENDINGS = (
 
 def open_files(app: App, *, must_be_there: bool = True) -> WarcArchive:
     """The archive alone: no other store need be there."""
+    from fonds.ports.closing import close
     from fonds.wiring.backends import open_archive
 
     if must_be_there:
         app.must_be_there()
     files = open_archive(app.home, app.settings())
-    close = getattr(files, "close", None)
-    if close is not None:
-        click.get_current_context().call_on_close(close)
+    click.get_current_context().call_on_close(partial(close, files))
     return files
 
 

@@ -21,12 +21,12 @@ from fonds.collections.reading import clusters as reading
 from fonds.collections.reading.clusters import Cluster, Member
 from fonds.collections.tables import COLLECTIONS, number
 from fonds.model.errors import TransientError
+from fonds.model.numbers import EXACT_MAX
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.paths import Key, Label, Namespace, href
 from fonds.web.rest.service import Service, TheService, told
 
 LEVEL_MAX = 10
-TIME_MAX = 2**53
 router = APIRouter(responses=RESPONSES, tags=["clusters"])
 
 Conf = Annotated[
@@ -39,7 +39,7 @@ Conf = Annotated[
 ]
 At = Annotated[
     int | None,
-    Query(ge=0, le=TIME_MAX, description="The clustering that was the last one at this time"),
+    Query(ge=0, le=EXACT_MAX, description="The clustering that was the last one at this time"),
 ]
 Level = Annotated[int, Query(ge=0, le=LEVEL_MAX, description="0 is the coarsest asked for")]
 Form = Annotated[
@@ -156,7 +156,7 @@ def clusters(
     form: Form = "full",
     changes: Annotated[
         int | None,
-        Query(ge=0, le=TIME_MAX, description="What changed since the clustering of this time"),
+        Query(ge=0, le=EXACT_MAX, description="What changed since the clustering of this time"),
     ] = None,
 ) -> Response:
     """Of the last clustering that is complete, at once, whatever is being built. `ETag` begins with the time

@@ -13,7 +13,14 @@ from fastapi import Path
 from pydantic import AfterValidator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fonds.collections.names import Name, checked, checked_conf, checked_id
+from fonds.collections.names import (
+    ID_CHARACTERS_MAX,
+    PART_CHARACTERS_MAX,
+    Name,
+    checked,
+    checked_conf,
+    checked_id,
+)
 from fonds.web.problems import RefusedError, problem
 
 HEADS = frozenset(
@@ -32,9 +39,8 @@ _PAGE = "docs"
 """The page of the API, whose address is the head of documents without anything behind it."""
 
 Part = Annotated[str, AfterValidator(unquote)]
-CHARACTERS_MAX = 250
-"""Names of as many characters are below the bounds in bytes, whatever the characters."""
-_NAMED: dict[str, Any] = {"minLength": 1, "maxLength": CHARACTERS_MAX}
+_NAMED: dict[str, Any] = {"minLength": 1, "maxLength": PART_CHARACTERS_MAX}
+_ID = {"minLength": 1, "maxLength": ID_CHARACTERS_MAX}
 _NO_SLASH = {**_NAMED, "pattern": "^[^/]+$"}
 _CONF = {"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}
 
@@ -45,7 +51,7 @@ Key = Annotated[
     Part, Path(description="Key of the collection in its namespace", json_schema_extra=_NAMED)
 ]
 Id = Annotated[
-    Part, Path(description="Id of the document, the application's own", json_schema_extra=_NAMED)
+    Part, Path(description="Id of the document, the application's own", json_schema_extra=_ID)
 ]
 Label = Annotated[
     Part, Path(description="Label of the cluster, its id, or why documents are apart")

@@ -18,6 +18,7 @@ from fonds.collections.reading.clusterings import (
     collection,
 )
 from fonds.model.names import no_such
+from fonds.model.numbers import EXACT_MAX
 from fonds.web.rendering import cut, sentence
 from fonds.web.rest.service import Service
 from fonds.web.themes.addresses import unpart
@@ -29,7 +30,7 @@ SHOWN_CHARS = 100
 
 CONF: Any = Field("", max_length=100, description="The configuration it was grouped by")
 AT: Any = Field(
-    None, ge=0, lt=2**53, description="The clustering of this time, in seconds since 1970"
+    None, ge=0, le=EXACT_MAX, description="The clustering of this time, in seconds since 1970"
 )
 LEVEL: Any = Field(0, ge=0, le=LEVELS_MAX, description="The granularity, 0 for the first")
 

@@ -11,6 +11,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
+from fonds.collections.names import ID_CHARACTERS_MAX
 from fonds.collections.reading.clusters import Member
 from fonds.collections.reading.documents import Speaking, document, places, why
 from fonds.ports import Stores
@@ -28,7 +29,6 @@ from fonds.web.themes.documents import DocumentLine, document_lines
 
 TERMS_SHOWN = 15
 PLACES_MAX = 50
-ID_MAX_CHARS = 4_000
 BEGINNING_CHARS = 600
 
 router = APIRouter()
@@ -39,7 +39,7 @@ class PlacedForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: str = Field(min_length=1, max_length=ID_MAX_CHARS, description="The document's id")
+    id: str = Field(min_length=1, max_length=ID_CHARACTERS_MAX, description="The document's id")
     conf: str = CONF
 
 

@@ -24,10 +24,3 @@ def open_table(home: Path, settings: Settings, name: str | None = None) -> Table
 def journal_of(settings: Settings) -> str:
     """The name of the journal table."""
     return journal_table(settings.group, settings.table_version, settings.env)
-
-
-def close_table(table: Table) -> None:
-    """Close a table store."""
-    close = getattr(table, "close", None)
-    if close is not None:
-        close()

@@ -8,6 +8,7 @@ from typing import BinaryIO, Protocol
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
 from fonds.model.capture import Place
 from fonds.ports import WarcArchive
+from fonds.ports.closing import close
 
 
 class BodyReader(Protocol):
@@ -58,6 +59,4 @@ class ReadOver:
 
     def close(self) -> None:
         """Close the archive below, where it can be closed."""
-        close = getattr(self._archive, "close", None)
-        if close is not None:
-            close()
+        close(self._archive)

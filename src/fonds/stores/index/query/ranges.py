@@ -12,10 +12,10 @@ import re
 from calendar import monthrange
 from datetime import date
 
+from fonds.model.numbers import EXACT_MAX
 from fonds.stores.index.query.tree import Range
 
 NONE = "none"
-NUMBER_MAX = 2**53 - 1
 _COMPARED = re.compile(r"(>=|<=|>|<)?(.+)")
 _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
@@ -67,7 +67,7 @@ def _limits(name: str, value: str) -> tuple[int, int]:
     """First and last of what a value stands for: a day, all days of a month or year, a number."""
     if name in ("date", "year"):
         return _days(name, value)
-    if not value.isascii() or not value.isdigit() or int(value[:20]) > NUMBER_MAX:
+    if not value.isascii() or not value.isdigit() or int(value[:20]) > EXACT_MAX:
         raise ValueError(_hint(name))
     return int(value), int(value)
 

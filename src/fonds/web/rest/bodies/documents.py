@@ -16,13 +16,13 @@ from fonds.collections.documents import Document, checked_document
 from fonds.formats.grouping.dense import NUMBERS_MAX
 from fonds.model.errors import LimitError
 from fonds.model.names import nearest
+from fonds.model.numbers import EXACT_MAX
 from fonds.model.prepared import prepared
 from fonds.web.problems import RefusedError
 from fonds.web.serving.lanes import JSON, LINES, media_type
 
 DOCUMENTS_MAX = 10_000
-TIME_MAX = 2**53 - 1
-Time = Annotated[int, msgspec.Meta(ge=0, le=TIME_MAX)]
+Time = Annotated[int, msgspec.Meta(ge=0, le=EXACT_MAX)]
 Numbers = Annotated[list[float], msgspec.Meta(max_length=NUMBERS_MAX)]
 T = TypeVar("T")
 _PLACE = re.compile(r" - at `(\$[^`]*)`$")

@@ -14,7 +14,9 @@ from fonds.collections.configurations import (
     WHERE_MAX,
     Configuration,
 )
+from fonds.collections.names import ID_CHARACTERS_MAX
 from fonds.formats.grouping.dense import NUMBERS_MAX
+from fonds.model.numbers import EXACT_MAX
 from fonds.web.rest.bodies.documents import DOCUMENTS_MAX, Sent, SentTo
 
 
@@ -35,7 +37,10 @@ def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> di
 
 _SENT = _schema(Sent)
 _SENT["properties"]["id"] = {
-    "anyOf": [{"type": "string", "minLength": 1, "maxLength": 1000}, {"type": "integer"}]
+    "anyOf": [
+        {"type": "string", "minLength": 1, "maxLength": ID_CHARACTERS_MAX},
+        {"type": "integer"},
+    ]
 }
 _MANY = {
     "type": "array",
@@ -56,7 +61,6 @@ DOCUMENTS = takes(
 DOCUMENT = takes(_schema(SentTo), {"text": "The river floods the old town"})
 PARAMETERS = _schema(Configuration)
 _MANY_CLUSTERS = {"minimum": 1, "maximum": CLUSTERS_MAX}
-_WHOLE_MAX = 2**53
 _BOUNDS: dict[str, dict[str, Any]] = {
     "algorithm": {"type": "string", "enum": list(ALGORITHMS)},
     "clusters": {"type": ["integer", "null"], **_MANY_CLUSTERS},
@@ -68,9 +72,9 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     },
     "threshold": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
     "half_life_s": {"type": ["number", "null"], "exclusiveMinimum": 0},
-    "size_min": {"type": "integer", "minimum": 1, "maximum": _WHOLE_MAX},
+    "size_min": {"type": "integer", "minimum": 1, "maximum": EXACT_MAX},
     "seed": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
-    "characters_min": {"type": "integer", "minimum": 0, "maximum": _WHOLE_MAX},
+    "characters_min": {"type": "integer", "minimum": 0, "maximum": EXACT_MAX},
     "languages": {"type": "array", "items": {"type": "string"}},
     "where": {
         "type": "array",
@@ -81,7 +85,7 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "growth_max": {"type": ["number", "null"], "exclusiveMinimum": 0},
     "outliers_factor": {"type": ["number", "null"], "exclusiveMinimum": 1},
     "unknown_max": {"type": ["number", "null"], "exclusiveMinimum": 0},
-    "every_s": {"type": ["integer", "null"], "minimum": 60, "maximum": _WHOLE_MAX},
+    "every_s": {"type": ["integer", "null"], "minimum": 60, "maximum": EXACT_MAX},
     "kept": {"type": "integer", "minimum": 1, "maximum": 100},
 }
 for _name, _told in PARAMETERS["properties"].items():
