@@ -34,7 +34,7 @@ from fonds.stores.records.sql import SqlRecords, open_sqlite
 GAP_S = 0.15
 RULES = FetchRules(body_max_bytes=50_000, redirects_max=4)
 WHO = ChainRules("Fonds/0 (+https://fonds.example)", "Fonds")
-LIMITS = Limits(connect_s=1.0, total_s=2.0, slow_bytes=100, slow_s=1)
+LIMITS = Limits(connect_s=20.0, total_s=25.0, slow_bytes=100, slow_s=5)
 PACES = Rules(
     PaceRules(GAP_S, busy_factor=0.0),
     PaceRules(0.0, busy_factor=0.0, active_max=10),
@@ -74,7 +74,7 @@ class Desk:
         links = [link_to(url, poll, RssEntry(title="told by the feed")) for url in urls]
         self.fetch.begin(list(enumerate(links)))
         found: dict[str, Result | Exception] = {}
-        ends_s = time.monotonic() + 30
+        ends_s = time.monotonic() + 60
         while len(found) < len(urls):
             assert time.monotonic() < ends_s, f"still waiting: {set(urls) - found.keys()}"
             for number, end in self.fetch.ended(0.5):
