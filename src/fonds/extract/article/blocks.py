@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lxml.html import HtmlElement
+from lxml.etree import _Element as Element
 
 from fonds.extract.article.lexicon import HIDDEN, name_groups
 
@@ -114,7 +114,8 @@ _BREAK = "\x00"
 class Node:
     """A block element. `parent` is its index (-1 for the root); groups and places are bits.
 
-    `own` are the groups of its own names, `above` those of all elements around it.
+    `own` are the groups of its own names, `above` those of all elements around it. All nodes in it stand
+    behind it, before `end`.
     """
 
     parent: int
@@ -124,6 +125,7 @@ class Node:
     own: int
     above: int
     places: int
+    end: int = 0
 
 
 @dataclass(slots=True)
@@ -151,9 +153,7 @@ class _Walk:
     breaks: int = 0
     images: int = 0
 
-    def read(
-        self, element: HtmlElement, tag: str, in_link: bool, in_bold: bool, depth: int
-    ) -> None:
+    def read(self, element: Element, tag: str, in_link: bool, in_bold: bool, depth: int) -> None:
         outer = self.node
         is_block = tag not in _INLINE
         if is_block:
@@ -171,9 +171,10 @@ class _Walk:
         self._read_inside(element, in_link, in_bold, depth)
         if is_block:
             self._end_block()
+            self.nodes[self.node].end = len(self.nodes)
             self.node = outer
 
-    def _read_inside(self, element: HtmlElement, in_link: bool, in_bold: bool, depth: int) -> None:
+    def _read_inside(self, element: Element, in_link: bool, in_bold: bool, depth: int) -> None:
         for child in element:
             name = child.tag
             if name == "br" or name == "hr":
@@ -216,7 +217,7 @@ class _Walk:
             self.pieces = []
             self.linked = self.bold = self.breaks = self.links = 0
 
-    def _enter(self, element: HtmlElement, tag: str, outer: int, depth: int) -> int:
+    def _enter(self, element: Element, tag: str, outer: int, depth: int) -> int:
         names = ""
         own = 0
         place = PLACES.get(tag)
@@ -240,7 +241,7 @@ class _Walk:
         return len(self.nodes) - 1
 
 
-def read_blocks(tree: HtmlElement) -> tuple[list[Block], list[Node]]:
+def read_blocks(tree: Element) -> tuple[list[Block], list[Node]]:
     """The blocks of a page in reading order, and the elements they stand in, parents before children.
 
     The tree must not be deeper than Python's stack allows; there is at least one node.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from lxml.html import HtmlElement
+from lxml.etree import _Element as Element
 
 from fonds.extract.article.blocks import Block, Node
 from fonds.extract.article.head import PageHead
@@ -44,19 +44,23 @@ _NO_NAME = re.compile(
 
 
 def find_authors(
-    tree: HtmlElement,
+    tree: Element,
+    marked: Sequence[Element],
     head: PageHead,
     linked: LinkedData,
     blocks: Sequence[Block],
     nodes: Sequence[Node],
 ) -> tuple[tuple[str, ...], str | None]:
-    """The authors' names and where they were found: `json-ld`, `meta`, `markup`, `byline`; None for none."""
+    """The authors' names and where they were found: `json-ld`, `meta`, `markup`, `byline`; None for none.
+
+    `marked` are the elements with an `itemprop`.
+    """
     stated = (head.meta.get(name, "") for name in _META_NAMES)
     # Elements and JSON-LD name one author each; a tag or a byline may name all of them.
     ways: tuple[tuple[str, Callable[[], tuple[str, ...]]], ...] = (
         ("json-ld", lambda: _all(linked.authors)),
         ("meta", lambda: _first(stated)),
-        ("markup", lambda: _all(_marked(tree))),
+        ("markup", lambda: _all(_marked(tree, marked))),
         ("byline", lambda: _first(_bylines(blocks, nodes))),
     )
     return next(((names, source) for source, find in ways if (names := find())), ((), None))
@@ -89,13 +93,12 @@ def _all(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for text in texts for name in split_names(text)))[:AUTHORS_MAX]
 
 
-def _marked(tree: HtmlElement) -> list[str]:
+def _marked(tree: Element, marked: Sequence[Element]) -> list[str]:
     """What elements that are marked as author say: microdata, `rel="author"`."""
-    found = tree.xpath(
-        "//*[@itemprop='author' or @itemprop='creator']//*[@itemprop='name']"
-        " | //*[(@itemprop='author' or @itemprop='creator') and not(descendant::*[@itemprop='name'])]"
-        " | //a[@rel='author']"
-    )
+    creators = [one for one in marked if one.get("itemprop") in ("author", "creator")]
+    found: list[Element] = tree.xpath("//a[@rel='author']")
+    for one in creators[:_ELEMENTS_MAX]:
+        found += one.xpath("descendant::*[@itemprop='name']") or [one]
     texts = ((one.get("content") or "".join(one.itertext()))[:400] for one in found[:_ELEMENTS_MAX])
     return list(dict.fromkeys(texts))
 

@@ -17,7 +17,8 @@ from datetime import date
 import numpy as np
 import trafilatura
 from lxml import etree
-from lxml.html import HtmlElement, HTMLParser, document_fromstring
+from lxml.etree import _Element as Element
+from lxml.html import HTMLParser
 from numpy.typing import NDArray
 from trafilatura.settings import Document
 
@@ -50,6 +51,9 @@ STUB_SHARE = 0.4
 """A text with less than this share of the prose another reading found is a stub of it."""
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
+_WITHOUT_CONTROLS = bytes(
+    32 if _CONTROLS.match(chr(one)) and one < 128 else one for one in range(256)
+)
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "।", "؟", "”", '"', "»")
 _LINE_OF_PROSE_CHARS = 40
 _NOT_WORD = re.compile(r"\W+")
@@ -80,9 +84,14 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """A page taken apart. `features` has a row a block; None for a tree too large to be walked."""
+    """A page taken apart. `features` has a row a block; None for a tree too large to be walked.
 
-    tree: HtmlElement
+    `markup` is what was parsed; `marked` are the elements with an `itemprop`.
+    """
+
+    markup: bytes
+    tree: Element
+    marked: list[Element]
     head: PageHead
     linked: LinkedData
     blocks: list[Block]
@@ -101,7 +110,9 @@ def extract_article(markup: str, url: str | None, newest: date) -> Article:
         return Article(text, "paragraphs" if text else None, None, Dates(), _NO_HEAD)
     likely = None if page.features is None else judge(layers(), page.features)
     dates = _dates(page, likely, markup, url, newest)
-    authors, source = find_authors(page.tree, page.head, page.linked, page.blocks, page.nodes)
+    authors, source = find_authors(
+        page.tree, page.marked, page.head, page.linked, page.blocks, page.nodes
+    )
     title = choose_title(page.head, page.linked.headline, url or "")
     text, method = _text(page, likely, markup)
     return Article(text, method, title, dates, page.head, page.linked, authors, source)
@@ -109,12 +120,15 @@ def extract_article(markup: str, url: str | None, newest: date) -> Article:
 
 def read_page(markup: str) -> PageRead | None:
     """Take a page apart; None when there is no tree in it."""
-    tree = _parse(_CONTROLS.sub(" ", markup))
+    data = markup.encode("utf-8", "replace").translate(_WITHOUT_CONTROLS)
+    # Python's classes for elements of HTML cost a call for each one that is looked at.
+    tree = _parse(data, etree.HTMLParser)
     if tree is None:
         return None
     head = read_head(tree)
     if _is_heavy(tree):
-        return PageRead(tree, head, LinkedData(), [], [], None)
+        return PageRead(data, tree, [], head, LinkedData(), [], [], None)
+    marked = tree.xpath("//*[@itemprop]") if b"itemprop" in data.lower() else []
     linked = read_linked_data(tree)
     blocks, nodes = read_blocks(tree)
     meta = head.meta
@@ -124,15 +138,15 @@ def read_page(markup: str) -> PageRead | None:
         body=linked.body,
     )
     features = block_features(blocks, nodes, said) if blocks else None
-    return PageRead(tree, head, linked, blocks, nodes, features)
+    return PageRead(data, tree, marked, head, linked, blocks, nodes, features)
 
 
-def _parse(markup: str) -> HtmlElement | None:
-    """The tree of a page; None when there is none.
+def _parse(data: bytes, kind: type[etree.HTMLParser]) -> Element | None:
+    """The tree of a page in UTF-8; None when there is none.
 
     The parser stops 2,048 elements deep; such a tree is heavy, and its page is read without it.
     """
-    parser = HTMLParser(
+    parser = kind(
         encoding="utf-8",
         remove_comments=True,
         remove_pis=True,
@@ -141,20 +155,19 @@ def _parse(markup: str) -> HtmlElement | None:
         huge_tree=True,
     )
     try:
-        tree = document_fromstring(markup.encode(), parser=parser)
+        return etree.fromstring(data, parser)
     except (etree.LxmlError, ValueError):
         return None
-    return tree if isinstance(tree, HtmlElement) else None
 
 
-def _is_heavy(tree: HtmlElement) -> bool:
+def _is_heavy(tree: Element) -> bool:
     if tree.xpath("count(//*)") > ELEMENTS_MAX or tree.xpath("count(//a)") > LINKS_MAX:
         return True
     deeper = "/*" * DEPTH_MAX
     return bool(tree.getroottree().xpath(f"boolean({deeper})"))
 
 
-def _head_alone(tree: HtmlElement) -> HtmlElement | None:
+def _head_alone(tree: Element) -> Element | None:
     head = tree.find("head")
     return None if head is None or len(head) > ELEMENTS_MAX else head
 
@@ -166,7 +179,7 @@ def _text(page: PageRead, likely: Floats | None, markup: str) -> tuple[str, str 
         return text, "paragraphs" if text else None
     method, opinion = "blocks", ""
     if uncertainty(likely, page.features) > DOUBT_MAX:
-        opinion = _by_trafilatura(page.tree)
+        opinion = _by_trafilatura(page.markup)
         if len(opinion) >= ENOUGH_CHARS:
             squashed = _squashed(opinion)
             agrees = np.array([_squashed(one.text[:400]) in squashed for one in page.blocks])
@@ -184,7 +197,7 @@ def _best(
     readings = [(tidy_text(page.linked.body), "json-ld"), (tidy_text(opinion), "trafilatura")]
     if len(text) < ENOUGH_CHARS:
         if not opinion:
-            readings.append((tidy_text(_by_trafilatura(page.tree)), "trafilatura"))
+            readings.append((tidy_text(_by_trafilatura(page.markup)), "trafilatura"))
         readings.append((tidy_text(paragraphs(_CONTROLS.sub(" ", markup))), "paragraphs"))
     prose = prose_chars(text)
     for other, name in readings:
@@ -195,7 +208,11 @@ def _best(
     return text, method if text else None
 
 
-def _by_trafilatura(tree: HtmlElement) -> str:
+def _by_trafilatura(markup: bytes) -> str:
+    """What trafilatura finds; it wants elements of classes of their own, and changes them."""
+    tree = _parse(markup, HTMLParser)
+    if tree is None:
+        return ""
     _defuse(tree)
     try:
         document = trafilatura.bare_extraction(
@@ -206,7 +223,7 @@ def _by_trafilatura(tree: HtmlElement) -> str:
     return (document.text or "") if isinstance(document, Document) else ""
 
 
-def _defuse(tree: HtmlElement) -> None:
+def _defuse(tree: Element) -> None:
     """Take out of a tree what multiplies: spans of cells (40,000 of 99 by 99 held trafilatura for over
     eight minutes), and scripts of a size no article has.
     """
@@ -224,14 +241,15 @@ def _dates(
         head = _head_alone(page.tree)
         if head is None:
             return Dates()
-        return find_dates(head, page.head, page.linked, Layout(), "", url, newest)
+        stated = head.xpath(".//*[@itemprop]")
+        return find_dates(head, stated, page.head, page.linked, Layout(), "", url, newest)
     kept = [
         row
         for row, one in enumerate(likely)
         if one >= KEPT_FROM and len(page.blocks[row].text) > 80
     ]
     layout = Layout(page.blocks, page.nodes, kept)
-    return find_dates(page.tree, page.head, page.linked, layout, markup, url, newest)
+    return find_dates(page.tree, page.marked, page.head, page.linked, layout, markup, url, newest)
 
 
 def prose_chars(text: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
-from lxml.html import HtmlElement
+from lxml.etree import _Element as Element
 
 from fonds.address import split_address
 
@@ -30,7 +30,7 @@ class PageHead:
     amp: str = ""
 
 
-def read_head(tree: HtmlElement) -> PageHead:
+def read_head(tree: Element) -> PageHead:
     """Read a page's own statements; empty strings and None for what it does not say."""
     meta: dict[str, str] = {}
     for element in tree.iter("meta"):
@@ -154,7 +154,7 @@ def _without_site(title: str, head: PageHead, sites: frozenset[str]) -> str:
     return title[: last.start()].strip() if is_tail and ":" not in last[0] else title
 
 
-def _headings(tree: HtmlElement) -> tuple[str, ...]:
+def _headings(tree: Element) -> tuple[str, ...]:
     found: list[str] = []
     for element in tree.iter("h1"):
         if len(found) == _HEADINGS_MAX:
@@ -164,12 +164,12 @@ def _headings(tree: HtmlElement) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _inside_svg(element: HtmlElement) -> bool:
+def _inside_svg(element: Element) -> bool:
     return next(element.iterancestors("svg"), None) is not None
 
 
-def _text(element: HtmlElement) -> str:
-    return _tidy(element.text_content()[: 2 * _VALUE_CHARS_MAX])
+def _text(element: Element) -> str:
+    return _tidy(str(element.xpath("string()"))[: 2 * _VALUE_CHARS_MAX])
 
 
 def _tidy(text: str) -> str:

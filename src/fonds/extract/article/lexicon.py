@@ -91,8 +91,6 @@ _GROUPS_OF = {
     for words in _NAME_GROUPS.values()
     for word in words.split()
 }
-_LEFT = "article entry post story single node news page blog main content artikel"
-_RIGHT = "body content text copy inner entry inhalt"
 _OF_BODY = frozenset(
     f"{left} {right}"
     for left in [

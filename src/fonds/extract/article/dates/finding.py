@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
-from lxml.html import HtmlElement
+from lxml.etree import _Element as Element
 
 from fonds.extract.article.blocks import PLACES, Block, Node
 from fonds.extract.article.dates.days import days, first_day, turned_day
@@ -114,7 +114,8 @@ class _Search:
 
 
 def find_dates(
-    tree: HtmlElement,
+    tree: Element,
+    marked: Sequence[Element],
     head: PageHead,
     linked: LinkedData,
     layout: Layout,
@@ -122,7 +123,10 @@ def find_dates(
     url: str | None,
     newest: date,
 ) -> Dates:
-    """Search a page for its dates; none after `newest` is taken. Never raises."""
+    """Search a page for its dates; none after `newest` is taken. Never raises.
+
+    `marked` are the elements with an `itemprop`, in their order.
+    """
     language = (head.language or "").lower().replace("_", "-")
     search = _Search(newest, language in _MONTH_FIRST)
     search.add(search.published, linked.published, "json-ld", 0.95)
@@ -132,7 +136,7 @@ def find_dates(
             search.add(search.published, value, "meta", 0.85 if name == "date" else 0.9)
         elif name in MODIFIED_META:
             search.add(search.modified, value, "meta", 0.9)
-    _from_elements(tree, search)
+    _from_elements(tree, marked, search)
     if (day := url_day(url)) and search.is_possible(day):
         search.published.append(Dated(day, "url", 0.8))
     _from_text(layout, search)
@@ -166,9 +170,10 @@ def url_day(url: str | None) -> date | None:
         return None
 
 
-def _from_elements(tree: HtmlElement, search: _Search) -> None:
-    marked = tree.xpath("descendant-or-self::*[self::time or @itemprop or (self::abbr and @title)]")
-    for element in marked[:ELEMENTS_MAX]:
+def _from_elements(tree: Element, marked: Sequence[Element], search: _Search) -> None:
+    said_by = [one for one in tree.iter("time", "abbr") if one.tag == "time" or one.get("title")]
+    said_by += (one for one in marked if one.tag != "time")
+    for element in said_by[:ELEMENTS_MAX]:
         role = element.get("itemprop") or ("pubdate" if element.get("pubdate") is not None else "")
         names = f"{role} {element.get('class') or ''} {element.get('id') or ''}"
         if (
@@ -192,11 +197,11 @@ def _from_elements(tree: HtmlElement, search: _Search) -> None:
             search.add(search.published, said, "time", 0.6)
 
 
-def _is_dated_abbr(element: HtmlElement, names: str) -> bool:
+def _is_dated_abbr(element: Element, names: str) -> bool:
     return element.tag == "abbr" and any(word in names for word in ("published", "date", "time"))
 
 
-def _is_beside(element: HtmlElement) -> bool:
+def _is_beside(element: Element) -> bool:
     """Whether an element belongs to something beside the article."""
     for distance, above in enumerate(element.iterancestors()):
         if above.tag in ("aside", "footer", "nav"):

@@ -57,24 +57,15 @@ def containers(columns: Columns, nodes: list[Node], tags: list[str]) -> list[Flo
 
 def _totals(columns: Columns, nodes: list[Node]) -> tuple[Floats, Ints]:
     """Of each element with all below it: width, linked width, prose, its width, blocks; and its end."""
-    totals = np.zeros((len(nodes), 5))
+    totals = np.zeros((len(nodes) + 1, 5))
     width, prose = columns.width, columns.prose
     each = np.column_stack(
         [width, width * columns.links, prose, np.where(prose, width, 0), np.ones(len(width))]
     )
-    np.add.at(totals, columns.node, each)
-    sums = totals.tolist()
-    ends = list(range(1, len(nodes) + 1))
-    for index in range(len(nodes) - 1, 0, -1):
-        parent = nodes[index].parent
-        above, mine = sums[parent], sums[index]
-        above[0] += mine[0]
-        above[1] += mine[1]
-        above[2] += mine[2]
-        above[3] += mine[3]
-        above[4] += mine[4]
-        ends[parent] = max(ends[parent], ends[index])
-    return np.array(sums), np.array(ends, dtype=np.int64)
+    np.add.at(totals[1:], columns.node, each)
+    before = np.cumsum(totals, axis=0)
+    ends = np.array([node.end for node in nodes], dtype=np.int64)
+    return before[ends] - before[:-1], ends
 
 
 def repetition(columns: Columns, blocks: list[Block], nodes: list[Node]) -> Floats:

@@ -23,8 +23,10 @@ _ENDS = (
     *(".", "!", "?", "…", "。", "！", "？", "।", "؟", "”", '"', "»", "“", ":", ";", ")", "'", "’"),
 )
 _DATE = re.compile(r"\d[./-]\d{1,2}[./-]\d\d|\d[:h]\d\d\b|\b(?:19|20)\d\d\b")
-_ARROWS = re.compile("[|»›→]")
-_SENTENCE = re.compile(r"[.!?] |。")
+_DIGIT = re.compile(r"\d")
+_ARROWS = ("|", "»", "›", "→")
+_COMMAS = (",", "，", "、", "،")
+_SENTENCE_ENDS = (". ", "! ", "? ", "。")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +65,25 @@ def texts(blocks: list[Block], nodes: list[Node]) -> tuple[Floats, Columns]:
 def _of_text(block: Block) -> tuple[float, ...]:
     text = block.text
     chars = len(text)
-    width = chars if text.isascii() else chars + 1.5 * len(_WIDE.findall(text))
+    is_ascii = text.isascii()
+    width = chars if is_ascii else chars + 1.5 * len(_WIDE.findall(text))
     start = text[:40]
     is_short = width < _CUE_WIDTH_MAX
     return (
         width,
         min(1.0, block.linked_chars / chars),
-        text.count(",") + text.count("，") + text.count("、") + text.count("،"),
+        text.count(",") if is_ascii else sum(map(text.count, _COMMAS)),
         float(text.endswith(_ENDS)),
         text.count(" ") + 1,
-        len(_SENTENCE.findall(text)),
+        sum(map(text.count, _SENTENCE_ENDS)),
         min(1.0, block.bold_chars / chars),
         sum(map(str.isupper, start)) / len(start),
         sum(map(str.isdigit, start)) / len(start),
         min(block.links, 5),
         min(block.breaks, 5),
         min(block.images, 3),
-        float(is_short and _DATE.search(text) is not None),
-        float(is_short and _ARROWS.search(text) is not None),
+        float(is_short and _DIGIT.search(text) is not None and _DATE.search(text) is not None),
+        float(is_short and any(arrow in text for arrow in _ARROWS)),
         cue_groups(text) if is_short else 0,
     )
 
