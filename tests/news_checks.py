@@ -113,12 +113,16 @@ class Checks:
 
 
 def asked_again(news: NewsWeb) -> int:
-    """How many requests for stories there were beside the first of each."""
+    """How many requests for stories there were beside the first of each.
+
+    Not counted is what leads to another host: it waits in memory for that host's turn, however many wait, and
+    is begun anew by who comes after a process that died.
+    """
     asked = Counter((one.host, one.target) for one in news.web.log)
     return sum(
         asked[site.host, target] - 1
         for site in news.sites
-        if site.kind not in ("throttled", "rebinding")
+        if site.kind not in ("throttled", "rebinding", "elsewhere")
         for target in site.targets
         if asked[site.host, target]
     )
