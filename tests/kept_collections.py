@@ -24,7 +24,7 @@ from fonds.collections.tables import (
     number,
     text,
 )
-from fonds.formats.grouping.keys import parts_of_cluster, parts_of_document
+from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster, parts_of_document
 from fonds.process_identity import this_process
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
@@ -82,7 +82,8 @@ def faults(tables: Tables, name: Name) -> list[str]:
     found = [f"{id_}: a row that is no document" for id_ in every - there]
     if number(cells, "main:size") != len(there):
         found.append(f"size {number(cells, 'main:size')} of {len(there)}")
-    if left := len(tables.page(CHANGES, name.row)):
+    left = len(tables.page(CHANGES, name.row))
+    if left and not any(column.endswith(":rebuilt") for column in cells):
         found.append(f"{left} changes are left")
     for row, told in tables.scan(CLUSTERINGS, name.row, ["main:"]):
         del row
@@ -106,6 +107,8 @@ def _of_clustering(
     placed: Counter[str] = Counter()
     for one in (*confs, apart_conf(conf)):
         counted, ids, listed = _read(tables, name, one, timestamp)
+        if one != apart_conf(conf):
+            found += _distinct(tables, name, one, timestamp)
         if counted[0] != counted[1]:
             found.append(f"{one} {timestamp}: sizes {counted}")
         if not ids == listed[0] == listed[1]:
@@ -143,3 +146,24 @@ def _label(row: bytes) -> str:
     """The label in the row of a member: the last part that ends before the score."""
     parts = row.split(b"\x00\x01")
     return parts[-2][8:].decode() if len(parts) == 5 else "?"
+
+
+def _distinct(tables: Tables, name: Name, conf: str, timestamp: int) -> list[str]:
+    """Clusters that count other than the documents in them that are near-duplicates of none, and
+    near-duplicates of what is none of the cluster's, or of a near-duplicate."""
+    prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
+    rows = {
+        parts_of_cluster(row)[4]: (text(cells, "main:label"), text(cells, "main:original"))
+        for row, cells in tables.scan(ASSIGNMENTS, prefix, ["main:label", "main:original"])
+    }
+    distinct = Counter(label for label, original in rows.values() if not original)
+    found = [
+        f"{conf} {timestamp} {label}: {number(cells, 'main:distinct')} distinct of {distinct[label]}"
+        for row, cells in tables.scan(CLUSTERS, prefix, ["main:distinct"])
+        if number(cells, "main:distinct") != distinct[label := parts_of_cluster(row)[4]]
+    ]
+    return found + [
+        f"{conf} {timestamp}: {id_} is a near-duplicate of {original}"
+        for id_, (label, original) in rows.items()
+        if original and rows.get(original) != (label, "")
+    ]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from fonds.collections.building.inverted_index import INDEX
 from fonds.collections.building.models import CENTROIDS
 from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.building.settling import INDEX
 from fonds.collections.checking.checking import damages, mend
 from fonds.collections.checking.damage import Remedy
 from fonds.collections.clusterings import building, rebuilt

@@ -54,7 +54,7 @@ def placing_job(
     """Writes all these places; `fingerprint` is new each time."""
     parts: list[tuple[int, bytes]] = []
     while some := list(islice(placed, PART_PLACES)):
-        told = [(id_, at.conf, at.label, at.score) for id_, at in some]
+        told = [(id_, at.conf, at.label, at.score, at.original) for id_, at in some]
         parts.append((len(parts), zlib.compress(msgspec.msgpack.encode(told), _LEVEL)))
     step = max(1, -(-len(parts) // RANGES))
     return Job(
@@ -75,6 +75,8 @@ def record_of(part: tuple[int, bytes]) -> Iterator[bytes]:
 def _unpacked(packed: bytes) -> list[Placed]:
     """Places this process or another of the same job packed."""
     told = msgspec.msgpack.decode(
-        zlib.decompress(packed), type=prepared(list[tuple[str, str, str, bytes]])
+        zlib.decompress(packed), type=prepared(list[tuple[str, str, str, bytes, str]])
     )
-    return [(id_, Placement(conf, label, score)) for id_, conf, label, score in told]
+    return [
+        (id_, Placement(conf, label, score, original)) for id_, conf, label, score, original in told
+    ]

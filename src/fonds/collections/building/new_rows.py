@@ -12,11 +12,8 @@ from fonds.collections.changing.placement import REASONS, Placement
 from fonds.collections.clusterings import Known
 from fonds.collections.names import apart_conf, level_conf
 from fonds.collections.tables import (
-    ASSIGNMENTS,
     CLUSTERS,
-    Cells,
     Tables,
-    assignment_row,
     real,
     score_text,
     text,
@@ -29,7 +26,6 @@ from fonds.grouping.families.partition import NONE
 from fonds.grouping.text.duplicates import EMPTY
 
 DOCUMENTS_AT_ONCE = 1000
-ORIGINAL = "main:original"
 _REASONS = {Apart.EMPTY: "empty", Apart.OUTLIER: "outlier"}
 
 
@@ -155,12 +151,15 @@ def _all_placements(
     labels: Sequence[Sequence[str]],
     apart: Mapping[str, str],
 ) -> Iterator[Placed]:
+    originals = made.originals.tolist()
     for number, level in enumerate(made.levels):
         conf = level_conf(one.conf, number)
         scores = level.scores.tolist()
         for at, member in enumerate(level.members.tolist()):
             if member != NONE:
-                yield read.ids[at], Placement(conf, labels[number][member], score_text(scores[at]))
+                original = "" if originals[at] == at else read.ids[originals[at]]
+                score = score_text(scores[at])
+                yield read.ids[at], Placement(conf, labels[number][member], score, original)
     for id_, reason in apart.items():
         yield id_, Placement(apart_conf(one.conf), reason, score_text(0.0))
 
@@ -173,20 +172,6 @@ def put_batch(tables: Tables, one: Known, batch: Sequence[Placed]) -> None:
             puts.setdefault(table, {}).setdefault(row, {}).update(cells)
     for table, rows in puts.items():
         tables.put(table, list(rows.items()))
-
-
-def put_originals(tables: Tables, one: Known, read: ReadIn, made: Clustering) -> None:
-    """Near-duplicates say which document they are one of."""
-    rows: Iterator[tuple[bytes, Cells]] = (
-        (
-            assignment_row(one.name, one.conf, one.timestamp, read.ids[at]),
-            {ORIGINAL: utf8(read.ids[original])},
-        )
-        for at, original in enumerate(made.originals.tolist())
-        if original not in (at, EMPTY) and made.levels[0].members[at] != NONE
-    )
-    while batch := list(islice(rows, DOCUMENTS_AT_ONCE)):
-        tables.put(ASSIGNMENTS, batch)
 
 
 def _positions_before(tables: Tables, before: Known | None) -> dict[str, tuple[float, float]]:

@@ -19,7 +19,6 @@ from fonds.collections.building.models import Served, put_model, read_model
 from fonds.collections.building.new_rows import (
     Placed,
     labels_of,
-    put_originals,
     put_places,
     put_rows,
 )
@@ -31,9 +30,17 @@ from fonds.collections.building.reading_in import (
 )
 from fonds.collections.building.settling import Vectors, settle
 from fonds.collections.building.sweeping import drop_leavings
-from fonds.collections.changing.moving import move, placements_of
+from fonds.collections.changing.linking import rearranged
+from fonds.collections.changing.moving import move
 from fonds.collections.changing.placing import coded_vectors, counted_terms, place
-from fonds.collections.changing.redo import SEQUENCE, Writes, changed_ids, chunks, forget
+from fonds.collections.changing.redo import (
+    SEQUENCE,
+    Writes,
+    changed_ids,
+    chunks,
+    forget,
+    needed_after,
+)
 from fonds.collections.changing.writing import Changes, Held
 from fonds.collections.claims import TakenError, claim_of_rebuild
 from fonds.collections.clusterings import Known, building, known, processed, rebuilt
@@ -232,7 +239,6 @@ class _Building:
         self._passes.put(
             self.tables, self.known, placed, lambda done: self.tell("write", done, total)
         )
-        put_originals(self.tables, self.known, read, built)
         put_model(self.tables, self.name, self.conf, self.timestamp, built, labels)
         served = read_model(self.tables, self.name, self.conf, self.timestamp)
         if served is None:
@@ -279,8 +285,10 @@ class _Building:
             self.tell("catch up", 500 * done, len(ids))
             documents = current(self.changes, self.name, some)
             placed = place(served, documents)
-            after = dict(zip([one.id for one in documents], placed.placements, strict=True))
-            before = placements_of(self.tables, self.known, some)
+            cells = self.tables.row(COLLECTIONS, self.name.row, ["main:"]) or {}
+            alike = self.changes.finders.of(self.name).of(self.tables, cells, documents)
+            own = dict(zip([one.id for one in documents], placed.placements, strict=True))
+            before, after = rearranged(self.tables, self.known, some, own, alike)
             writes = Writes()
             move(self.tables, self.known, before, after, writes)
             writes.apply(self.tables)
@@ -295,10 +303,8 @@ def current(changes: Changes, name: Name, ids: Sequence[str]) -> list[Document]:
 
 def _forget_changes(changes: Changes, held: Held, conf: str, until: int) -> None:
     """Changes nobody follows any more are removed."""
-    mine = building(conf)
-    others = [c for c, value in held.cells.items() if c.endswith(":building") and value]
-    if not [one for one in others if one != mine]:
-        forget(changes.tables, held.name, until)
+    cells = {**held.cells, building(conf): b"", rebuilt(conf): b"1"}
+    forget(changes.tables, held.name, needed_after(cells, until))
 
 
 def _known_share(served: Served, read: ReadIn) -> tuple[int, int]:

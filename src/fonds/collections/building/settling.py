@@ -11,35 +11,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import numpy as np
 import scipy.sparse as sp
 
-from fonds.collections.building.models import DICTIONARY, get_chunks, put_chunks
+from fonds.collections.building.inverted_index import put_index
 from fonds.collections.building.sweeping import drop_old
 from fonds.collections.changing.placing import place
+from fonds.collections.changing.redo import Indexed, forget, indexed_cells, needed_after
 from fonds.collections.changing.writing import Changes
 from fonds.collections.clusterings import Known, is_served, settled
 from fonds.collections.documents import COLUMNS, SEQUENCE, WITHOUT_TEXT, document_of, member_of
 from fonds.collections.tables import (
     ASSIGNMENTS,
-    CLUSTERINGS,
     COLLECTIONS,
     DOCUMENTS,
     Cells,
-    Tables,
     assignment_row,
     number,
     text,
     utf8,
 )
-from fonds.formats.grouping.chunks import split
-from fonds.formats.grouping.inverted import to_index
 from fonds.formats.grouping.vectors import from_vector_tfidf
 from fonds.model.vectors import Postings, Vector
 
-INDEX = "processing:index"
-INDEX_IDS = "processing:index_ids"
 AT_ONCE = 500
 
 Vectors = Callable[[Sequence[str]], dict[str, tuple[bytes, bytes]]]
@@ -60,7 +54,8 @@ def settle(
     `vectors` holds for documents whose last change was `until` or before; those of others are worked out.
     """
     tables, name = changes.tables, one.name
-    total = number(tables.row(COLLECTIONS, name.row, ["main:size"]), "main:size")
+    collection = tables.row(COLLECTIONS, name.row, ["main:size", SEQUENCE])
+    total, begun = number(collection, "main:size"), number(collection, SEQUENCE)
     after: bytes | None = None
     turned = _Turned()
     while page := tables.page(DOCUMENTS, name.row, WITHOUT_TEXT, after=after, count_max=AT_ONCE):
@@ -72,7 +67,8 @@ def settle(
             if (pair := coded.get(row)) is not None:
                 turned.add(text(cells, "main:id"), from_vector_tfidf(pair[1]))
         tell("settle", len(turned.ids), total)
-    _put_index(tables, one, turned)
+    if not _put_index(changes, one, turned, begun):
+        return False
     tables.put(COLLECTIONS, [(name.row, {settled(one.conf): utf8(one.timestamp)})])
     drop_old(changes, one)
     return True
@@ -164,18 +160,17 @@ class _Turned:
         return sp.csr_matrix(by_document, shape=(len(self.ids), width)).tocsc()
 
 
-def _put_index(tables: Tables, one: Known, vectors: _Turned) -> None:
-    """The dictionary, the inverted index and the ids its numbers stand for."""
-    row = one.name.row
-    dictionary = get_chunks(tables, CLUSTERINGS, one.row, DICTIONARY)
-    put_chunks(tables, COLLECTIONS, row, DICTIONARY, dictionary)
+def _put_index(changes: Changes, one: Known, vectors: _Turned, begun: int) -> bool:
+    """Write the dictionary, the inverted index and the ids its numbers stand for, of all that was changed by
+    the change `begun` or before; whether the clustering is there to the end."""
+    served = changes.models.of(changes.tables, one)
+    if served is None:
+        return False
     turned = vectors.by_feature()
-    postings = Postings(
-        one.timestamp,
-        0,
-        np.diff(turned.indptr).astype(np.int64),
-        turned.indices,
-        turned.data,
-    )
-    put_chunks(tables, COLLECTIONS, row, INDEX, to_index(postings))
-    put_chunks(tables, COLLECTIONS, row, INDEX_IDS, split(msgspec.msgpack.encode(vectors.ids)))
+    counts = np.diff(turned.indptr).astype(np.int64)
+    postings = Postings(one.timestamp, 0, counts, turned.indices, turned.data)
+    told = Indexed(one.timestamp, begun, served.model.language)
+    with changes.held(one.name, long=True) as held:
+        put_index(changes.tables, one, postings, vectors.ids, told)
+        forget(changes.tables, one.name, needed_after({**held.cells, **indexed_cells(told)}, begun))
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fonds.collections.changing.redo import forget, is_followed
+from fonds.collections.changing.redo import forget, needed_after
 from fonds.collections.changing.writing import Changes
 from fonds.collections.clusterings import (
     DROPPED,
@@ -39,8 +39,8 @@ def drop_leavings(changes: Changes, name: Name, conf: str) -> int:
         if held.cells.get(building(conf)):
             changes.tables.put(COLLECTIONS, [(name.row, {building(conf): b""})])
         still = {column: v for column, v in held.cells.items() if column != building(conf)}
-        if not is_followed(still):
-            forget(changes.tables, name, number(held.cells, "main:sequence"))
+        sequence = number(held.cells, "main:sequence")
+        forget(changes.tables, name, needed_after(still, sequence))
         _mark(changes, left)
     _remove(changes, left)
     return len(left)

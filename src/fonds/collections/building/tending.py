@@ -9,7 +9,7 @@ from fonds.collections.building.rebuilding import Progress, rebuild
 from fonds.collections.building.settling import settle
 from fonds.collections.building.sweeping import drop_leavings
 from fonds.collections.building.triggers import Since, due
-from fonds.collections.changing.redo import SEQUENCE, forget, is_followed
+from fonds.collections.changing.redo import SEQUENCE, forget, needed_after
 from fonds.collections.changing.writing import MODIFIED, Changes
 from fonds.collections.claims import TakenError, claim_of_rebuild
 from fonds.collections.clusterings import (
@@ -49,8 +49,7 @@ def tend(
     """See to a collection; what another process builds is left to it."""
     with changes.held(name) as held:
         cells = held.cells
-        if not is_followed(cells):
-            forget(changes.tables, name, number(cells, SEQUENCE))
+        forget(changes.tables, name, needed_after(cells, number(cells, SEQUENCE)))
     confs = {**configurations_of(cells), **by_configuration(cells, BUILDING)}
     done = []
     for conf in confs:

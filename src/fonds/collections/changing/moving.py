@@ -25,8 +25,13 @@ from fonds.collections.tables import (
 )
 from fonds.formats.grouping.keys import cluster_row
 
-SIZE = "main:size"
+SIZE, DISTINCT = "main:size", "main:distinct"
+ORIGINAL = "main:original"
+COPY = "main:copy:"
+"""In the first level's assignment of a document there is a column for each near-duplicate of it."""
+
 _LABEL, _SCORE = "main:label", "main:score"
+_PLACED = (_LABEL, _SCORE, ORIGINAL)
 
 
 def placements_of(tables: Tables, one: Known, ids: Sequence[str]) -> dict[str, list[Placement]]:
@@ -34,8 +39,11 @@ def placements_of(tables: Tables, one: Known, ids: Sequence[str]) -> dict[str, l
     found: dict[str, list[Placement]] = {}
     for conf in one.level_confs():
         rows = {assignment_row(one.name, conf, one.timestamp, id_): id_ for id_ in ids}
-        for row, cells in tables.rows(ASSIGNMENTS, list(rows), [_LABEL, _SCORE]).items():
-            placement = Placement(conf, text(cells, _LABEL), cells.get(_SCORE, b"0"))
+        for row, cells in tables.rows(ASSIGNMENTS, list(rows), _PLACED).items():
+            if _LABEL not in cells:
+                continue
+            original = text(cells, ORIGINAL)
+            placement = Placement(conf, text(cells, _LABEL), cells.get(_SCORE, b"0"), original)
             found.setdefault(rows[row], []).append(placement)
     return found
 
@@ -53,17 +61,22 @@ def move(
     those apart.
     """
     sizes: Counter[tuple[str, str]] = Counter()
+    distinct: Counter[tuple[str, str]] = Counter()
     for id_ in {**before, **after}:
         left, joined = set(before.get(id_, ())), set(after.get(id_, ()))
         for placement in left - joined:
             _leave(one, id_, placement, writes)
             sizes[placement.conf, placement.label] -= 1
+            distinct[placement.conf, placement.label] -= not placement.original
         for placement in joined - left:
             _join(one, id_, placement, writes)
             sizes[placement.conf, placement.label] += 1
+            distinct[placement.conf, placement.label] += not placement.original
         _forget_levels(one, id_, left, joined, writes)
-    _size(tables, one, sizes, writes)
     apart = apart_conf(one.conf)
+    _size(tables, one, SIZE, sizes, writes)
+    grouped = Counter({key: count for key, count in distinct.items() if key[0] != apart})
+    _size(tables, one, DISTINCT, grouped, writes)
     return Counter({label: count for (conf, label), count in sizes.items() if conf == apart})
 
 
@@ -76,9 +89,20 @@ def join_cells(
     row = cluster_row(name.namespace, name.key, conf, timestamp, label)
     yield CLUSTERS, row, {document_cell(id_): score}
     at = assignment_row(name, conf, timestamp, id_)
-    yield ASSIGNMENTS, at, {_LABEL: utf8(label), _SCORE: score}
+    cells = {_LABEL: utf8(label), _SCORE: score}
+    if placement.original:
+        cells[ORIGINAL] = utf8(placement.original)
+        if conf == one.conf:
+            yield _copy(one, id_, placement)
+    yield ASSIGNMENTS, at, cells
     rank = member_row(name, conf, timestamp, label, score, id_)
     yield MEMBERS, rank, {"main:id": utf8(id_), _SCORE: score}
+
+
+def _copy(one: Known, id_: str, placement: Placement) -> tuple[str, bytes, dict[str, bytes]]:
+    """What an original's assignment says of a near-duplicate."""
+    row = assignment_row(one.name, one.conf, one.timestamp, placement.original)
+    return ASSIGNMENTS, row, {f"{COPY}{id_}": b"1"}
 
 
 def document_cell(id_: str) -> str:
@@ -102,6 +126,12 @@ def _leave(one: Known, id_: str, placement: Placement, writes: Writes) -> None:
     writes.remove_cell(CLUSTERS, row, document_cell(id_))
     rank = member_row(name, conf, timestamp, placement.label, placement.score, id_)
     writes.remove(MEMBERS, rank)
+    if placement.original:
+        writes.remove_cell(ASSIGNMENTS, assignment_row(name, conf, timestamp, id_), ORIGINAL)
+        if conf == one.conf:
+            _, at, cells = _copy(one, id_, placement)
+            for column in cells:
+                writes.remove_cell(ASSIGNMENTS, at, column)
 
 
 def _forget_levels(
@@ -112,13 +142,15 @@ def _forget_levels(
         writes.remove(ASSIGNMENTS, assignment_row(one.name, conf, one.timestamp, id_))
 
 
-def _size(tables: Tables, one: Known, sizes: Counter[tuple[str, str]], writes: Writes) -> None:
+def _size(
+    tables: Tables, one: Known, column: str, sizes: Counter[tuple[str, str]], writes: Writes
+) -> None:
     changed = {
         cluster_key(one.name, conf, one.timestamp, label): count
         for (conf, label), count in sizes.items()
         if count
     }
-    found = tables.rows(CLUSTERS, list(changed), [SIZE])
+    found = tables.rows(CLUSTERS, list(changed), [column])
     for row, count in changed.items():
-        size = number(found.get(row), SIZE) + count
-        writes.put(CLUSTERS, row, {SIZE: utf8(max(size, 0))})
+        size = number(found.get(row), column) + count
+        writes.put(CLUSTERS, row, {column: utf8(max(size, 0))})

@@ -23,8 +23,10 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A document in a cluster of a level, or apart; `score` as its cells say it."""
+    """A document in a cluster of a level, or apart; `score` as its cells say it, `original` the document it
+    is a near-duplicate of, '' for one that is of none."""
 
     conf: str
     label: str
     score: bytes
+    original: str = ""

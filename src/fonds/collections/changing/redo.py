@@ -20,12 +20,36 @@ from fonds.model.errors import LimitError
 from fonds.model.prepared import prepared
 
 SEQUENCE = "main:sequence"
+INDEXED = "main:indexed"
+"""What the inverted index of a collection is of; empty while it is written."""
+
 REDO_BYTES_MAX = 9_000_000
 """HBase takes 10 MB a cell."""
 
 _REDO = "main:redo"
 _IDS = "main:ids"
 _SEQUENCE_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """The clustering an inverted index is of; the number of the last change it has for certain; the
+    language of texts that say none."""
+
+    timestamp: int
+    until: int
+    language: str
+
+
+def indexed(cells: Cells) -> Indexed | None:
+    """What the index of a collection is of, by its row; None while it has none."""
+    told = cells.get(INDEXED)
+    return msgspec.json.decode(told, type=prepared(Indexed)) if told else None
+
+
+def indexed_cells(told: Indexed) -> dict[str, bytes]:
+    """The cell that says what an index is of."""
+    return {INDEXED: msgspec.json.encode(told)}
 
 
 @dataclass(slots=True)
@@ -93,10 +117,10 @@ def perform(
     row = change_row(name, sequence)
     tables.put(CHANGES, [(row, {_REDO: redo, _IDS: msgspec.msgpack.encode(list(ids))})])
     _finish(tables, name, sequence, writes, claims, claim)
-    if is_followed(cells):
-        tables.delete(CHANGES, [row], [_REDO])
-    else:
+    if needed_after(cells, sequence) == sequence:
         forget(tables, name, sequence)
+    else:
+        tables.delete(CHANGES, [row], [_REDO])
     return sequence
 
 
@@ -112,12 +136,18 @@ def recover(
     return True
 
 
-def changed_ids(tables: Tables, name: Name, after: int) -> tuple[list[str], int]:
-    """The ids of documents changed since the change `after`, each once, and the last one's number."""
+def changed_ids(
+    tables: Tables, name: Name, after: int, until: int | None = None
+) -> tuple[list[str], int]:
+    """The ids of documents changed since the change `after`, up to that of `until`, each once, and the last
+    one's number."""
     ids: dict[str, None] = {}
     last = after
     for row, cells in tables.scan(CHANGES, name.row, [_IDS], after=change_row(name, after)):
-        last = int.from_bytes(row[-_SEQUENCE_BYTES:], "big")
+        number_ = int.from_bytes(row[-_SEQUENCE_BYTES:], "big")
+        if until is not None and number_ > until:
+            break
+        last = number_
         ids.update(dict.fromkeys(msgspec.msgpack.decode(cells[_IDS], type=list[str])))
     return list(ids), last
 
@@ -130,6 +160,17 @@ def forget(tables: Tables, name: Name, until: int) -> None:
             break
         rows.append(row)
     tables.delete(CHANGES, rows)
+
+
+def needed_after(cells: Cells, last: int) -> int:
+    """Up to which change, of those up to `last`, nobody needs to know what changed any more: who builds a
+    clustering does, and who looks for near-duplicates of what came after the index was made."""
+    if is_followed(cells):
+        return 0
+    if any(name.endswith(":rebuilt") and value for name, value in cells.items()):
+        told = indexed(cells)
+        return 0 if told is None else min(told.until, last)
+    return last
 
 
 def is_followed(cells: Cells) -> bool:

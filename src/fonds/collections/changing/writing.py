@@ -17,7 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fonds.collections.changing.moving import move, placements_of
+from fonds.collections.changing.finders import Finders
+from fonds.collections.changing.linking import rearranged
+from fonds.collections.changing.moving import move
 from fonds.collections.changing.redo import SEQUENCE, Writes, perform, recover
 from fonds.collections.changing.together import Outcome, Together
 from fonds.collections.claims import Claim, Claims, claim_of_collection
@@ -100,6 +102,7 @@ class Changes:
     claims: Claims
     now: Callable[[], int]
     models: Models = field(default_factory=lambda: Models())
+    finders: Finders = field(default_factory=Finders)
     together: Together = field(default_factory=lambda: Together(DOCUMENTS_AT_ONCE, BYTES_AT_ONCE))
 
     def put(self, name: Name, documents: Sequence[Document]) -> Put:
@@ -133,6 +136,7 @@ class Changes:
             for one in known(self.tables, name):
                 if is_served(one, cells):
                     self.models.of(self.tables, one)
+            self.finders.of(name).refresh(self.tables, cells)
 
     @contextmanager
     def held(self, name: Name, *, long: bool = False) -> Iterator[Held]:
@@ -173,16 +177,25 @@ class Changes:
             return outcomes
         clusterings = ready(known(self.tables, name), held.cells)
         served = [each for each in clusterings if is_served(each, held.cells)]
+        finder = self.finders.of(name) if served else None
+        alike = finder.of(self.tables, held.cells, changed) if finder else {}
         for clustering in served:
-            self._assign(clustering, changed, new, writes)
+            self._assign(clustering, changed, new, alike, writes)
         moment = utf8(self.now())
         cells = {MODIFIED: moment} | {processed(each.conf): moment for each in served}
         ids = [one.id for one in changed]
         self._perform(held, ids, number(held.cells, COLLECTION_SIZE) + len(new), cells, writes)
+        if finder:
+            finder.put(sequence)
         return outcomes
 
     def _assign(
-        self, one: Known, documents: Sequence[Document], new: set[str], writes: Writes
+        self,
+        one: Known,
+        documents: Sequence[Document],
+        new: set[str],
+        alike: Mapping[str, Sequence[str]],
+        writes: Writes,
     ) -> None:
         from fonds.collections.changing.placing import place
 
@@ -191,12 +204,13 @@ class Changes:
             return
         placed = place(served, documents)
         ids = [document.id for document in documents]
-        before = placements_of(self.tables, one, [id_ for id_ in ids if id_ not in new])
-        after = dict(zip(ids, placed.placements, strict=True))
+        own = dict(zip(ids, placed.placements, strict=True))
+        old = [id_ for id_ in ids if id_ not in new]
+        before, after = rearranged(self.tables, one, old, own, alike)
         apart = move(self.tables, one, before, after, writes)
-        for id_, placements, vectors in zip(ids, placed.placements, placed.vectors, strict=True):
+        for id_, vectors in zip(ids, placed.vectors, strict=True):
             row = one.name.document(id_)
-            label = next((p.label for p in placements if p.conf == one.conf), "")
+            label = next((p.label for p in after[id_] if p.conf == one.conf), "")
             writes.put(DOCUMENTS, row, {member_of(one.conf): utf8(label)})
             writes.put(DOCUMENTS, row, _vector_cells(vectors))
         added = {
@@ -218,7 +232,7 @@ class Changes:
             writes.remove(DOCUMENTS, name.document(id_))
         clusterings = ready(known(self.tables, name), held.cells)
         for one in clusterings:
-            move(self.tables, one, placements_of(self.tables, one, gone), {}, writes)
+            move(self.tables, one, *rearranged(self.tables, one, gone, {}, {}), writes)
         size = max(number(held.cells, COLLECTION_SIZE) - len(gone), 0)
         self._perform(held, gone, size, {}, writes)
         return len(gone)

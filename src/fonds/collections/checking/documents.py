@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fonds.collections.building.inverted_index import INDEX
 from fonds.collections.building.models import DICTIONARY, Served, get_chunks
-from fonds.collections.building.settling import INDEX
 from fonds.collections.changing.placing import place
 from fonds.collections.changing.writing import COLLECTION_SIZE, Changes
 from fonds.collections.checking.damage import Damage, Remedy

@@ -50,7 +50,7 @@ class Cluster:
     """A cluster as it is served.
 
     `id` stays over rebuilds, `label` names it within its clustering. `size` counts documents, `distinct`
-    those that were no near-duplicate of another when it was built. `terms` with their log-likelihood
+    those that are no near-duplicate of another. `terms` with their log-likelihood
     ratios, the strongest first. `parent`: the label of the cluster of level `parent_level` that holds most
     of it, None at the coarsest. `position`: where it lies on the map, both between -1 and 1, None where it
     is on none. `top`: its documents with the highest scores.

@@ -16,13 +16,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from fonds.grouping.text.counting import (
-    Ints,
-    Matrix,
-    Places,
-    counted,
-    numbered,
-)
+from fonds.grouping.text.candidates import TermSets
+from fonds.grouping.text.counting import Ints, Matrix, Places, counted, numbered
 from fonds.grouping.text.duplicates import bands, contents
 from fonds.grouping.text.tokens import Vocabulary
 
@@ -58,9 +53,7 @@ class Reader:
         """What is kept of texts, each read in its language."""
         numbers, starts = numbered(self.vocabulary, texts, languages)
         rows = counted(numbers, starts, len(self.vocabulary.numbers))
-        self._hash()
-        hashes = np.frombuffer(self._hashes, np.uint64) if self._hashes else np.zeros(0, np.uint64)
-        of_terms = hashes[rows.indices]
+        of_terms = self.hashes(rows.indices)
         return Slice(
             tuple(languages),
             numbers,
@@ -70,8 +63,25 @@ class Reader:
             bands(rows, of_terms),
         )
 
+    def sets(self, texts: Sequence[str], languages: Sequence[str]) -> TermSets:
+        """The distinct terms of texts, each read in its language."""
+        numbers, starts = numbered(self.vocabulary, texts, languages)
+        rows = counted(numbers, starts, len(self.vocabulary.numbers))
+        return TermSets(self.hashes(rows.indices), rows.indptr.astype(np.int64))
+
+    def hashes(self, terms: Places) -> NDArray[np.uint64]:
+        """The numbers of terms that are the same wherever they are read, by those of the vocabulary."""
+        self._hash()
+        known = np.array(self._hashes, np.uint64)
+        return known[terms]
+
     def _hash(self) -> None:
         """A number for each new term, the same wherever it is read."""
         for term in islice(self.vocabulary.numbers, len(self._hashes), None):
-            digest = blake2b(term.encode("utf-8", "replace"), digest_size=_HASH_BYTES).digest()
-            self._hashes.append(int.from_bytes(digest, "little"))
+            self._hashes.append(hash_of(term))
+
+
+def hash_of(term: str) -> int:
+    """The number of a term, the same wherever it is read."""
+    digest = blake2b(term.encode("utf-8", "replace"), digest_size=_HASH_BYTES).digest()
+    return int.from_bytes(digest, "little")
