@@ -11,11 +11,15 @@ import pytest
 from bulk_jobs import captures_job, left_in, made_lines, word_job
 from engine_rebuilds import by_engine, filled, left
 from fonds.bulk.captures.tallies import as_json, summed
+from fonds.bulk.extraction.books import as_json as as_counts
+from fonds.bulk.extraction.books import booked
+from fonds.bulk.extraction.rows import RESULTS
 from fonds.collections.building.rebuilding import rebuild
 from fonds.engines.local.engine import LocalEngine
 from fonds.engines.spark import SparkEngine
 from fonds.model.errors import StoreUnavailableError
 from kept_collections import NEWS
+from made_warcs import ENDED, extraction, rows_in, write_warcs
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers
@@ -69,6 +73,20 @@ def test_a_backfill_leaves_the_same_rows_as_on_one_machine(
         left.append(left_in(home))
         random.Random(1).shuffle(lines)
     assert told[0] == told[1]
+    assert left[0] == left[1]
+
+
+def test_an_extraction_leaves_the_same_rows_as_on_one_machine(
+    spark: SparkEngine, tmp_path: Path
+) -> None:
+    write_warcs(tmp_path / "crawl")
+    left, told = [], []
+    for engine, name in ((spark, "spark"), (LocalEngine(tmp_path / "bulk", 2, 2), "local")):
+        job = extraction(tmp_path / name, tmp_path / "crawl", tmp_path / name / "out")
+        books = booked(engine.run(job))
+        told.append(as_counts(books.total))
+        left.append([rows_in(tmp_path / name / "out", one) for one in RESULTS])
+    assert told == [ENDED, ENDED]
     assert left[0] == left[1]
 
 

@@ -81,6 +81,15 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("backfill cdx", "engine"): (("backfill", "cdx", "/", "--engine", "lokal"), "'local'"),
     ("backfill cdx", "filter_"): (("backfill", "cdx", "/", "--filter", "paper"), "mean 'papers'"),
     ("backfill cdx", "mimes"): (("backfill", "cdx", "/", "--mime", "("), "'(' is no type"),
+    ("backfill extract", "paths"): (
+        ("backfill", "extract", "no.warc", "--to", "parquet", "--out", "no"),
+        "no.warc: no such file",
+    ),
+    ("backfill extract", "to"): (("backfill", "extract", "/", "--to", "parkett"), "'parquet'"),
+    ("backfill extract", "engine"): (
+        ("backfill", "extract", "/", "--to", "parquet", "--out", "no", "--engine", "lokal"),
+        "'local'",
+    ),
     ("match", "COMMAND"): (("match", "paprs"), "Did you mean 'papers'"),
     ("match strings", "file"): (("match", "strings", "no.txt"), "no.txt cannot be read"),
     ("match citations", "doi"): (("match", "citations", "--doi", "x"), "'x' is no DOI"),
@@ -205,6 +214,7 @@ ABSENT = {("show", "key"), ("catalog show", "key")}
 FREE = {
     ("ingest", "paths"), ("ingest", "warc_base"), ("ingest", "collection"),
     ("extract", "paths"), ("extract", "warc_base"), ("serve", "web_host"), ("export", "out"),
+    ("backfill extract", "out"),
     ("queue dump", "file"), ("queue load", "file"), ("queue load", "to"),
     ("archive extract", "out"), ("archive extract", "at"),
     ("fetch", "urls"), ("fetch", "collection"), ("sources add", "collection"), ("sources add", "folder"),

@@ -1,4 +1,4 @@
-"""`fonds backfill`: fill the table and the records from indexes, without reading a single body."""
+"""`fonds backfill`: indexes into the table and the records without reading a body, and WARCs read in bulk."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fonds.bulk.captures.papers import FILTERS
 from fonds.bulk.captures.reading import LINES
 from fonds.bulk.captures.tallies import Tallies, as_json, summed
 from fonds.bulk.captures.writing import CAPTURES, FILES, REVISITS
+from fonds.cli.commands.backfill_extract import backfill_extract
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.inbox import expand_paths
 from fonds.cli.names import Commands, Name
@@ -26,11 +27,11 @@ from fonds.runtime.homelock import HomeLock
 @click.group("backfill", cls=Commands)
 @click.pass_context
 def backfill(ctx: click.Context, /, **flags: Any) -> None:
-    """Fill the stores in bulk with what indexes tell: which files lie where.
+    """Work in bulk: take in what indexes tell of files, or read the files of many WARCs.
 
     \b
     fonds backfill cdx crawl.cdx.gz indexes/
-    fonds backfill cdx indexes/ --filter papers
+    fonds backfill extract --to parquet --out extracted/ warcs/
     """
     ctx.obj = ctx.obj.with_flags(**flags)
 
@@ -112,4 +113,5 @@ def _tell(app: App, done: Tallies, seconds: float) -> None:
                 screen.print(f"                {escape(example)}", style="dim")
 
 
-backfill.add_command(cdx)
+for _one in (cdx, backfill_extract):
+    backfill.add_command(_one)

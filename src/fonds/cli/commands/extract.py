@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,17 @@ from typing import Any
 import click
 import msgspec
 
+from fonds.bulk.extraction.carrying import Step, identify, learn
+from fonds.bulk.extraction.found import Found
 from fonds.cli.context import App, command, echo_json
 from fonds.cli.inbox import expand_paths
 from fonds.formats.envelope import story_to_json
 from fonds.model.capture import Capture
-from fonds.model.disposition import Disposition, Verdict, Weight, dropped, quarantined
+from fonds.model.disposition import DONE, Disposition, Verdict
 from fonds.model.entry import Entry
-from fonds.model.errors import PermanentError
-from fonds.model.file import Identified, Kind, Unextracted, Unparsed
 from fonds.model.pdf import PdfText
-from fonds.model.step import Result
 from fonds.model.story import Parsed
 from fonds.ports import Source
-
-Step = Callable[[Any], Result]
 
 
 @command("extract")
@@ -84,47 +81,32 @@ def _in_order(source: Source, steps: Mapping[str, Step], workers: int) -> Iterat
 
 
 def _line(capture: Capture, steps: Mapping[str, Step]) -> dict[str, Any]:
-    identified = _carry_out(steps["identify"], capture)
-    one = next((item for item in identified.items if isinstance(item, Identified)), None)
-    if one is None or one.file is None:
-        return _report(capture, one, identified.disposition, {})
-    work: object = Unextracted(capture, one.file)
-    name = "extract_pdf"
-    if one.file.kind is Kind.STORY:
-        work, name = Unparsed(capture, one.file, one.charset), "parse_story"
-    result = _carry_out(steps[name], work)
-    return _report(capture, one, result.disposition, _learned(result))
+    found = identify(steps, capture)
+    if found.file is None or found.ended != DONE:
+        return _report(found, found.ended, {})
+    learned = learn(steps, found, found.file)
+    return _report(found, learned.ended, _learned(learned.made))
 
 
-def _carry_out(step: Step, item: object) -> Result:
-    try:
-        return step(item)
-    except PermanentError as error:
-        ended = quarantined if error.reason.weight is Weight.FAILED else dropped
-        return Result(ended(error.reason, error.detail))
-
-
-def _learned(result: Result) -> dict[str, Any]:
-    for item in result.items:
-        if isinstance(item, PdfText):
-            return {"pdf": msgspec.to_builtins(item)}
-        if isinstance(item, Parsed):
-            story = story_to_json(item.story, html=True)
-            return {"story": story | {"story_id": item.story_id, "extractor": item.extractor}}
+def _learned(made: PdfText | Parsed | None) -> dict[str, Any]:
+    match made:
+        case PdfText():
+            return {"pdf": msgspec.to_builtins(made)}
+        case Parsed():
+            story = story_to_json(made.story, html=True)
+            return {"story": story | {"story_id": made.story_id, "extractor": made.extractor}}
     return {}
 
 
-def _report(
-    capture: Capture, one: Identified | None, ended: Disposition, learned: dict[str, Any]
-) -> dict[str, Any]:
-    file = one.file if one else None
+def _report(found: Found, ended: Disposition, learned: dict[str, Any]) -> dict[str, Any]:
+    file = found.file
     return {
-        "path": str(capture.place),
+        "path": str(found.capture.place),
         "sha1hex": file.sha1 if file else None,
         "kind": file.kind if file else None,
         "status": ended.verdict,
         "reason": ended.reason,
         "detail": ended.detail,
-        "url": capture.url,
+        "url": found.capture.url,
         **learned,
     }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,9 @@ from fonds.model.prepared import prepared
 from fonds.ports import Job
 
 MEMORY_BYTES = 64 * 1024**2
+TELL_EVERY_S = 5.0
+Tell = Callable[[str, int, int], None]
+"""Takes what is under way, how many of it are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +33,15 @@ class LocalEngine:
     """Implements Engine. `folder` is where jobs keep what they sort, as much as all records are long.
 
     `workers` processes read at once, each with about `memory_bytes` of records; `writers` write at once:
-    one where a store is a file of this machine.
+    one where a store is a file of this machine. `tell` is told of parts read and ranges written, every few
+    seconds.
     """
 
     folder: Path
     workers: int
     writers: int
     memory_bytes: int = MEMORY_BYTES
+    tell: Tell | None = None
 
     def run(self, job: Job) -> Iterator[bytes]:
         """As the port says; the job's folder is removed when the results were given."""
@@ -47,17 +53,23 @@ class LocalEngine:
             for number, part in enumerate(job.parts)
             if not _part(folder, number).exists()
         ]
-        for _ in side_by_side(read, parts, self.workers):
-            pass
+        self._told("read", side_by_side(read, parts, self.workers), len(parts), len(job.parts))
         counts = (len(job.parts), len(job.ranges) + 1)
         write = partial(_write_range, job.write, folder, counts[0])
         ranges = [(one,) for one in range(counts[1]) if not _results(folder, one).exists()]
-        for _ in side_by_side(write, ranges, self.writers):
-            pass
+        self._told("written", side_by_side(write, ranges, self.writers), len(ranges), counts[1])
         for number in range(counts[1]):
             with _results(folder, number).open("rb") as stream:
                 yield from (line[:-1] for line in stream)
         shutil.rmtree(folder)
+
+    def _told(self, what: str, ended: Iterator[None], left: int, total: int) -> None:
+        """Have all of it done, telling how far it got."""
+        told_s = time.monotonic()
+        for done, _ in enumerate(ended, total - left + 1):
+            if self.tell and (done == total or time.monotonic() - told_s >= TELL_EVERY_S):
+                told_s = time.monotonic()
+                self.tell(what, done, total)
 
 
 def _part(folder: Path, number: int) -> Path:

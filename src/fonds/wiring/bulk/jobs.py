@@ -17,7 +17,7 @@ from fonds.bulk.counting import table_counting_job
 from fonds.bulk.matching import matching_job
 from fonds.catalog.keys import catalog_table
 from fonds.config import Settings
-from fonds.engines.local.engine import LocalEngine
+from fonds.engines.local.engine import LocalEngine, Tell
 from fonds.engines.spark import SparkEngine
 from fonds.formats.journal import Schema
 from fonds.model.errors import ConfigurationError
@@ -69,15 +69,17 @@ def open_engine(
     *,
     workers: int = 0,
     stores: Sequence[str] = STORES,
+    tell: Tell | None = None,
 ) -> Engine:
-    """`local`, or Spark by the URL of its master; `stores` are what its jobs open.
+    """`local`, or Spark by the URL of its master; `stores` are what its jobs open. `tell` is told how far
+    jobs got here.
 
     Raises ConfigurationError for another, and for Spark where a store is a file of this machine.
     """
     if url == LOCAL:
         count = workers or os.cpu_count() or 1
         writers = count if all_shared_of(settings, stores) else 1
-        return LocalEngine(home / BULK_FOLDER, count, writers)
+        return LocalEngine(home / BULK_FOLDER, count, writers, tell=tell)
     if url.partition(":")[0].partition("?")[0] not in SPARK_MASTERS:
         raise ConfigurationError(
             no_such("engine", url, (LOCAL, "spark://host:7077", *SPARK_MASTERS[1:]))

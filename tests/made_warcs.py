@@ -1,0 +1,81 @@
+"""WARCs with a bit of everything for the tests of extraction, and what comes of each record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyarrow import parquet
+
+from fixtures.pdfs import text_pdf
+from fixtures.warcs import gzipped, http_response, revisit, warc_record, warcinfo
+from fonds.config import load_settings
+from fonds.ports import Job
+from fonds.wiring.bulk.extraction import find_warcs, parquet_job
+
+PDF_HEAD = (("Content-Type", "application/pdf"),)
+WARCS = 3
+ENDED = {
+    "done": 8,
+    "dropped:duplicate": 6,
+    "dropped:http-status": 3,
+    "dropped:not-a-capture": 6,
+    "dropped:revisit": 3,
+    "dropped:unsupported-type": 3,
+    "quarantined:broken-pdf": 1,
+}
+"""What all records of `write_warcs` come to: of each WARC a paper and a page of its own are read; a page,
+a paper and a broken one are in all three."""
+
+
+def page(number: int) -> bytes:
+    """A page with enough text to be a story."""
+    words = f"The council of town {number} decided on the new bridge over the river today. " * 30
+    title = f"<title>Bridge number {number} is decided</title>"
+    return (
+        f"<html><head>{title}</head><body><article><p>{words}</p></article></body></html>".encode()
+    )
+
+
+def write_warcs(folder: Path) -> list[Path]:
+    """Three WARCs: their own paper and page, those all share, a redirect, a picture, a revisit, a request."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for number in range(WARCS):
+        bodies = (text_pdf([f"Paper {number}"]), text_pdf(["Shared"]), b"%PDF-1.4 and no more")
+        host = f"http://h{number}.example"
+        records = [
+            warcinfo(),
+            warc_record(b"GET / HTTP/1.1\r\n\r\n", record_type="request"),
+            *(
+                http_response(body, headers=PDF_HEAD, url=f"{host}/{place}.pdf")
+                for place, body in enumerate(bodies)
+            ),
+            http_response(page(number), url=f"{host}/2024/03/05/bridge-{number}.html"),
+            http_response(page(9), url=f"{host}/2024/03/05/bridge.html"),
+            http_response(b"", status_line="HTTP/1.1 301 Moved", url=f"{host}/old"),
+            http_response(
+                b"\x89PNG\r\n\x1a\n" + b"0" * 20,
+                headers=(("Content-Type", "image/png"),),
+                url=f"{host}/a.png",
+            ),
+            revisit(f"{host}/again"),
+        ]
+        path = folder / f"crawl-{number}.warc.gz"
+        path.write_bytes(gzipped(records))
+        found.append(path)
+    return found
+
+
+def extraction(home: Path, crawl: Path, folder: Path) -> Job:
+    """The extraction of these WARCs into a folder, with the settings of a home."""
+    return parquet_job(find_warcs([crawl], home), folder, home, load_settings(home, {}))
+
+
+def rows_in(folder: Path, name: str) -> list[dict[str, Any]]:
+    """The rows of a name, file by file."""
+    return [
+        row
+        for path in sorted((folder / name).glob("*.parquet"))
+        for row in parquet.read_table(path).to_pylist()
+    ]

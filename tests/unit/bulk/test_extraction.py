@@ -1,0 +1,175 @@
+"""Extraction in bulk: every record ends once, each body is read once, whatever the engine and its workers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fonds.bulk.extraction.books import Books, as_json, booked
+from fonds.bulk.extraction.carrying import Reading, carry_out
+from fonds.bulk.extraction.folder import BOOKS, claim, close_books
+from fonds.bulk.extraction.found import Found, from_record, to_record
+from fonds.bulk.extraction.parquet import result_files
+from fonds.bulk.extraction.rows import RESULTS
+from fonds.config import load_settings
+from fonds.engines.local.engine import LocalEngine
+from fonds.model.disposition import DONE, Reason, Verdict, dropped
+from fonds.model.errors import ConfigurationError, LimitError, StoreUnavailableError
+from fonds.model.file import Identified
+from fonds.model.step import Result
+from fonds.sources.paths import PathSource
+from fonds.wiring.bulk.extraction import find_warcs, parquet_job
+from made_warcs import ENDED, WARCS, extraction, rows_in, write_warcs
+
+RECORDS = sum(ENDED.values())
+
+
+def extracted(home: Path, crawl: Path, workers: int) -> tuple[Path, Books]:
+    folder = home / "extracted"
+    job = extraction(home, crawl, folder)
+    claim(folder, job.name)
+    books = booked(LocalEngine(home / "bulk", workers, workers).run(job))
+    close_books(folder, books)
+    return folder, books
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("crawl")
+    write_warcs(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory, crawl: Path) -> tuple[Path, Books]:
+    return extracted(tmp_path_factory.mktemp("home"), crawl, 1)
+
+
+def test_every_record_of_every_warc_ends_exactly_once(done: tuple[Path, Books]) -> None:
+    folder, books = done
+    assert as_json(books.total) == ENDED
+    assert books.wrong == []
+    lines = [json.loads(line) for line in (folder / BOOKS).read_text().splitlines()]
+    assert len(lines) == WARCS
+    assert all(one["records"] == sum(one["ended"].values()) == RECORDS // WARCS for one in lines)
+    captures = Counter(
+        ":".join(filter(None, (one["verdict"], one["reason"])))
+        for one in rows_in(folder, "captures")
+    )
+    assert captures == {k: v for k, v in ENDED.items() if k != "dropped:not-a-capture"}
+
+
+def test_each_body_is_read_once_and_found_with_what_it_holds(done: tuple[Path, Books]) -> None:
+    files = rows_in(done[0], "files")
+    assert len({one["sha1hex"] for one in files}) == len(files) == 9
+    assert files == sorted(files, key=lambda one: one["sha1hex"])
+    by_kind = Counter(one["kind"] for one in files)
+    assert by_kind == {"pdf": 5, "story": 4}
+    paper = next(one for one in files if one["text"] and "Paper 1" in one["text"])
+    assert (paper["status"], paper["page_count"]) == ("success", 1)
+    assert paper["thumbnail"][:2] == b"\xff\xd8"
+    assert "pdf_extra" in json.loads(paper["metadata"])
+    story = next(one for one in files if one["title"] == "Bridge number 2 is decided")
+    assert "council of town 2" in story["text"]
+    assert story["story_id"]
+    assert story["warc_path"].endswith("crawl-2.warc.gz")
+
+
+def test_two_workers_leave_what_one_leaves(
+    tmp_path: Path, crawl: Path, done: tuple[Path, Books]
+) -> None:
+    folder, books = extracted(tmp_path, crawl, 2)
+    assert (books.records, books.ended) == (done[1].records, done[1].ended)
+    for name in RESULTS:
+        assert rows_in(folder, name) == rows_in(done[0], name)
+
+
+def test_a_range_that_is_written_again_counts_nothing_twice(
+    tmp_path: Path, crawl: Path, done: tuple[Path, Books]
+) -> None:
+    job = extraction(tmp_path, crawl, tmp_path / "out")
+    records = sorted(record for part in job.parts for record in job.read(part))
+    first = [*job.write(0, iter(records))]
+    (tmp_path / "out/files/.part-00000.1.unfinished").write_bytes(b"of a process that was killed")
+    assert [*job.write(0, iter(records))] == first
+    close_books(tmp_path / "out", booked(first))
+    assert rows_in(tmp_path / "out", "captures") == rows_in(done[0], "captures")
+    assert [one.name for one in (tmp_path / "out/files").iterdir()] == ["part-00000.parquet"]
+
+
+def test_a_job_can_be_sent_to_other_machines_and_its_name_stands_for_what_it_reads(
+    tmp_path: Path, crawl: Path
+) -> None:
+    job = extraction(tmp_path, crawl, tmp_path / "out")
+    assert pickle.loads(pickle.dumps(job)).name == job.name
+    assert extraction(tmp_path, crawl, tmp_path / "out").name == job.name
+    assert extraction(tmp_path, crawl, tmp_path / "other").name != job.name
+    fewer = find_warcs([crawl / "crawl-0.warc.gz"], tmp_path)
+    other = parquet_job(fewer, tmp_path / "out", tmp_path, load_settings(tmp_path, {}))
+    assert other.name != job.name
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    claim(tmp_path / "out", "extract-1")
+    claim(tmp_path / "out", "extract-1")
+    with pytest.raises(ConfigurationError, match="other WARCs"):
+        claim(tmp_path / "out", "extract-2")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.txt").write_text("x")
+    with pytest.raises(ConfigurationError, match="not empty"):
+        claim(tmp_path / "mine", "extract-1")
+
+
+def test_books_that_do_not_add_up_say_so() -> None:
+    books = Books()
+    books.records["a.warc"] += 2
+    books.end("a.warc", DONE)
+    assert books.wrong == ["a.warc"]
+    books.end("a.warc", dropped(Reason.DUPLICATE))
+    assert booked(books.lines()).wrong == []
+
+
+def test_what_cannot_be_read_ends_its_record_and_what_is_away_ends_the_job(
+    tmp_path: Path, crawl: Path
+) -> None:
+    def raising(error: Exception) -> Result:
+        def step(item: object) -> Result:
+            raise error
+
+        return carry_out(step, None)
+
+    assert raising(LimitError(Reason.TOO_LARGE, "long")).disposition.verdict is Verdict.DROPPED
+    assert raising(ValueError("x")).disposition.reason is Reason.INTERNAL_ERROR
+    with pytest.raises(StoreUnavailableError):
+        raising(StoreUnavailableError("away"))
+    with pytest.raises(StoreUnavailableError, match="not enough memory"):
+        raising(MemoryError())
+    assert Reading({}, lambda: None).steps == {}
+
+
+def test_a_record_of_the_job_says_all_there_is_whatever_stands_in_it(
+    tmp_path: Path, crawl: Path
+) -> None:
+    row = find_warcs([crawl], tmp_path).rows[0]
+    source = PathSource((), tmp_path, "", "")
+    capture: Any = next(one.item for one in source.entries(row) if hasattr(one, "item"))
+    found = Found(Identified(capture, None), dropped(Reason.HTTP_STATUS, "tab\tand\nline end"))
+    record = to_record(found)
+    assert b"\n" not in record
+    assert from_record(record) == found
+
+
+def test_what_is_not_written_whole_is_not_there(tmp_path: Path) -> None:
+    def broken_off() -> None:
+        with result_files(tmp_path, RESULTS, 3) as to:
+            to.add("captures", dict.fromkeys(RESULTS["captures"]))
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        broken_off()
+    assert [*tmp_path.glob("*/*")] == []
