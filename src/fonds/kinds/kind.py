@@ -87,6 +87,21 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True)
+class Series:
+    """Rows of which a file has any number beside its own, as a paper its citations: they are exported by
+    themselves, under `name`, and counted by the audit.
+
+    `row` is their table, whose key begins with `sha1hex`; `columns` are its fields that are exported, with
+    their types (`text`, `integer`, `number`). `count` is how many a row of the kind promises.
+    """
+
+    name: str
+    row: type[Row]
+    columns: Mapping[str, str]
+    count: Callable[[Any], int]
+
+
+@dataclass(frozen=True, slots=True)
 class Related:
     """A file whose text stands beside another's: a version of the same story, or a near-duplicate.
 
@@ -148,6 +163,7 @@ class DerivativeKind:
       the wide-row table, `indexed` says what the index has of it.
     - `columns` are those it adds to the export, with their types (`text`, `integer`), and `values` fills
       them from a row and the file's document, if it has one.
+    - `series` are further rows of each file, any number, exported by themselves.
     - `facts` are what the file's page and `fonds show` tell of a row; without one, a file it could be made
       of shows that the fact `awaited` (or, '', the title) is missing.
     - `beside` is what is archived beside a body that has such a row, as JSON.
@@ -169,6 +185,7 @@ class DerivativeKind:
     indexed: Indexed | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     values: Callable[[Any, IndexDocument | None], Mapping[str, object]] = _no_values
+    series: Series | None = None
     facts: Callable[[Any], Sequence[Fact]] = _nothing
     awaited: str = ""
     beside: Callable[[Any], bytes] | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -15,7 +15,7 @@ from fonds.cli.context import App, command, say
 from fonds.cli.names import Name
 from fonds.library.searching.forms import FORMS, Form, written
 from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, write_manifest
-from fonds.library.searching.rows import FIELDS, exported
+from fonds.library.searching.rows import FIELDS, SERIES, exported, series_rows
 from fonds.library.searching.whole import Contents, whole
 from fonds.model.document import SearchQuery
 from fonds.model.errors import ConfigurationError
@@ -24,7 +24,9 @@ from fonds.model.names import no_such
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
 
-KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
+KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value, *SERIES]
+
+ALONE = "are rows of their own: no QUERY, --collection, --limit or form of references"
 
 
 @dataclass(slots=True)
@@ -34,6 +36,7 @@ class Written:
     contents: Contents
     rows: int = 0
     asked: Asked | None = None
+    columns: Mapping[str, str] = field(default_factory=lambda: FIELDS)
 
     @property
     def count(self) -> int:
@@ -66,24 +69,29 @@ def export(
     Without QUERY every file that was kept, in the order of their SHA-1; with one the whole result, however
     large, in an order of its own. bibtex and csl are references, and of documents alone. Beside FILE a
     manifest FILE.manifest.json says query, fields, count, hashes and when; `fonds verify` holds it
-    against file and library.
+    against file and library. `--kind citations` is who cites whom, a row for each reference.
 
     \b
     fonds export > library.jsonl
     fonds export --format parquet --out library.parquet --kind pdf
     fonds export 'flood year:2024' --format csv --out floods.csv --no-text
+    fonds export --kind citations --format parquet --out citations.parquet
     fonds export author:müller --format bibtex
     """
     if form == "parquet" and out is None:
         raise click.UsageError(
             "parquet cannot be written to standard output: name a file with --out"
         )
+    if kind in SERIES and (query or collection or limit or FORMS[form].rows is None):
+        raise click.UsageError(f"{kind} {ALONE}")
     stores = app.stores()
     text = " ".join(query) or ("" if FORMS[form].rows else "*")
     if limit is not None and not text:
         raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
     done = Written(Contents())
-    if text:
+    if kind is not None and kind in SERIES:
+        pieces = _one_series(stores, FORMS[form], done, kind)
+    elif text:
         done.asked = _asked(stores, text, kind, collection, limit)
         if not app.quiet:
             say(_promised(done.asked))
@@ -152,7 +160,19 @@ def _library(
                 done.rows += 1
                 yield row
 
-    return form.rows(counted()) if form.rows else iter(())
+    return form.rows(counted(), FIELDS) if form.rows else iter(())
+
+
+def _one_series(stores: Stores, form: Form, done: Written, name: str) -> Iterator[bytes]:
+    series = SERIES[name]
+    done.columns = series.columns
+
+    def counted() -> Iterator[dict[str, object]]:
+        for row in series_rows(stores, series):
+            done.rows += 1
+            yield row
+
+    return form.rows(counted(), series.columns) if form.rows else iter(())
 
 
 def _manifest(path: Path, form: str, done: Written, digest: str) -> Manifest:
@@ -163,7 +183,7 @@ def _manifest(path: Path, form: str, done: Written, digest: str) -> Manifest:
         format=form,
         rows=done.count,
         sha256=digest,
-        fields=list(FIELDS) if FORMS[form].rows is not None else [],
+        fields=list(done.columns) if FORMS[form].rows is not None else [],
         written_at=now(),
         fonds=__version__,
         asked=done.asked,

@@ -32,7 +32,7 @@ STRING_MAX_CHARS = 4_000
 @workers_option
 @click.pass_context
 def match(ctx: click.Context, /, engine: str, workers: int, **flags: Any) -> int | None:
-    """Hold all papers that are here against the catalogue, then all their references.
+    """Hold all references of the papers that are here against the catalogue, then the papers.
 
     What the step `match` does for papers as they come, for those that are here, in the order of the
     catalogue; the rows are the same.
@@ -44,7 +44,8 @@ def match(ctx: click.Context, /, engine: str, workers: int, **flags: Any) -> int
     ctx.obj = ctx.obj.with_flags(**flags)
     if ctx.invoked_subcommand is not None:
         return None
-    for what in (PAPERS, REFERENCES):
+    # A paper's row says how many citations there are: these first.
+    for what in (REFERENCES, PAPERS):
         _run(ctx.obj, what, engine, workers)
     return 0
 

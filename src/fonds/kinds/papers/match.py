@@ -1,4 +1,4 @@
-"""The kind `match`: which work of the catalogue a paper is. What it cites stands in `citations`."""
+"""The kind `match`: which work of the catalogue a paper is. What it cites are its citations."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from datetime import datetime
 
 from fonds.catalog.matching.statuses import VERSION, MatchStatus
 from fonds.formats.journal import MATCH_DOI, MATCH_INFO, MATCH_STATUS
-from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits
+from fonds.kinds.kind import DerivativeKind, Fact, Reading, Series, digits
 from fonds.kinds.papers.jats import MIMETYPES as ARTICLES
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
 from fonds.model.file import FileMeta
 from fonds.model.paper import Unmatched
-from fonds.model.rows import MatchRow
+from fonds.model.rows import CitationRow, MatchRow
 
 STATUSES = tuple(str(one) for one in MatchStatus)
 
@@ -43,6 +43,23 @@ def _work(capture: Capture, file: FileMeta, after: datetime | None) -> Unmatched
     return Unmatched(file.sha1)
 
 
+CITATIONS = Series(
+    name="citations",
+    row=CitationRow,
+    columns={
+        "sha1hex": "text",
+        "number": "integer",
+        "reference": "text",
+        "told_doi": "text",
+        "status": "text",
+        "reason": "text",
+        "work": "text",
+        "doi": "text",
+        "score": "number",
+    },
+    count=lambda row: row.reference_count,
+)
+
 KIND = DerivativeKind(
     name="match",
     title="match",
@@ -57,6 +74,7 @@ KIND = DerivativeKind(
         "match_doi": "text",
     },
     values=_values,
+    series=CITATIONS,
     facts=_facts,
     reading=Reading(
         step="match",

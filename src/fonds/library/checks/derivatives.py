@@ -35,6 +35,7 @@ def derivatives(stores: Stores, began: datetime) -> Iterator[Fault]:
                 *_blobs(stores, kind, some),
                 *_cells(stores, kind, some),
                 *_rows(stores.records, kind, some),
+                *_series(stores.records, kind, some),
             ]
             if first:
                 found += _with_fixity(stores, kind, some)
@@ -76,6 +77,20 @@ def _rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]
         for key, (sha1hex, one) in sorted(wanted.items()):
             if there.get(key) != one:
                 yield Fault(Check.ROW, sha1hex, f"a row of {table.TABLE} is missing: {key}")
+
+
+def _series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
+    """Each file has as many further rows as its own promises."""
+    series = kind.series
+    if series is None:
+        return
+    keys = [row.sha1hex for row in rows]
+    counts = records.count(series.row, ("sha1hex",), {"sha1hex": keys}) if keys else {}
+    for row in rows:
+        promised, there = series.count(row), counts.get((row.sha1hex,), 0)
+        if promised != there:
+            told = f"{row.sha1hex} has {there} rows of {series.name}, and {promised} by its row of"
+            yield Fault(Check.ROW, row.sha1hex, f"{told} {row.TABLE}")
 
 
 def _key(row: Row) -> tuple[object, ...]:

@@ -30,13 +30,13 @@ def _nothing(documents: Iterator[IndexDocument]) -> Iterator[bytes]:
 @dataclass(frozen=True, slots=True)
 class Form:
     """`title` for people, `suffix` of a file, `media_type`; and what makes bytes of it, piece by piece:
-    of `rows` where it has any, else of `documents`.
+    of `rows` with these columns where it has any, else of `documents`.
     """
 
     title: str
     suffix: str
     media_type: str
-    rows: Callable[[Iterator[Row]], Iterator[bytes]] | None = None
+    rows: Callable[[Iterator[Row], Mapping[str, str]], Iterator[bytes]] | None = None
     documents: Callable[[Iterator[IndexDocument]], Iterator[bytes]] = _nothing
 
 
@@ -45,20 +45,20 @@ def written(
 ) -> Iterator[bytes]:
     """A result in a form, piece by piece."""
     if form.rows is not None:
-        return form.rows(rows_of(stores, documents, with_text=with_text))
+        return form.rows(rows_of(stores, documents, with_text=with_text), FIELDS)
     return form.documents(documents)
 
 
-def json_lines(rows: Iterator[Row]) -> Iterator[bytes]:
-    """One JSON object a line, with the keys of FIELDS."""
+def json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
+    """One JSON object a line, with the names of the columns for keys."""
     return (msgspec.json.encode(row) + b"\n" for row in rows)
 
 
-def comma_separated(rows: Iterator[Row]) -> Iterator[bytes]:
+def comma_separated(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
     """CSV in UTF-8 with a line of names first; an absent value is empty. Source: RFC 4180."""
-    yield _csv_line(list(FIELDS))
+    yield _csv_line(list(columns))
     for row in rows:
-        yield _csv_line(["" if row[name] is None else row[name] for name in FIELDS])
+        yield _csv_line(["" if row[name] is None else row[name] for name in columns])
 
 
 def _csv_line(values: list[Any]) -> bytes:
@@ -88,13 +88,13 @@ class Drained(io.RawIOBase):
         return taken
 
 
-def parquet(rows: Iterator[Row]) -> Iterator[bytes]:
-    """Apache Parquet, zstd, with the columns and types of FIELDS."""
+def parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
+    """Apache Parquet, zstd, with these columns and their types."""
     import pyarrow
     from pyarrow import parquet as library
 
-    types = {"text": pyarrow.string(), "integer": pyarrow.int64()}
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in FIELDS.items()])
+    types = {"text": pyarrow.string(), "integer": pyarrow.int64(), "number": pyarrow.float64()}
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
     sink = Drained()
     with library.ParquetWriter(sink, schema, compression="zstd") as writer:
         while chunk := list(islice(rows, PARQUET_CHUNK)):

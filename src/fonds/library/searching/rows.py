@@ -8,7 +8,7 @@ from typing import Any
 
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN, origins
-from fonds.kinds.kind import DerivativeKind
+from fonds.kinds.kind import DerivativeKind, Series
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key
@@ -45,6 +45,18 @@ def exported(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
     rows = stores.records.find(FileMetaRow)
     while chunk := list(islice(rows, CHUNK)):
         yield from _chunk(stores, chunk, with_text)
+
+
+SERIES: Mapping[str, Series] = {
+    kind.series.name: kind.series for kind in kinds_with_rows() if kind.series
+}
+"""What is exported by itself, by name."""
+
+
+def series_rows(stores: Stores, series: Series) -> Iterator[dict[str, Any]]:
+    """All rows of a series, flat, in the order of their keys."""
+    for row in stores.records.find(series.row):
+        yield {name: getattr(row, name) for name in series.columns}
 
 
 def rows_of(

@@ -1,0 +1,99 @@
+"""Rows of which a file has any number: counted by the audit, and exported by themselves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from pyarrow import parquet
+
+from audit_bench import PAGE, audited
+from filled_home import opened
+from fonds.cli.main import cli
+from fonds.formats.journal import MATCH_INFO, MATCH_STATUS, row_key
+from fonds.kinds import KINDS
+from fonds.kinds.fixity import fixity_of_row
+from fonds.kinds.kind import DerivativeKind
+from fonds.kinds.papers.match import CITATIONS
+from fonds.model.rows import CitationRow, MatchRow
+from fonds.ports import Stores
+from small_pipeline import Workplace
+
+EXPORT = ("export", "--kind", "citations")
+LONG_AGO = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def cited(number: int) -> CitationRow:
+    told = (f"Brook B. Tides {number}.", "strong", "title-and-author", "doi:10.1/x", "10.1/x")
+    return CitationRow(PAGE, number, LONG_AGO, *told, None, 0.9)
+
+
+def with_citations(stores: Stores, count: int) -> None:
+    """A match of the page that promises so many citations, and these."""
+    row = MatchRow(PAGE, LONG_AGO, "none", "no-candidate", None, None, None, count, "test")
+    stores.records.put([row, fixity_of_row(row), *map(cited, range(count))])
+    cells = {MATCH_STATUS: b"none", MATCH_INFO: b"{}"}
+    stores.table.declare(stores.journal, ["f", "file", "match0"])
+    stores.table.put(stores.journal, [(row_key(PAGE), cells)])
+
+
+def told_of(place: Workplace, library: Stores) -> list[str]:
+    """What the audit says of citations."""
+    return [one.told for one in audited(place, library).faults if "rows of citations" in one.told]
+
+
+def test_citations_that_are_gone_or_too_many_are_told(place: Workplace, library: Stores) -> None:
+    with_citations(library, 3)
+    assert told_of(place, library) == []
+    library.records.delete(CitationRow, [(PAGE, 1)])
+    assert told_of(place, library) == [
+        f"{PAGE} has 2 rows of citations, and 3 by its row of matches"
+    ]
+    library.records.put([cited(1), cited(3)])
+    assert told_of(place, library) == [
+        f"{PAGE} has 4 rows of citations, and 3 by its row of matches"
+    ]
+
+
+def fonds(home: Path, *words: str) -> Result:
+    return CliRunner().invoke(cli, ["--home", str(home), *words])
+
+
+def test_who_cites_whom_is_exported_in_every_form_of_rows(tmp_path: Path) -> None:
+    with opened(tmp_path) as stores:
+        stores.records.put([cited(number) for number in range(3)])
+    rows = [json.loads(line) for line in fonds(tmp_path, *EXPORT).stdout.splitlines()]
+    assert [(one["sha1hex"], one["number"], one["doi"]) for one in rows] == [
+        (PAGE, number, "10.1/x") for number in range(3)
+    ]
+    assert fonds(tmp_path, *EXPORT, "--format", "csv").stdout.startswith("sha1hex,number,reference")
+    out = tmp_path / "citations.parquet"
+    assert fonds(tmp_path, *EXPORT, "--format", "parquet", "--out", str(out)).exit_code == 0
+    assert parquet.read_table(out).to_pylist() == rows
+    assert rows[0]["score"] == 0.9
+    manifest = json.loads(Path(f"{out}.manifest.json").read_text())
+    assert (manifest["rows"], manifest["fields"]) == (3, list(CITATIONS.columns))
+    assert fonds(tmp_path, "verify", str(out)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "words", [("flood",), ("--collection", "default"), ("--limit", "3"), ("--format", "bibtex")]
+)
+def test_a_series_is_exported_whole(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with opened(tmp_path):
+        pass
+    done = fonds(tmp_path, *EXPORT, *words)
+    assert done.exit_code != 0
+    assert "rows of their own" in done.output + str(done.exception)
+
+
+@pytest.mark.parametrize("kind", [one for one in KINDS if one.series], ids=lambda one: one.name)
+def test_a_series_names_columns_its_rows_have(kind: DerivativeKind) -> None:
+    assert kind.series is not None
+    assert kind.series.row.KEY[0] == "sha1hex"
+    names = {one.name for one in fields(kind.series.row)}  # type: ignore[arg-type]
+    assert kind.series.columns.keys() <= names
