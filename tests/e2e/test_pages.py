@@ -19,6 +19,7 @@ from followed_home import HOSTILE as HOSTILE_SOURCE
 from fonds.collections.reading.clusters import clusters
 from fonds.web.app import create_app
 from fonds.web.themes.addresses import collection_href, placed_href, theme_href
+from reading_home import Reading, drawing_here, fill_reading
 from themed_home import FIVE, HOSTILE, STRAY, fill_themes
 
 pytestmark = pytest.mark.browser
@@ -53,6 +54,9 @@ SVG_TEXTS = """() => {
 }"""
 
 
+NOTHING_READ = Reading("", "", ("", "", ""), "")
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """A filled and an empty library, both served, and the browser to look at them."""
@@ -62,6 +66,8 @@ class Site:
     full: str
     empty: str
     theme: str = ""
+    read: str = ""
+    reading: Reading = NOTHING_READ
 
     def pages(self) -> dict[str, tuple[str, int]]:
         """Name -> (address, status) of every kind of page in every state."""
@@ -87,6 +93,8 @@ class Site:
             "look up": (f"{self.full}/show?key={self.filled.twice_url}", 200),
             "failures": (f"{self.full}/failures", 200),
             "failures, none": (f"{self.empty}/failures", 200),
+            "page of a PDF": (f"{self.read}/file/{self.reading.pdf}/pages/3?q=flood", 200),
+            "page of a PDF, not drawn": (f"{self.read}/file/{self.reading.broken}/pages/1", 200),
             "API": (f"{self.full}/docs", 200),
             "collections": (f"{self.full}/themes", 200),
             "collections, none": (f"{self.empty}/themes", 200),
@@ -138,6 +146,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with (
         opened(tmp_path_factory.mktemp("full")) as stores,
         opened(tmp_path_factory.mktemp("empty")) as nothing,
+        opened(tmp_path_factory.mktemp("read")) as readable,
         sync_playwright() as playwright,
     ):
         filled = fill(stores)
@@ -146,8 +155,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         assert found is not None
         theme = theme_href(FIVE, found.clusters[0].id)
         browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
-        with running(create_app(stores)) as full, running(create_app(nothing)) as empty:
-            yield Site(browser, filled, full, empty, theme)
+        reading = fill_reading(readable)
+        pages = create_app(readable, views=drawing_here())
+        with (
+            running(create_app(stores)) as full,
+            running(create_app(nothing)) as empty,
+            running(pages) as read,
+        ):
+            yield Site(browser, filled, full, empty, theme, read, reading)
         browser.close()
 
 

@@ -14,10 +14,12 @@ from starlette.staticfiles import StaticFiles
 
 from fonds import __version__
 from fonds.library.accounting import newest_input
+from fonds.library.reading.page_views import PageViews
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
 from fonds.web.pages import cdx, downloads, failures, file, overview, records, source, sources
+from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
 from fonds.web.pages.searching import exporting, feed, search
 from fonds.web.parameters import fault, only_known, refusal
 from fonds.web.problems import problem
@@ -41,6 +43,7 @@ ROUTERS = (
     records.router,
     failures.router,
     downloads.router,
+    *READING_ROUTERS,
     file.router,
     cdx.router,
     sources.router,
@@ -82,9 +85,11 @@ def create_app(
     host: str = "127.0.0.1",
     replay: ReplayOrigin = NO_REPLAY,
     service: Service | None = None,
+    views: PageViews | None = None,
 ) -> FastAPI:
     """The pages and the service of grouping over `stores`. `host` is what the server binds: it answers to
     that and to the loopback. `replay` is where captures are replayed. `service`: None, one of its own.
+    `views` draws pages of PDFs; without it their text alone is shown.
     """
     app = FastAPI(
         title=title,
@@ -98,6 +103,7 @@ def create_app(
     app.state.title = title
     app.state.replay = replay
     app.state.service = service or make_service(stores)
+    app.state.views = views
     app.add_middleware(Parts)
     app.add_middleware(Lanes, takes=is_rest)
     app.add_middleware(Answers)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -14,6 +16,8 @@ from fonds.config import Settings
 from fonds.isolation import ChildLimits, ChildPool
 from fonds.isolation.handover import ByFile
 from fonds.kinds.kind import Extractors
+from fonds.library.reading.page_views import MADE_AT_ONCE, PageViews
+from fonds.model.page_view import PageView, ViewLimits
 from fonds.model.pdf import PAGE0_FORM, thumbnail_box
 from fonds.ports import Isolate
 from fonds.wiring.backends import further_thumbnails
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 
 TEXT_SHARE = 0.6  # of a PDF's time may go into its text, so that the rest is kept
 SALVAGE_S = 10.0
+PAGE_VIEW_S, VIEW_MAX_BYTES = 20.0, 16 * 2**20
 MEMORY_MIN_BYTES, MEMORY_FACTOR = 640 * 2**20, 8
 
 
@@ -81,6 +86,32 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
         pdf_extractor=pdf_extractor(settings),
         page_extractor=EXTRACTOR,
     )
+
+
+def open_page_views(spool: Path, settings: Settings) -> PageViews:
+    """What draws pages of PDFs for people, in isolated processes of its own; bodies are handed over in files
+    below `spool`. Raises ConfigurationError as `open_readers` does."""
+    from fonds.extract.pdf.pages.drawing.view import renderer, view_page
+
+    with suppress(OSError):
+        spool.mkdir(parents=True, exist_ok=True)
+    # Of a home that cannot be written the pages are drawn all the same.
+    folder = spool if os.access(spool, os.W_OK) else Path(tempfile.gettempdir())
+    wall_s = min(PAGE_VIEW_S, settings.pdf.timeout_s)
+    limits = ChildLimits(wall_s=wall_s, memory_bytes=settings.work.child_memory_bytes)
+    required = settings.isolation == "required"
+    pool = ChildPool(
+        MADE_AT_ONCE, replace(limits, output_max_bytes=VIEW_MAX_BYTES), required=required
+    )
+    if required:
+        _refuse_less(pool)
+    view = ViewLimits(pixels_max=settings.pdf.pixels_max, size_max_bytes=settings.pdf.max_bytes)
+
+    def draw(body: bytes, number: int) -> PageView:
+        isolate = partial(_limited, pool, pool.limits)
+        return ByFile(isolate, view_page, (number, view), folder)(body)
+
+    return PageViews(draw, renderer(view), close=pool.close)
 
 
 def _refuse_less(pool: ChildPool) -> None:

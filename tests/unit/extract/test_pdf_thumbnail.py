@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fixtures.pdfs import drawn_pdf, image_pdf, text_pdf, transparent_pdf
-from fonds.extract.pdf.pages.thumbnail import draw_thumbnails, fit
+from fonds.extract.pdf.pages.drawing.thumbnail import draw_thumbnails, fit
 
 
 def draw(data: bytes, pixels_max: int = 50_000_000) -> Image.Image | None:

@@ -77,6 +77,8 @@ TRIED_OF_THE_EXPORT = {
     for path, name in (*REFUSED, *SAID, *NOT_NAMES)
     if path == "/api/search"
 }
+# Those of reading are tried in reading/.
+TRIED_OF_READING = {("/api/files/{sha1hex}/pages/{number}", "q")}
 # Those of the service of grouping are tried in rest/test_refusals.py.
 TRIED_OF_THE_SERVICE = {
     ("/collections", "after"), ("/collections", "count"),
@@ -118,6 +120,7 @@ def _parameters(client: TestClient) -> Iterator[tuple[str, str]]:
 
 def test_every_parameter_of_every_route_is_tried_here(client: TestClient) -> None:
     tried = REFUSED.keys() | SAID.keys() | NOT_NAMES | TRIED_OF_THE_EXPORT | TRIED_OF_THE_SERVICE
+    tried |= TRIED_OF_READING
     assert set(_parameters(client)) == tried
 
 

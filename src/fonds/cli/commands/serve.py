@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from importlib import import_module
 from typing import Any
 
@@ -9,6 +10,7 @@ import click
 from rich.markup import escape
 
 from fonds.cli.context import App, command, console
+from fonds.cli.working.working_off import SPOOL
 
 PORT_MAX = 65535
 
@@ -43,6 +45,7 @@ def serve(app: App, **flags: Any) -> int:
     settings = app.settings(**flags)
     serving = import_module("fonds.web.serving.server")
     make_service = import_module("fonds.web.rest.service").make_service
+    open_page_views = import_module("fonds.wiring.readers").open_page_views
     stores, web = app.stores(settings), settings.web
     port = web.replay_port or (web.port + 1 if 0 < web.port < PORT_MAX else 0)
     with serving.listen(web.host, web.port) as pages, serving.listen(web.host, port) as replay:
@@ -52,8 +55,9 @@ def serve(app: App, **flags: Any) -> int:
         screen.print(f"Replaying captures at {serving.shown(web.host, replay)}web/")
         threads = rebuild_threads(settings, beside_others=True)
         service = make_service(stores, settings.collections.prefix, threads)
-        application = create_app(stores, host=web.host, replay=at, service=service)
-        with service.runs.at_work():
+        views = open_page_views(app.home / SPOOL, settings)
+        application = create_app(stores, host=web.host, replay=at, service=service, views=views)
+        with closing(views), service.runs.at_work():
             serving.serve(
                 (application, pages),
                 (create_replay(stores, host=web.host, url=web.replay_url), replay),

@@ -21,10 +21,16 @@ from fonds.bibliography.own_reading import read_own
 from fonds.extract.language.identifying import choose_language, load_model
 from fonds.extract.pdf.bibliographic import bibliographic, tells_itself
 from fonds.extract.pdf.info import PdfStructure, read_structure
-from fonds.extract.pdf.opening import OpenedPdf, drawing_pages, open_pdf, open_repaired
+from fonds.extract.pdf.opening import (
+    OpenedPdf,
+    drawing_pages,
+    init_forms,
+    open_mapped,
+    open_repaired,
+)
 from fonds.extract.pdf.outline import read_outline
+from fonds.extract.pdf.pages.drawing.thumbnail import draw_thumbnails
 from fonds.extract.pdf.pages.text import NO_PAGES, PAGE_SEPARATOR, PagesText, read_pages
-from fonds.extract.pdf.pages.thumbnail import draw_thumbnails
 from fonds.extract.pdf.pages.words import count_words
 from fonds.extract.pdf.strings import clean_text, date_to_iso
 from fonds.extract.pdf.trailer import looks_like_pdf, without_junk
@@ -122,7 +128,7 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
         return PdfExtraction(PdfStatus.EMPTY_BLOB, error_msg="there are no bytes")
     data = without_junk(data)
     structure = read_structure(data, xmp_max_bytes=limits.xmp_max_bytes)
-    opened = _open(data, structure.mapped)
+    opened = open_mapped(data, structure.mapped)
     if opened.document is None:
         if opened.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
             return PdfExtraction(PdfStatus.NOT_PDF, error_msg="no PDF header, page or end in it")
@@ -165,7 +171,7 @@ def _read(
 ) -> tuple[PdfExtraction, Sequence[int]]:
     """The extraction, and the pages (from 0) on which there was no object."""
     if structure.extra.get("form_field_count") is not None:
-        _init_forms(document)
+        init_forms(document)
     extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.repaired}
     if structure.error is not None or structure.locked:
         structure = _completed(structure, document)
@@ -196,32 +202,12 @@ def _read(
     return _result(status, structure, extra, pages, **found), pages.blank
 
 
-def _open(data: bytes, mapped: bytes | None) -> OpenedPdf:
-    """With what its fonts lack, where that opens too."""
-    if mapped is not None:
-        opened = open_pdf(mapped)
-        if opened.document is not None and not opened.repaired:
-            return opened
-        if opened.document is not None:
-            opened.document.close()
-    return open_pdf(data)
-
-
 def _page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
     """OpenedPdf once for picture and text: opening is a fifth of all work."""
     try:
         return document[0]
     except pypdfium2.PdfiumError:
         return None
-
-
-def _init_forms(document: pypdfium2.PdfDocument) -> None:
-    """Let a form's fields be drawn. Not for one that nobody could count: pdfium would never finish it."""
-    try:
-        document.init_forms()
-    except pypdfium2.PdfiumError as error:
-        # Page 0 is then drawn without what people filled in.
-        logger.debug("the form cannot be drawn: %s", error)
 
 
 def _page0_size(document: pypdfium2.PdfDocument) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,8 @@ import pypdfium2.raw as pdfium
 from fonds.extract.pdf.info import limit_unpacking
 from fonds.extract.pdf.traits import UNREADABLE, attempt
 from fonds.model.pdf import PdfStatus
+
+logger = logging.getLogger(__name__)
 
 _REFUSALS = {
     pdfium.FPDF_ERR_PASSWORD: (PdfStatus.ENCRYPTED, "the PDF opens with its password only"),
@@ -50,6 +53,26 @@ def open_pdf(data: bytes) -> OpenedPdf:
     # qpdf also knows ciphers and empty owner passwords that pdfium does not.
     second = open_repaired(data)
     return first if second is None else second
+
+
+def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
+    """The PDF in `data` with what its fonts lack (`mapped`), where that opens too."""
+    if mapped is not None:
+        opened = open_pdf(mapped)
+        if opened.document is not None and not opened.repaired:
+            return opened
+        if opened.document is not None:
+            opened.document.close()
+    return open_pdf(data)
+
+
+def init_forms(document: pypdfium2.PdfDocument) -> None:
+    """Let a form's fields be drawn. Not for one that nobody could count: pdfium would never finish it."""
+    try:
+        document.init_forms()
+    except pypdfium2.PdfiumError as error:
+        # Pages are then drawn without what people filled in.
+        logger.debug("the form cannot be drawn: %s", error)
 
 
 def open_repaired(data: bytes) -> OpenedPdf | None:

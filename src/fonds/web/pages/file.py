@@ -5,29 +5,26 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from fastapi import APIRouter, HTTPException, Query, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from fastapi import APIRouter, HTTPException, Request
+from starlette.responses import RedirectResponse, Response
 
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.kind import Fact, Relatives
-from fonds.library.accounting import count_outcomes, outcomes
-from fonds.library.description import Cited, Description, Resolved, description, resolve
+from fonds.library.description import Cited, Description, description
 from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Stores
 from fonds.replay.memento import in_link
-from fonds.web.pages.records import Record, record
-from fonds.web.rendering import OpenStores, cut, link, page, size, web_url
+from fonds.web.rendering import OpenStores, cut, page, size, web_url
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import ThemeLink, tagged
 
 TEXT_SHOWN_CHARS = 200_000
 KEY_MAX_CHARS = 4_096
 FACTS_MAX, FACT_MAX_CHARS = 200, 2_000
-SHOWN_MAX = 50
 
 LineT = TypeVar("LineT")
 router = APIRouter()
@@ -108,20 +105,15 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
     outcome = _outcome(stores, found)
     text = file_text(stores, found)
     known = tagged(themes, [found.document.id] if found.document else [])
-    values = {
-        name: value
-        for kind in KINDS
-        if kind.name in found.derivatives
-        for name, value in kind.values(found.derivatives[kind.name], found.document).items()
-    }
+    title, language = file_title(found)
     return FilePage(
-        title=_title(found, values),
+        title=title,
         sha1hex=sha1hex,
         sha1base32=sha1_base32(bytes.fromhex(sha1hex)),
         outcome=outcome.outcome if outcome else None,
         file=found.file,
         derivatives=found.derivatives,
-        language=_text(values.get("language")),
+        language=language,
         indexed=found.document is not None,
         searched=found.searched,
         claimed=_claimed(found),
@@ -141,6 +133,17 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
         themes=[link for links in known.themes.values() for link in links],
         themes_looked_in=known.looked_in,
     ), text or ""
+
+
+def file_title(found: Description) -> tuple[str, str | None]:
+    """The best name of a file, and the language of its text, None where it is not known."""
+    values = {
+        name: value
+        for kind in KINDS
+        if kind.name in found.derivatives
+        for name, value in kind.values(found.derivatives[kind.name], found.document).items()
+    }
+    return _title(found, values), _text(values.get("language"))
 
 
 def _as(kind: type[LineT], row: object) -> LineT:
@@ -278,71 +281,8 @@ def file_html(request: Request, stores: OpenStores, themes: TheService, sha1hex:
         extractors=_distinct([row.extractor for row in found.derivatives.values()]),
         reasons={str(reason): reason.explanation for reason in Reason},
         language=found.language,
+        pdf=found.file is not None and found.file.mimetype == "application/pdf",
         first_url=_first_url(found),
         replays=request.app.state.replay.of(request) is not None,
         replay_href=replay_href,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class KeyAnswer:
-    """What a key stands for: files kept, and records with this URL whether they were kept or not.
-
-    At most 50 of each are listed, of `files_total` (more than that, unless `files_complete`) and
-    `records_total`.
-    """
-
-    key: str
-    answer: str
-    files: Sequence[str]
-    files_total: int
-    files_complete: bool
-    records: Sequence[Record]
-    records_total: int
-
-
-def shown(stores: Stores, key: str) -> KeyAnswer:
-    """Look a key up; a URL that was never kept still has its records, which say why."""
-    try:
-        resolved = resolve(stores, key)
-    except ValueError:
-        resolved = Resolved([])
-    files, of_url = resolved.files[:SHOWN_MAX], {"url": key}
-    rows = outcomes(stores.records, of_url, count_max=SHOWN_MAX) if web_url(key) else []
-    records = [record(row) for row in rows]
-    full = len(rows) == SHOWN_MAX
-    records_total = count_outcomes(stores.records, of_url) if full else len(rows)
-    answer = f"Nothing here is known as “{cut(key, 100)}”"
-    if files or records:
-        answer = f"What is known as “{cut(key, 100)}”"
-    complete = resolved.complete
-    return KeyAnswer(key, answer, files, len(resolved.files), complete, records, records_total)
-
-
-Key = Annotated[str, Query(max_length=KEY_MAX_CHARS, description="SHA-1, URL or story id")]
-
-
-@router.get("/show", include_in_schema=False)
-def show_html(request: Request, stores: OpenStores, key: Key = "") -> Response:
-    """A SHA-1, URL or story id: on to its file, or to what it stands for, or where it was looked for."""
-    key = key.strip()
-    if not key:
-        return _show(request, "Look up a file, a URL or a story", 200, None)
-    found = shown(stores, key)
-    if len(found.files) == 1 and len(found.records) < 2:
-        return RedirectResponse(f"/file/{found.files[0]}", 303)
-    return _show(request, found.answer, 200 if found.files or found.records else 404, found)
-
-
-def _show(request: Request, heading: str, status: int, found: KeyAnswer | None) -> HTMLResponse:
-    return page(request, "show.html", status, heading=heading, found=found, link=link)
-
-
-@router.get("/show.json", include_in_schema=False)
-@router.get("/api/show", summary="What a SHA-1, URL or story id stands for")
-def show_json(stores: OpenStores, key: Key) -> KeyAnswer:
-    """The files with this key, and the records with this URL whatever became of them."""
-    found = shown(stores, key.strip())
-    if not found.files and not found.records:
-        raise HTTPException(404, f"{found.answer}: no file, capture, story or record has it.")
-    return found

@@ -8,9 +8,9 @@ from io import BytesIO
 from typing import Any
 
 import pypdfium2
-import pypdfium2.raw as pdfium
 from PIL import Image
 
+from fonds.extract.pdf.pages.drawing.rendering import render
 from fonds.model.pdf import thumbnail_box
 
 # Rendered four times too large and reduced by LANCZOS after a first halving, it comes within 0.02 SSIM
@@ -18,7 +18,6 @@ from fonds.model.pdf import thumbnail_box
 # of the sharpening that made it worse.
 _OVERSAMPLING = 4
 _REDUCING_GAP = 2.0
-_WHITE = (255, 255, 255, 255)
 _SAVING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "jpg": ("JPEG", {"quality": 85, "optimize": True}),
     "png": ("PNG", {"optimize": True}),
@@ -44,7 +43,7 @@ def draw_thumbnails(
         if size is None or factor == 0:
             continue
         if rendered is None:
-            rendered = _render(page, size[0] * factor, size[1] * factor)
+            rendered = render(page, size[0] * factor, size[1] * factor)
         small = rendered.resize(size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP)
         drawn[form] = _saved(small, wanted[form][2])
     return drawn
@@ -76,20 +75,3 @@ def _saved(image: Image.Image, kind: str) -> bytes:
 def _oversampling(size: tuple[int, int], pixels_max: int) -> int:
     factors = range(_OVERSAMPLING, 0, -1)
     return next((n for n in factors if size[0] * size[1] * n * n <= pixels_max), 0)
-
-
-def _render(page: pypdfium2.PdfPage, width: int, height: int) -> Image.Image:
-    bitmap = pypdfium2.PdfBitmap.new_native(
-        width, height, format=pdfium.FPDFBitmap_BGR, rev_byteorder=True
-    )
-    try:
-        bitmap.fill_rect(_WHITE, 0, 0, width, height)
-        flags = pdfium.FPDF_ANNOT | pdfium.FPDF_REVERSE_BYTE_ORDER
-        place = (0, 0, width, height, 0, flags)
-        pdfium.FPDF_RenderPageBitmap(bitmap, page, *place)
-        if page.formenv:
-            pdfium.FPDF_FFLDraw(page.formenv, bitmap, page, *place)
-        image: Image.Image = bitmap.to_pil()  # RGB is copied out of the bitmap
-        return image
-    finally:
-        bitmap.close()

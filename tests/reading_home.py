@@ -1,0 +1,142 @@
+"""A home with what is read in the browser: a PDF of three pages, a locked one, versions of a story."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from hashlib import sha256
+
+from filled_pdfs import pdf_document, pdf_row
+from fixtures.pdfs import text_pdf
+from fonds.extract.pdf.pages.drawing.view import renderer, view_page_of
+from fonds.kinds.sketch import sketch
+from fonds.library.reading.page_views import PageViews
+from fonds.model.blob import Blob
+from fonds.model.capture import to_datetime14
+from fonds.model.keys import text_blob_key
+from fonds.model.page_view import PageView, ViewLimits
+from fonds.model.rows import Row, StoryMetaRow
+from fonds.ports import Stores
+from home_rows import NOW, Body, archived, enter, kept, write
+
+PAGES = (
+    "The flood of March\nreached the bridge",
+    "Nothing but numbers",
+    "Floods end; a flood recedes",
+)
+TITLE = "Flood report: “März” & <b>after</b>"
+PDF_URL = "http://reports.example/2024/Flood%20report%20M%C3%A4rz.pdf?download=1"
+STORY_URL = "http://daily.example/bridge"
+VIEW = ViewLimits(width_max=600, height_max=900)
+HEBREW = "הגשר הישן נסגר"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of the story at `STORY_URL`."""
+
+    day: int
+    title: str
+    text: str
+    authors: tuple[str, ...] = ("Ada Reporter",)
+    published: str | None = "2026-01-05"
+    language: str = "en"
+    html: str = ""
+
+
+VERSIONS = (
+    Version(5, "Bridge closed", "The old bridge was closed on Monday.\nNobody was hurt."),
+    Version(
+        6,
+        "Bridge closed",
+        "The old bridge was closed on Monday.\nNobody was hurt.",
+        html="<!-- another day -->",
+    ),
+    Version(
+        7,
+        "Old bridge closed for good",
+        "The old bridge was closed on Tuesday.\nNobody was hurt.\nTraffic goes round by the ferry.",
+        authors=("Ada Reporter", "Ben Writer"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """SHA-1s of what lies in the home; `versions` the oldest first."""
+
+    pdf: str
+    broken: str
+    versions: tuple[str, ...]
+    hebrew: str
+
+
+def drawing_here() -> PageViews:
+    """Pages drawn in this process: what they are drawn of is made by the tests."""
+
+    def draw(body: bytes, number: int) -> PageView:
+        return view_page_of(body, number, VIEW)
+
+    return PageViews(draw, renderer(VIEW))
+
+
+def fill_reading(stores: Stores) -> Reading:
+    """Put it all into empty stores."""
+    pdf = Body(1, PDF_URL, NOW, "application/pdf", text_pdf(PAGES))
+    broken = Body(
+        2, "http://reports.example/broken.pdf", NOW, "application/pdf", b"%PDF-1.7 no more"
+    )
+    stories = [_story(10 + n, STORY_URL, one) for n, one in enumerate(VERSIONS)]
+    hebrew = Version(9, HEBREW, f"{HEBREW}\n{HEBREW}", language="he", published=None, authors=())
+    right = _story(20, "http://daily.example/he", hebrew)
+    bodies = archived(stores, [pdf, broken, *stories, right])
+    pdf, broken, *rest = bodies
+    rows: list[Row] = [
+        *_pdf(stores, pdf, TITLE, PAGES),
+        *kept(broken, ("extract_pdf", "persist_pdf_text")),
+    ]
+    for body, version in zip(rest, (*VERSIONS, hebrew), strict=True):
+        rows += _version(stores, body, version)
+    enter(stores, bodies)
+    write(stores, rows)
+    stores.archive.finish()
+    return Reading(
+        pdf.sha1hex, broken.sha1hex, tuple(one.sha1hex for one in rest[:-1]), rest[-1].sha1hex
+    )
+
+
+def _pdf(stores: Stores, body: Body, title: str, pages: Sequence[str]) -> list[Row]:
+    text = "\f".join(pages)
+    stores.blobs.put([Blob(text_blob_key(body.sha1hex), text.encode(), "text/plain")])
+    stores.index.put([pdf_document(body, title, len(pages), text)])
+    row = pdf_row(body, title, len(pages), len(text.split()))
+    return [
+        *kept(body, ("extract_pdf", "persist_pdf_text")),
+        replace(row, has_page0_thumbnail=False),
+    ]
+
+
+def _story(number: int, url: str, version: Version) -> Body:
+    html = f"<html><title>{version.title}</title><p>{version.text}</p>{version.html}</html>"
+    return Body(number, url, NOW - timedelta(days=30 - version.day), "text/html", html.encode())
+
+
+def _version(stores: Stores, body: Body, version: Version) -> list[Row]:
+    stores.blobs.put([Blob(text_blob_key(body.sha1hex), version.text.encode(), "text/plain")])
+    row = StoryMetaRow(
+        sha1hex=body.sha1hex,
+        story_id=sha256(body.url.encode()).hexdigest(),
+        captured=to_datetime14(body.captured_at),
+        updated=NOW,
+        status="success",
+        url=body.url,
+        canonical_domain="daily.example",
+        publication_date=version.published,
+        language=version.language,
+        article_title=version.title,
+        word_count=len(version.text.split()),
+        story={"content_metadata": {"authors": list(version.authors)}},
+        extractor="article/1",
+    )
+    return [*kept(body, ("parse_story", "import_story")), row, sketch(row, version.text)]

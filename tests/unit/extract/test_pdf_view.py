@@ -1,0 +1,95 @@
+"""A page as it is read on a screen: its picture, the places of its words, and why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import BytesIO
+
+import pytest
+from PIL import Image
+
+from fixtures.pdfs import mapped_pdf, text_pdf
+from fonds.extract.pdf.pages.drawing.places import _runs
+from fonds.extract.pdf.pages.drawing.view import renderer, view_page_of, view_size
+from fonds.model.page_view import PageView, PlacedWord, ViewLimits
+
+LIMITS = ViewLimits(width_max=600, height_max=900)
+
+
+def picture(view: PageView) -> Image.Image:
+    assert view.image is not None
+    return Image.open(BytesIO(view.image)).convert("L")
+
+
+def darkest(view: PageView, word: PlacedWord) -> int:
+    return int(picture(view).crop((word.left, word.top, word.right, word.bottom)).getextrema()[0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rotate", [0, 90, 180, 270])
+def test_words_lie_where_the_picture_shows_them(rotate: int) -> None:
+    body = text_pdf(("First page", "Fonds keeps what it reads."), rotate=rotate)
+    view = view_page_of(body, 2, LIMITS)
+    assert (view.page_count, view.why) == (2, None)
+    assert picture(view).size == (view.width, view.height)
+    assert [word.text for word in view.words] == ["Fonds", "keeps", "what", "it", "reads."]
+    for word in view.words:
+        assert 0 <= word.left < word.right <= view.width
+        assert 0 <= word.top < word.bottom <= view.height
+        assert darkest(view, word) < 120
+    # Whatever is drawn lies in one of the boxes.
+    drawn = picture(view)
+    for word in view.words:
+        drawn.paste(255, (word.left - 2, word.top - 2, word.right + 2, word.bottom + 2))
+    assert drawn.getextrema()[0] > 200  # type: ignore[operator]
+
+
+def test_a_crop_box_moves_the_words_with_the_picture() -> None:
+    view = view_page_of(text_pdf(("Moved words",), crop=(50, 600, 400, 792)), 1, LIMITS)
+    assert [word.text for word in view.words] == ["Moved", "words"]
+    assert all(darkest(view, word) < 120 for word in view.words)
+
+
+def test_each_character_of_a_script_without_blanks_has_a_place() -> None:
+    words = view_page_of(mapped_pdf("図書館"), 1, LIMITS).words
+    assert [(word.text, word.is_joined) for word in words] == [
+        ("図", False), ("書", True), ("館", True),
+    ]  # fmt: skip
+
+
+def test_a_hyphen_that_ended_a_line_joins_two_words() -> None:
+    runs = [("net\ufffe\r\nworks of"[one.start : one.stop], joined)
+            for one, joined in _runs("net\ufffe\r\nworks of")]  # fmt: skip
+    assert runs == [("net", False), ("works", True), ("of", False)]
+
+
+@pytest.mark.parametrize(
+    ("body", "number", "limits", "why"),
+    [
+        (text_pdf(), 2, LIMITS, "none with the number 2"),
+        (b"no PDF", 1, LIMITS, "neither pdfium nor a repair"),
+        (text_pdf(), 1, replace(LIMITS, pixels_max=1_000), "more than 1,000 pixels"),
+    ],
+)
+def test_a_page_that_cannot_be_drawn_says_why(
+    body: bytes, number: int, limits: ViewLimits, why: str
+) -> None:
+    view = view_page_of(body, number, limits)
+    assert view.image is None
+    assert why in (view.why or "")
+
+
+def test_no_more_words_are_placed_than_asked_for() -> None:
+    assert len(view_page_of(text_pdf(("a b c d e",)), 1, replace(LIMITS, words_max=3)).words) == 3
+
+
+def test_a_page_fits_its_box_whatever_its_shape() -> None:
+    assert view_size(612, 792, LIMITS) == (600, 776)
+    assert view_size(10, 10, LIMITS) == (40, 40)
+    assert view_size(14_400, 1, LIMITS) == (600, 1)
+    assert view_size(0, 10, LIMITS) is None
+    assert view_size(float("nan"), 10, LIMITS) is None
+
+
+def test_the_renderer_names_its_size() -> None:
+    assert renderer(LIMITS).endswith("600x900-webp")
+    assert renderer(LIMITS) != renderer(ViewLimits())

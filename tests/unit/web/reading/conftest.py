@@ -1,0 +1,39 @@
+"""The pages of a home with what is read in the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from fonds.ports import Stores
+from fonds.web.app import create_app
+from reading_home import Reading, drawing_here, fill_reading
+
+ORIGIN = "http://localhost:8765"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reading")
+
+
+@pytest.fixture(scope="module")
+def stores(home: Path) -> Iterator[Stores]:
+    with opened(home) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def reading(stores: Stores) -> Reading:
+    return fill_reading(stores)
+
+
+@pytest.fixture(scope="module")
+def client(stores: Stores, reading: Reading) -> Iterator[TestClient]:
+    app = create_app(stores, views=drawing_here())
+    with TestClient(app, base_url=ORIGIN, follow_redirects=False) as found:
+        yield found
