@@ -1,0 +1,52 @@
+"""The name a file is handed out under: readable, taken by every system, and nothing but a name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.web.serving.naming import BYTES_MAX, disposition, file_name
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("A report", "A report.pdf"),
+        ("Flood: “März” / <b>", "Flood “März” b.pdf"),
+        ("http://a.example/x/Flood%20M%C3%A4rz.PDF?d=1", "Flood März.pdf"),
+        ("http://a.example/", "abc.pdf"),
+        ("..\\..\\etc/passwd", "etc passwd.pdf"),
+        ("gpj\u202efdp", "gpjfdp.pdf"),
+        ("CON", "abc.pdf"),
+        ("con.text", "abc.pdf"),
+        ("", "abc.pdf"),
+        ("هل", "هل.pdf"),
+    ],
+)
+def test_titles_and_addresses_become_names(title: str, name: str) -> None:
+    assert file_name(title, ".pdf", "abc") == name
+
+
+def test_a_header_has_the_name_twice_where_ascii_is_not_enough() -> None:
+    assert disposition("inline", "a b.pdf") == 'inline; filename="a b.pdf"'
+    assert disposition("attachment", "März.pdf") == (
+        "attachment; filename=\"Marz.pdf\"; filename*=UTF-8''M%C3%A4rz.pdf"
+    )
+    assert disposition("inline", "图.pdf").startswith('inline; filename="file.pdf"; filename*=')
+    assert "50_" in disposition("inline", "50%.pdf")
+
+
+@given(st.text(max_size=400))
+def test_any_text_becomes_a_name_that_ends_nothing(title: str) -> None:
+    name = file_name(title, ".pdf", "abc")
+    assert name.endswith(".pdf")
+    assert len(name.encode()) <= BYTES_MAX
+    assert not re.search(r'[\x00-\x1f/\\"]', name)
+    header = disposition("inline", name)
+    assert header.isascii()
+    assert re.fullmatch(
+        r"inline; filename=\"[^\"\\\r\n]+\"(?:; filename\*=UTF-8''[\w%!#$&+.^`|~-]+)?", header
+    )
