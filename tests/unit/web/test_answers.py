@@ -78,7 +78,10 @@ TRIED_OF_THE_EXPORT = {
     if path == "/api/search"
 }
 # Those of reading are tried in reading/.
-TRIED_OF_READING = {("/api/files/{sha1hex}/pages/{number}", "q")}
+TRIED_OF_READING = {
+    ("/api/files/{sha1hex}/pages/{number}", "q"),
+    ("/api/files/{sha1hex}/changes", "since"),
+}
 # Those of the service of grouping are tried in rest/test_refusals.py.
 TRIED_OF_THE_SERVICE = {
     ("/collections", "after"), ("/collections", "count"),

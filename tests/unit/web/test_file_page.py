@@ -26,7 +26,7 @@ def test_hostile_titles_urls_and_texts_are_shown_as_text(
     page = read(client, f"/file/{filled.hostile}")
     assert page.heading == HOSTILE_TITLE
     assert not page.tree.xpath("//script | //b | //*[@onerror]")
-    assert page.tree.xpath("//div[@class='prose']")[0].text_content() == HOSTILE_TEXT * 40
+    assert page.tree.xpath("//div[@class='prose story']")[0].text_content() == HOSTILE_TEXT * 40
     assert page.links()[HOSTILE_URL] == HOSTILE_URL
 
 

@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.kind import Fact, Relatives
 from fonds.library.description import Cited, Description, description
+from fonds.library.reading.story import StoryHead, Versions, story_head, versions_of
 from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
@@ -66,8 +67,8 @@ class FilePage:
     None where there is nothing to open. `relatives` are other versions of its story, and near-duplicates;
     `citations` the entries of its list of references, as printed and matched, `citations_total` how many
     there are. `searched` is the SHA-1 of the version of a story that is in the index, this one's or
-    another's. `themes` are those its document is in, of the first `themes_looked_in`
-    collections by name, None for all.
+    another's. `themes` are those its document is in, of the first `themes_looked_in` collections by name,
+    None for all. `story` is what stands above a story, `versions` are its versions, None for other files.
     """
 
     title: str
@@ -95,6 +96,8 @@ class FilePage:
     body_href: str | None
     themes: Sequence[ThemeLink]
     themes_looked_in: int | None
+    story: StoryHead | None
+    versions: Versions | None
 
 
 def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, str] | None:
@@ -106,6 +109,7 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
     text = file_text(stores, found)
     known = tagged(themes, [found.document.id] if found.document else [])
     title, language = file_title(found)
+    head = story_head(stores.records, sha1hex)
     return FilePage(
         title=title,
         sha1hex=sha1hex,
@@ -132,6 +136,8 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
         body_href=f"/file/{sha1hex}/body" if found.body_place else None,
         themes=[link for links in known.themes.values() for link in links],
         themes_looked_in=known.looked_in,
+        story=head,
+        versions=versions_of(stores.records, head.story_id) if head else None,
     ), text or ""
 
 

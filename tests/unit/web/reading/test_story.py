@@ -1,0 +1,96 @@
+"""A story and its versions: what stands above it, its paragraphs, and what changed word by word."""
+
+from __future__ import annotations
+
+from starlette.testclient import TestClient
+
+from page_reading import PageRead, read
+from reading_home import HEBREW, Reading
+
+
+def test_byline_day_and_site_stand_under_the_headline(client: TestClient, reading: Reading) -> None:
+    page = read(client, f"/file/{reading.versions[2]}")
+    said = page.words("//p[@class='byline']")
+    assert said.startswith("Ada Reporter, Ben Writer · published 2026-01-05, captured 19 Feb 2026")
+    assert said.endswith("· daily.example")
+    right = read(client, f"/file/{reading.hebrew}").words("//p[@class='byline']")
+    assert right.startswith("no day of publication found, captured")
+
+
+def test_paragraphs_are_kept_and_run_their_own_way(client: TestClient, reading: Reading) -> None:
+    page = read(client, f"/file/{reading.versions[2]}")
+    paragraphs = page.tree.xpath("//div[@class='prose story']/p[@dir='auto']")
+    assert [one.text_content() for one in paragraphs] == [
+        "The old bridge was closed on Tuesday.",
+        "Nobody was hurt.",
+        "Traffic goes round by the ferry.",
+    ]
+    right = read(client, f"/file/{reading.hebrew}")
+    (heading,) = right.tree.xpath("//h1[@dir='auto'][@lang='he']")
+    assert heading.text_content() == HEBREW
+
+
+def test_versions_stand_in_order_and_lead_to_each_other(
+    client: TestClient, reading: Reading
+) -> None:
+    first, second, third = reading.versions
+    page = read(client, f"/file/{second}")
+    listed = page.tree.xpath("//ol[@class='ribbon']/li")
+    assert [one.get("class") for one in listed] == ["first", "same-text", "changed-text"]
+    assert [one.xpath("a/@aria-current") for one in listed] == [[], ["true"], []]
+    links = page.links("//nav[@aria-label='Versions of this story']")
+    assert links == {
+        f"/file/{first}": "← Version before",
+        f"/file/{second}/changes?since={first}": "What changed since the version before",
+        f"/file/{third}": "Version after →",
+    }
+    assert not read(client, f"/file/{reading.hebrew}").tree.xpath("//ol[@class='ribbon']")
+
+
+def _stretches(page: PageRead, part: str) -> list[tuple[str, str]]:
+    found = page.tree.xpath(f"//section[@aria-labelledby='part-{part}']//*[self::ins or self::del]")
+    return [(one.tag, " ".join(one.text_content().split())) for one in found]
+
+
+def test_changes_are_told_in_words_part_by_part(client: TestClient, reading: Reading) -> None:
+    _, second, third = reading.versions
+    page = read(client, f"/file/{third}/changes")
+    assert page.words("//p[@class='note']") == (
+        "The text is another. 14 words added, 3 removed; changed: headline, byline."
+    )
+    assert ("del", "RemovedMonday.") in _stretches(page, "text")
+    assert ("ins", "AddedTuesday.") in _stretches(page, "text")
+    assert _stretches(page, "title")[0] == ("del", "RemovedBridge")
+    assert _stretches(page, "byline") != []
+    assert not page.tree.xpath("//h2[@id='part-published']")
+    told = client.get(f"/api/files/{third}/changes?since={second}").json()
+    assert (told["since"], told["difference"]) == (second, "changed-text")
+    assert [part["name"] for part in told["parts"]] == ["title", "byline", "published", "text"]
+
+
+def test_three_sentences_tell_bytes_text_and_change_apart(
+    client: TestClient, reading: Reading
+) -> None:
+    first, second, third = reading.versions
+    said = {
+        read(client, f"/file/{one}/changes?since={other}").words("//p[@class='note']")
+        for one, other in ((first, first), (second, first), (third, first))
+    }
+    assert len(said) == 3
+    assert "These are the same bytes: one version, captured again." in said
+    assert any(one.startswith("The text is the same; other bytes") for one in said)
+
+
+def test_any_two_versions_can_be_compared_and_no_others(
+    client: TestClient, reading: Reading
+) -> None:
+    first, _, third = reading.versions
+    back = client.get(f"/api/files/{first}/changes?since={third}").json()
+    assert back["parts"][3]["diff"]["removed"] > back["parts"][3]["diff"]["added"]
+    for other in (reading.hebrew, reading.pdf, "0" * 40, "nonsense"):
+        answer = client.get(f"/api/files/{third}/changes", params={"since": other})
+        assert answer.status_code == 400
+        assert "no version of this story" in answer.json()["error"]
+    assert client.get(f"/file/{reading.pdf}/changes").status_code == 404
+    whole = read(client, f"/file/{third}/changes?whole=1")
+    assert "The changes only" in whole.words()
