@@ -248,6 +248,7 @@ def plan(records: SqlRecords, query: str) -> list[str]:
         "entries WHERE pipeline = 'x' AND outcome = 'x' ORDER BY settled_at DESC LIMIT 9",
         "entries WHERE pipeline = 'x' AND outcome = 'x' AND reason = 'x' AND step = 'x'"
         " ORDER BY settled_at DESC LIMIT 9",
+        "entries WHERE failure_group = 'x' AND pipeline = 'x' ORDER BY settled_at DESC LIMIT 9",
         "dispositions WHERE entry_id = 'x'",
         "dispositions WHERE about = 'x'",
         "dispositions WHERE is_open AND pipeline = 'x' AND step = 'x'",

@@ -4,7 +4,13 @@ The attribute order is the column order. `TABLE` names the table, `KEY` its prim
 without NUL and lone surrogates; all times aware UTC.
 """
 
-from fonds.model.rows.accounting import DispositionRow, EntryRow, InputRow, TallyRow
+from fonds.model.rows.accounting import (
+    DecisionRow,
+    DispositionRow,
+    EntryRow,
+    InputRow,
+    TallyRow,
+)
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
 from fonds.model.rows.files import CdxRow, FileMetaRow
@@ -22,6 +28,7 @@ __all__ = [
     "CdxRow",
     "CitationRow",
     "ClaimRow",
+    "DecisionRow",
     "DeepAuditRow",
     "DispositionRow",
     "EntryRow",

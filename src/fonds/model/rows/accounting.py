@@ -43,7 +43,8 @@ class EntryRow:
     `outcome` is `quarantined` if any message made of it is; else `pending` while one is open; else
     `dropped` if any was dropped; else `done`. `reason`, `step`, `message_id`, `about`, `detail` and
     `settled_at` are those of the disposition that decided, or of the heaviest so far; `open_count`
-    counts the messages that are promised and not settled. All of these are written by the ledger alone.
+    counts the messages that are promised and not settled. `failure_group` is the group of what is
+    quarantined (`model/failure.py`). All of these are written by the ledger alone.
     """
 
     TABLE: ClassVar[str] = "entries"
@@ -66,6 +67,7 @@ class EntryRow:
     about: str | None = None
     detail: str | None = None
     settled_at: dt.datetime | None = None
+    failure_group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,8 @@ class DispositionRow:
 class TallyRow:
     """`tallies`: how many rows of a table have these values; kept in the transaction that changes them.
 
-    `counted` is the table; `first`, `second` and `third` are what `stores/records/tallies.py` counts
-    by, '' for none.
+    `counted` is the table, or `failure_groups` for entries in quarantine by group, step and reason;
+    `first`, `second` and `third` are what `stores/records/accounting/tallies.py` counts by, '' for none.
     """
 
     TABLE: ClassVar[str] = "tallies"
@@ -111,3 +113,25 @@ class TallyRow:
     second: str
     third: str
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """`decisions`: what a person decided about failures, under a key of its own, so that it is done once.
+
+    `act` is `retry` or `accept`. What it was about is a group or one entry, of one pipeline. `taken_by` is
+    the request that did it; `ended_at` None until it is done, and `count` then says to how many messages.
+    """
+
+    TABLE: ClassVar[str] = "decisions"
+    KEY: ClassVar[tuple[str, ...]] = ("decision_id",)
+    decision_id: str
+    act: str
+    pipeline: str
+    failure_group: str | None
+    entry_id: str | None
+    note: str
+    taken_by: str
+    begun_at: dt.datetime
+    ended_at: dt.datetime | None
+    count: int | None

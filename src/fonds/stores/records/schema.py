@@ -250,10 +250,18 @@ Table(
     Column("about", CleanText),
     Column("detail", CleanText),
     Column("settled_at", UtcTime),
+    Column("failure_group", CleanText),
     Index("entries_input_id", "input_id"),
     Index("entries_url", "url"),
     Index("entries_outcome", "pipeline", "outcome", "settled_at"),
     Index("entries_reason", "pipeline", "outcome", "reason", "step", "settled_at"),
+    Index(
+        "entries_failure_group",
+        "failure_group",
+        "pipeline",
+        "settled_at",
+        sqlite_where=sa.text("failure_group IS NOT NULL"),
+    ),
     sqlite_with_rowid=False,
 )
 

@@ -41,7 +41,7 @@ class SqlLedger:
             known = load(connection, EntryRow, [key_of(one) for one in entries])
             fresh = {key_of(one): one for one in entries if key_of(one) not in known}
             insert(connection, EntryRow, fresh.values())
-            deltas = Counter(_group(row) for row in fresh.values())
+            deltas = Counter(group for row in fresh.values() for group in tallies.of_row(row))
             tallies.add(connection, deltas)
             first = [_first(row, step) for row in fresh.values() for step in steps]
             _write(connection, first)
@@ -133,8 +133,8 @@ def _change_entries(
             new = outcome(unweighed(now), heaviest(_all_of(connection, key)))
         else:
             new = outcome(now, heaviest(change.ended))
-        deltas[_group(old)] -= 1
-        deltas[_group(new)] += 1
+        deltas.subtract(tallies.of_row(old))
+        deltas.update(tallies.of_row(new))
         updated.append(new)
     upsert(connection, EntryRow, updated)
 
@@ -187,7 +187,3 @@ def _put_inputs(connection: Connection, inputs: Sequence[InputRow]) -> None:
                 deltas[tallies.of_input(row.pipeline, reason)] += sign * count
     upsert(connection, InputRow, newest.values())
     tallies.add(connection, deltas)
-
-
-def _group(row: EntryRow) -> tallies.Group:
-    return tallies.of_entry(row.pipeline, row.outcome, row.reason, row.step)

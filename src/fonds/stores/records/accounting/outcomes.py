@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from fonds.model.disposition import PENDING, Verdict
+from fonds.model.failure import failure_group
 from fonds.model.rows import DispositionRow, EntryRow
 
 WEIGHTS: Mapping[str, int] = {Verdict.DONE: 1, Verdict.DROPPED: 2, Verdict.QUARANTINED: 3}
@@ -43,9 +44,17 @@ def outcome(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
             about=ending.about or row.about,
             detail=ending.detail,
             settled_at=ending.settled_at,
+            failure_group=_group(entry, ending),
         )
     over = row.weight == WEIGHTS[Verdict.QUARANTINED] or (row.open_count == 0 and row.weight > 0)
     return replace(row, outcome=OUTCOMES[row.weight] if over else PENDING)
+
+
+def _group(entry: EntryRow, ending: DispositionRow) -> str | None:
+    """The group of a failure; None for an ending that is none."""
+    if ending.verdict != Verdict.QUARANTINED:
+        return None
+    return failure_group(ending.step, ending.reason or "", ending.detail, entry.url)
 
 
 def _standing(row: EntryRow) -> tuple[int, datetime, str, str]:
@@ -63,4 +72,5 @@ def unweighed(entry: EntryRow) -> EntryRow:
         about=None,
         detail=None,
         settled_at=None,
+        failure_group=None,
     )

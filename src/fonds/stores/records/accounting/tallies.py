@@ -14,7 +14,15 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from fonds.model.rows import ROWS, DispositionRow, EntryRow, InputRow, Row, TallyRow
+from fonds.model.failure import COUNTED_AS
+from fonds.model.rows import (
+    ROWS,
+    DispositionRow,
+    EntryRow,
+    InputRow,
+    Row,
+    TallyRow,
+)
 from fonds.stores.records.conditions import keyed
 from fonds.stores.records.rows_io import chunks, inserting
 from fonds.stores.records.schema import key_columns, table_of
@@ -101,6 +109,19 @@ def of_entry(pipeline: str, outcome: str, reason: str | None, step: str | None) 
     return _group(EntryRow.TABLE, pipeline, (outcome, reason if over else "", step if over else ""))
 
 
+def of_failure(pipeline: str, group: str, step: str | None, reason: str | None) -> Group:
+    """What is quarantined is counted by the group it belongs to; a group has one step and one reason."""
+    return _group(COUNTED_AS, pipeline, (group, step, reason))
+
+
+def of_row(row: EntryRow) -> list[Group]:
+    """All that one entry counts in."""
+    counted = [of_entry(row.pipeline, row.outcome, row.reason, row.step)]
+    if row.failure_group is not None:
+        counted.append(of_failure(row.pipeline, row.failure_group, row.step, row.reason))
+    return counted
+
+
 def of_disposition(pipeline: str, step: str, verdict: str) -> Group:
     """Messages are counted by step and verdict, the promised among them."""
     return _group(DispositionRow.TABLE, pipeline, (step, verdict))
@@ -122,6 +143,13 @@ def recount(connection: Connection) -> Counter[Group]:
         sa.select(*by_outcome, sa.func.count()).group_by(*by_outcome)
     ):
         found[of_entry(*values)] += count
+    by_group = (entry.pipeline, entry.failure_group, entry.step, entry.reason)
+    for *values, count in connection.execute(
+        sa.select(*by_group, sa.func.count())
+        .where(entry.failure_group.is_not(None))
+        .group_by(*by_group)
+    ):
+        found[of_failure(*values)] += count
     by_verdict = (ended.pipeline, ended.step, ended.verdict)
     for *values, count in connection.execute(
         sa.select(*by_verdict, sa.func.count()).group_by(*by_verdict)

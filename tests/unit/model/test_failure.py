@@ -1,0 +1,66 @@
+"""What failures have in common, and what of a sentence belongs to one of them alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fonds.model.failure import CAUSE_CHARACTERS_MAX, cause, failure_group, host_of
+
+
+@pytest.mark.parametrize(
+    ("detail", "left"),
+    [
+        ("", ""),
+        ("no file /crawls/a b.warc.gz at all", "no file … b.warc.gz at all"),
+        ("stopped after 31.5 seconds of 30", "stopped after … seconds of …"),
+        ("object 17 0 R is missing", "object … R is missing"),
+        (f"{'ab12' * 10} is not {'F00D' * 16}", "… is not …"),
+        ("at 0x7f3a: bad page", "at …: bad page"),
+        ("http://x.example/1 answered 503", "…"),
+        ("two\n  lines\there", "two lines here"),
+    ],
+)
+def test_numbers_addresses_and_hashes_are_no_part_of_a_cause(detail: str, left: str) -> None:
+    assert cause(detail) == (left if left != "…" else "… answered …")
+
+
+@given(st.text(max_size=5_000))
+def test_a_cause_is_short_and_the_cause_of_itself(detail: str) -> None:
+    found = cause(detail)
+    assert len(found) <= CAUSE_CHARACTERS_MAX
+    assert not any(one.isascii() and one.isdigit() for one in found)
+
+
+@given(st.integers(min_value=0), st.integers(min_value=0))
+def test_failures_that_differ_by_a_number_are_of_one_group(one: int, other: int) -> None:
+    url = "http://x.example/a"
+    groups = {
+        failure_group("extract_pdf", "timeout", f"stopped after {n} s", url) for n in (one, other)
+    }
+    assert len(groups) == 1
+
+
+def test_step_reason_cause_and_host_each_make_another_group() -> None:
+    whole = ("extract_pdf", "timeout", "stopped", "http://x.example/a")
+    others = ("parse_story", "bomb", "too deep", "http://y.example/a")
+    groups = {failure_group(*whole)}
+    for place, other in enumerate(others):
+        groups.add(failure_group(*whole[:place], other, *whole[place + 1 :]))
+    assert len(groups) == 5
+    assert failure_group(*whole[:3], "http://x.example/other") in groups
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://News.Example:8080/x", "news.example"),
+        ("/crawls/a.warc.gz", ""),
+        ("file:///home/a.pdf", ""),
+        ("http://[::1", ""),
+        ("https:///x", ""),
+    ],
+)
+def test_only_addresses_of_the_web_have_a_host(url: str, host: str) -> None:
+    assert host_of(url) == host
