@@ -104,8 +104,13 @@ def reasons_page() -> str:
     parts = [REASONS_TOP]
     for weight, meaning in WEIGHTS.items():
         parts.append(f"\n## {str(weight).capitalize()}\n\n{meaning}\n\n")
-        parts.append("| reason | what it means |\n|---|---|\n")
-        parts += [f"| `{r.value}` | {r.explanation} |\n" for r in Reason if r.weight is weight]
+        of_it = [reason for reason in Reason if reason.weight is weight]
+        again = any(reason.again for reason in of_it)
+        parts.append(f"| reason | what it means |{' trying again helps |' if again else ''}\n")
+        parts.append("|---|---|---|\n" if again else "|---|---|\n")
+        for one in of_it:
+            helps = f" {one.again or 'never'} |" if again else ""
+            parts.append(f"| `{one.value}` | {one.explanation} |{helps}\n")
     return "".join(parts)
 
 

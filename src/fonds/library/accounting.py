@@ -12,6 +12,7 @@ from typing import Any
 
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind
+from fonds.library.failures.groups import failures_total
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, TallyRow
 from fonds.model.rows.row import Prefix
@@ -48,7 +49,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class FailureGroup:
+class StepFailures:
     """Entries of a pipeline quarantined at one step for one reason; `sample` is one of them."""
 
     pipeline: str
@@ -131,8 +132,8 @@ def derivative_counts(records: Records) -> list[tuple[DerivativeKind, dict[str, 
     return found
 
 
-def failure_groups(records: Records, pipeline: str | None = None) -> list[FailureGroup]:
-    """The quarantined entries by pipeline, step and reason, the largest group first."""
+def step_failures(records: Records, pipeline: str | None = None) -> list[StepFailures]:
+    """The quarantined entries by pipeline, step and reason, the most first."""
     rows = [
         row
         for row in _tallies(records, EntryRow, first="quarantined", **_of(pipeline))
@@ -143,7 +144,7 @@ def failure_groups(records: Records, pipeline: str | None = None) -> list[Failur
         where = {"outcome": "quarantined", "reason": row.second, "step": row.third}
         found = outcomes(records, {**where, "pipeline": row.pipeline}, count_max=1)
         sample = next(iter(found), None)
-        groups.append(FailureGroup(row.pipeline, row.third, Reason(row.second), row.count, sample))
+        groups.append(StepFailures(row.pipeline, row.third, Reason(row.second), row.count, sample))
     return groups
 
 
@@ -153,13 +154,17 @@ def _of(pipeline: str | None) -> dict[str, object]:
 
 _TALLIED = {"outcome": "first", "reason": "second", "step": "third", "pipeline": "pipeline"}
 """The columns entries are counted by, and where their values stand in a tally."""
+_GROUPED = frozenset({"failure_group", "step", "reason", "pipeline"})
 
 
 def count_outcomes(records: Records, where: Mapping[str, object]) -> int:
     """How many entries have these values of `outcome`, `reason`, `step` and `pipeline`, by the counts.
 
-    What is pending has no reason and no step yet. Other columns are counted row by row.
+    What is pending has no reason and no step yet. What belongs to a `failure_group` is in quarantine.
+    Other columns are counted row by row.
     """
+    if "failure_group" in where and where.keys() <= _GROUPED:
+        return failures_total(records, where)
     if not where.keys() <= _TALLIED.keys():
         return records.count(EntryRow, (), where)[()]
     return sum(row.count for row in _counts_of(records, where))
@@ -303,6 +308,12 @@ def summary(counted: Tally, seconds: float, known: int, processes: int) -> dict[
     """The object `fonds ingest --json` ends with; `known` counts what earlier runs had settled."""
     told = {"seconds": round(seconds, 3), "known": known, "processes": processes}
     return account(counted) | told
+
+
+def oldest_input(records: Records) -> datetime | None:
+    """When the input that was read longest ago was read; None when nothing ever was."""
+    row = next(records.find(InputRow, order=("updated",), count_max=1), None)
+    return row.updated if row else None
 
 
 def newest_input(records: Records) -> datetime | None:

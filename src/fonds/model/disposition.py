@@ -35,13 +35,18 @@ class Reason(StrEnum):
 
     weight: Weight
     explanation: str
+    again: str
 
-    def __new__(cls, value: str, weight: Weight = Weight.FAILED, explanation: str = "") -> Reason:
-        """Attach to the reason's name its weight and a sentence for people; `Reason(name)` finds it."""
+    def __new__(
+        cls, value: str, weight: Weight = Weight.FAILED, explanation: str = "", again: str = ""
+    ) -> Reason:
+        """Attach to the reason's name its weight, a sentence for people, and when trying again can help
+        ("" for never); `Reason(name)` finds it."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.weight = weight
         member.explanation = explanation
+        member.again = again
         return member
 
     # Set aside: nothing is wrong, and nothing is missing.
@@ -111,6 +116,11 @@ class Reason(StrEnum):
         "nobody noted where the page was found, and the page does not say it",
     )
     PURGED = "purged", Weight.REFUSED, "a person took its message off the queue"
+    ACCEPTED = (
+        "accepted",
+        Weight.REFUSED,
+        "it had failed, and a person accepted that as final",
+    )
     IS_FEED = "is-feed", Weight.REFUSED, "a feed or sitemap served as a page"
 
     BAD_URL = (
@@ -186,11 +196,13 @@ class Reason(StrEnum):
         "damaged-record",
         Weight.FAILED,
         "the WARC, ARC or ZIP is damaged at this place",
+        "once the file was replaced by one that is whole",
     )
     TRUNCATED_RECORD = (
         "truncated-record",
         Weight.FAILED,
         "the record ends before its declared length",
+        "once the file was replaced by one that is whole",
     )
     BOMB = "bomb", Weight.FAILED, "it unpacks to far more than its size allows"
     BAD_ENCODING = "bad-encoding", Weight.FAILED, "the declared compression does not fit the bytes"
@@ -198,8 +210,14 @@ class Reason(StrEnum):
         "missing-source",
         Weight.FAILED,
         "the file or WARC it came from cannot be found; --warc-base says where an index's WARCs are",
+        "once it is back in its place, or --warc-base says where it is now",
     )
-    UNREADABLE_SOURCE = "unreadable-source", Weight.FAILED, "the file cannot be opened or read"
+    UNREADABLE_SOURCE = (
+        "unreadable-source",
+        Weight.FAILED,
+        "the file cannot be opened or read",
+        "once the file may be read",
+    )
     BAD_INDEX_LINE = (
         "bad-index-line",
         Weight.FAILED,
@@ -217,15 +235,36 @@ class Reason(StrEnum):
     )
     BROKEN_PDF = "broken-pdf", Weight.FAILED, "the PDF cannot be opened, not even after repair"
     ENCRYPTED_PDF = "encrypted-pdf", Weight.FAILED, "the PDF cannot be opened without its password"
-    TIMEOUT = "timeout", Weight.FAILED, "reading it took longer than the limit and was stopped"
-    OUT_OF_MEMORY = "out-of-memory", Weight.FAILED, "reading it took more memory than the limit"
-    CRASHED_READER = "crashed-reader", Weight.FAILED, "the isolated reader died on it"
+    TIMEOUT = (
+        "timeout",
+        Weight.FAILED,
+        "reading it took longer than the limit and was stopped",
+        "with a longer limit, or on a machine that is less busy",
+    )
+    OUT_OF_MEMORY = (
+        "out-of-memory",
+        Weight.FAILED,
+        "reading it took more memory than the limit",
+        "with a larger limit",
+    )
+    CRASHED_READER = (
+        "crashed-reader",
+        Weight.FAILED,
+        "the isolated reader died on it",
+        "with a newer Fonds, or where the machine had no memory left",
+    )
     STORE_UNAVAILABLE = (
         "store-unavailable",
         Weight.FAILED,
         "a store did not answer, again and again",
+        "once the store answers",
     )
-    INTERNAL_ERROR = "internal-error", Weight.FAILED, "a fault in Fonds itself; please report it"
+    INTERNAL_ERROR = (
+        "internal-error",
+        Weight.FAILED,
+        "a fault in Fonds itself; please report it",
+        "with a newer Fonds",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 
 from fonds.model.disposition import Verdict
@@ -13,6 +13,25 @@ from fonds.runtime.binding import stage_of
 from fonds.runtime.packing import begun_again
 
 BATCH_MAX = 500
+
+
+def taken_out(
+    queue: Queue,
+    subscription: Subscription,
+    wanted: Callable[[Sequence[Message]], Collection[str]],
+) -> Iterator[list[Delivery]]:
+    """Those messages of one quarantine that are wanted, a batch at a time, to be settled by the caller;
+    `wanted` says of a batch of messages the ids of which. The others are given back in the end.
+    """
+    left: list[Delivery] = []
+    try:
+        while deliveries := queue.receive(subscription.quarantine, BATCH_MAX, 0.0):
+            ids = wanted([one.message for one in deliveries])
+            left += [one for one in deliveries if one.message.id not in ids]
+            if chosen := [one for one in deliveries if one.message.id in ids]:
+                yield chosen
+    finally:
+        queue.release(left)
 
 
 def release(
@@ -26,14 +45,14 @@ def release(
 
     Their disposition becomes `retried`, so that they count as pending until they end again.
     """
-    released, left = 0, []
-    while deliveries := queue.receive(subscription.quarantine, BATCH_MAX, 0.0):
-        chosen = [delivery for delivery in deliveries if wanted(delivery.message)]
-        left += [delivery for delivery in deliveries if not wanted(delivery.message)]
-        if chosen:
-            put_back(queue, ledger, subscription, chosen, clock())
-            released += len(chosen)
-    queue.release(left)
+
+    def ids(messages: Sequence[Message]) -> set[str]:
+        return {one.id for one in messages if wanted(one)}
+
+    released = 0
+    for chosen in taken_out(queue, subscription, ids):
+        put_back(queue, ledger, subscription, chosen, clock())
+        released += len(chosen)
     return released
 
 

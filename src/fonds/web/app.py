@@ -13,12 +13,14 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.staticfiles import StaticFiles
 
 from fonds import __version__
+from fonds.config import Settings
 from fonds.library.accounting import newest_input
 from fonds.library.reading.page_views import PageViews
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.pages import cdx, downloads, failures, file, overview, records, source, sources
+from fonds.web.pages import cdx, downloads, file, overview, records, source, sources
+from fonds.web.pages.failures import deciding, listing
 from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
 from fonds.web.pages.searching import exporting, feed, search
 from fonds.web.parameters import fault, only_known, refusal
@@ -41,7 +43,8 @@ ROUTERS = (
     exporting.router,
     feed.router,
     records.router,
-    failures.router,
+    listing.router,
+    deciding.router,
     downloads.router,
     *READING_ROUTERS,
     file.router,
@@ -86,10 +89,11 @@ def create_app(
     replay: ReplayOrigin = NO_REPLAY,
     service: Service | None = None,
     views: PageViews | None = None,
+    settings: Settings | None = None,
 ) -> FastAPI:
     """The pages and the service of grouping over `stores`. `host` is what the server binds: it answers to
-    that and to the loopback. `replay` is where captures are replayed. `service`: None, one of its own.
-    `views` draws pages of PDFs; without it their text alone is shown.
+    that and to the loopback. `replay` is where captures are replayed. `service`: None, one of its own;
+    `settings`: None, those of a new home. `views` draws pages of PDFs; without it their text alone is shown.
     """
     app = FastAPI(
         title=title,
@@ -102,6 +106,7 @@ def create_app(
     app.state.stores = stores
     app.state.title = title
     app.state.replay = replay
+    app.state.settings = settings or Settings()
     app.state.service = service or make_service(stores)
     app.state.views = views
     app.add_middleware(Parts)

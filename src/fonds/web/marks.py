@@ -20,10 +20,11 @@ TEXT_MAX_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The row a page begins behind: how many rows came before the page, its time, and its key."""
+    """The row a page begins behind: how many rows came before the page, its time or number, and
+    its key."""
 
     position: int
-    time: datetime | None
+    time: datetime | int | None
     key: tuple[str, ...]
 
     def text(self) -> str:
@@ -33,7 +34,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class MarkedList:
-    """A list paged behind rows: the column of time it goes by, and the key that decides among equal times."""
+    """A list paged behind rows: the column of times or numbers it goes by, and the key that decides
+    among equal ones."""
 
     time: str
     key: tuple[str, ...]

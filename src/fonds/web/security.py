@@ -134,6 +134,12 @@ class Guard:
             return PlainTextResponse(
                 "Refused: only this page's own forms may change anything here.\n", status_code=403
             )
+        if not only_here(self.host):
+            return PlainTextResponse(
+                f"Refused: the server is bound to {self.host!r}, and whoever reaches it may only read. "
+                "The command line does the same, or another server with --host 127.0.0.1.\n",
+                status_code=403,
+            )
         return None
 
     def _not_written(self, headers: Headers) -> Response | None:

@@ -18,6 +18,11 @@ def check_names(records: Records, *, pipeline: str | None = None, step: str | No
         raise ValueError(no_such("step", step, known))
 
 
+def has_flavour(name: str) -> bool:
+    """Whether there is a flavour of this name."""
+    return name in PIPELINES
+
+
 def known_pipelines(records: Records) -> list[str]:
     """The flavours, and the pipelines anything ever entered."""
     return list(dict.fromkeys([*PIPELINES, *pipelines_used(records)]))

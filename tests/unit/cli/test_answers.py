@@ -198,6 +198,7 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         ("collection", "remove", "told/kept", "never"),
         "1 were not there",
     ),
+    ("failures", "group"): (("failures", "--group", "ab" * 8), "Nothing like this has failed."),
     ("failures", "key"): (("failures", "--key", "ab" * 20), "Nothing like this has failed."),
     ("export", "collection"): (("export", "--collection", "defalt"), "did you mean 'default'?"),
 } | {
@@ -219,7 +220,7 @@ FREE = {
     ("archive extract", "out"), ("archive extract", "at"),
     ("fetch", "urls"), ("fetch", "collection"), ("sources add", "collection"), ("sources add", "folder"),
     ("sources add", "title"), ("sources export", "path"), ("sources import", "collection"),
-    ("table create", "name"), ("table export", "file"),
+    ("failures", "note"), ("table create", "name"), ("table export", "file"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}
 NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))
@@ -286,7 +287,9 @@ def test_unknown_commands_and_settings_name_the_nearest(call: Call) -> None:
         (("search", "--from", "2024-02-01", "--to", "2024-01-01"), "exclude each other"),
         (("search", "--undated", "--from", "2024-02-01"), "lie within no dates"),
         (("search", '"flood river'), "never closed"),
-        (("failures", "--limit", "5"), "--limit goes with --list"),
+        (("failures", "retry", "--limit", "5"), "--limit is for lists"),
+        (("failures", "--note", "gone"), "go with accept"),
+        (("failures", "accept"), "say which"),
         (("failures", "retry", "--list"), "give one of the two"),
         (("show", "ab" * 20, "--body", "--text"), "only one"),
         (("search", "flood", "-river"), "stands behind --"),

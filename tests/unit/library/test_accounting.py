@@ -13,13 +13,13 @@ from fonds.library.accounting import (
     Tally,
     broken_inputs,
     count_outcomes,
-    failure_groups,
     files_by_type,
     history,
     newest_input,
     outcomes,
     pipelines_used,
     step_counts,
+    step_failures,
     summary,
     tally,
     uncaptured,
@@ -134,7 +134,7 @@ def test_a_tally_that_does_not_add_up_says_so() -> None:
 
 
 def test_failures_are_grouped_with_a_sample(records: SqlRecords) -> None:
-    (group,) = failure_groups(records)
+    (group,) = step_failures(records)
     assert (group.step, group.reason, group.count) == ("double", Reason.BROKEN_PDF, 1)
     assert group.sample is not None
     assert group.sample.entry_id == "d"
@@ -237,13 +237,13 @@ def test_each_pipeline_has_its_own_numbers_and_all_together_their_sum(two: SqlRe
 
 
 def test_failures_of_each_pipeline_are_a_group_of_their_own(two: SqlRecords) -> None:
-    groups = failure_groups(two)
+    groups = step_failures(two)
     assert [(one.pipeline, one.step, one.count) for one in groups] == [
         ("pdf-only", "double", 2),
         (PIPELINE, "double", 1),
     ]
     assert [one.sample.pipeline for one in groups if one.sample] == ["pdf-only", PIPELINE]
-    assert failure_groups(two, PIPELINE) == groups[1:]
+    assert step_failures(two, PIPELINE) == groups[1:]
 
 
 def test_what_sources_counted_is_counted_by_pipeline_too(two: SqlRecords) -> None:

@@ -37,6 +37,10 @@ REFUSED = {
     ("/api/records", "after"): ("behind", "it is no place in a list"),
     ("/api/files", "after"): ("behind", "it is no place in a list"),
     ("/api/records", "pipeline"): ("libary", "did you mean 'library'?"),
+    ("/api/failures", "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
+    ("/api/failures", "step"): ("extrct_pdf", "did you mean 'extract_pdf'?"),
+    ("/api/failures", "pipeline"): ("libary", "did you mean 'library'?"),
+    ("/api/failures", "after"): ("behind", "it is no place in a list"),
     ("/cdx", "matchType"): ("prefx", "Did you mean “prefix”?"),
     ("/cdx", "output"): ("jsn", "Did you mean “json”?"),
     ("/cdx", "filter"): ("!statuscod:200", "did you mean 'statuscode'?"),
@@ -63,7 +67,7 @@ SAID = {
 }
 NOT_NAMES = {
     ("/api/search", name) for name in ("from", "to", "undated", "facets", "page", "size", "after", "find")
-} | {("/api/show", "key")} | {
+} | {("/api/show", "key"), ("/api/records", "group")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {
     ("/api/themes", "page"), ("/api/sources", "page"), (LINKS, "poll"),

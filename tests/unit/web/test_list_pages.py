@@ -119,7 +119,10 @@ def test_failures_of_two_pipelines_are_two_groups_each_with_its_own_command(
     groups = two.get("/failures.json").json()["groups"]
     assert [(one["pipeline"], one["count"]) for one in groups] == [("library", 2), ("pdf-only", 1)]
     for one in groups:
-        assert f"--pipeline {one['pipeline']} --step extract_pdf" in one["retry"]
+        assert (
+            one["accept"]
+            == f"fonds failures accept --pipeline {one['pipeline']} --group {one['group']}"
+        )
         assert one["sample"]["pipeline"] == one["pipeline"]
         rows = two.get(one["href"].replace("?", ".json?")).json()
         assert rows["total"] == one["count"]
@@ -219,11 +222,22 @@ def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: F
     )
     first = page.words("//section[@class='failure'][1]")
     assert first.startswith(f"{BROKEN_PDFS} broken-pdf at extract_pdf")
-    retry = "fonds failures retry --reason broken-pdf --pipeline library --step extract_pdf"
-    assert retry in first
-    href = "/records?outcome=quarantined&step=extract_pdf&reason=broken-pdf&pipeline=library"
-    assert page.links()[href] == str(BROKEN_PDFS)
-    assert client.get(href.replace("?", ".json?")).json()["total"] == BROKEN_PDFS
+    told = client.get("/failures.json").json()["groups"][0]
+    assert "trying again ends the same way" in first
+    assert told["accept"] in first
+    assert (told["retry"], told["again"]) == (None, "")
+    assert page.links()[told["href"]] == str(BROKEN_PDFS)
+    rows = client.get(told["href"].replace("?", ".json?")).json()
+    assert (rows["total"], len(rows["rows"])) == (BROKEN_PDFS, BROKEN_PDFS)
+
+
+def test_trying_again_is_offered_where_it_can_help(client: TestClient) -> None:
+    slow = client.get("/failures.json?reason=timeout").json()["groups"]
+    assert [one["retry"] for one in slow] == [
+        f"fonds failures retry --pipeline library --group {slow[0]['group']}"
+    ]
+    words = read(client, "/failures?reason=timeout").words()
+    assert "Try it again, with a longer limit" in words
 
 
 def test_failures_only_a_source_knows_of_offer_no_retry(client: TestClient) -> None:

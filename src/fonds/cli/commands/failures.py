@@ -1,7 +1,9 @@
-"""`fonds failures`: what is in quarantine and why, and trying it again."""
+"""`fonds failures`: what is in quarantine and why, trying it again, and accepting it as final."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 import click
@@ -12,24 +14,24 @@ from fonds.cli.context import App, command, console, echo_json, pipeline_option,
 from fonds.cli.names import Name
 from fonds.cli.working.working_off import work_off
 from fonds.config import Settings
-from fonds.library.failed import Asked, Failed, failed, failed_entries
+from fonds.library.failures.deciding import NOTE_CHARACTERS_MAX, Act, accept, retry
+from fonds.library.failures.failed import Asked, Failed, failed, failed_entries
+from fonds.library.failures.groups import FailureGroup
 from fonds.model.disposition import Reason
-from fonds.model.message import Message
-from fonds.ports import Records
-from fonds.runtime.binding import stage_of
+from fonds.model.message import Subscription
+from fonds.ports import Records, Stores
 from fonds.runtime.homelock import HomeLock
-from fonds.runtime.quarantine import release
 
-RETRY = "retry"
 LISTED = 50
 DETAIL_CHARS = 200
 
 
 @command("failures")
-@click.argument("action", required=False, type=Name("action", [RETRY]))
+@click.argument("action", required=False, type=Name("action", map(str, Act)))
 @pipeline_option
 @click.option("--reason", type=Name("reason", map(str, Reason)), metavar="REASON")
 @click.option("--step", metavar="STEP", help="Only what failed at this step.")
+@click.option("--group", metavar="ID", help="Only this group of failures.")
 @click.option("--key", multiple=True, metavar="SHA1|ID", help="Only this file or capture.")
 @click.option(
     "--list", "listed", is_flag=True, help="One line for each failure, not for each reason."
@@ -37,39 +39,55 @@ DETAIL_CHARS = 200
 @click.option(
     "--limit",
     type=click.IntRange(1, 100_000),
-    help="With --list: at most so many lines [50; with --json all].",
+    help="At most so many groups, or lines of --list [50; with --json all].",
 )
+@click.option(
+    "--note", help=f"With accept: why it is final, {NOTE_CHARACTERS_MAX} characters at most."
+)
+@click.option("--yes", is_flag=True, help="With accept: do not ask.")
 def failures(
     app: App,
     action: str | None,
     reason: str | None,
     step: str | None,
+    group: str | None,
     key: tuple[str, ...],
     listed: bool,
     limit: int | None,
+    note: str | None,
+    yes: bool,
     **flags: Any,
 ) -> int:
-    """Show what failed, grouped by step and reason; `retry` works it off again.
+    """Show what failed, in groups of one step, reason, cause and host; `retry` works it off again, `accept`
+    takes it as final.
 
-    Nothing that failed is lost: its message waits, whole, until it is tried again.
+    Nothing that failed is lost: its message waits, whole, until it is tried again or accepted.
 
     \b
     fonds failures
     fonds failures --list --reason broken-pdf
     fonds failures retry --reason missing-source
+    fonds failures accept --group 0123456789abcdef --note "password unknown"
     """
-    if limit is not None and not listed:
-        raise click.UsageError("--limit goes with --list")
-    asked = Asked(flags["pipeline"], step, reason, key)
-    if action == RETRY:
+    asked = Asked(flags["pipeline"], step, reason, key, group)
+    if action:
         if listed:
-            raise click.UsageError("retry tries again, --list lists: give one of the two")
+            raise click.UsageError(f"{action} does something, --list lists: give one of the two")
+        if limit is not None:
+            raise click.UsageError("--limit is for lists")
+    if action != Act.ACCEPT and (note is not None or yes):
+        raise click.UsageError("--note and --yes go with accept")
+    if action == Act.RETRY:
         return _retry(app, app.settings(**flags), asked)
+    if action == Act.ACCEPT:
+        return _accept(app, app.settings(**flags), asked, note or "", yes=yes)
     records = _checked(app.stores().records, asked)
+    if limit is None and not app.json:
+        limit = LISTED
     if listed:
         _print_list(app, records, asked, limit)
     else:
-        _print_groups(app, records, asked)
+        _print_groups(app, records, asked, limit)
     return 0
 
 
@@ -84,8 +102,8 @@ def _checked(records: Records, asked: Asked) -> Records:
     return records
 
 
-def _print_groups(app: App, records: Records, asked: Asked) -> None:
-    found = failed(records, asked)
+def _print_groups(app: App, records: Records, asked: Asked, limit: int | None) -> None:
+    found = failed(records, asked, count_max=limit)
     if app.json:
         for group in found.groups:
             echo_json(group)
@@ -93,28 +111,29 @@ def _print_groups(app: App, records: Records, asked: Asked) -> None:
             echo_json({"reason": name, "count": count, "counted_at": "source"})
         for row in found.inputs:
             echo_json({"input": row})
+        if found.accepted:
+            echo_json({"reason": str(Reason.ACCEPTED), "count": found.accepted})
+        _say_groups(found)
         _say_shown(len(found.inputs), found.inputs_total, "inputs that were not read to the end")
         return
     screen = console()
+    if found.accepted:
+        noun = "failure was" if found.accepted == 1 else "failures were"
+        screen.print(f"{found.accepted:,} {noun} accepted as final.")
     if not found.total and not found.inputs:
         screen.print("Nothing like this has failed." if asked != Asked() else "Nothing has failed.")
         return
     _print_found(screen, found)
+    _say_groups(found)
     if found.groups:
-        retry = app.told("failures retry --reason REASON")
-        screen.print(f"\nNext: {app.told('failures --list')}   or   {retry}", markup=False)
+        helps = any(one.reason.again for one in found.groups)
+        then = app.told(f"failures {'retry' if helps else 'accept'} --group ID")
+        screen.print(f"\nNext: {app.told('failures --list')}   or   {then}", markup=False)
 
 
 def _print_found(screen: Console, found: Failed) -> None:
     for group in found.groups:
-        screen.print(
-            f"[bold]{group.count:,}[/bold] [red]{group.reason}[/red] at {escape(group.step)}: "
-            f"{group.reason.explanation}"
-        )
-        if group.sample:
-            screen.print(
-                f"   [dim]for example {escape(group.sample.place or group.sample.url)}[/dim]"
-            )
+        _print_group(screen, group)
     for name, count in found.counted.items():
         explained = Reason(name).explanation
         screen.print(f"[bold]{count:,}[/bold] [red]{name}[/red] at the source: {explained}")
@@ -127,9 +146,27 @@ def _print_found(screen: Console, found: Failed) -> None:
     _say_shown(len(found.inputs), found.inputs_total, "of them")
 
 
+def _print_group(screen: Console, group: FailureGroup) -> None:
+    screen.print(
+        f"[bold]{group.count:,}[/bold] [red]{group.reason}[/red] at {escape(group.step)}: "
+        f"{group.reason.explanation}"
+    )
+    if group.cause:
+        screen.print(f"   {escape(group.cause)}")
+    if group.sample:
+        screen.print(f"   [dim]for example {escape(group.sample.place or group.sample.url)}[/dim]")
+    days = [f"{at:%Y-%m-%d}" for at in (group.first_at, group.last_at) if at]
+    again = f"try again {group.reason.again}" if group.reason.again else "trying again cannot help"
+    facts = ["group " + group.group, group.host, " to ".join(dict.fromkeys(days)), again]
+    screen.print(f"   [dim]{escape(' · '.join(filter(None, facts)))}[/dim]")
+
+
+def _say_groups(found: Failed) -> None:
+    total = found.groups_total
+    _say_shown(len(found.groups), total, f"groups, the largest; --limit {total} shows all")
+
+
 def _print_list(app: App, records: Records, asked: Asked, limit: int | None) -> None:
-    if limit is None and not app.json:
-        limit = LISTED
     rows, total = failed_entries(records, asked, count_max=limit)
     screen = console()
     for row in rows:
@@ -157,27 +194,48 @@ def _say_shown(shown: int, total: int, what: str) -> None:
 
 
 def _retry(app: App, settings: Settings, asked: Asked) -> int:
-    stores = app.stores(settings)
-    _checked(stores.records, asked)
+    from fonds.wiring.backends import all_shared
 
-    def wanted(message: Message) -> bool:
-        fits = asked.reason in (None, message.headers.get("reason"))
-        named = {message.about, message.entry, message.id}
-        return fits and (not asked.keys or bool(named & set(asked.keys)))
-
-    from fonds.wiring.backends import all_shared, readers_of
-
+    stores, readers, now = _opened(app, settings, asked)
     with HomeLock(app.home, shared=all_shared(settings)) as lock:
-        from fonds.wiring.steps import now
-
-        count = sum(
-            release(stores.queue, stores.ledger, one, wanted, now)
-            for one in readers_of(settings)
-            if asked.step in (None, stage_of(one)[1])
-        )
-        if not count:
-            if not app.json:
-                told = app.told("failures")
-                console().print(f"Nothing in quarantine fits; `{told}` shows what there is.")
+        if not retry(stores, readers, asked, now):
+            _say_nothing(app)
             return 0
         return work_off(app, settings, stores, lock, lambda intake, entered: None)
+
+
+def _accept(app: App, settings: Settings, asked: Asked, note: str, *, yes: bool) -> int:
+    """End what fits as accepted, after asking; nothing is worked off."""
+    if asked == Asked(asked.pipeline):
+        raise click.UsageError("say which: --group, --key, --reason or --step")
+    if len(note) > NOTE_CHARACTERS_MAX:
+        raise click.UsageError(f"--note has at most {NOTE_CHARACTERS_MAX} characters")
+    stores, readers, now = _opened(app, settings, asked)
+    total = failed_entries(stores.records, asked, count_max=0)[1]
+    if total and not yes and not app.json:
+        click.confirm(f"Accept {total:,} as final? They cannot be tried again", abort=True)
+    count = accept(stores, readers, asked, now, note)
+    if app.json:
+        echo_json({"accepted": count})
+    elif count:
+        console().print(f"{count:,} {'message' if count == 1 else 'messages'} accepted as final.")
+    else:
+        _say_nothing(app)
+    return 0
+
+
+def _opened(
+    app: App, settings: Settings, asked: Asked
+) -> tuple[Stores, Iterable[Subscription], Callable[[], datetime]]:
+    from fonds.wiring.backends import readers_of
+    from fonds.wiring.steps import now
+
+    stores = app.stores(settings)
+    _checked(stores.records, asked)
+    return stores, readers_of(settings), now
+
+
+def _say_nothing(app: App) -> None:
+    if not app.json:
+        told = app.told("failures")
+        console().print(f"Nothing in quarantine fits; `{told}` shows what there is.")

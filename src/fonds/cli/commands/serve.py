@@ -56,7 +56,9 @@ def serve(app: App, **flags: Any) -> int:
         threads = rebuild_threads(settings, beside_others=True)
         service = make_service(stores, settings.collections.prefix, threads)
         views = open_page_views(app.home / SPOOL, settings)
-        application = create_app(stores, host=web.host, replay=at, service=service, views=views)
+        application = create_app(
+            stores, host=web.host, replay=at, service=service, views=views, settings=settings
+        )
         with closing(views), service.runs.at_work():
             serving.serve(
                 (application, pages),

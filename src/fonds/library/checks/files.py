@@ -136,10 +136,10 @@ def _in_no_warc(
 
 def _to_archive(records: Records, sha1hex: str, archiving: Sequence[str]) -> bool:
     """Whether the file should lie in a WARC: it came into a pipeline that archives, as far as the books say,
-    and no message about it is quarantined or was purged, which would account for its absence."""
+    and no message about it is quarantined, was purged or accepted, which would account for its absence."""
     if _noted(records, sha1hex, verdict=str(Verdict.QUARANTINED)):
         return False
-    if _noted(records, sha1hex, reason=str(Reason.PURGED)):
+    if _noted(records, sha1hex, reason=[str(Reason.PURGED), str(Reason.ACCEPTED)]):
         return False
     return _noted(records, sha1hex, pipeline=list(archiving)) or not _noted(records, sha1hex)
 

@@ -12,15 +12,15 @@ from starlette.responses import HTMLResponse
 from fonds.library.accounting import (
     Tally,
     derivative_counts,
-    failure_groups,
     files_by_type,
     newest_input,
+    step_failures,
     tally,
 )
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Records, Stores
 from fonds.web.charts import Band, Segment, flow, meter, share, strip
-from fonds.web.pages.failures import Failure, failure
+from fonds.web.pages.failures.listing import Failure, failure
 from fonds.web.rendering import OpenStores, how_many, link, page
 
 ATTENTION_MAX = 5
@@ -122,7 +122,7 @@ def overview(stores: Stores, now: datetime) -> Overview:
     """Count everything. `now` is when: the counts are those of this moment."""
     records = stores.records
     found = tally(records)
-    groups = failure_groups(records)
+    groups = step_failures(records)
     all_outcomes = outcomes(found)
     types = _file_types(records)
     return Overview(

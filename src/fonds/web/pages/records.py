@@ -51,6 +51,7 @@ class RecordsForm(BaseModel):
     reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
     step: str = Field("", max_length=100, description="The step that decided it")
     pipeline: str = Field("", max_length=100, description="The pipeline it came into")
+    group: str = Field("", pattern="^([0-9a-f]{16})?$", description="The failure group it is in")
     after: AfterEntry = _AFTER
 
     @property
@@ -74,6 +75,10 @@ class RecordsForm(BaseModel):
             outcomes -= {"pending"}
         if self.pipeline:
             where["pipeline"] = self.pipeline
+        if self.group:
+            # What is in a group is in quarantine: only what contradicts that is to be asked.
+            where["failure_group"] = self.group
+            outcomes = set(OUTCOMES) if "quarantined" in outcomes else outcomes
         return where if outcomes == set(OUTCOMES) else {"outcome": sorted(outcomes), **where}
 
     def params(self) -> dict[str, Any]:
@@ -94,7 +99,8 @@ class FilesForm(BaseModel):
 class Record:
     """One record and what became of it: a row of `entries`, under its names.
 
-    `file_href` opens the file it is about, None when it is about none.
+    `file_href` opens the file it is about, None when it is about none; `retry_href` and `accept_href` lead to
+    what can be done about a failure, None where there is nothing to be done.
     """
 
     entry_id: str
@@ -111,13 +117,26 @@ class Record:
     detail: str | None
     settled_at: dt.datetime | None
     file_href: str | None
+    retry_href: str | None = None
+    accept_href: str | None = None
+
+
+_MADE = frozenset({"file_href", "retry_href", "accept_href"})
 
 
 def record(row: EntryRow) -> Record:
     """The row as the pages and the API show it."""
-    shown = {one.name: getattr(row, one.name) for one in fields(Record) if one.name != "file_href"}
+    shown = {one.name: getattr(row, one.name) for one in fields(Record) if one.name not in _MADE}
     is_file = _SHA1HEX.fullmatch(row.about or "")
-    return Record(**shown, file_href=f"/file/{row.about}" if is_file else None)
+    at = {"pipeline": row.pipeline, "entry": row.entry_id}
+    failed = row.outcome == "quarantined"
+    helps = failed and row.reason in set(Reason) and Reason(row.reason or "").again
+    return Record(
+        **shown,
+        file_href=f"/file/{row.about}" if is_file else None,
+        retry_href=link("/failures/retry", **at) if helps else None,
+        accept_href=link("/failures/accept", **at) if failed else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +210,7 @@ def records_page(records: Records, form: RecordsForm) -> RecordsPage:
     first = first_of(begins)
     rows = outcomes(records, where, after=ENTRIES.after(begins), count_max=PAGE_SIZE)
     # Sources count for the reasons of dropped records only, and no step took part.
-    aside = form.outcome in ("", "dropped") and not form.step
+    aside = form.outcome in ("", "dropped") and not form.step and not form.group
     tallies = uncaptured(records, form.reasons if aside else (), form.pipeline or None)
     return RecordsPage(
         answer=_answer(form, listed + tallies.total),
@@ -228,7 +247,7 @@ _WEIGHT_WORDS = {
 
 def _answer(form: RecordsForm, total: int) -> str:
     plural = total != 1
-    verb = ("came in", "came in")
+    verb = _WEIGHT_WORDS["failed"] if form.group else ("came in", "came in")
     if form.outcome:
         verb = _OUTCOME_WORDS[form.outcome]
     elif form.weight:
@@ -238,7 +257,8 @@ def _answer(form: RecordsForm, total: int) -> str:
     because = f" as {form.reason}" if form.reason else ""
     where = f" at {form.step}" if form.step else ""
     within = f" in {form.pipeline}" if form.pipeline else ""
-    return f"{how_many(total, 'record')} {verb[plural]}{because}{where}{within}"
+    group = " in this group" if form.group else ""
+    return f"{how_many(total, 'record')} {verb[plural]}{because}{where}{within}{group}"
 
 
 def files_page(records: Records, form: FilesForm) -> FilesPage:

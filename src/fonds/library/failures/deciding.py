@@ -1,0 +1,175 @@
+"""What people decide about failures: to try them again, or to accept them as final.
+
+Both take messages out of quarantine a batch at a time, and the ledger has it before anything can end anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from uuid import uuid4
+
+from fonds.library.failures.failed import Asked, failed_entries
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.message import Delivery, Message, Subscription
+from fonds.model.rows import DecisionRow, DispositionRow, EntryRow, StoppedRow
+from fonds.model.step import Pipeline
+from fonds.ports import Stores
+from fonds.runtime.binding import stage_of
+from fonds.runtime.quarantine import ended_by_hand, put_back, taken_out
+
+NOTE_CHARACTERS_MAX = 500
+
+
+class Act(StrEnum):
+    """What can be done about a failure."""
+
+    RETRY = "retry"
+    ACCEPT = "accept"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a decision would do, told before it is done: to how many failures, of which `sample` is the
+    newest, and which stages would run again."""
+
+    count: int
+    sample: EntryRow | None
+    stages: Sequence[str]
+
+    @property
+    def again(self) -> str:
+        """What has to be done first, so that trying again can end otherwise; "" where it cannot."""
+        return Reason(self.sample.reason).again if self.sample and self.sample.reason else ""
+
+
+def planned(stores: Stores, asked: Asked, pipeline: Pipeline | None) -> Plan:
+    """What deciding about these failures would do; `pipeline` is theirs, None for one there is no more."""
+    rows, count = failed_entries(stores.records, asked, count_max=1)
+    sample = rows[0] if rows else None
+    stages = stages_from(pipeline, sample.step or "") if pipeline and sample else []
+    return Plan(count, sample, stages)
+
+
+def stages_from(pipeline: Pipeline, name: str) -> list[str]:
+    """The stage of this name and all that may get something of what it makes, in the pipeline's order."""
+    reached = {name}
+    for _ in pipeline.stages:
+        written = {
+            topic for stage in pipeline.stages if stage.name in reached for topic in stage.writes
+        }
+        reached |= {stage.name for stage in pipeline.stages if stage.reads in written}
+    return [stage.name for stage in pipeline.stages if stage.name in reached]
+
+
+def retry(
+    stores: Stores, readers: Iterable[Subscription], asked: Asked, clock: Callable[[], datetime]
+) -> int:
+    """Put the messages of these failures back to work; how many. What stopped a reader is forgotten of their
+    files: else it would be remembered, and nothing be read."""
+    count = 0
+    for reader, chosen in _chosen(stores, readers, asked):
+        _forget_stops(stores, [one.message for one in chosen])
+        put_back(stores.queue, stores.ledger, reader, chosen, clock())
+        count += len(chosen)
+    return count
+
+
+def accept(
+    stores: Stores,
+    readers: Iterable[Subscription],
+    asked: Asked,
+    clock: Callable[[], datetime],
+    note: str = "",
+) -> int:
+    """End these failures as dropped, `accepted`, and let go of their messages; how many. `note` stands on
+    the books with what had failed."""
+    count = 0
+    for reader, chosen in _chosen(stores, readers, asked):
+        now = clock()
+        stores.ledger.write([_accepted(one.message, reader, note, now) for one in chosen])
+        stores.queue.settle(chosen)
+        count += len(chosen)
+    return count
+
+
+def _accepted(message: Message, reader: Subscription, note: str, now: datetime) -> DispositionRow:
+    said = f": {note[:NOTE_CHARACTERS_MAX]}" if note else ""
+    before = f"{message.headers.get('reason', '')}: {message.headers.get('detail', '')}"
+    detail = f"accepted as final{said}; before: {before}"
+    return ended_by_hand(message, reader, Verdict.DROPPED, str(Reason.ACCEPTED), detail, now)
+
+
+def _chosen(
+    stores: Stores, readers: Iterable[Subscription], asked: Asked
+) -> Iterable[tuple[Subscription, list[Delivery]]]:
+    for reader in readers:
+        pipeline, step = stage_of(reader)
+        if asked.pipeline in (None, pipeline) and asked.step in (None, step):
+
+            def wanted(
+                messages: Sequence[Message], at: tuple[str, str] = (pipeline, step)
+            ) -> set[str]:
+                return _wanted(stores, asked, at, messages)
+
+            for chosen in taken_out(stores.queue, reader, wanted):
+                yield reader, chosen
+
+
+def _wanted(
+    stores: Stores, asked: Asked, at: tuple[str, str], messages: Sequence[Message]
+) -> set[str]:
+    """The ids of those messages that are asked for. A group has the messages that decided its entries."""
+    keys = set(asked.keys)
+    fit = [
+        one
+        for one in messages
+        if asked.reason in (None, one.headers.get("reason"))
+        and (not keys or keys & {one.about, one.entry, one.id})
+    ]
+    if asked.group and fit:
+        entries = sorted({one.entry for one in fit})
+        of_group = {"pipeline": at[0], "step": at[1], "failure_group": asked.group}
+        rows = stores.records.find(EntryRow, {**of_group, "entry_id": entries})
+        deciding = {(row.entry_id, row.message_id) for row in rows}
+        fit = [one for one in fit if (one.entry, one.id) in deciding]
+    return {one.id for one in fit}
+
+
+def _forget_stops(stores: Stores, messages: Collection[Message]) -> None:
+    files = sorted({one.about for one in messages if one.about})
+    stops = stores.records.find(StoppedRow, {"sha1hex": files})
+    stores.records.delete(StoppedRow, [(row.sha1hex, row.extractor) for row in stops])
+
+
+def decide(
+    stores: Stores,
+    readers: Iterable[Subscription],
+    wanted: DecisionRow,
+    clock: Callable[[], datetime],
+) -> DecisionRow:
+    """Do what was decided, once: whoever comes with the same key later gets the decision as it stands.
+
+    A process that dies in between leaves it begun; what it had not come to is still among the failures.
+    """
+    mine = replace(wanted, taken_by=uuid4().hex)
+    stores.records.put([mine], replace=False)
+    (there,) = stores.records.get(DecisionRow, [wanted.decision_id])
+    if there.taken_by != mine.taken_by:
+        return there
+    asked = decided_about(mine)
+    if mine.act == Act.RETRY:
+        count = retry(stores, readers, asked, clock)
+    else:
+        count = accept(stores, readers, asked, clock, mine.note)
+    ended = replace(mine, ended_at=clock(), count=count)
+    stores.records.put([ended])
+    return ended
+
+
+def decided_about(row: DecisionRow) -> Asked:
+    """The failures a decision is about."""
+    keys = (row.entry_id,) if row.entry_id else ()
+    return Asked(pipeline=row.pipeline, keys=keys, group=row.failure_group)

@@ -1,0 +1,88 @@
+"""Failures by what they have in common, out of the counts the ledger keeps: a page costs what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fonds.model.disposition import Reason
+from fonds.model.failure import COUNTED_AS, cause, host_of
+from fonds.model.rows import EntryRow, TallyRow
+from fonds.ports import Records
+
+LARGEST = ("-count",)
+"""The order groups are listed in; the key decides among equal counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Failures of one pipeline, step, reason, cause and host. `first_at` and `last_at` are when the oldest
+    and the newest of them failed, `sample` is the newest; these are None where the rows are gone since
+    they were counted. `host` is "" where there is none.
+    """
+
+    group: str
+    pipeline: str
+    step: str
+    reason: Reason
+    cause: str
+    host: str
+    count: int
+    first_at: datetime | None
+    last_at: datetime | None
+    sample: EntryRow | None
+
+
+def group_tallies(
+    records: Records,
+    where: Mapping[str, object],
+    *,
+    after: Mapping[str, object] | None = None,
+    count_max: int | None = None,
+) -> list[TallyRow]:
+    """The counts of the groups with these of `failure_group`, `pipeline`, `step` and `reason`, the largest
+    first; behind the row `after` has the columns of. Those of which none is left come last and are left out.
+    """
+    rows = records.find(TallyRow, _tallied(where), order=LARGEST, after=after, count_max=count_max)
+    return [row for row in rows if row.count > 0]
+
+
+def groups_total(records: Records, where: Mapping[str, object]) -> int:
+    """How many groups there are."""
+    counts = records.count(TallyRow, ("count",), _tallied(where))
+    return sum(rows for (count,), rows in counts.items() if count > 0)
+
+
+def failures_total(records: Records, where: Mapping[str, object]) -> int:
+    """How many failures these groups have."""
+    return sum(row.count for row in records.find(TallyRow, _tallied(where)))
+
+
+_COLUMNS = {"failure_group": "first", "step": "second", "reason": "third", "pipeline": "pipeline"}
+
+
+def _tallied(where: Mapping[str, object]) -> dict[str, object]:
+    return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}
+
+
+def described(records: Records, rows: Sequence[TallyRow]) -> Iterator[FailureGroup]:
+    """What the groups of these counts have in common, and since when: two rows of each are read."""
+    for row in rows:
+        of_it = {"failure_group": row.first, "pipeline": row.pipeline}
+        oldest, newest = (
+            next(records.find(EntryRow, of_it, order=(order,), count_max=1), None)
+            for order in ("settled_at", "-settled_at")
+        )
+        yield FailureGroup(
+            group=row.first,
+            pipeline=row.pipeline,
+            step=row.second,
+            reason=Reason(row.third),
+            cause=cause(newest.detail or "") if newest else "",
+            host=host_of(newest.url) if newest else "",
+            count=row.count,
+            first_at=oldest.settled_at if oldest else None,
+            last_at=newest.settled_at if newest else None,
+            sample=newest,
+        )

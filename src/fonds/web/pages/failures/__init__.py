@@ -1,0 +1,1 @@
+"""Pages of what failed, and of what people decide about it."""

@@ -1,0 +1,196 @@
+"""Trying failures again and accepting them: the books add up before, between and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from failed_home import body, fail, reader
+from filled_home import opened
+from fonds.config import Settings
+from fonds.library.accounting import history, tally
+from fonds.library.audit import audit_books
+from fonds.library.failures.deciding import Act, accept, decide, planned, retry, stages_from
+from fonds.library.failures.failed import Asked, failed
+from fonds.model.disposition import Reason
+from fonds.model.message import Message
+from fonds.model.rows import DecisionRow, EntryRow, StoppedRow
+from fonds.ports import Stores
+from fonds.wiring.backends import named_pipeline, readers_of
+from home_rows import NOW
+
+LIBRARY = named_pipeline("library", Settings())
+SLOW = Asked(reason="timeout")
+
+
+def clock() -> datetime:
+    return NOW + timedelta(days=1)
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[Stores]:
+    with opened(tmp_path) as found:
+        yield found
+
+
+def group_of(stores: Stores, number: int) -> str:
+    (row,) = stores.records.find(EntryRow, {"entry_id": body(number).capture_id})
+    assert row.failure_group is not None
+    return row.failure_group
+
+
+def waiting(stores: Stores) -> list[Message]:
+    return [one.message for one in stores.queue.receive(reader().incoming, 100, 0.0)]
+
+
+def test_failures_that_differ_by_numbers_are_one_group_with_first_last_and_sample(
+    stores: Stores,
+) -> None:
+    fail(stores, *range(9))
+    found = failed(stores.records, Asked())
+    assert (found.total, found.groups_total) == (9, 3)
+    slow = next(one for one in found.groups if one.reason is Reason.TIMEOUT)
+    assert (slow.count, slow.cause, slow.host) == (3, "stopped after … s", "slow.example")
+    assert (slow.first_at, slow.last_at) == (NOW, NOW + timedelta(minutes=6))
+    assert slow.sample is not None
+    assert slow.sample.url == "http://slow.example/6"
+    assert failed(stores.records, Asked(group=slow.group)).total == 3
+
+
+def test_a_group_goes_back_to_work_alone_and_with_a_clean_slate(stores: Stores) -> None:
+    fail(stores, *range(6))
+    asked = Asked("library", group=group_of(stores, 2))
+    assert retry(stores, [reader()], asked, clock) == 2
+    assert {(one.id, one.attempt) for one in waiting(stores)} == {
+        (body(number).capture_id, 0) for number in (2, 5)
+    }
+    counted = tally(stores.records)
+    assert (counted.pending, sum(counted.quarantined.values())) == (2, 4)
+    assert stores.queue.depth(reader()).quarantined == 4
+    assert stores.ledger.recount() == []
+
+
+def test_one_of_a_group_can_be_decided_about_alone(stores: Stores) -> None:
+    fail(stores, 0, 3)
+    asked = Asked("library", keys=(body(3).capture_id,))
+    assert planned(stores, asked, LIBRARY).count == 1
+    assert accept(stores, [reader()], asked, clock) == 1
+    assert failed(stores.records, SLOW).total == 1
+
+
+def test_accepted_failures_are_counted_apart_and_wait_no_more(stores: Stores) -> None:
+    fail(stores, *range(3))
+    assert accept(stores, [reader()], Asked(reason="broken-pdf"), clock, "no copy is left") == 1
+    found = failed(stores.records, Asked())
+    assert (found.total, found.accepted) == (2, 1)
+    counted = tally(stores.records)
+    assert counted.dropped == {"accepted": 1}
+    assert counted.adds_up
+    (row,) = (r for r in history(stores.records, body(1).sha1hex) if r.step == "extract_pdf")
+    assert (row.verdict, row.reason) == ("dropped", "accepted")
+    assert row.detail == (
+        "accepted as final: no copy is left; before: broken-pdf: object 1 is missing"
+    )
+    assert stores.queue.depth(reader()).quarantined == 2
+    assert stores.ledger.recount() == []
+
+
+def test_what_stopped_a_reader_is_forgotten_when_its_file_is_tried_again(stores: Stores) -> None:
+    """Else the step would answer out of what is remembered, and nothing would be read."""
+    fail(stores, 0, 3)
+    later = clock() + timedelta(days=30)
+    stores.records.put(
+        [StoppedRow(body(n).sha1hex, "x 1", "timeout", "slow", NOW, later) for n in (0, 3)]
+    )
+    retry(stores, [reader()], Asked(keys=(body(3).capture_id,)), clock)
+    assert [row.sha1hex for row in stores.records.find(StoppedRow)] == [body(0).sha1hex]
+
+
+def test_what_was_decided_under_one_key_is_done_once(stores: Stores) -> None:
+    fail(stores, 0, 3)
+    group = group_of(stores, 0)
+    wanted = DecisionRow("k" * 32, Act.RETRY, "library", group, None, "", "", NOW, None, None)
+    first = decide(stores, [reader()], wanted, clock)
+    assert (first.count, first.ended_at) == (2, clock())
+    assert len(waiting(stores)) == 2
+    fail(stores, 6)
+    assert decide(stores, [reader()], wanted, clock) == first
+    assert stores.queue.depth(reader()).quarantined == 1
+
+
+def test_a_plan_names_the_stages_that_run_again_and_whether_it_helps(stores: Stores) -> None:
+    fail(stores, 0, 1)
+    slow = planned(stores, SLOW, LIBRARY)
+    assert slow.stages == stages_from(LIBRARY, "extract_pdf")
+    assert "persist_pdf_text" in slow.stages
+    assert "identify" not in slow.stages
+    assert slow.again
+    assert not planned(stores, Asked(reason="broken-pdf"), LIBRARY).again
+    assert planned(stores, Asked(reason="bomb"), LIBRARY).count == 0
+
+
+ACTS = st.lists(
+    st.tuples(st.sampled_from(("fail", *Act)), st.integers(0, 5), st.booleans()), max_size=12
+)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(acts=ACTS)
+def test_whatever_is_decided_in_whatever_order_the_counts_are_those_of_a_model(
+    tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, int, bool]]
+) -> None:
+    """The model: each thing is absent, failed, on its way or accepted."""
+    state: dict[int, str] = {}
+    with opened(tmp_path_factory.mktemp("model")) as stores:
+        for act, number, whole in acts:
+            _act(stores, state, act, number, whole=whole)
+            _agrees(stores, state)
+        books = audit_books(stores, {"library": readers_of(Settings())})
+        assert [one for one in books.missing if "extract_pdf" in one or "tally" in one] == []
+
+
+def _act(stores: Stores, state: dict[int, str], act: str, number: int, *, whole: bool) -> None:
+    there = state.get(number)
+    if act == "fail":
+        # Only what is new, or on its way again, can fail.
+        if there in (None, "pending"):
+            fail(stores, number)
+            taken = stores.queue.receive(reader().incoming, 100, 0.0)
+            mine = [one for one in taken if one.message.id == body(number).capture_id]
+            stores.queue.settle(mine)
+            stores.queue.release([one for one in taken if one not in mine])
+            state[number] = "failed"
+        return
+    if there != "failed":
+        return
+    group = Asked("library", group=group_of(stores, number))
+    asked = group if whole else Asked("library", keys=(body(number).capture_id,))
+    chosen = (
+        [n for n in state if state[n] == "failed" and n % 3 == number % 3] if whole else [number]
+    )
+    done, now = (retry, "pending") if act == Act.RETRY else (accept, "accepted")
+    assert done(stores, readers_of(Settings()), asked, lambda: datetime.now(UTC)) == len(chosen)
+    state |= dict.fromkeys(chosen, now)
+
+
+def _agrees(stores: Stores, state: dict[int, str]) -> None:
+    numbers = {word: sum(one == word for one in state.values()) for word in set(state.values())}
+    counted = tally(stores.records)
+    assert counted.adds_up
+    assert counted.received == len(state)
+    assert sum(counted.quarantined.values()) == numbers.get("failed", 0)
+    assert counted.pending == numbers.get("pending", 0)
+    assert counted.dropped.get("accepted", 0) == numbers.get("accepted", 0)
+    found = failed(stores.records, Asked())
+    assert (found.total, found.accepted) == (numbers.get("failed", 0), numbers.get("accepted", 0))
+    assert sum(one.count for one in found.groups) == found.total
+    depth = stores.queue.depth(reader())
+    assert (depth.quarantined, depth.ready) == (found.total, counted.pending)
+    assert stores.ledger.recount() == []
