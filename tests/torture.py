@@ -27,11 +27,11 @@ from damaged_world import World
 from damages import DAMAGES
 from e2e.crawls import write_crawl
 from e2e.states import state
-from fonds.cli.commands.status import used_pipelines
 from fonds.config import load_settings
 from fonds.library.audit import audit
 from fonds.library.checks.bodies import DeepAudit
 from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.known import used_readers
 
 RUN_MAX_S = 600.0
 STARTS_MAX = 400
@@ -140,7 +140,7 @@ def faults(home: Path) -> list[str]:
     try:
         deep = DeepAudit(stores, lambda: datetime.now(UTC), lambda: False)
         deep.run(None, lambda _: None)
-        return audit(stores, used_pipelines(stores, settings, None)).missing
+        return audit(stores, used_readers(stores, settings, None)).missing
     finally:
         close_stores(stores)
 

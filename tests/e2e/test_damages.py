@@ -13,11 +13,11 @@ from damaged_world import Damage, World
 from damages import DAMAGES
 from e2e.running import fonds
 from e2e.states import state
-from fonds.cli.commands.status import used_pipelines
 from fonds.config import load_settings
 from fonds.library.audit import audit
 from fonds.library.checks.bodies import DeepAudit
 from fonds.model.errors import FondsError
+from fonds.wiring.known import used_readers
 from sample import write_sample
 
 pytestmark = pytest.mark.slow
@@ -51,7 +51,7 @@ def named(world: World, *, deep: bool) -> tuple[list[str], list[str]]:
                 DeepAudit(stores, lambda: datetime.now(UTC), lambda: False).run(
                     None, lambda _: None
                 )
-            pipelines = used_pipelines(stores, load_settings(world.home, {}), None)
+            pipelines = used_readers(stores, load_settings(world.home, {}), None)
             found = audit(stores, pipelines)
     except FondsError as error:
         return [str(error)], [str(error)]

@@ -13,6 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 from e2e.browsing import QUIET, chromium, running
+from failed_home import body, fail
 from filled_home import Filled, fill, opened
 from followed_home import GOOD, fill_sources
 from followed_home import HOSTILE as HOSTILE_SOURCE
@@ -68,6 +69,7 @@ class Site:
     theme: str = ""
     read: str = ""
     reading: Reading = NOTHING_READ
+    chosen: str = ""
 
     def pages(self) -> dict[str, tuple[str, int]]:
         """Name -> (address, status) of every kind of page in every state."""
@@ -98,6 +100,12 @@ class Site:
             "story with versions": (f"{self.read}/file/{self.reading.versions[2]}", 200),
             "story from right to left": (f"{self.read}/file/{self.reading.hebrew}", 200),
             "what changed": (f"{self.read}/file/{self.reading.versions[2]}/changes", 200),
+            "failures, many groups": (f"{self.full}/failures?step=extract_pdf", 200),
+            "failures, asked": (f"{self.full}/failures/retry?{self.chosen}", 200),
+            "failures, final?": (f"{self.full}/failures/accept?{self.chosen}", 200),
+            "pipeline": (f"{self.full}/pipeline", 200),
+            "pipeline, nothing waits": (f"{self.empty}/pipeline", 200),
+            "look up, sources": (f"{self.full}/show?key={GOOD.url}/2026/1", 404),
             "API": (f"{self.full}/docs", 200),
             "collections": (f"{self.full}/themes", 200),
             "collections, none": (f"{self.empty}/themes", 200),
@@ -157,6 +165,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         found = clusters(fill_themes(stores).tables, FIVE)
         assert found is not None
         theme = theme_href(FIVE, found.clusters[0].id)
+        fail(stores, 900, 903)
+        chosen = f"pipeline=library&entry={body(900).capture_id}"
         browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
         reading = fill_reading(readable)
         pages = create_app(readable, views=drawing_here())
@@ -165,7 +175,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             running(create_app(nothing)) as empty,
             running(pages) as read,
         ):
-            yield Site(browser, filled, full, empty, theme, read, reading)
+            yield Site(browser, filled, full, empty, theme, read, reading, chosen)
         browser.close()
 
 
@@ -266,6 +276,20 @@ def test_themes_are_walked_from_the_map_to_a_document_without_scripts(site: Site
         page.get_by_role("link", name="Next →").click()
         assert "after=" in page.url
         assert page.locator(".hits li").count() > 0
+
+
+def test_failures_are_tried_again_after_a_question_without_scripts(site: Site) -> None:
+    address = f"{site.full}/failures?reason=timeout&step=extract_pdf"
+    with site.looking(address, 200, java_script_enabled=False, **LIGHT) as page:
+        page.get_by_role("link", name="Try all 2 again").click()
+        assert page.locator("h1").inner_text() == "Try 2 failures again?"
+        page.get_by_role("button", name="Try again").click()
+        assert page.locator("h1").inner_text() == "2 failures were put back to work."
+        page.go_back()
+        page.get_by_role("button", name="Try again").click()
+        assert page.locator("h1").inner_text() == "2 failures were put back to work."
+        page.get_by_role("link", name="All that failed").click()
+        assert page.locator("h1").inner_text().startswith("6 records failed")
 
 
 def test_every_number_of_the_overview_can_be_clicked(site: Site) -> None:

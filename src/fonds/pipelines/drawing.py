@@ -103,11 +103,11 @@ def _draw(
         )
     topic = node.topic.name + (PUBLIC if node.topic.public else "")
     shapes.append(
-        f'<text x="{x + 60:g}" y="{y - BOX_HEIGHT / 2 - 3:g}" fill="#555" font-size="11">'
+        f'<text x="{x + 60:g}" y="{y - BOX_HEIGHT / 2 - 3:g}" fill="currentColor" font-size="11">'
         f"{escape(topic)}</text>"
         f'<rect x="{x + 60:g}" y="{y - BOX_HEIGHT / 2:g}" width="{box_width:g}"'
-        f' height="{BOX_HEIGHT}" rx="4" fill="#fff" stroke="#333"/>'
-        f'<text x="{x + 68:g}" y="{y + 4:g}" fill="#000">{escape(name)}</text>'
+        f' height="{BOX_HEIGHT}" rx="4" fill="none" stroke="currentColor"/>'
+        f'<text x="{x + 68:g}" y="{y + 4:g}" fill="currentColor">{escape(name)}</text>'
     )
     start = (x + 60 + box_width, y)
     free = row

@@ -19,7 +19,7 @@ from fonds.library.reading.page_views import PageViews
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.pages import cdx, downloads, file, overview, records, source, sources
+from fonds.web.pages import cdx, downloads, file, overview, pipeline, records, show, source, sources
 from fonds.web.pages.failures import deciding, listing
 from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
 from fonds.web.pages.searching import exporting, feed, search
@@ -45,9 +45,11 @@ ROUTERS = (
     records.router,
     listing.router,
     deciding.router,
+    pipeline.router,
     downloads.router,
     *READING_ROUTERS,
     file.router,
+    show.router,
     cdx.router,
     sources.router,
     source.router,

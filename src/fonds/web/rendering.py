@@ -1,4 +1,4 @@
-"""Between the application and its pages: the stores in, HTML out, and links that hold all state."""
+"""Between the application and its pages: stores and settings in, HTML out, and links that hold all state."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
+from fonds.config import Settings
 from fonds.model.capture import from_datetime14
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Stores
@@ -30,6 +31,14 @@ def _stores(request: Request) -> Stores:
 
 
 OpenStores = Annotated[Stores, Depends(_stores)]
+
+
+def _settings(request: Request) -> Settings:
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+InForce = Annotated[Settings, Depends(_settings)]
 
 
 @dataclass(frozen=True, slots=True)

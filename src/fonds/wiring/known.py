@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fonds.config import Settings
 from fonds.library.accounting import pipelines_used, steps_used
+from fonds.model.message import Subscription
 from fonds.model.names import no_such
 from fonds.pipelines import PIPELINES
-from fonds.ports import Records
+from fonds.ports import Records, Stores
+from fonds.wiring.backends import readers_of
 
 
 def check_names(records: Records, *, pipeline: str | None = None, step: str | None = None) -> None:
@@ -32,3 +35,17 @@ def known_steps(records: Records) -> list[str]:
     """The steps of all flavours, and those at which anything ever ended."""
     ours = (stage.name for made in PIPELINES.values() for stage in made(()).stages)
     return list(dict.fromkeys([*ours, *steps_used(records)]))
+
+
+def used_readers(
+    stores: Stores, settings: Settings, chosen: str | None = None
+) -> dict[str, list[Subscription]]:
+    """The pipeline chosen with its readers, else all that anything ever entered, and the home's own; their
+    addresses are made."""
+    if chosen:
+        return {chosen: readers_of(settings)}
+    names = dict.fromkeys([settings.pipeline, *pipelines_used(stores.records)])
+    found = {name: readers_of(settings, name) for name in names if has_flavour(name)}
+    for readers in found.values():
+        stores.queue.declare(readers)
+    return found

@@ -107,6 +107,7 @@ UNDESCRIBED = [
     "/themes",
     "/sources",
     "/failures",
+    "/pipeline",
     "/show",
     "/docs",
 ]

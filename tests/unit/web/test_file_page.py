@@ -71,7 +71,9 @@ def test_one_address_met_twice_with_other_bytes_is_one_hit(
     assert [hit["sha1hex"] for hit in found["results"]] == [filled.stories[-2]]
     (hit,) = found["results"]
     files = client.get("/api/show", params={"key": hit["id"]}).json()["files"]
-    assert files == filled.stories[-2:]
+    assert [one["sha1hex"] for one in files] == filled.stories[-2:]
+    assert files[0]["title"] == "Front page 31"
+    assert files[0]["captured"] > files[1]["captured"]
 
 
 def test_long_texts_are_cut_with_a_link_to_the_whole(client: TestClient, filled: Filled) -> None:

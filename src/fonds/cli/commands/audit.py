@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fonds.cli.commands.status import used_pipelines
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.signals import on_stop_signals
 from fonds.library import audit as auditing
@@ -22,6 +21,7 @@ from fonds.library.accounting import files_by_type
 from fonds.library.checks.bodies import DeepAudit
 from fonds.model.rows import DeepAuditRow
 from fonds.ports import Stores
+from fonds.wiring.known import used_readers
 from fonds.wiring.recurring.collections import changes_there
 
 SAID_EVERY_S = 10.0
@@ -67,7 +67,7 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
         if stopped.is_set():
             _say_round(console(stderr=True), round_)
             return EXIT_INTERRUPTED
-    pipelines = used_pipelines(stores, settings, flags["pipeline"])
+    pipelines = used_readers(stores, settings, flags["pipeline"])
     found = auditing.audit(stores, pipelines, changes=changes_there(stores, settings))
     if app.json:
         told = auditing.as_json(found)

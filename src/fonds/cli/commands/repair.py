@@ -14,7 +14,6 @@ from rich.markup import escape
 from fonds.cli.commands.audit import deepened, interrupted, print_audit
 from fonds.cli.commands.catchup import send
 from fonds.cli.commands.reindex import reindexed
-from fonds.cli.commands.status import used_pipelines
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.working.working_off import EXIT_INTERRUPTED, SPOOL, leave_at_once, work_through
 from fonds.config import Settings
@@ -33,6 +32,7 @@ from fonds.ports import Source, Stores
 from fonds.runtime.binding import stage_of
 from fonds.runtime.homelock import HomeLock
 from fonds.runtime.intake import Entered, Intake
+from fonds.wiring.known import used_readers
 from fonds.wiring.recurring.collections import changes_there
 
 WHAT = {
@@ -108,7 +108,7 @@ def _told(app: App, settings: Settings, stores: Stores, pipeline: str | None, de
         if stopped.is_set():
             return EXIT_INTERRUPTED
     with Plan(app.home / SPOOL) as plan:
-        pipelines = used_pipelines(stores, settings, pipeline)
+        pipelines = used_readers(stores, settings, pipeline)
         found = audit(stores, pipelines, plan.add, changes_there(stores, settings))
         if app.json:
             acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
@@ -149,7 +149,7 @@ class _Bench:
         before: object = None
         for _ in range(ROUNDS_MAX):
             with Plan(self.app.home / SPOOL, alone=True) as plan:
-                pipelines = used_pipelines(self.stores, self.settings, self.pipeline)
+                pipelines = used_readers(self.stores, self.settings, self.pipeline)
                 found = self._audit(pipelines, plan.add)
                 # Of what is on its way, as a killed repair left it, nothing can be said yet.
                 pending = sum(one.pending for each in found.steps.values() for one in each.values())
@@ -159,7 +159,7 @@ class _Bench:
                 before = now
                 if not self._round(plan, list(pipelines), pending > 0):
                     return None
-        return self._audit(used_pipelines(self.stores, self.settings, self.pipeline))
+        return self._audit(used_readers(self.stores, self.settings, self.pipeline))
 
     def _audit(
         self,

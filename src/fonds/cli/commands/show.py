@@ -17,7 +17,7 @@ from fonds.cli.context import App, command, console, echo_json, say
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Cited, Description, description, read_body, resolve
-from fonds.library.reading.lineage import Branch, EntryStories, EntryStory, lineage, stories_of
+from fonds.library.tracing.lineage import Branch, EntryStories, EntryStory, lineage, stories_of
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
 

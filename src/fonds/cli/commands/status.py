@@ -10,26 +10,8 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.working.summary import summary_table
-from fonds.config import Settings
-from fonds.library.accounting import account, files_by_type, newest_input, pipelines_used, tally
-from fonds.model.message import Depth, Subscription
-from fonds.ports import Stores
-
-
-def used_pipelines(
-    stores: Stores, settings: Settings, chosen: str | None
-) -> dict[str, list[Subscription]]:
-    """The pipeline chosen with its readers, else all that anything ever entered, and the home's own."""
-    from fonds.pipelines import PIPELINES
-    from fonds.wiring.backends import readers_of
-
-    if chosen:
-        return {chosen: readers_of(settings)}
-    names = dict.fromkeys([settings.pipeline, *pipelines_used(stores.records)])
-    found = {name: readers_of(settings, name) for name in names if name in PIPELINES}
-    for readers in found.values():
-        stores.queue.declare(readers)
-    return found
+from fonds.library.accounting import account, files_by_type, newest_input, tally
+from fonds.model.message import Depth
 
 
 @command("status")
@@ -41,13 +23,15 @@ def status(app: App, **flags: Any) -> int:
     fonds status
     fonds status --json
     """
+    from fonds.wiring.known import used_readers
+
     settings = app.settings(**flags)
     stores = app.stores(settings)
     chosen: str | None = flags["pipeline"]
     counted, kinds = tally(stores.records, None, chosen), files_by_type(stores.records)
     depths = {
         one.name: stores.queue.depth(one)
-        for readers in used_pipelines(stores, settings, chosen).values()
+        for readers in used_readers(stores, settings, chosen).values()
         for one in readers
     }
     indexed = stores.index.count()

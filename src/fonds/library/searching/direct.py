@@ -126,7 +126,7 @@ def _of_document(named: Named, one: IndexDocument) -> Direct:
 
 
 def _of_files(stores: Stores, named: Named, sha1hexes: Sequence[str]) -> list[Direct]:
-    documents = _documents_of(stores, sha1hexes)
+    documents = documents_of(stores, sha1hexes)
     return [
         _of_document(named, documents[key])
         if key in documents
@@ -135,7 +135,7 @@ def _of_files(stores: Stores, named: Named, sha1hexes: Sequence[str]) -> list[Di
     ]
 
 
-def _documents_of(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, IndexDocument]:
+def documents_of(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, IndexDocument]:
     """The documents made of these very files, by SHA-1."""
     ids = {
         kind.indexed.id_of(row)
@@ -143,5 +143,5 @@ def _documents_of(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, Inde
         if kind.indexed is not None
         for row in stores.records.get(kind.row, sha1hexes)
     }
-    found = stores.index.get(sorted(islice(ids, 2 * THINGS_MAX))) if ids else {}
+    found = stores.index.get(sorted(islice(ids, 2 * len(sha1hexes)))) if ids else {}
     return {one.sha1hex: one for one in found.values()}

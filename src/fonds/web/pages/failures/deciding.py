@@ -28,7 +28,7 @@ from fonds.model.failure import GROUP_CHARACTERS
 from fonds.model.rows import DecisionRow
 from fonds.ports import Stores
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, how_many, link, page
+from fonds.web.rendering import InForce, OpenStores, how_many, link, page
 from fonds.wiring.backends import named_pipeline, readers_of
 from fonds.wiring.known import has_flavour
 
@@ -89,14 +89,6 @@ async def _sent(request: Request) -> Sent:
     if len(note) > NOTE_CHARACTERS_MAX:
         raise RefusedError(400, f"A note has at most {NOTE_CHARACTERS_MAX} characters.")
     return Sent(chosen, decision_id, note)
-
-
-def _settings(request: Request) -> Settings:
-    settings: Settings = request.app.state.settings
-    return settings
-
-
-InForce = Annotated[Settings, Depends(_settings)]
 
 
 def _plan(stores: Stores, settings: Settings, chosen: ChosenForm) -> tuple[Asked, Plan]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filled_home import opened
-from fonds.library.reading.lineage import lineage, stories_of, story_of_entry
+from fonds.library.tracing.lineage import lineage, stories_of, story_of_entry
 from fonds.model.rows import DispositionRow
 from home_rows import NOW, Body, entry, said
 

@@ -76,14 +76,20 @@ def story_of_entry(records: Records, entry_id: str) -> EntryStory | None:
 
 def stories_of(records: Records, key: str) -> EntryStories:
     """What became of what entered under this id or with this address; none for an unknown one."""
-    found = story_of_entry(records, key)
-    if found is not None:
-        return EntryStories([found], 1)
-    of_it = {"url": asked_address(key)}
-    newest = records.find(
-        EntryRow, of_it, order=("-entered_at", "entry_id"), count_max=ENTRIES_SHOWN_MAX
-    )
-    ids = list(dict.fromkeys(row.entry_id for row in newest))
+    entries, total = entries_of(records, key, ENTRIES_SHOWN_MAX)
+    ids = dict.fromkeys(row.entry_id for row in entries)
     told = [one for entry_id in ids if (one := story_of_entry(records, entry_id)) is not None]
-    total = len(ids) if len(ids) < ENTRIES_SHOWN_MAX else records.count(EntryRow, (), of_it)[()]
-    return EntryStories(told, total)
+    return EntryStories(told, max(total, len(told)) if len(ids) == len(entries) else len(told))
+
+
+def entries_of(records: Records, key: str, count_max: int) -> tuple[list[EntryRow], int]:
+    """What entered under this id, or with this address: the newest, `count_max` at most, and how many there
+    are."""
+    own = list(records.find(EntryRow, {"entry_id": key}))
+    if own:
+        return own, len(own)
+    of_it = {"url": asked_address(key)}
+    order = ("-entered_at", "entry_id")
+    newest = list(records.find(EntryRow, of_it, order=order, count_max=count_max))
+    full = len(newest) == count_max
+    return newest, records.count(EntryRow, (), of_it)[()] if full else len(newest)

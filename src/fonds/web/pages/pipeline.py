@@ -1,0 +1,137 @@
+"""The pipelines at work: what waits for each step and since when, and how the steps hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Request
+from markupsafe import Markup
+from starlette.responses import HTMLResponse
+
+from fonds.config import Settings
+from fonds.library.tracing.waiting import Ended, StepWaiting, ended_lately, waiting
+from fonds.pipelines.drawing import as_svg, as_text
+from fonds.ports import Stores
+from fonds.web.rendering import InForce, OpenStores, how_many, link, page
+from fonds.wiring.backends import named_pipeline
+from fonds.wiring.known import used_readers
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """A step and the topic it reads. `ready`, `delayed`, `in_hand` and `quarantined` are the queue's numbers,
+    exact on one machine and estimates on brokers; `open` the ledger's of what is promised and has not
+    ended, `oldest_at` since when (None: nothing is open, or `oldest_unknown`). `ended` counts all that ever
+    ended there by verdict. Links open the rows behind.
+    """
+
+    step: str
+    topic: str
+    ready: int
+    delayed: int
+    in_hand: int
+    quarantined: int
+    open: int
+    oldest_at: datetime | None
+    oldest_unknown: bool
+    ended: Mapping[str, int]
+    failures_href: str
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineLine:
+    """A pipeline: its steps in their order, and how many entries ended in the last hour: `ended_last_hour`,
+    or more where `ended_more`. `ended_last_at` None: nothing has ended yet."""
+
+    pipeline: str
+    about: str
+    chosen: bool
+    steps: Sequence[StepLine]
+    ended_last_hour: int
+    ended_more: bool
+    ended_last_at: datetime | None
+    drawn: str
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinesPage:
+    """The pipelines anything entered, and the home's own. Workers write down nothing of themselves: `in_hand`
+    and `ended_last_at` are their signs of life."""
+
+    answer: str
+    waiting: int
+    pipelines: Sequence[PipelineLine]
+    as_of: datetime
+
+
+def _step_line(pipeline: str, one: StepWaiting) -> StepLine:
+    return StepLine(
+        step=one.step,
+        topic=one.topic,
+        ready=one.depth.ready,
+        delayed=one.depth.delayed,
+        in_hand=one.depth.in_hand,
+        quarantined=one.depth.quarantined,
+        open=one.open_count,
+        oldest_at=one.oldest_at,
+        oldest_unknown=one.oldest_unknown,
+        ended=one.ended,
+        failures_href=link("/failures", pipeline=pipeline, step=one.step),
+    )
+
+
+def pipelines_page(stores: Stores, settings: Settings, now: datetime) -> PipelinesPage:
+    """What waits in each pipeline; `now` is when."""
+    lines = []
+    for name, readers in used_readers(stores, settings).items():
+        steps = [
+            _step_line(name, one) for one in waiting(stores.records, stores.queue, name, readers)
+        ]
+        ended: Ended = ended_lately(stores.records, name, now)
+        drawn = named_pipeline(name, settings)
+        lines.append(
+            PipelineLine(
+                pipeline=name,
+                about=drawn.about,
+                chosen=name == settings.pipeline,
+                steps=steps,
+                ended_last_hour=ended.count,
+                ended_more=ended.at_least,
+                ended_last_at=ended.last_at,
+                drawn=as_text(drawn),
+            )
+        )
+    total = sum(step.ready + step.delayed + step.in_hand for line in lines for step in line.steps)
+    return PipelinesPage(_answer(total, lines), total, lines, now)
+
+
+def _answer(total: int, lines: Sequence[PipelineLine]) -> str:
+    if not total:
+        return "Nothing waits"
+    held = sum(step.in_hand for line in lines for step in line.steps)
+    at_work = "nobody has any of them in hand" if not held else f"{held:,} are in somebody's hand"
+    return f"{how_many(total, 'message')} {'waits' if total == 1 else 'wait'}, {at_work}"
+
+
+@router.get("/pipeline", include_in_schema=False)
+def pipelines_html(request: Request, stores: OpenStores, settings: InForce) -> HTMLResponse:
+    """What waits, and the pipelines as pictures."""
+    found = pipelines_page(stores, settings, datetime.now(UTC))
+    # The picture is made of names in the code alone.
+    pictures = {
+        one.pipeline: Markup(as_svg(named_pipeline(one.pipeline, settings)))  # noqa: S704
+        for one in found.pipelines
+    }
+    return page(request, "pipeline.html", heading=found.answer, found=found, pictures=pictures)
+
+
+@router.get("/pipeline.json", include_in_schema=False)
+@router.get("/api/pipeline", summary="What waits for each step of each pipeline")
+def pipelines_json(stores: OpenStores, settings: InForce) -> PipelinesPage:
+    """Each pipeline in use with its steps: ready, delayed, in hand and quarantined by the queue, open and
+    ended by the ledger."""
+    return pipelines_page(stores, settings, datetime.now(UTC))

@@ -1,0 +1,128 @@
+"""What waits for each step, since when, and where something went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from failed_home import body, fail, reader
+from filled_home import opened
+from fonds.library.tracing import waiting as looking
+from fonds.library.tracing.sources import sources_of
+from fonds.library.tracing.waiting import ended_lately, waiting
+from fonds.model.message import Message
+from fonds.model.rows import SourceRow
+from fonds.ports import Stores
+from fonds.web.app import create_app
+from home_rows import NOW, enter, promised, said
+from page_reading import read
+
+ORIGIN = "http://localhost:8765"
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[Stores]:
+    with opened(tmp_path) as found:
+        yield found
+
+
+def send(stores: Stores, *numbers: int) -> None:
+    """Have these wait for extract_pdf."""
+    bodies = [body(number) for number in numbers]
+    enter(stores, bodies)
+    stores.ledger.write([said(one, "identify", 0) for one in bodies])
+    stores.ledger.write([promised(one, "extract_pdf", one.number, "identify") for one in bodies])
+    stores.queue.put(reader().incoming, [Message(one.capture_id, b"{}") for one in bodies])
+
+
+def test_what_waits_is_told_with_since_when(stores: Stores) -> None:
+    send(stores, 30, 60)
+    fail(stores, 0)
+    (taken,) = stores.queue.receive(reader().incoming, 1, 0.0)
+    steps = {one.step: one for one in waiting(stores.records, stores.queue, "library", [reader()])}
+    one = steps["extract_pdf"]
+    assert (one.depth.ready, one.depth.in_hand, one.depth.quarantined) == (1, 1, 1)
+    assert (one.open_count, one.oldest_at) == (2, NOW + timedelta(seconds=30))
+    assert one.ended == {"done": 0, "dropped": 0, "quarantined": 1}
+    stores.queue.release([taken])
+
+
+def test_nothing_waiting_and_not_looked_at_are_told_apart(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (empty,) = waiting(stores.records, stores.queue, "library", [reader()])
+    assert (empty.oldest_at, empty.oldest_unknown) == (None, False)
+    send(stores, 1, 2, 3)
+    monkeypatch.setattr(looking, "OPEN_LOOKED_MAX", 2)
+    (full,) = waiting(stores.records, stores.queue, "library", [reader()])
+    assert (full.oldest_at, full.oldest_unknown) == (None, True)
+
+
+def test_what_ended_in_the_last_hour_is_counted_up_to_a_thousand(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ended_lately(stores.records, "library", NOW).last_at is None
+    fail(stores, 0, 30, 90)
+    found = ended_lately(stores.records, "library", NOW + timedelta(minutes=60))
+    assert (found.count, found.at_least) == (2, False)
+    monkeypatch.setattr(looking, "ENDED_LOOKED_MAX", 2)
+    assert ended_lately(stores.records, "library", NOW + timedelta(minutes=90)).at_least is True
+
+
+def test_the_page_shows_every_step_and_draws_the_pipeline(stores: Stores) -> None:
+    send(stores, 30)
+    with TestClient(create_app(stores), base_url=ORIGIN) as client:
+        page = read(client, "/pipeline")
+        told = client.get("/api/pipeline").json()
+    assert page.heading == "1 message waits, nobody has any of them in hand."
+    assert "14 Mar 2026, 09:27:23 UTC" in page.words("//tr[th='extract_pdf']")
+    assert "nothing waits" in page.words("//tr[th='identify']")
+    assert "Nothing has ended here yet." in page.words()
+    assert page.tree.xpath("//*[local-name()='svg']//*[local-name()='title']")
+    (library,) = told["pipelines"]
+    assert (told["waiting"], library["chosen"]) == (1, True)
+    assert library["steps"][0]["step"] == "identify"
+
+
+def test_a_home_nothing_came_into_says_that_nothing_waits(empty: TestClient) -> None:
+    assert read(empty, "/pipeline").heading == "Nothing waits."
+
+
+def source(url: str) -> SourceRow:
+    names = ("feed", "active", "Daily", "", "default", "news", "full")
+    return SourceRow(f"source-{url}", url, *names, NOW, NOW)
+
+
+def test_sources_of_the_site_should_have_had_it(stores: Stores) -> None:
+    urls = (
+        "https://www.daily.example/feed",
+        "https://feeds.daily.example/rss",
+        "https://weekly.example/feed",
+        "file:///daily.example",
+    )
+    stores.records.put([source(url) for url in urls])
+    found = {row.url for row in sources_of(stores.records, "http://daily.example/a/story")}
+    assert found == {*urls[:2]}
+    assert sources_of(stores.records, "no address") == []
+    assert sources_of(stores.records, "http://example/") == []
+    with TestClient(create_app(stores), base_url=ORIGIN) as client:
+        page = read(client, "/show?key=http://daily.example/a/story", 404)
+        assert "Sources that should have had it" in page.words()
+        assert "not polled yet" in page.words()
+        other = read(client, "/show?key=http://other.example/a", 404)
+        assert "No source of this site is followed" in other.words()
+
+
+def test_where_a_failed_one_went_says_step_reason_date_and_what_can_be_done(
+    stores: Stores,
+) -> None:
+    fail(stores, 0)
+    with TestClient(create_app(stores), base_url=ORIGIN) as client:
+        page = read(client, "/show?key=http://slow.example/0")
+    words = page.words("//section[@aria-labelledby='records']")
+    assert "timeout 14 Mar 2026, 09:26:53 UTC at extract_pdf" in words
+    assert "Try again · Accept as final" in words
