@@ -17,11 +17,11 @@ from fonds.library.tracing.sources import sources_of
 from fonds.model.disposition import Reason
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
+from fonds.web.pages.file import KEY_MAX_CHARS
 from fonds.web.pages.records import Record, record
 from fonds.web.pages.sources import SourceLine, source_line
 from fonds.web.rendering import OpenStores, cut, page, web_url
 
-KEY_MAX_CHARS = 4_096
 SHOWN_MAX = 50
 
 router = APIRouter()

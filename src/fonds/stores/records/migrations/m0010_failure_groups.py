@@ -10,7 +10,7 @@ from alembic import op
 
 from fonds.model.failure import failure_group
 
-revision = "0013"
+revision = "0010"
 down_revision = "0009"
 
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
