@@ -6,7 +6,7 @@ from itertools import combinations
 
 from fonds.model.document import IndexDocument
 from fonds.stores.index.keys import sites
-from fonds.stores.index.query.tree import And, Exact, Near, Node, Not, Or, Range, Term
+from fonds.stores.index.query.tree import Among, And, Exact, Near, Node, Not, Or, Range, Term
 from fonds.word_forms import stems_of, words_written
 from fonds.words import is_spaceless, words
 
@@ -20,6 +20,8 @@ def matches(node: Node, document: IndexDocument) -> bool:
             return any(matches(one, document) for one in node.nodes)
         case Not():
             return not matches(node.node, document)
+        case Among():
+            return document.id in node.ids
         case Exact():
             return node.value in _values(node.field, document)
         case Range():

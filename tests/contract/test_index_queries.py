@@ -13,7 +13,7 @@ from contract.index_backends import BACKENDS, document, found, opened
 from fonds.model.document import DateKind, IndexDocument, SearchQuery
 from fonds.model.file import Kind
 from fonds.ports import Index
-from fonds.stores.index.query.parsing import parse
+from fonds.stores.index.query.parsing import parse, themes_of
 
 _WORDS = (
     "network networks networked networking university universities flood floods flooding running runs "
@@ -211,3 +211,41 @@ def test_what_is_said_of_a_document_comes_back(index):
     index.put([told])
     assert index.get([told.id]) == {told.id: told}
     index.delete([told.id])
+
+
+THEMES = {
+    "Floods, rivers": [one.id for one in DOCUMENTS[::3]],
+    "gone": ["no-such-document"],
+    "nobody": [],
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'theme:"Floods, rivers"',
+        'network theme:"Floods, rivers"',
+        '-theme:"Floods, rivers"',
+        'network OR theme:"Floods, rivers"',
+        'theme:(gone OR "Floods, rivers")',
+        "theme:gone",
+        "theme:nobody",
+        "-theme:nobody",
+    ],
+)
+def test_documents_of_a_theme_are_those_whose_ids_came_with_the_query(
+    index: Index, text: str
+) -> None:
+    tree = parse(text, themes_of(SearchQuery(themes=THEMES)))
+    wanted = {one.url.rsplit("/", 1)[-1] for one in DOCUMENTS if matches(tree, one)}
+    assert found(index, text, themes=THEMES) == wanted
+
+
+def test_a_theme_of_fifty_thousand_documents_can_be_asked_for(index: Index) -> None:
+    some = [f"{number:040x}" for number in range(49_999)]
+    assert found(index, "theme:x", themes={"x": [*some, DOCUMENTS[-1].id]}) == {"book"}
+
+
+def test_a_theme_the_query_does_not_bring_is_refused(index: Index) -> None:
+    with pytest.raises(ValueError, match="themes cannot be asked for here"):
+        index.search(SearchQuery("flood theme:x"))

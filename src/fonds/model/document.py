@@ -63,7 +63,8 @@ class SearchQuery:
     documents among these only. `offset` + `count_max` at most 10,000. `sort` is `score`, `newest`,
     `oldest` or `id`: an order that depends on nothing but the documents' ids, in which all of a result can
     be had, however large: the next page begins behind the document whose id is `after`, and what comes or
-    goes meanwhile moves no other. `facet_values_max`, up to 1,000, for each facet; with 0 nothing is
+    goes meanwhile moves no other. `themes` has the ids of the documents of each theme the text asks for by
+    `theme:`; an index knows no others. `facet_values_max`, up to 1,000, for each facet; with 0 nothing is
     counted by value or month. Without `with_snippets` hits have none.
     """
 
@@ -82,6 +83,7 @@ class SearchQuery:
     facet_values_max: int = 20
     after: str | None = None
     with_snippets: bool = True
+    themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from fonds.collections.reading.themes import documents_of_theme
+from fonds.collections.tables import Tables
 from fonds.config import PORTS, Settings
 from fonds.formats.journal import journal_schema, journal_table
 from fonds.model.capture import Place, PlaceKind
@@ -23,7 +25,7 @@ from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
 from fonds.pipelines.papers import with_papers
-from fonds.ports import Index, Records, Stores, WarcArchive
+from fonds.ports import Index, Records, Stores, Table, WarcArchive
 from fonds.ports.closing import close
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
@@ -32,6 +34,7 @@ from fonds.stores.archive.bodies.body_cache import BodyCache
 from fonds.stores.archive.bodies.read_over import ReadOver
 from fonds.stores.archive.bodies.spooled import SpooledBodies
 from fonds.stores.archive.options import ArchiveOptions
+from fonds.stores.index.query.themed import ThemedIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +180,18 @@ def open_queue(home: Path, settings: Settings) -> LargeBodies:
     return whole
 
 
-def open_index(home: Path, settings: Settings) -> Index:
-    """The index alone."""
-    index: Index = backend("index", settings.index, home)
-    return index
+def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:
+    """The index alone; themes are asked of this table, or of one that is opened for it."""
+
+    def themes(asked: str) -> list[str]:
+        opened = table or backend("table", settings.table, home)
+        try:
+            return documents_of_theme(Tables(opened, settings.collections.prefix), asked)
+        finally:
+            if table is None:
+                close(opened)
+
+    return ThemedIndex(backend("index", settings.index, home), themes)
 
 
 def open_stores(home: Path, settings: Settings) -> Stores:
@@ -193,13 +204,14 @@ def open_stores(home: Path, settings: Settings) -> Stores:
     archive = _bare_archive(home, settings)
     limit_bytes = max(settings.pdf.max_bytes, settings.page.max_bytes)
     spooled = SpooledBodies(archive, queue.blobs, partial(_archived_at, records), limit_bytes)
+    table = backend("table", settings.table, home)
     stores = Stores(
         queue=queue,
-        table=backend("table", settings.table, home),
+        table=table,
         records=records,
         ledger=records.ledger,
         blobs=queue.blobs,
-        index=backend("index", settings.index, home),
+        index=open_index(home, settings, table),
         archive=ReadOver(archive, BodyCache(spooled)),
         journal=journal_table(settings.group, settings.table_version, settings.env),
     )
@@ -236,7 +248,7 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
             f"{folder} cannot be moved to {aside} ({error.strerror}). Move it away yourself,"
             " then run `fonds reindex` again."
         ) from error
-    return replace(stores, index=backend("index", settings.index, home)), aside
+    return replace(stores, index=open_index(home, settings, stores.table)), aside
 
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:

@@ -32,6 +32,10 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "kind"): (("search", "--kind", "stroy"), "did you mean 'story'"),
     ("search", "sort"): (("search", "--sort", "newst"), "did you mean 'newest'"),
     ("search", "language"): (("search", "--language", "english"), "Did you mean 'en'"),
+    ("search", "themes_of"): (
+        ("search", "--themes-of", "told/kep"),
+        "did you mean 'told/kept'",
+    ),
     ("search", "query"): (("search", 'autor:"A B"'), "there is no field “autor”"),
     ("status", "pipeline"): (("status", "--pipeline", "libary"), "did you mean 'library'"),
     ("audit", "pipeline"): (("audit", "--pipeline", "libary"), "did you mean 'library'"),

@@ -29,6 +29,7 @@ REFUSED = {
     ("/api/search", "kind"): ("stroy", "Did you mean “story”?"),
     ("/api/search", "language"): ("english", "Did you mean 'en'?"),
     ("/api/search", "sort"): ("newst", "Did you mean “newest”?"),
+    ("/api/search", "themes"): ("made/fife", "did you mean 'made/five'?"),
     ("/api/search", "q"): ('autor:"A B"', "there is no field “autor”"),
     ("/api/records", "outcome"): ("droped", "Did you mean “dropped”?"),
     ("/api/records", "weight"): ("refussed", "Did you mean “refused”?"),
@@ -137,7 +138,7 @@ def test_a_name_there_is_not_is_refused_with_the_nearest(
     client: TestClient, themed: TestClient, one: tuple[str, str]
 ) -> None:
     (path, name), (value, meant) = one, REFUSED[one]
-    asked = themed if "{" in path else client
+    asked = themed if "{" in path or name == "themes" else client
     params = {name: value, **({"id": "d1"} if path == DOCUMENT else {})}
     told = asked.get(path.format(**NAMED), params=params)
     assert told.status_code == 400

@@ -13,10 +13,13 @@ from rich.padding import Padding
 
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import Name
+from fonds.collections.tables import Tables
 from fonds.library.searching.direct import Direct, direct, readings
+from fonds.library.searching.themes import ThemeCounts, theme_counts
 from fonds.model.document import DateKind, Hit, SearchQuery, SearchResults, Snippet
 from fonds.model.file import Kind
 from fonds.model.query_error import QueryError
+from fonds.ports import Stores
 
 KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
@@ -43,6 +46,11 @@ DAY = click.DateTime(["%Y-%m-%d"])
 )
 @click.option("--undated", is_flag=True, help="Only documents without a date.")
 @click.option("--sort", type=Name("order", ["score", "newest", "oldest"]), default="score")
+@click.option(
+    "--themes-of",
+    metavar="NAMESPACE/KEY",
+    help="Count the results by the themes of this collection.",
+)
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--offset", type=click.IntRange(0, 10_000), default=0)
 def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
@@ -51,18 +59,21 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     The date of a story is that of its publication, the date of a PDF that of its creation, as they state
     it. A URL, SHA-1 (or its first 8 characters), story id, DOI or file name leads to its file first. Exit
     code 0 also when nothing was found; what of the question no document has is told then. With
-    --json one object a line, `direct` for what the words name. How many more there are is told on standard
-    error.
+    --json one object a line, `direct` for what the words name, `themes` for the counts of --themes-of. How
+    many more there are is told on standard error.
 
     \b
     fonds search flood defence --kind story --language en
     fonds search '"high water" -insurance' --from 2024-01-01 --to 2024-06-30
     fonds search --undated --json
+    fonds search 'theme:"flood, river"' --themes-of news/2026-11
     """
     asked = _query(query, filters)
-    stores = app.stores() if readings(asked.text) else None
+    themes_of: str | None = filters["themes_of"]
+    stores = app.stores() if readings(asked.text) or themes_of else None
     try:
         results = (stores.index if stores else app.index()).search(asked)
+        counts = _themes(app, stores, themes_of, asked) if stores and themes_of else None
     except QueryError as error:
         raise click.UsageError(_pointed(asked.text, error)) from error
     except ValueError as error:
@@ -77,9 +88,29 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
         _print_direct(app, things)
         if results.total or not things:
             _print(app, results, asked)
+    if counts is not None:
+        _tell_themes(app, counts)
     for note in [*results.notes, *_rest(results, asked)]:
         say(note)
     return 0
+
+
+def _themes(app: App, stores: Stores, themes_of: str, asked: SearchQuery) -> ThemeCounts:
+    tables = Tables(stores.table, app.settings().collections.prefix)
+    return theme_counts(stores.index, tables, themes_of, asked)
+
+
+def _tell_themes(app: App, counts: ThemeCounts) -> None:
+    if app.json:
+        echo_json({"themes": counts})
+    else:
+        screen = console()
+        screen.print(f"\n[bold]Themes of {escape(counts.collection)}[/bold]")
+        for label, count in counts.themes:
+            screen.print(f"{count:>9,}  {escape(label)}")
+    say(f"{counts.apart:,} in no theme, {counts.outside:,} not in {counts.collection}")
+    if counts.looked_at < counts.total:
+        say(f"counted of the first {counts.looked_at:,} of {counts.total:,}, in the order of ids")
 
 
 def _print_direct(app: App, things: Sequence[Direct]) -> None:

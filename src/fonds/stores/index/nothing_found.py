@@ -94,7 +94,8 @@ def _is_filtered(query: SearchQuery) -> bool:
 
 
 def _without_filters(index: Index, query: SearchQuery) -> Iterator[str]:
-    count = _count(index, query.text)
+    alone = SearchQuery(query.text, count_max=0, themes=query.themes)
+    count = index.search(alone).total
     if count:
         yield f"Without the filters {count:,} would be found."
 

@@ -9,8 +9,8 @@ from tantivy import Occur, Query
 
 from fonds.model.document import SearchQuery
 from fonds.stores.index.keys import order_key
-from fonds.stores.index.query.parsing import pairs, parse
-from fonds.stores.index.query.tree import Exact, Near, Node, Not, Or, Range, Term
+from fonds.stores.index.query.parsing import pairs, parse, themes_of
+from fonds.stores.index.query.tree import Among, Exact, Near, Node, Not, Or, Range, Term
 from fonds.stores.index.tantivy_schema import (
     LAST_DAY,
     STEM_FIELDS,
@@ -49,7 +49,7 @@ def fuzzy(word: str, faults: int, schema: tantivy.Schema) -> Query:
 
 def parsed(query: SearchQuery) -> Node:
     """The tree of the text of a query. Raises ValueError with a sentence for people."""
-    return parse(without_surrogates(query.text))
+    return parse(without_surrogates(query.text), themes_of(query))
 
 
 def _node(node: Node, schema: tantivy.Schema) -> Query:
@@ -61,6 +61,9 @@ def _node(node: Node, schema: tantivy.Schema) -> Query:
         return _silent(_range(node, schema))
     if isinstance(node, Exact):
         return _silent(Query.term_query(schema, node.field, node.value))
+    if isinstance(node, Among):
+        ids = [without_surrogates(id_) for id_ in node.ids]
+        return _silent(Query.term_set_query(schema, "id", ids))
     if isinstance(node, Or):
         return Query.boolean_query([(Occur.Should, _node(child, schema)) for child in node.nodes])
     if isinstance(node, Not):

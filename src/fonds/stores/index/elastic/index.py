@@ -43,7 +43,7 @@ from fonds.stores.index.elastic.query import body, suggestions
 from fonds.stores.index.likeness import faults_allowed, likest
 from fonds.stores.index.nothing_found import with_notes
 from fonds.stores.index.passages import hit
-from fonds.stores.index.query.parsing import parse
+from fonds.stores.index.query.parsing import parse, themes_of
 
 IDS_A_REQUEST = 500
 TRIES, PAUSE_S = 4, 0.5
@@ -130,7 +130,7 @@ class ElasticIndex:
     def search(self, query: SearchQuery) -> SearchResults:
         """Raises ValueError with a sentence for people."""
         query = checked(query)
-        tree = parse(query.text.encode("utf-8", "ignore").decode())
+        tree = parse(query.text.encode("utf-8", "ignore").decode(), themes_of(query))
         self._prepare()
         answer = self._call("POST", f"/{self._alias}/_search", {}, body(query, tree))
         hits = []

@@ -17,7 +17,7 @@ from fonds.stores.index.elastic.mapping import (
 )
 from fonds.stores.index.keys import order_key
 from fonds.stores.index.query.parsing import pairs
-from fonds.stores.index.query.tree import Exact, Near, Node, Not, Or, Range, Term
+from fonds.stores.index.query.tree import Among, Exact, Near, Node, Not, Or, Range, Term
 from fonds.word_forms import Stem, stems_everywhere
 from fonds.words import is_spaceless, words
 
@@ -95,6 +95,8 @@ def _node(node: Node) -> Clause:
         return _silent(_range(node))
     if isinstance(node, Exact):
         return _silent(_one_of(node.field, [node.value]))
+    if isinstance(node, Among):
+        return _silent(_one_of("id", [_clean(id_) for id_ in node.ids]))
     if isinstance(node, Or):
         alternatives = [_node(child) for child in node.nodes]
         return {"bool": {"should": alternatives, "minimum_should_match": 1}}

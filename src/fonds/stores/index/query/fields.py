@@ -26,14 +26,12 @@ RANGE_FIELDS = {
     "words": "word_count",
     "pages": "page_count",
 }
-ELSEWHERE = {
-    "theme": "the index does not hold themes; the pages of a collection list the documents of each theme",
-}
-"""Fields people may expect that the index does not hold, and where to look instead."""
+THEME = "theme"
+"""The field that names a theme of a collection, whose documents are known elsewhere."""
 
-FIELDS = (*TEXT_FIELDS, *EXACT_FIELDS, *RANGE_FIELDS)
+FIELDS = (*TEXT_FIELDS, *EXACT_FIELDS, *RANGE_FIELDS, THEME)
 SHOWN = (
     "title", "author", "text", "url", "doi", "domain", "site", "date", "year", "language", "kind",
-    "collection", "status", "words", "pages",
+    "collection", "theme", "status", "words", "pages",
 )  # fmt: skip
 """The fields that are told to people: each once, under its short name."""

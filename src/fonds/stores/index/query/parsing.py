@@ -8,6 +8,7 @@
     flood*                   words that begin so; at least three characters
     title:… text:… url:… author:…   in that field; title:(flood river) for several words
     domain:… site:… language:… kind:… collection:… doi:… status:…   that value; domain:none for without
+    theme:"flood, river"     the documents of a theme of a collection, by its label or id
     date:2024-05 year:2020..2024 words:>500 pages:none   days and numbers, as `ranges.py` says
     *                        everything
 
@@ -18,15 +19,17 @@ punctuation are passed over. What cannot be understood raises QueryError naming 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
+from fonds.model.document import SearchQuery
 from fonds.model.query_error import QueryError
 from fonds.stores.index.asked import exact_value
-from fonds.stores.index.query.fields import EXACT_FIELDS, RANGE_FIELDS, TEXT_FIELDS
+from fonds.stores.index.query.fields import EXACT_FIELDS, RANGE_FIELDS, TEXT_FIELDS, THEME
 from fonds.stores.index.query.ranges import range_of
 from fonds.stores.index.query.tokens import Token, shortened, tokens
 from fonds.stores.index.query.tree import (
+    Among,
     And,
     Exact,
     Near,
@@ -46,8 +49,24 @@ NEAR_WORDS_MAX = 4
 BETWEEN_MAX = 100
 
 
-def parse(text: str) -> Node:
-    """The tree of a query; And(()) for an empty one. Raises QueryError with a sentence for people."""
+Themes = Callable[[str], Sequence[str]]
+"""Gives the ids of the documents of a theme by what names it. Raises ValueError with a sentence."""
+
+
+def themes_of(query: SearchQuery) -> Themes:
+    """The themes a query was given."""
+
+    def ids(value: str) -> Sequence[str]:
+        if value not in query.themes:
+            raise ValueError("themes cannot be asked for here")
+        return query.themes[value]
+
+    return ids
+
+
+def parse(text: str, themes: Themes | None = None) -> Node:
+    """The tree of a query; And(()) for an empty one. Raises QueryError with a sentence for people, as it does
+    for any theme without `themes`."""
     if len(text) > QUERY_CHARACTERS_MAX:
         raise QueryError(
             f"The query has {len(text):,} characters; at most {QUERY_CHARACTERS_MAX:,} can be used."
@@ -57,7 +76,7 @@ def parse(text: str) -> Node:
     found = list(tokens(text))
     if sum(token.kind in ("word", "phrase") for token in found) > CLAUSES_MAX:
         raise QueryError(f"The query has more than {CLAUSES_MAX} words; please shorten it.")
-    node = _Parser(found).parse()
+    node = _Parser(found, themes or themes_of(SearchQuery())).parse()
     if node is None:
         raise QueryError(f"“{shortened(text)}” has no letters or digits to search for.")
     return node
@@ -66,8 +85,9 @@ def parse(text: str) -> Node:
 class _Parser:
     """Recursive descent over the tokens: alternatives, sequences, exclusions, then single terms."""
 
-    def __init__(self, found: Sequence[Token]) -> None:
+    def __init__(self, found: Sequence[Token], themes: Themes) -> None:
         self._tokens = found
+        self._themes = themes
         self._position = 0
 
     def parse(self) -> Node | None:
@@ -134,8 +154,19 @@ class _Parser:
             if following is None or following.kind not in ("word", "phrase"):
                 raise token.refused(": an equals sign stands directly before a word or a quote.")
             self._position += 1
+            if field == THEME:
+                return self._theme(following)
             return _term(following, field, exact=True)
+        if field == THEME:
+            return self._theme(token)
         return _term(token, field, exact=False)
+
+    def _theme(self, token: Token) -> Among:
+        value = _whole_value(token)
+        try:
+            return Among(tuple(self._themes(value)))
+        except ValueError as error:
+            raise token.refused(f": {error}") from None
 
     def _in_field(self, token: Token, depth: int) -> Node:
         operand = self._operand(token.text, depth)
@@ -174,13 +205,18 @@ def _term(token: Token, field: str | None, *, exact: bool) -> Node | None:
 
 
 def _exact(token: Token, field: str) -> Exact:
-    value = token.text.strip()
-    if not value or "*" in value:
-        raise token.refused(": give the whole value, without a star.")
+    value = _whole_value(token)
     try:
         return Exact(field, exact_value(field, value))
     except ValueError as error:
         raise token.refused(f": {error}") from None
+
+
+def _whole_value(token: Token) -> str:
+    value = token.text.strip()
+    if not value or "*" in value:
+        raise token.refused(": give the whole value, without a star.")
+    return value
 
 
 def _range(token: Token, name: str) -> Range:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fonds.model.names import nearest
 from fonds.model.query_error import QueryError
-from fonds.stores.index.query.fields import ELSEWHERE, FIELDS, SHOWN
+from fonds.stores.index.query.fields import FIELDS, SHOWN
 from fonds.words import words
 
 _PLAIN_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
@@ -85,10 +85,6 @@ def _field_tokens(match: re.Match[str]) -> Iterator[Token]:
             yield Token("word", value, shown, start, end)
     elif match["opens"] is None and not words(value):
         yield Token("word", name, shown, start, end)
-    elif field in ELSEWHERE:
-        raise Token("field", field, shown, start, end).refused(
-            f": there is no field “{name}” in a search: {ELSEWHERE[field]}."
-        )
     else:
         near = nearest(name, FIELDS)
         meant = f"Did you mean {near}? " if near else ""

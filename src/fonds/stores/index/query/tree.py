@@ -52,6 +52,13 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Among:
+    """The documents with these ids."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Not:
     """Documents that `node` does not match."""
 
@@ -72,7 +79,7 @@ class Or:
     nodes: tuple[Node, ...]
 
 
-Node: TypeAlias = Term | Near | Exact | Range | Not | And | Or
+Node: TypeAlias = Term | Near | Exact | Range | Among | Not | And | Or
 
 
 def wanted_terms(node: Node, field: str = "text_content") -> tuple[Term, ...]:

@@ -116,6 +116,9 @@ class SearchForm(BaseModel):
         max_length=100,
         description="Of facets only values that have this in them, or in their names",
     )
+    themes: Annotated[str, StringConstraints(max_length=600)] = Field(
+        "", description="NAMESPACE/KEY: count the results by the themes of this collection"
+    )
     page: int = Field(1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of results, from 1")
 
     def query(self) -> SearchQuery:
@@ -151,7 +154,7 @@ class SearchForm(BaseModel):
         """Every filter in use; the words and the order are none."""
         found = []
         for name, value in self.params().items():
-            if name in ("q", "sort", "facets", "size", "find"):
+            if name in ("q", "sort", "facets", "size", "find", "themes"):
                 continue
             for one in value if isinstance(value, list) else [value]:
                 left = (

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 
 from fonds.library.searching.direct import Direct, direct
 from fonds.library.searching.forms import FORMS
+from fonds.library.searching.themes import ThemeCounts
 from fonds.model.document import SearchResults
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
@@ -24,6 +25,7 @@ from fonds.web.pages.searching.form import (
     SearchForm,
 )
 from fonds.web.pages.searching.hits import SearchHit, found_hit
+from fonds.web.pages.searching.themes import counted_themes, offered, theme_facet
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
@@ -44,7 +46,8 @@ class SearchPage:
     leaving aside what is chosen of the same facet, and `beyond` those with values that are not listed.
     `direct` are the files the words are the name of: a URL, SHA-1, story id, DOI or file name. `notes`
     say what of the question no document has, when nothing was found, and `meant` is the query that was
-    probably meant. Themes are those of the first `themes_looked_in` collections by name, None for all.
+    probably meant. Themes are those of the first `themes_looked_in` collections by name, None for all;
+    `themes` counts the matches by the themes of the collection that was asked for, None without one.
     With sort=id the next page is had with `after` = `next`, None at the end; so all of a result can be
     had, however large.
     """
@@ -64,6 +67,7 @@ class SearchPage:
     dates: Sequence[tuple[str, int]]
     undated: int
     themes_looked_in: int | None
+    themes: ThemeCounts | None
 
 
 def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage:
@@ -89,6 +93,7 @@ def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage
         dates=results.dates,
         undated=results.undated,
         themes_looked_in=known.looked_in,
+        themes=counted_themes(stores, themes, form),
     )
 
 
@@ -164,6 +169,8 @@ def search_html(
         form=form,
         found=found,
         facets=made_facets(form, found.facets, found.beyond),
+        theme_facet=theme_facet(form, found.themes),
+        offered=offered(themes, form),
         bars=bars,
         chart=histogram(bars, "Documents by date"),
         most=max(bars, key=lambda bar: bar.count, default=None),
@@ -185,7 +192,7 @@ def search_html(
 
 def said(form: SearchForm) -> dict[str, Any]:
     """What is searched for, without how it is shown."""
-    shown = ("sort", "facets", "size", "find")
+    shown = ("sort", "facets", "size", "find", "themes")
     return {name: value for name, value in form.params().items() if name not in shown}
 
 

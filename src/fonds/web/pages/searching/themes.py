@@ -1,0 +1,82 @@
+"""The themes beside a search: those of a collection people choose, each with the link that narrows the search
+to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from fonds.collections.names import DEFAULT
+from fonds.library.searching.themes import ThemeCounts, theme_counts
+from fonds.ports import Stores
+from fonds.web.pages.searching.form import QUERY_MAX_CHARS, SearchForm
+from fonds.web.rest.service import Service
+
+OFFERED_MAX = 10
+LOOKED_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeValue:
+    """A theme with how many documents of the search it has; `href` is None where the query would get too long
+    or cannot name it."""
+
+    label: str
+    count: int
+    href: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeFacet:
+    """The themes of a collection, the first of them; `beyond` documents are in further ones."""
+
+    counts: ThemeCounts
+    values: Sequence[ThemeValue]
+    beyond: int
+    less_href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A collection by whose themes the search can be counted."""
+
+    name: str
+    href: str
+
+
+def counted_themes(stores: Stores, themes: Service, form: SearchForm) -> ThemeCounts | None:
+    """How the documents of a search lie in the themes of the collection asked for; None without one. Raises
+    ValueError with a sentence for people."""
+    if not form.themes:
+        return None
+    return theme_counts(stores.index, themes.tables, form.themes, form.query())
+
+
+def theme_facet(form: SearchForm, counts: ThemeCounts | None) -> ThemeFacet | None:
+    """As many of the themes as values of each facet are listed."""
+    if counts is None:
+        return None
+    shown = counts.themes[: form.facets]
+    values = [ThemeValue(label, count, _narrowed(form, label)) for label, count in shown]
+    beyond = sum(count for _, count in counts.themes[len(shown) :])
+    return ThemeFacet(counts, values, beyond, form.href({"themes": None}))
+
+
+def offered(themes: Service, form: SearchForm) -> list[Offered]:
+    """The first ten of a hundred collections, by name, that have themes."""
+    if form.themes:
+        return []
+    some = islice(themes.every(), LOOKED_MAX)
+    served = (str(one.name) for one in some if any(by.conf == DEFAULT for by in one.served))
+    return [Offered(name, form.href({"themes": name})) for name in islice(served, OFFERED_MAX)]
+
+
+def _narrowed(form: SearchForm, label: str) -> str | None:
+    """The search within a theme; an OR among its words is held together first."""
+    if '"' in label or "*" in label:
+        return None
+    words = form.q.strip()
+    held = f"({words})" if " OR " in words else words
+    query = f'{held} theme:"{form.themes}/{label}"'.strip()
+    return None if len(query) > QUERY_MAX_CHARS else form.href({"q": query})

@@ -1,0 +1,62 @@
+"""`fonds search` by theme: narrowed to one, and counted by those of a collection."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from calls import Call
+from filled_home import Filled, opened
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims
+from fonds.collections.documents import Document
+from fonds.collections.names import Name
+from fonds.collections.tables import Tables
+from fonds.model.document import SearchQuery
+from fonds.process_identity import this_process
+from kept_collections import Clock, themed
+
+NAME = Name("by", "theme")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _grouped(home: Path, filled: Filled) -> None:
+    """Documents of the index under texts on two themes."""
+    with opened(home) as stores:
+        tables = Tables(stores.table)
+        tables.declare()
+        claims = Claims(stores.records, this_process(), time.monotonic)
+        changes = Changes(tables, claims, Clock())
+        hits = stores.index.search(SearchQuery(count_max=30)).hits
+        texts = themed(40, seed=5, themes=2)
+        ids = [hit.document.id for hit in hits] + [one.id for one in texts[len(hits) :]]
+        changes.put(NAME, [Document(id_, one.text) for id_, one in zip(ids, texts, strict=True)])
+        rebuild(changes, NAME, threads=1)
+
+
+def test_a_theme_finds_as_many_as_are_counted(call: Call) -> None:
+    lines = [
+        json.loads(line)
+        for line in call("--json", "search", "--themes-of", str(NAME)).out.splitlines()
+    ]
+    counts = next(line["themes"] for line in lines if "themes" in line)
+    inside = sum(count for _, count in counts["themes"])
+    assert counts["looked_at"] == counts["total"] == inside + counts["apart"] + counts["outside"]
+    for label, count in counts["themes"]:
+        asked = f'theme:"{NAME}/{label}"'
+        found = call("--json", "search", asked, "--limit", "1000").out.splitlines()
+        assert len(found) == count
+        told = call("search", asked, "--themes-of", str(NAME))
+        assert f"{count:>9,}  {label}" in told.out
+        assert "0 in no theme, 0 not in by/theme" in told.err
+
+
+def test_a_theme_there_is_not_is_pointed_at(call: Call) -> None:
+    told = call("search", "theme:nothinglikethis")
+    assert told.code == 2
+    assert "there is no theme 'nothinglikethis'; there are " in told.err
+    assert "^^^^^" in told.err

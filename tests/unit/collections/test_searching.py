@@ -1,0 +1,158 @@
+"""Searches by theme: what a label or an id means now, and what is told where it means nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from contract.index_backends import document
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.documents import Document
+from fonds.collections.names import Name
+from fonds.collections.reading import themes
+from fonds.collections.reading.clusters import clusters
+from fonds.collections.reading.themes import documents_of_theme
+from fonds.collections.tables import ASSIGNMENTS, Tables, text
+from fonds.formats.grouping.keys import parts_of_cluster
+from fonds.library.searching.themes import theme_counts
+from fonds.model.document import SearchQuery
+from fonds.model.query_error import QueryError
+from fonds.stores.index.query.themed import ThemedIndex
+from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.stores.table.sqlite import SqliteTable
+from kept_collections import NEWS, Kept, themed
+
+LATER = Name("news", "2026-12")
+COUNT = 60
+
+
+@pytest.fixture
+def index(kept: Kept, tmp_path: Path) -> Iterator[ThemedIndex]:
+    """Sixty documents in an index, the first fifty of them grouped."""
+    made = [document(f"d{at}", one.text) for at, one in enumerate(themed(COUNT, themes=3))]
+    found = ThemedIndex(TantivyIndex(tmp_path / "index"), partial(documents_of_theme, kept.tables))
+    found.put(made)
+    kept.changes.put(NEWS, [Document(one.id, one.text_content, language="en") for one in made[:50]])
+    rebuild(kept.changes, NEWS, threads=1)
+    yield found
+    found.close()
+
+
+def assigned(tables: Tables, name: Name = NEWS) -> dict[str, set[str]]:
+    """The documents of each cluster, by reading all assignments of what is served."""
+    served = clusters(tables, name)
+    assert served is not None
+    found: dict[str, set[str]] = {one.label: set() for one in served.clusters}
+    for row, cells in tables.scan(ASSIGNMENTS, name.row, ["main:label"]):
+        _, _, conf, timestamp, id_ = parts_of_cluster(row)
+        if (conf, timestamp) == ("DEFAULT", served.timestamp):
+            found[text(cells, "main:label")].add(id_)
+    return found
+
+
+def ids(index: ThemedIndex, asked: str) -> set[str]:
+    return {hit.document.id for hit in index.search(SearchQuery(asked, count_max=100)).hits}
+
+
+def test_a_theme_finds_what_was_assigned_to_it_by_label_and_by_id(
+    kept: Kept, index: ThemedIndex
+) -> None:
+    served = clusters(kept.tables, NEWS)
+    assert served is not None
+    wanted = assigned(kept.tables)
+    assert len(wanted) > 1
+    for one in served.clusters:
+        for asked in (
+            one.label,
+            one.label.upper(),
+            one.id,
+            f"{NEWS}/{one.label}",
+            f"{NEWS}/{one.id}",
+        ):
+            assert ids(index, f'theme:"{asked}"') == wanted[one.label], asked
+        assert ids(index, f'* -theme:"{one.label}"') == ids(index, "*") - wanted[one.label]
+
+
+def test_what_a_change_a_deletion_and_a_rebuild_leave_is_found_next(
+    kept: Kept, index: ThemedIndex
+) -> None:
+    label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
+    gone = sorted(some)[0]
+    kept.changes.delete(NEWS, [gone])
+    assert ids(index, f'theme:"{label}"') == some - {gone}
+    rest = themed(COUNT, themes=3)[50:]
+    kept.changes.put(
+        NEWS,
+        [
+            Document(document(f"d{50 + at}").id, one.text, language="en")
+            for at, one in enumerate(rest)
+        ],
+    )
+    rebuild(kept.changes, NEWS, threads=1)
+    for name, wanted in assigned(kept.tables).items():
+        assert ids(index, f'theme:"{name}"') == wanted
+
+
+def test_a_theme_there_is_not_is_told_with_the_nearest_where_it_stands(
+    kept: Kept, index: ThemedIndex
+) -> None:
+    label = next(iter(assigned(kept.tables)))
+    with pytest.raises(QueryError, match=f"there is no theme .*did you mean '{label}'") as told:
+        index.search(SearchQuery(f'flood theme:"{label[:-1]}x"'))
+    assert told.value.start > 0
+
+
+def test_a_theme_several_collections_have_is_asked_for_with_its_collection(
+    kept: Kept, index: ThemedIndex
+) -> None:
+    kept.changes.put(LATER, [Document(one.id, one.text) for one in themed(50, themes=3)])
+    rebuild(kept.changes, LATER, threads=1)
+    label = next(iter(set(assigned(kept.tables)) & set(assigned(kept.tables, LATER))))
+    with pytest.raises(QueryError, match=f'2 collections have such a theme; .*"{NEWS}/{label}"'):
+        index.search(SearchQuery(f'theme:"{label}"'))
+    assert ids(index, f'theme:"{NEWS}/{label}"') == assigned(kept.tables)[label]
+
+
+def test_a_theme_with_more_documents_than_a_search_takes_says_how_many(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(themes, "MEMBERS_MAX", 3)
+    kept.changes.put(NEWS, themed(50, themes=3))
+    rebuild(kept.changes, NEWS, threads=1)
+    label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
+    with pytest.raises(ValueError, match=f"this theme has {len(some)} documents; .* up to 3"):
+        documents_of_theme(kept.tables, label)
+
+
+def test_where_nothing_was_grouped_it_says_so(tmp_path: Path) -> None:
+    none = Tables(SqliteTable(tmp_path / "none.sqlite"))
+    with pytest.raises(ValueError, match="no collection has themes as yet"):
+        documents_of_theme(none, "flood")
+    with pytest.raises(ValueError, match="is no collection 'news/x'"):
+        theme_counts(TantivyIndex(tmp_path / "index"), none, "news/x", SearchQuery())
+
+
+@pytest.mark.parametrize("asked", ["*", "morning", "the -morning", "nothinglikethis"])
+def test_counts_of_themes_are_those_of_the_assignments(
+    kept: Kept, index: ThemedIndex, asked: str
+) -> None:
+    found = ids(index, asked)
+    counts = theme_counts(index, kept.tables, str(NEWS), SearchQuery(asked))
+    wanted = {label: len(some & found) for label, some in assigned(kept.tables).items()}
+    assert dict(counts.themes) == {label: count for label, count in wanted.items() if count}
+    assert counts.looked_at == counts.total == len(found)
+    assert sum(wanted.values()) + counts.apart + counts.outside == len(found)
+
+
+def test_counts_of_a_part_say_of_how_many(
+    kept: Kept, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fonds.library.searching.themes.LOOKED_MAX", 7)
+    counts = theme_counts(index, kept.tables, str(NEWS), SearchQuery())
+    assert (counts.looked_at, counts.total) == (7, COUNT)
+    assert sum(count for _, count in counts.themes) + counts.apart + counts.outside == 7
+    with pytest.raises(ValueError, match="did you mean 'news/2026-11'"):
+        theme_counts(index, kept.tables, "news/2026-1", SearchQuery())
