@@ -52,7 +52,7 @@ def test_terms_an_index_lacks_hide_nothing_that_shares_enough_others(
 ) -> None:
     known = [{term for term in one if term > lacking} for one in there]
     whole = inverted(sets(known))
-    index = Inverted(whole.hashes, whole.begins, whole.ends, whole.documents, is_whole=False)
+    index = Inverted(whole.hashes, whole.features, whole.postings, is_whole=False)
     found = pairs(index, sets(asked))
     held = {term for one in known for term in one}
     for at, some in enumerate(asked):

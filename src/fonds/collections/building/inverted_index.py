@@ -20,7 +20,7 @@ from fonds.collections.tables import CLUSTERINGS, COLLECTIONS, Tables
 from fonds.formats.grouping.chunks import joined, split
 from fonds.formats.grouping.dictionary import from_dictionary
 from fonds.formats.grouping.inverted import from_index, to_index
-from fonds.grouping.text.candidates import Inverted
+from fonds.grouping.text.candidates import Inverted, postings
 from fonds.grouping.text.reading import hash_of
 from fonds.model.vectors import Postings
 
@@ -37,20 +37,20 @@ class Grouped:
 
 
 def put_index(
-    tables: Tables, one: Known, postings: Postings, ids: Sequence[str], indexed: Indexed
+    tables: Tables, one: Known, index: Postings, ids: Sequence[str], indexed: Indexed
 ) -> None:
     """Write dictionary, index and the ids its numbers stand for; for whoever has the collection's claim."""
     row = one.name.row
     tables.put(COLLECTIONS, [(row, {INDEXED: b""})])
     dictionary = get_chunks(tables, CLUSTERINGS, one.row, DICTIONARY)
     put_chunks(tables, COLLECTIONS, row, DICTIONARY, dictionary)
-    put_chunks(tables, COLLECTIONS, row, INDEX, to_index(postings))
+    put_chunks(tables, COLLECTIONS, row, INDEX, to_index(index))
     put_chunks(tables, COLLECTIONS, row, INDEX_IDS, split(msgspec.msgpack.encode(list(ids))))
     tables.put(COLLECTIONS, [(row, indexed_cells(indexed))])
 
 
 def read_index(tables: Tables, name: Name, timestamp: int) -> Grouped | None:
-    """The index of a clustering; None where another is there by now. Four bytes a posting are kept. Raises
+    """The index of a clustering; None where another is there by now. Six bytes a posting are kept. Raises
     DamagedInputError."""
     dictionary = from_dictionary(get_chunks(tables, COLLECTIONS, name.row, DICTIONARY))
     runs = from_index(get_chunks(tables, COLLECTIONS, name.row, INDEX))
@@ -61,16 +61,12 @@ def read_index(tables: Tables, name: Name, timestamp: int) -> Grouped | None:
     for run in runs:
         counts[run.first_feature : run.first_feature + len(run.counts)] += run.counts
     documents = [run.documents.astype(np.int32) for run in runs]
-    ends = np.cumsum(counts)
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    known = msgspec.msgpack.decode(ids, type=list[str])
     hashes = np.array([hash_of(term) for term in dictionary.terms], np.uint64)
     order = np.argsort(hashes)
-    return Grouped(
-        msgspec.msgpack.decode(ids, type=list[str]),
-        Inverted(
-            hashes[order],
-            (ends - counts)[order],
-            ends[order],
-            np.concatenate([np.zeros(0, np.int32), *documents]),
-            is_whole=False,
-        ),
-    )
+    every = np.concatenate([np.zeros(0, np.int32), *documents])
+    if int(every.max(initial=-1)) >= len(known):
+        return None
+    turned = postings(every, starts, len(known))
+    return Grouped(known, Inverted(hashes[order], order, turned, is_whole=False))

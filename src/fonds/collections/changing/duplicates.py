@@ -142,8 +142,7 @@ class Duplicates:
         for ids, terms in runs:
             places, found = terms.candidates(sets)
             for at, number_ in zip(places.tolist(), found.tolist(), strict=True):
-                if number_ < len(ids):
-                    yield at, ids[number_]
+                yield at, ids[number_]
 
     def _read(self, tables: Tables, ids: Sequence[str]) -> tuple[list[str], TermSets]:
         """Those of these documents that are there, and their terms."""

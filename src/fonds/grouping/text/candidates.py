@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fonds.grouping.text.counting import Ints
+from fonds.grouping.text.counting import Ints, Matrix
 from fonds.grouping.text.duplicates import Hashes
 
 POSTINGS_MAX = 20_000
-FURTHER_TERMS, FURTHER_POSTINGS = 8, 500
+FURTHER_TERMS, FURTHER_POSTINGS = 8, 3_000
 CANDIDATES_MAX = 16
 _LACKED = 5
 
@@ -51,24 +52,27 @@ def resemblance(some: Hashes, others: Hashes) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Inverted:
-    """The documents each term stands in. `hashes`: of terms, ascending; the documents of term i are
-    `documents[begins[i]:ends[i]]`, int32. `is_whole`: terms that are not here stand in none of them."""
+    """The documents each term stands in.
+
+    `postings`: terms x documents, ones in int16: no document shares as many terms as postings are looked
+    at. `hashes`: of terms, ascending, and `features` the row of each. `is_whole`: terms that are not here
+    stand in none of the documents.
+    """
 
     hashes: Hashes = field(repr=False)
-    begins: Ints = field(repr=False)
-    ends: Ints = field(repr=False)
-    documents: NDArray[np.int32] = field(repr=False)
+    features: Ints = field(repr=False)
+    postings: Matrix = field(repr=False)
     is_whole: bool
 
     def candidates(self, sets: TermSets) -> tuple[Ints, Ints]:
         """Pairs of a place in `sets` and a document here that may be its near-duplicate, place by place."""
         lengths = np.diff(sets.starts)
         rows = np.repeat(np.arange(len(sets)), lengths)
-        known, begins, counts = self._found(sets.hashes)
+        known, features, counts = self._found(sets.hashes)
         if not self.is_whole:
-            rows, begins, counts = rows[known], begins[known], counts[known]
+            rows, features, counts = rows[known], features[known], counts[known]
         order = np.lexsort((counts, rows))
-        rows, begins, counts = rows[order], begins[order], counts[order]
+        rows, features, counts = rows[order], features[order], counts[order]
         first = np.searchsorted(rows, np.arange(len(sets)))
         rank = np.arange(len(rows)) - first[rows]
         summed = np.cumsum(counts)
@@ -78,34 +82,43 @@ class Inverted:
         further = (rank <= lacked[rows] + FURTHER_TERMS) & (summed <= FURTHER_POSTINGS)
         asked = needed | further
         shared = np.maximum(np.bincount(rows[asked], minlength=len(sets)) - lacked, 1)
-        return self._sharing(rows[asked], begins[asked], counts[asked], shared)
+        has_postings = asked & (counts > 0)
+        return self._sharing(rows[has_postings], features[has_postings], shared)
 
     def _found(self, hashes: Hashes) -> tuple[NDArray[np.bool_], Ints, Ints]:
-        """Of each term whether it is here, where its documents begin, and how many there are."""
+        """Of each term whether it is here, its row, and how many documents have it."""
         if not len(self.hashes):
             none = np.zeros(len(hashes), np.int64)
             return np.zeros(len(hashes), bool), none, none
         places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         known = self.hashes[places] == hashes
-        counts = np.where(known, self.ends[places] - self.begins[places], 0)
-        return known, self.begins[places], counts
+        features = self.features[places]
+        starts = self.postings.indptr
+        counts = np.where(known, starts[features + 1] - starts[features], 0).astype(np.int64)
+        return known, features, counts
 
-    def _sharing(self, rows: Ints, begins: Ints, counts: Ints, shared: Ints) -> tuple[Ints, Ints]:
-        """The documents of these postings that share as many terms as `shared` says of each row, those that
-        share the most."""
-        width = int(self.documents.max(initial=0)) + 1
-        ends = np.cumsum(counts)
-        places = np.arange(int(counts.sum())) + np.repeat(begins - (ends - counts), counts)
-        pairs = np.repeat(rows, counts) * width + self.documents[places]
-        pairs, often = np.unique(pairs, return_counts=True)
-        kept = often >= shared[pairs // width]
-        pairs, often = pairs[kept], often[kept]
-        found, documents = pairs // width, pairs % width
-        order = np.lexsort((documents, -often, found))
+    def _sharing(self, rows: Ints, features: Ints, shared: Ints) -> tuple[Ints, Ints]:
+        """The documents that have as many of these terms as `shared` says of each row, those that have the
+        most."""
+        starts = np.searchsorted(rows, np.arange(len(shared) + 1))
+        ones = np.ones(len(features), np.int16)
+        asked = sp.csr_matrix((ones, features, starts), shape=(len(shared), self.postings.shape[0]))
+        often = asked @ self.postings
+        found = np.repeat(np.arange(len(shared)), np.diff(often.indptr))
+        kept = often.data >= shared[found]
+        found, documents, counts = found[kept], often.indices[kept], often.data[kept]
+        order = np.lexsort((documents, -counts, found))
         found, documents = found[order], documents[order]
         rank = np.arange(len(found)) - np.searchsorted(found, found)
         near = rank < CANDIDATES_MAX
-        return found[near], documents[near]
+        return found[near], documents[near].astype(np.int64)
+
+
+def postings(documents: NDArray[np.int32], starts: Ints, count: int) -> Matrix:
+    """Of each term the documents it stands in: those of term i are `documents[starts[i]:starts[i + 1]]`, out
+    of `count`."""
+    ones = np.ones(len(documents), np.int16)
+    return sp.csr_matrix((ones, documents, starts), shape=(len(starts) - 1, count))
 
 
 def inverted(sets: TermSets) -> Inverted:
@@ -113,8 +126,10 @@ def inverted(sets: TermSets) -> Inverted:
     documents = np.repeat(np.arange(len(sets), dtype=np.int32), np.diff(sets.starts))
     order = np.lexsort((documents, sets.hashes))
     hashes, begins = np.unique(sets.hashes[order], return_index=True)
-    ends = np.append(begins[1:], len(order))[: len(begins)]
-    return Inverted(hashes, begins, ends, documents[order], is_whole=True)
+    starts = np.append(begins, len(order)).astype(np.int64)
+    features = np.arange(len(hashes), dtype=np.int64)
+    turned = postings(documents[order], starts, len(sets))
+    return Inverted(hashes, features, turned, is_whole=True)
 
 
 def joined(some: Sequence[TermSets]) -> TermSets:
