@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from click.testing import CliRunner
+
 from calls import Call
+from fonds.cli.main import cli
 from made_warcs import ENDED, WARCS, write_warcs
 
 
@@ -44,3 +47,17 @@ def test_what_cannot_be_done_is_said_before_anything_is_read(call: Call, tmp_pat
     assert not Path(out).exists()
     told = call("backfill", "extract", crawl, "--to", "parquet", "--out", str(tmp_path))
     assert (told.code, "not empty" in told.err) == (2, True)
+
+
+def test_what_goes_into_the_stores_is_on_their_books_and_again_the_same(tmp_path: Path) -> None:
+    write_warcs(tmp_path / "crawl")
+    home = str(tmp_path / "home")
+    words = ("--json", "backfill", "extract", "--to", "stores", str(tmp_path / "crawl"))
+    for _ in range(2):
+        done = CliRunner().invoke(cli, ["--home", home, *words])
+        told = json.loads(done.stdout)
+        assert (told["ended"], told["wrong"]) == (ENDED, [])
+        audit = CliRunner().invoke(cli, ["--home", home, "audit", "--json"])
+        assert json.loads(audit.stdout)["missing"] == []
+    found = CliRunner().invoke(cli, ["--home", home, "export"])
+    assert len(found.stdout.splitlines()) == 9

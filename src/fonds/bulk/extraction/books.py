@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from fonds.model.disposition import Disposition, Verdict
+from fonds.model.disposition import PENDING, Disposition, Verdict
 
 MARK = b"~"
 """What the counts of a WARC begin with in the records of the job: they sort behind all that is read."""
@@ -52,10 +52,9 @@ class Books:
 
     @property
     def failures(self) -> int:
-        """Records that should have been read and could not be."""
-        return sum(
-            count for (verdict, _), count in self.total.items() if verdict == Verdict.QUARANTINED
-        )
+        """Records that should have been read and were not: set apart, or not ended yet."""
+        wrong = (Verdict.QUARANTINED, PENDING)
+        return sum(count for (verdict, _), count in self.total.items() if verdict in wrong)
 
     @property
     def wrong(self) -> list[str]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 from fonds.bulk.extraction.carrying import Reading
+from fonds.bulk.extraction.entering import entering_job
 from fonds.bulk.extraction.job import extraction_job
-from fonds.config import Settings
+from fonds.config import PORTS, Settings
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import InputRow
 from fonds.ports import Job
 from fonds.sources.paths import PathSource
 from fonds.wiring.backends import open_archive
-from fonds.wiring.readers import extractors, open_readers
+from fonds.wiring.bulk.working import open_pipeline
+from fonds.wiring.readers import cores, extractors, open_readers
 from fonds.wiring.steps import reading_steps
 
 
@@ -58,6 +61,22 @@ def parquet_job(warcs: Warcs, folder: Path, home: Path, settings: Settings) -> J
         )
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
+
+
+def stores_job(warcs: Warcs, home: Path, settings: Settings, workers: int) -> Job:
+    """The extraction of these WARCs into the stores of a home by so many processes of this machine.
+
+    The same WARCs, extractors and stores go on where they were left.
+    """
+    names = [getattr(settings, port) for port in PORTS]
+    told = repr(([one.input_id for one in warcs.rows], extractors(settings), names))
+    each = settings.changed(work_children=max(1, (settings.work.children or cores()) // workers))
+    return entering_job(
+        warcs.rows,
+        PathSource((), home, settings.collection, ""),
+        partial(open_pipeline, home, each),
+        sha256(f"{told}{settings.pipeline}".encode("utf-8", "replace")).hexdigest()[:16],
+    )
 
 
 def open_reading(home: Path, settings: Settings) -> Reading:
