@@ -9,14 +9,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fonds.bibliography.paper import Affiliation, Author, Journal, Paper, to_object
+from fonds.bibliography.affiliations import with_affiliations
+from fonds.bibliography.paper import Author, Journal, Paper, to_object
 from fonds.bibliography.references import entries_of, parse_reference
 from fonds.bibliography.references.names import names_in
 from fonds.bibliography.references.numbers import YEAR, numbers_in
 
-VERSION = "fonds-bibliography/1"
+VERSION = "fonds-bibliography/2"
 """Another name when something else is read; the extractor of PDFs is then another too."""
-FRONT_MAX_CHARS, ABSTRACT_MAX_CHARS, HEAD_LINES, AFFILIATIONS_MAX = 12_000, 6_000, 45, 10
+FRONT_MAX_CHARS, ABSTRACT_MAX_CHARS = 12_000, 6_000
 _ABSTRACT = re.compile(
     r"^[ \t]*(?:a[ \t]?b[ \t]?s[ \t]?t[ \t]?r[ \t]?a[ \t]?c[ \t]?t|summary|r\u00e9sum\u00e9"
     r"|zusammenfassung|resumen|resumo)\b"
@@ -29,15 +30,6 @@ _ABSTRACT_END = re.compile(
     r"|(?:\d{1,2}|I)?[.)]?[ \t]*introduction[ \t.:]*$|contents[ \t]*$|pacs\b|msc\b|\u00a9"
     r"|copyright\b|permission to make|\d[.)]?[ \t]+[A-Z][a-z]+[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
-)
-_PLACE = re.compile(
-    r"\b(?:Universit\w*|Universidad\w*|Institut\w*|Department|Dept\.|Laborator\w*|College"
-    r"|School of|Cent(?:er|re) (?:for|of)|Facult\w*|Academy|Hospital"
-    r"|Polytechni\w*|Microsoft|Google|IBM|Research (?:Lab|Center|Centre)\w*|Labs?\b|Corporation"
-    r"|INRIA|CNRS|ETH)",
-)
-_MARK = re.compile(
-    r"^[\s\d*\u2020\u2021\u00a7\u00b6#,;()\u00b9\u00b2\u00b3\u2070-\u2079]{1,6}(?=[A-Z])"
 )
 _PUBLISHED = re.compile(
     r"\b(?:published(?: online)?|date of publication|publication date)\b[^\n]{0,40}?(?P<year>(?:19|20)\d\d)",
@@ -85,18 +77,7 @@ def read_own(
 
 
 def _authors(names: Sequence[str], first: str) -> tuple[Author, ...]:
-    found = [_author(one) for one in names]
-    places = _affiliations(first)
-    if len(places) == 1:
-        places = places * len(found)
-    if len(places) != len(found):
-        return tuple(found)
-    return tuple(
-        Author(
-            **{name: getattr(one, name) for name in one.__struct_fields__} | {"affiliation": place}
-        )
-        for one, place in zip(found, places, strict=True)
-    )
+    return with_affiliations([_author(one) for one in names], _ABSTRACT.split(first, maxsplit=1)[0])
 
 
 def _author(name: str) -> Author:
@@ -108,37 +89,6 @@ def _author(name: str) -> Author:
         return Author(name=name)
     return Author(
         name=name, given_name=parts[0], middle_name=" ".join(parts[1:-1]) or None, surname=parts[-1]
-    )
-
-
-def _affiliations(first: str) -> list[Affiliation]:
-    """The lines below the title that name a place of work, in their order, each once."""
-    head = _ABSTRACT.split(first, maxsplit=1)[0]
-    lines = [" ".join(line.split()) for line in head.split("\n")[:HEAD_LINES]]
-    said = [
-        _MARK.sub("", line)
-        for line in lines
-        if _PLACE.search(line) and 8 < len(line) < 200 and "@" not in line
-    ]
-    return [_affiliation(line) for line in dict.fromkeys(said[:AFFILIATIONS_MAX])]
-
-
-def _affiliation(line: str) -> Affiliation:
-    pieces = [piece.strip(" .;") for piece in re.split(r",\s|;\s", line)]
-    institution = next(
-        (
-            one
-            for one in pieces
-            if re.search(r"Universi|Institut|College|Academy|Polytechni|ETH", one)
-        ),
-        None,
-    )
-    department = next(
-        (one for one in pieces if re.search(r"Department|Dept\.|School of|Facult", one)), None
-    )
-    laboratory = next((one for one in pieces if re.search(r"Laborator|\bLabs?\b", one)), None)
-    return Affiliation(
-        institution=institution, department=department, laboratory=laboratory, unstructured=line
     )
 
 
