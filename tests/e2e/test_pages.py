@@ -106,6 +106,7 @@ class Site:
             "pipeline": (f"{self.full}/pipeline", 200),
             "pipeline, nothing waits": (f"{self.empty}/pipeline", 200),
             "look up, sources": (f"{self.full}/show?key={GOOD.url}/2026/1", 404),
+            "how a page is cited": (f"{self.read}/file/{self.reading.pdf}/cite?page=2", 200),
             "API": (f"{self.full}/docs", 200),
             "collections": (f"{self.full}/themes", 200),
             "collections, none": (f"{self.empty}/themes", 200),

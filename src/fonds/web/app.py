@@ -30,7 +30,7 @@ from fonds.web.replay.origin import NO_REPLAY, ReplayOrigin, onward
 from fonds.web.rest.paths import Parts, is_rest
 from fonds.web.rest.router import ROUTERS as SERVICE
 from fonds.web.rest.service import Service, make_service
-from fonds.web.security import SECURITY_HEADERS, Guard
+from fonds.web.security import SECURITY_HEADERS, Guard, only_here
 from fonds.web.serving.answers import Answers
 from fonds.web.serving.lanes import Lanes
 from fonds.web.themes import ROUTERS as THEMES_ROUTERS
@@ -111,6 +111,7 @@ def create_app(
     app.state.settings = settings or Settings()
     app.state.service = service or make_service(stores)
     app.state.views = views
+    app.state.acts_here = only_here(host)
     app.add_middleware(Parts)
     app.add_middleware(Lanes, takes=is_rest)
     app.add_middleware(Answers)

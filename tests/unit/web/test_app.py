@@ -105,7 +105,7 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
     assert {path for path in schema["paths"] if path.startswith("/api/")} == {
         "/api/overview", "/api/search", "/api/search.atom", "/api/search/export/{name}",
         "/api/records", "/api/files", "/api/files/{sha1hex}", "/api/files/{sha1hex}/pages/{number}",
-        "/api/files/{sha1hex}/changes",
+        "/api/files/{sha1hex}/changes", "/api/files/{sha1hex}/cite",
         "/api/failures", "/api/pipeline", "/api/show", "/api/sources", "/api/sources/{source_id}",
         "/api/sources/{source_id}/links", "/api/themes", "/api/themes/{namespace}/{key}",
         "/api/themes/{namespace}/{key}/{theme}", "/api/themes/{namespace}/{key}/document",
