@@ -184,6 +184,8 @@ def _problem(
 async def invalid(request: Request, error: Any) -> Response:
     """A parameter that cannot be: 400, naming it, what is wrong and what it was."""
     first = error.errors()[0]
+    if request.url.path == "/search":
+        return search.search_refused(request, refusal(first))
     return _problem(request, 400, refusal(first), {}, fault(first))
 
 

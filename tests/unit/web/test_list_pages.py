@@ -212,7 +212,8 @@ def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: F
     assert (
         page.heading == f"{len(filled.pdfs) + BROKEN_PDFS + PENDING} files of type application/pdf."
     )
-    assert page.links()[f"/file/{filled.long}"] == "http://library.example/reports/3.pdf"
+    assert page.links()[f"/file/{filled.long}"] == "A field guide to sediment"
+    assert "http://library.example/reports/3.pdf · application/pdf" in page.words()
 
 
 def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: Filled) -> None:

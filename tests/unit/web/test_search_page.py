@@ -249,3 +249,20 @@ def test_a_match_in_the_title_is_marked_and_passages_are_told(client: TestClient
     (start, end), *_ = told["title_marks"]
     assert told["title"][start:end].lower().startswith("flood")
     assert told["snippets"][0]["text"] == told["snippet"]
+
+
+def test_a_bad_date_keeps_words_filters_and_what_was_written(client: TestClient) -> None:
+    page = read(client, "/search?q=flood&kind=pdf&from=2024-13-45&to=2024-02-01", 400)
+    assert page.heading == "This search cannot be answered"
+    assert "“2024-13-45”" in page.words("//p[@role='alert']")
+    assert page.tree.xpath("//input[@id='q']/@value") == ["flood"]
+    dates = "//form[@class='dates']//input[@name='{}']/@value"
+    assert page.tree.xpath(dates.format("from")) == ["2024-13-45"]
+    assert page.tree.xpath(dates.format("to")) == ["2024-02-01"]
+    assert page.tree.xpath("//form[@class='dates']//input[@name='q']/@value") == ["flood"]
+
+
+def test_one_bad_filter_leaves_the_others(client: TestClient) -> None:
+    page = read(client, "/search?q=flood&kind=pdf&sort=newst", 400)
+    assert page.tree.xpath("//form[@role='search']//input[@name='kind']/@value") == ["pdf"]
+    assert page.tree.xpath("//form[@role='search']//input[@name='sort']") == []

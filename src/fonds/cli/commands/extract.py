@@ -6,6 +6,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from fonds.formats.envelope import story_to_json
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition, Verdict
 from fonds.model.entry import Entry
+from fonds.model.errors import FondsError
 from fonds.model.pdf import PdfText
 from fonds.model.story import Parsed
-from fonds.ports import Source
+from fonds.ports import Archive, Source
 
 
 @command("extract")
@@ -57,8 +59,9 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
         source = path_source(expand_paths(paths, home), home, settings)
         readers = open_readers(home / "tmp", settings)
         try:
-            steps = reading_steps(open_archive(home, settings), readers, settings)
-            for line in _in_order(source, steps, settings.work.children or cores()):
+            archive = open_archive(home, settings)
+            steps = reading_steps(archive, readers, settings)
+            for line in _in_order(source, archive, steps, settings.work.children or cores()):
                 failed = failed or line["status"] == Verdict.QUARANTINED
                 echo_json(line)
         finally:
@@ -66,26 +69,39 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     return 1 if failed else 0
 
 
-def _in_order(source: Source, steps: Mapping[str, Step], workers: int) -> Iterator[dict[str, Any]]:
+def _in_order(
+    source: Source, archive: Archive, steps: Mapping[str, Step], workers: int
+) -> Iterator[dict[str, Any]]:
     """The lines of all captures in the order found, several being read at once, few held in memory."""
     waiting: deque[Future[dict[str, Any]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for row in source.inputs():
             for found in source.entries(row):
                 if isinstance(found, Entry) and isinstance(found.item, Capture):
-                    waiting.append(pool.submit(_line, found.item, steps))
+                    waiting.append(pool.submit(_line, found.item, archive, steps))
                 if len(waiting) > 4 * workers:
                     yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def _line(capture: Capture, steps: Mapping[str, Step]) -> dict[str, Any]:
+def _line(capture: Capture, archive: Archive, steps: Mapping[str, Step]) -> dict[str, Any]:
     found = identify(steps, capture)
-    if found.file is None or found.ended != DONE:
+    if found.file is None:
+        return _report(found, found.ended, {"sha1hex": _sha1hex(archive, capture)})
+    if found.ended != DONE:
         return _report(found, found.ended, {})
     learned = learn(steps, found, found.file)
     return _report(found, learned.ended, _learned(learned.made))
+
+
+def _sha1hex(archive: Archive, capture: Capture) -> str | None:
+    """The SHA-1 of a body that is no file to Fonds; None for one without bytes, or that cannot be read."""
+    try:
+        body = archive.read(capture.place).body
+    except FondsError:
+        return None
+    return sha1(body, usedforsecurity=False).hexdigest() if body else None
 
 
 def _learned(made: PdfText | Parsed | None) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def _print_groups(app: App, records: Records, asked: Asked, limit: int | None) -
         noun = "failure was" if found.accepted == 1 else "failures were"
         screen.print(f"{found.accepted:,} {noun} accepted as final.")
     if not found.total and not found.inputs:
-        screen.print("Nothing like this has failed." if asked != Asked() else "Nothing has failed.")
+        screen.print(_nothing(found, asked))
         return
     _print_found(screen, found)
     _say_groups(found)
@@ -129,6 +129,12 @@ def _print_groups(app: App, records: Records, asked: Asked, limit: int | None) -
         helps = any(one.reason.again for one in found.groups)
         then = app.told(f"failures {'retry' if helps else 'accept'} --group ID")
         screen.print(f"\nNext: {app.told('failures --list')}   or   {then}", markup=False)
+
+
+def _nothing(found: Failed, asked: Asked) -> str:
+    if asked != Asked():
+        return "Nothing like this has failed."
+    return "Nothing needs someone." if found.accepted else "Nothing has failed."
 
 
 def _print_found(screen: Console, found: Failed) -> None:

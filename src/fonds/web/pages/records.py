@@ -13,10 +13,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
 from fonds.library.accounting import count_outcomes, files_by_type, outcomes, uncaptured
+from fonds.library.searching.direct import documents_of
 from fonds.model.disposition import Reason
 from fonds.model.names import no_such
 from fonds.model.rows import EntryRow, FileMetaRow
-from fonds.ports import Records
+from fonds.ports import Records, Stores
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.rendering import ListWindow, OpenStores, how_many, link, page, sentence, shown
 from fonds.wiring.known import check_names
@@ -51,7 +52,7 @@ class RecordsForm(BaseModel):
     reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
     step: str = Field("", max_length=100, description="The step that decided it")
     pipeline: str = Field("", max_length=100, description="The pipeline it came into")
-    group: str = Field("", pattern="^([0-9a-f]{16})?$", description="The failure group it is in")
+    group: str = Field("", pattern="^([0-9a-f]{16})?$", description="Its failure group")
     after: AfterEntry = _AFTER
 
     @property
@@ -76,7 +77,6 @@ class RecordsForm(BaseModel):
         if self.pipeline:
             where["pipeline"] = self.pipeline
         if self.group:
-            # What is in a group is in quarantine: only what contradicts that is to be asked.
             where["failure_group"] = self.group
             outcomes = set(OUTCOMES) if "quarantined" in outcomes else outcomes
         return where if outcomes == set(OUTCOMES) else {"outcome": sorted(outcomes), **where}
@@ -121,12 +121,9 @@ class Record:
     accept_href: str | None = None
 
 
-_MADE = frozenset({"file_href", "retry_href", "accept_href"})
-
-
 def record(row: EntryRow) -> Record:
     """The row as the pages and the API show it."""
-    shown = {one.name: getattr(row, one.name) for one in fields(Record) if one.name not in _MADE}
+    shown = {one.name: getattr(row, one.name) for one in fields(Record)[:-3]}
     is_file = _SHA1HEX.fullmatch(row.about or "")
     at = {"pipeline": row.pipeline, "entry": row.entry_id}
     failed = row.outcome == "quarantined"
@@ -172,9 +169,10 @@ class RecordsPage:
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """A file in a listing; `url` is that of the capture that brought it, None when unknown."""
+    """A file in a listing; `title` and `url` are None when unknown: its document's, its first capture's."""
 
     sha1hex: str
+    title: str | None
     mimetype: str
     size_bytes: int
     url: str | None
@@ -257,12 +255,13 @@ def _answer(form: RecordsForm, total: int) -> str:
     because = f" as {form.reason}" if form.reason else ""
     where = f" at {form.step}" if form.step else ""
     within = f" in {form.pipeline}" if form.pipeline else ""
-    group = " in this group" if form.group else ""
-    return f"{how_many(total, 'record')} {verb[plural]}{because}{where}{within}{group}"
+    within += " in this group" if form.group else ""
+    return f"{how_many(total, 'record')} {verb[plural]}{because}{where}{within}"
 
 
-def files_page(records: Records, form: FilesForm) -> FilesPage:
-    """The files of a type, each with the URL it was first seen at."""
+def files_page(stores: Stores, form: FilesForm) -> FilesPage:
+    """The files of a type, each with its title and the URL it was first seen at."""
+    records = stores.records
     where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None
     types = files_by_type(records)
     total = sum(n for name, n in types if form.type in ("", name))
@@ -278,9 +277,14 @@ def files_page(records: Records, form: FilesForm) -> FilesPage:
     )
     captures = records.find(EntryRow, {"entry_id": [row.capture_id for row in rows]})
     urls = {row.entry_id: row.url for row in captures}
+    documents = documents_of(stores, [row.sha1hex for row in rows])
+    title = {sha1hex: one.article_title for sha1hex, one in documents.items()}.get
     lines = [
-        FileLine(r.sha1hex, r.mimetype, r.size_bytes, urls.get(r.capture_id), r.row_created)
-        for r in rows
+        FileLine(
+            one.sha1hex, title(one.sha1hex), one.mimetype, one.size_bytes, url, one.row_created
+        )
+        for one in rows
+        for url in [urls.get(one.capture_id)]
     ]
     first = first_of(begins)
     behind = FILES.following(first, rows, PAGE_SIZE)
@@ -330,18 +334,13 @@ def files_html(
     request: Request, stores: OpenStores, form: Annotated[FilesForm, Query()]
 ) -> HTMLResponse:
     """The files of a type."""
-    found = files_page(stores.records, form)
-    return page(
-        request,
-        "files.html",
-        heading=found.answer,
-        found=found,
-        shown=_shown("/files", {"type": form.type}, found.total, found),
-    )
+    found = files_page(stores, form)
+    window = _shown("/files", {"type": form.type}, found.total, found)
+    return page(request, "files.html", heading=found.answer, found=found, shown=window)
 
 
 @router.get("/files.json", include_in_schema=False)
 @router.get("/api/files", summary="Files by type")
 def files_json(stores: OpenStores, form: Annotated[FilesForm, Query()]) -> FilesPage:
     """The files of one media type, or all, 50 a page, newest first."""
-    return files_page(stores.records, form)
+    return files_page(stores, form)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import HTMLResponse
@@ -27,13 +27,14 @@ from fonds.web.pages.searching.form import (
 from fonds.web.pages.searching.hits import SearchHit, found_hit
 from fonds.web.pages.searching.themes import counted_themes, offered, theme_facet
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, how_many, link, page, pager
+from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import tagged
 
 EXPORTED_MAX = 100_000
 """So many documents of a result can be had in one answer; `fonds export` writes any number."""
 WAYS_OUT_MAX = 6
+FILTERS_KEPT_MAX = 20
 
 router = APIRouter()
 
@@ -158,7 +159,7 @@ def search_html(
     except ValueError as error:
         return page(
             request, "search.html", 400, heading="This search cannot be understood", error=str(error),
-            bad=bad_token(form.q, error), form=form, found=None, feed=None, kind_words=KIND_WORDS,
+            bad=bad_token(form.q, error), form=form, found=None, feed=None, kind_words=KIND_WORDS, dates=None,
         )  # fmt: skip
     bars = _bars(form, found)
     return page(
@@ -188,6 +189,31 @@ def search_html(
             RESULTS_MAX // form.size,
         ),
     )
+
+
+def search_refused(request: Request, refusal: str) -> HTMLResponse:
+    """A search with a value that cannot be: what is wrong, and the form with everything that can."""
+    kept: dict[str, Any] = {}
+    for name, field in SearchForm.model_fields.items():
+        key = field.alias or name
+        values = request.query_params.getlist(key)
+        is_list = get_origin(field.annotation) is list
+        value = values[:FILTERS_KEPT_MAX] if is_list else (values[:1] or [""])[0]
+        if values and _can_be({key: value}):
+            kept[key] = value
+    return page(
+        request, "search.html", 400, heading="This search cannot be answered", error=refusal,
+        bad=None, form=SearchForm.model_validate(kept), found=None, feed=None, kind_words=KIND_WORDS,
+        dates={name: cut(request.query_params.get(name, ""), 40) for name in ("from", "to")},
+    )  # fmt: skip
+
+
+def _can_be(values: Mapping[str, Any]) -> bool:
+    try:
+        SearchForm.model_validate(values)
+    except ValueError:
+        return False
+    return True
 
 
 def said(form: SearchForm) -> dict[str, Any]:
