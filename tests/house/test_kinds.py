@@ -15,8 +15,8 @@ from fonds.pipelines import PIPELINES
 from fonds.wiring.steps import STEPS
 from house.tree import PACKAGE, modules
 
-MAY_NAME = ("kinds/", "steps/", "model/", "stores/")
-"""The rooms that may name a derivative's row: where it is declared, made, described and kept."""
+MAY_NAME = ("kinds/", "steps/", "model/", "stores/", "library/reading/")
+"""The rooms that may name a derivative's row: where it is declared, made, described, kept, and read by people."""
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 

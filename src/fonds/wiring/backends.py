@@ -345,10 +345,3 @@ def recover(stores: Stores) -> None:
         return None if last is None else last.warc_offset + (last.warc_csize or 0)
 
     stores.archive.recover(settled_end)
-
-
-def marking(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
-    """What marks in texts what a query looks for, as `stores/index/passages.py` says."""
-    from fonds.stores.index.passages import marking
-
-    return marking(query, language)
