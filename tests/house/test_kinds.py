@@ -16,7 +16,7 @@ from fonds.wiring.steps import STEPS
 from house.tree import PACKAGE, modules
 
 MAY_NAME = ("kinds/", "steps/", "model/", "stores/", "library/reading/")
-"""The rooms that may name a derivative's row: where it is declared, made, described, kept, and read by people."""
+"""The rooms that may name a derivative's row: where it is declared, made, described, kept, read by people."""
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 

@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.archives import entry
 from fonds.config import PORTS, Settings
+from fonds.library.repair.recovering import refuse_emptied
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.wiring import backends
 from fonds.wiring.backends import (
@@ -17,7 +18,6 @@ from fonds.wiring.backends import (
     close_stores,
     open_archive,
     open_stores,
-    refuse_emptied,
     stages_side_by_side,
 )
 

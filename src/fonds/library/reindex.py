@@ -9,7 +9,7 @@ from functools import partial
 from fonds.kinds import KINDS
 from fonds.kinds.documents import UNKNOWN, origins
 from fonds.kinds.kind import DerivativeKind, Indexed
-from fonds.library.checks.chunks import CHUNK, chunks
+from fonds.library.chunks import CHUNK, chunks
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.model.keys import text_blob_key

@@ -17,7 +17,7 @@ from fonds.collections.tables import Tables
 from fonds.config import PORTS, Settings
 from fonds.formats.journal import journal_schema, journal_table
 from fonds.model.capture import Place, PlaceKind
-from fonds.model.errors import ConfigurationError, FondsError, StoreUnavailableError
+from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.message import Subscription
 from fonds.model.names import no_such
 from fonds.model.rows import CdxRow
@@ -309,39 +309,8 @@ def s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
     return opened
 
 
-def refuse_emptied(stores: Stores) -> None:
-    """Raises ConfigurationError where the records are empty beside other stores that are full.
+def marking(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
+    """What marks in texts what a query looks for, as `stores/index/passages.py` says."""
+    from fonds.stores.index.passages import marking
 
-    Whoever worked on would cut from our WARCs what the records do not know, and take in anew what is there.
-    An index that does not answer is not asked: work can be entered, and waits for it.
-    """
-    from fonds.library.audit import emptied
-
-    def count_indexed() -> int:
-        try:
-            return stores.index.count()
-        except StoreUnavailableError:
-            return 0
-
-    if told := emptied(stores, count_indexed):
-        raise ConfigurationError(
-            f"{told}. Put the records back from a copy, or take the inputs in with another --home;"
-            " nothing was changed"
-        )
-
-
-def recover(stores: Stores) -> None:
-    """Mend what a killed process left behind: bodies in our WARCs that nobody refers to are cut off.
-
-    Raises ConfigurationError as `refuse_emptied` does.
-    """
-    refuse_emptied(stores)
-
-    def settled_end(name: str) -> int | None:
-        rows = stores.records.find(
-            CdxRow, {"warc_path": name}, order=("-warc_offset",), count_max=1
-        )
-        last = next(rows, None)
-        return None if last is None else last.warc_offset + (last.warc_csize or 0)
-
-    stores.archive.recover(settled_end)
+    return marking(query, language)

@@ -162,9 +162,3 @@ def pdf_limits(settings: Settings) -> PdfLimits:
 def cores() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0))
-
-def marking(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
-    """What marks in texts what a query looks for, as `stores/index/passages.py` says."""
-    from fonds.stores.index.passages import marking
-
-    return marking(query, language)

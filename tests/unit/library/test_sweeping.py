@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fonds.crawl.links import link_to
-from fonds.library.sweeping import sweep_files, sweep_polls, sweep_spool, sweep_stopped
+from fonds.library.repair.sweeping import sweep_files, sweep_polls, sweep_spool, sweep_stopped
 from fonds.model.exchange import Exchange, Hop
 from fonds.model.rows import EntryRow, FetchedRow, InputRow, StoppedRow
 from fonds.steps.news.spool import Fetched, Spool

@@ -98,8 +98,9 @@ def _into_parquet(app: App, warcs: Warcs, folder: Path, running: Engine) -> Book
 
 
 def _into_stores(app: App, warcs: Warcs, running: Engine, workers: int) -> Books:
+    from fonds.library.repair.recovering import recover
     from fonds.runtime.homelock import HomeLock
-    from fonds.wiring.backends import all_shared, close_stores, recover
+    from fonds.wiring.backends import all_shared, close_stores
     from fonds.wiring.bulk.extraction import stores_job
 
     settings = app.settings()

@@ -77,7 +77,8 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
     stores = app.stores(settings)
     if not yes:
         return _told(app, settings, stores, flags["pipeline"], deep)
-    from fonds.wiring.backends import close_stores, refuse_emptied
+    from fonds.library.repair.recovering import refuse_emptied
+    from fonds.wiring.backends import close_stores
 
     with HomeLock(app.home) as lock:
         refuse_emptied(stores)
@@ -170,7 +171,7 @@ class _Bench:
 
     def _round(self, plan: Plan, pipelines: Sequence[str], pending: bool) -> bool:
         """Whether it came to its end."""
-        from fonds.wiring.backends import recover
+        from fonds.library.repair.recovering import recover
 
         shop = self._workshop(plan)
         round_ = Repair(shop)

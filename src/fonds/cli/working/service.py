@@ -86,7 +86,8 @@ def serve(
     Stores that are away or full are waited for. Told to stop, the threads finish what they have in
     hand; what takes longer than a few seconds is given back.
     """
-    from fonds.wiring.backends import close_stores, readers_of, recover
+    from fonds.library.repair.recovering import recover
+    from fonds.wiring.backends import close_stores, readers_of
     from fonds.wiring.pipelines import make_threads
     from fonds.wiring.readers import open_readers
 

@@ -61,7 +61,7 @@ def work_through(
     waiting, further processes help, under the home's `lock`. The stores stay open. Raises what made the
     work end.
     """
-    from fonds.wiring.backends import recover
+    from fonds.library.repair.recovering import recover
     from fonds.wiring.pipelines import make_intake, make_threads
     from fonds.wiring.readers import open_readers
 
@@ -147,7 +147,8 @@ def enter_only(
     feed: Callable[[Intake, Entered], None],
 ) -> int:
     """Enter what `feed` brings for workers elsewhere to work off; returns the exit code."""
-    from fonds.wiring.backends import close_stores, refuse_emptied
+    from fonds.library.repair.recovering import refuse_emptied
+    from fonds.wiring.backends import close_stores
     from fonds.wiring.pipelines import make_intake
 
     refuse_emptied(stores)

@@ -16,7 +16,7 @@ from fonds.kinds.fixity import TEXT, blob_of, fixity_of
 from fonds.library.checks.derivatives import known_fixity, text_differs
 from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.under_way import worked_on
-from fonds.library.checks.chunks import chunks
+from fonds.library.chunks import chunks
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
 from fonds.model.rows import CdxRow, DeepAuditRow, FaultRow, FileMetaRow, FixityRow

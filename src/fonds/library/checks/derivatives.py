@@ -13,7 +13,7 @@ from fonds.kinds.fixity import blob_of, fixity_of, fixity_of_row, has_fixity
 from fonds.kinds.kind import DerivativeKind, Indexed
 from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.under_way import worked_on
-from fonds.library.checks.chunks import chunks
+from fonds.library.chunks import chunks
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import FixityRow, Row

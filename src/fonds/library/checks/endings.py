@@ -9,7 +9,7 @@ from datetime import datetime
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.kind import DerivativeKind, Reading
 from fonds.library.checks.fault import Check, Fault
-from fonds.library.checks.chunks import chunks
+from fonds.library.chunks import chunks
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow, FileMetaRow
 from fonds.model.rows.row import DerivativeRow

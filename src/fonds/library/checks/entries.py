@@ -9,7 +9,7 @@ from datetime import datetime
 from fonds.kinds import kinds_with_rows
 from fonds.library.checks.fault import REPAIR, Check, Fault
 from fonds.library.checks.under_way import under_way
-from fonds.library.checks.chunks import chunks
+from fonds.library.chunks import chunks
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
 from fonds.model.entry import CAPTURE
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow

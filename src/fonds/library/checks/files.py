@@ -22,7 +22,7 @@ from fonds.kinds import kinds_with_rows
 from fonds.library.checks.entries import unfounded
 from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.under_way import under_way
-from fonds.library.checks.chunks import chunks
+from fonds.library.chunks import chunks
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records, Stores

@@ -18,7 +18,7 @@ from fonds.library.checks.entries import unfounded
 from fonds.library.checks.fault import REPAIR, Act, Check, Fault, act_prefix
 from fonds.library.checks.files import same_place
 from fonds.library.checks.under_way import under_way
-from fonds.library.checks.chunks import chunks
+from fonds.library.chunks import chunks
 from fonds.model.archive import IndexedRecord
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.disposition import Verdict

@@ -10,7 +10,7 @@ from datetime import datetime
 from fonds.kinds import KINDS
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.checks.fault import Check, Fault
-from fonds.library.checks.chunks import CHUNK
+from fonds.library.chunks import CHUNK
 from fonds.model.disposition import Verdict
 from fonds.model.rows import DispositionRow
 from fonds.ports import Records

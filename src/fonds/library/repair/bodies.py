@@ -10,7 +10,7 @@ from fonds.formats.journal import alternate_key, row_key
 from fonds.formats.placing import cdx_row, end_in_file, first_cells, later_cells, status_of
 from fonds.kinds import kinds_with_rows
 from fonds.library.checks.fault import Act
-from fonds.library.checks.chunks import chunks
+from fonds.library.chunks import chunks
 from fonds.library.repair.placing import meta_of
 from fonds.library.repair.workshop import Workshop, place_of
 from fonds.model.archive import ArchiveEntry, Held, Payload

@@ -12,7 +12,7 @@ from types import TracebackType
 import msgspec
 
 from fonds.library.checks.fault import Act, Fault
-from fonds.library.checks.chunks import CHUNK, chunks
+from fonds.library.chunks import CHUNK, chunks
 from fonds.model.prepared import prepared
 
 SAMPLES = 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fonds.collections.names import parse
 from fonds.library.checks.bodies import DeepAudit, remembered
 from fonds.library.checks.fault import Act
-from fonds.library.checks.chunks import chunks
+from fonds.library.chunks import chunks
 from fonds.library.repair.bodies import bring_bodies_back
 from fonds.library.repair.describing import describe_files, write_cells
 from fonds.library.repair.entering import count_inputs, enter_again

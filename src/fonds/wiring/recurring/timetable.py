@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fonds.library.accounting import files_by_type
 from fonds.library.checks.bodies import DeepAudit
-from fonds.library.sweeping import sweep_files, sweep_polls, sweep_spool, sweep_stopped
+from fonds.library.repair.sweeping import sweep_files, sweep_polls, sweep_spool, sweep_stopped
 from fonds.ports import Stores
 from fonds.process_identity import this_process
 from fonds.timetable import RecurringTask, Runner, Timetable
