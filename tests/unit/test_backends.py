@@ -90,10 +90,10 @@ def test_an_index_that_is_away_keeps_nobody_from_entering_work(
 ) -> None:
     stores = open_stores(tmp_path, Settings())
 
-    def away() -> int:
+    def away(index: object) -> int:
         raise StoreUnavailableError("the index does not answer")
 
-    monkeypatch.setattr(stores.index, "count", away)
+    monkeypatch.setattr(type(stores.index), "count", away)
     refuse_emptied(stores)
     stores.table.put(stores.journal, [(b"\x01" * 20, {"file:size": b"5"})])
     with pytest.raises(ConfigurationError, match="the records know no file"):

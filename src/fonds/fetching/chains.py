@@ -14,15 +14,9 @@ from fonds.crawl.hosts import HostLoad
 from fonds.crawl.outcomes import AGAIN_S, later_s
 from fonds.crawl.redirects import redirect_target
 from fonds.crawl.request_url import RequestUrl
-from fonds.crawl.robots import (
-    UNREACHABLE_KEPT_S,
-    Robots,
-    RobotsCache,
-    robots_of,
-    unreachable,
-)
+from fonds.crawl.robots import UNREACHABLE_KEPT_S, Robots, RobotsCache, robots_of, unreachable
 from fonds.fetching.chain import Arrived, Chain, End, Wanted, told_to_pace
-from fonds.fetching.claims import DomainClaims
+from fonds.fetching.claims import ELSEWHERE_S, DomainClaims
 from fonds.fetching.request import Failed, Received
 from fonds.fetching.resolving import Resolver
 from fonds.fetching.shares import AddressShares
@@ -265,6 +259,11 @@ class Chains:
         self._offer(chain)
 
     def _offer(self, chain: Chain) -> None:
+        """Let it wait for its turn. While its host was looked up its domain may have been given away: then it
+        comes again, since another process asks that domain now."""
+        if not self._claims.holds(chain.url.domain):
+            self._later(chain, ELSEWHERE_S)
+            return
         goes_on = bool(chain.hops) or chain.is_robots or chain.wanted.urgent
         after_s = self._frontier.offer(chain.turn, self._seconds(), urgent=goes_on)
         if after_s:

@@ -88,6 +88,10 @@ class DomainClaims:
                     self._want(rows[domain])
         return waits
 
+    def holds(self, domain: str) -> bool:
+        """Whether a domain is this process's to ask; it may have been given away since `hold` was asked."""
+        return domain in self._held
+
     def write_soon(self, domain: str) -> None:
         """What was learned of a domain matters to whoever asks it next, whatever happens to this process."""
         if (held := self._held.get(domain)) is not None:
@@ -174,7 +178,8 @@ class DomainClaims:
         return True
 
     def _note(self, domains: Sequence[str], released: Collection[str], now_s: float) -> None:
-        """Write the rows of domains, all at once; one that somebody took for abandoned is held no more.
+        """Write the rows of domains, all at once; one that somebody took for abandoned is held no more, and
+        who waits for it here comes again.
 
         Whoever takes one between reading and writing saw it stand still for a whole lease before.
         """
@@ -198,6 +203,7 @@ class DomainClaims:
         kept = {row.domain for row in rows} - set(released)
         for domain in set(domains) - kept:
             self._held.pop(domain, None)
+            self._frontier.send_back(domain, ELSEWHERE_S)
 
     def _is_free(self, row: PaceRow, now_s: float) -> bool:
         """Whether nobody has the domain: nobody's name stands there, or that of one who has ended."""

@@ -157,6 +157,14 @@ def test_what_no_page_of_ours_sends_is_refused(
     assert stores.queue.depth(reader()).quarantined == 6
 
 
+def test_a_form_larger_than_any_of_ours_is_not_read_whole(
+    client: TestClient, stores: Stores
+) -> None:
+    sent = form(client, "accept", "timeout") | {"note": "x" * 40_000}
+    assert client.post("/failures/accept", data=sent, headers=OWN).status_code == 413
+    assert stores.queue.depth(reader()).quarantined == 6
+
+
 def test_decisions_there_are_not_and_acts_there_are_not_are_told(client: TestClient) -> None:
     assert client.get(f"/failures/decisions/{'0' * 32}").status_code == 404
     assert client.get("/failures/decisions/x").status_code == 404

@@ -1,4 +1,4 @@
-"""Before work goes on in a home: what a killed process left is mended, and emptied records are told."""
+"""Before work goes on in a home: what a killed process left is mended, emptied records are told."""
 
 from __future__ import annotations
 

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fixtures.web_of_hosts import Web, redirect, usual
 from fonds.crawl.frontier import Frontier
 from fonds.crawl.hosts import Turn
 from fonds.crawl.pace import Answer
+from fonds.crawl.request_url import request_url
+from fonds.fetching.chain import Wanted
+from fonds.fetching.chains import Chains
 from fonds.fetching.claims import ELSEWHERE_S, LEASE_S, WANTED_S, DomainClaims
-from fonds.model.disposition import Reason, Verdict
+from fonds.fetching.resolving import Resolver
+from fonds.fetching.shares import AddressShares
+from fonds.fetching.transfers import Transfers
+from fonds.model.disposition import Disposition, Reason, Verdict
 from fonds.model.rows import PaceRow
 from fonds.stores.records.sql import SqlRecords, open_sqlite
-from unit.steps.news.desk import GAP_S, PACES, capture, clock, ended, make_desk
+from unit.steps.news.desk import (
+    GAP_S,
+    LIMITS,
+    PACES,
+    WHO,
+    capture,
+    clock,
+    ended,
+    is_allowed,
+    make_desk,
+)
 
 
 def test_a_domain_is_asked_by_one_process_at_a_time_and_its_pace_goes_with_it(
@@ -74,9 +93,9 @@ def test_a_domain_taken_over_from_the_dead_is_left_alone_for_a_gap(
             one.records.close()
 
 
-def claims_of(records: SqlRecords, who: str) -> tuple[Frontier, DomainClaims]:
+def claims_of(records: SqlRecords, who: str, **more: Any) -> tuple[Frontier, DomainClaims]:
     frontier = Frontier(PACES)
-    return frontier, DomainClaims(records, frontier, who, clock)
+    return frontier, DomainClaims(records, frontier, who, clock, **more)
 
 
 def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path) -> None:
@@ -109,6 +128,52 @@ def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path
     # Held for a poll alone, it is soon let go of.
     poller.renew(25.0)
     assert third.hold([domain], 25.0) == {domain: 0.0}
+    records.close()
+
+
+def test_what_was_looked_up_while_its_domain_was_given_away_comes_again(
+    web: Web, tmp_path: Path
+) -> None:
+    records, now, found = open_sqlite(tmp_path / "records.sqlite"), [0.0], threading.Event()
+
+    def resolve(host: str, port: int) -> Sequence[str]:
+        found.wait(30)
+        return web.resolve(host, port)
+
+    frontier, busy = claims_of(records, "busy")
+    _, poller = claims_of(records, "poller")
+    shares = AddressShares(records, "busy", clock)
+    transfers, resolver = Transfers(LIMITS, is_allowed), Resolver(resolve, is_allowed)
+    chains = Chains(WHO, transfers, resolver, frontier, busy, shares, lambda: now[0])
+    url = request_url(web.url("www.a.example"))
+    chains.begin([Wanted("key", url, 1000, 3, "text/html")])
+    assert chains.ended(0.0) == []
+    assert poller.hold(["a.example"], 0.0, {"a.example"}) == {"a.example": WANTED_S}
+    for now[0] in (LEASE_S / 3, LEASE_S / 3 + 2):
+        assert chains.ended(0.0) == []
+    assert poller.hold(["a.example"], now[0], {"a.example"}) == {"a.example": 0.0}
+
+    found.set()
+    ((key, end),) = [one for _ in range(3) for one in chains.ended(1.0)]
+    assert key == "key"
+    assert isinstance(end, Disposition)
+    assert (end.verdict, end.reason) == (Verdict.DEFERRED, Reason.NOT_YET)
+    assert web.log == []
+    chains.close()
+    records.close()
+
+
+def test_who_waits_for_a_domain_somebody_took_for_abandoned_comes_again(tmp_path: Path) -> None:
+    records = open_sqlite(tmp_path / "records.sqlite")
+    frontier, slow = claims_of(records, "slow")
+    slow.hold(["a.example"], 0.0)
+    frontier.offer(Turn("x", "a.example", "a.example", "127.0.0.1"), 0.0)
+    _, other = claims_of(records, "other", is_gone=lambda who: True)
+    assert other.hold(["a.example"], 0.0) == {"a.example": 0.0}
+    slow.renew(LEASE_S / 3)
+    assert not slow.holds("a.example")
+    assert [turn.key for turn, _ in frontier.late(LEASE_S / 3)] == ["x"]
+    assert frontier.start(100.0, 1) == []
     records.close()
 
 

@@ -33,6 +33,7 @@ from fonds.wiring.backends import named_pipeline, readers_of
 from fonds.wiring.known import has_flavour
 
 FIELDS_MAX = 8
+FORM_BYTES_MAX = 32_768
 ENTRY_CHARACTERS_MAX = 1_000
 _KEY = re.compile(r"[0-9a-f]{32}")
 _GROUP = rf"^([0-9a-f]{{{GROUP_CHARACTERS}}})?$"
@@ -75,8 +76,13 @@ class Sent:
 
 
 async def _sent(request: Request) -> Sent:
-    """Raises RefusedError 400 for what none of our forms sends."""
-    text = (await request.body()).decode("utf-8", "replace")
+    """Raises RefusedError 400 or 413 for what none of our forms sends."""
+    sent = bytearray()
+    async for piece in request.stream():
+        sent += piece
+        if len(sent) > FORM_BYTES_MAX:
+            raise RefusedError(413, "The form is none of these pages.")
+    text = sent.decode("utf-8", "replace")
     try:
         named = dict(parse_qsl(text, max_num_fields=FIELDS_MAX, keep_blank_values=True))
         chosen = ChosenForm(**{name: named.pop(name, "") for name in ChosenForm.model_fields})
