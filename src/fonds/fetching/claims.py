@@ -74,9 +74,9 @@ class DomainClaims:
         Of those that are `urgent` whoever has them is told.
         """
         for domain in domains:
-            if (held := self._held.get(domain)) is not None:
-                held.used_s = now_s
-                held.passing = held.passing and domain in urgent
+            # Polls alone do not keep a domain whose links another process has.
+            if (held := self._held.get(domain)) is not None and domain not in urgent:
+                held.used_s, held.passing = now_s, False
         wanted = [domain for domain in domains if domain not in self._held]
         rows = self._rows(wanted)
         waits = {domain: self._given_s(domain, now_s) for domain in domains}

@@ -163,6 +163,19 @@ def test_what_was_looked_up_while_its_domain_was_given_away_comes_again(
     records.close()
 
 
+def test_polls_alone_do_not_keep_a_domain_from_who_has_its_links(tmp_path: Path) -> None:
+    records = open_sqlite(tmp_path / "records.sqlite")
+    _, polls = claims_of(records, "polls")
+    _, links = claims_of(records, "links")
+    domain = "a.example"
+    assert polls.hold([domain], 0.0) == {domain: 0.0}
+    for now_s in range(10, 90, 10):
+        polls.hold([domain], float(now_s), {domain})
+        polls.renew(float(now_s))
+    assert links.hold([domain], 90.0) == {domain: 0.0}
+    records.close()
+
+
 def test_who_waits_for_a_domain_somebody_took_for_abandoned_comes_again(tmp_path: Path) -> None:
     records = open_sqlite(tmp_path / "records.sqlite")
     frontier, slow = claims_of(records, "slow")
