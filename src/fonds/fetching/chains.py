@@ -144,6 +144,7 @@ class Chains:
         """All that can go on does."""
         for chain, found in self._joined():
             self._guarded(chain, partial(self._located, chain, found))
+            self._claims.look_up(chain.url.domain, -1)
         now_s = self._seconds()
         for turn, after_s in self._frontier.late(now_s):
             self._later(self._chains[int(str(turn.key))], after_s)
@@ -209,6 +210,7 @@ class Chains:
         if after_s:
             self._later(chain, after_s)
             return
+        self._claims.look_up(chain.url.domain, 1)
         self._resolver.ask(chain.url.host, chain.url.port, partial(self._note_resolved, chain))
 
     def _note_resolved(self, chain: Chain, found: Sequence[str] | Exception) -> None:
@@ -259,8 +261,7 @@ class Chains:
         self._offer(chain)
 
     def _offer(self, chain: Chain) -> None:
-        """Let it wait for its turn. While its host was looked up its domain may have been given away: then it
-        comes again, since another process asks that domain now."""
+        """Let it wait for its turn; it comes again if its domain was taken for abandoned meanwhile."""
         if not self._claims.holds(chain.url.domain):
             self._later(chain, ELSEWHERE_S)
             return

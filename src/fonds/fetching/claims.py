@@ -27,7 +27,8 @@ SEEN_MAX = 20_000
 @dataclass(slots=True)
 class _Held:
     """`due_s`: when its row is written next; `gives_s`: until when it is given to somebody who polls a
-    source of the domain; `passing`: held for one poll.
+    source of the domain; `passing`: held for one poll; `looked_up`: links whose hosts are being looked up,
+    and which nobody else knows of.
     """
 
     beats: int
@@ -35,6 +36,7 @@ class _Held:
     due_s: float
     gives_s: float = 0.0
     passing: bool = False
+    looked_up: int = 0
 
 
 class DomainClaims:
@@ -92,6 +94,11 @@ class DomainClaims:
         """Whether a domain is this process's to ask; it may have been given away since `hold` was asked."""
         return domain in self._held
 
+    def look_up(self, domain: str, more: int) -> None:
+        """So many more links of a domain are looked up now, or fewer: until then it is not let go of."""
+        if (held := self._held.get(domain)) is not None:
+            held.looked_up = max(0, held.looked_up + more)
+
     def write_soon(self, domain: str) -> None:
         """What was learned of a domain matters to whoever asks it next, whatever happens to this process."""
         if (held := self._held.get(domain)) is not None:
@@ -135,7 +142,7 @@ class DomainClaims:
     def _is_idle(self, domain: str, now_s: float) -> bool:
         held = self._held[domain]
         is_unused = held.passing or held.gives_s > now_s or now_s - held.used_s > self._lease_s
-        return is_unused and not self._frontier.needs(domain)
+        return is_unused and not held.looked_up and not self._frontier.needs(domain)
 
     def _want(self, row: PaceRow) -> None:
         """Say that this process wants a domain somebody has, unless another said so just now."""
