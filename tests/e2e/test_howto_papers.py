@@ -50,7 +50,7 @@ def record(
 
 
 def make_input(folder: Path) -> None:
-    """A catalogue of two works, a WARC with the paper, and the index of it."""
+    """A catalogue of two works, a WARC with the paper, another one and a list of it, and an index."""
     works = [
         record("rivers", TITLE, "Stroom", 2011, "12", "101-120"),
         record("tides", CITED, "Brook", 1999, "7", "1-9"),
@@ -63,6 +63,8 @@ def make_input(folder: Path) -> None:
         [http_response(PAPER, url=URL, headers=(("Content-Type", "application/pdf"),))]
     )
     (folder / "crawl" / "crawl.warc.gz").write_bytes(member)
+    (folder / "more.warc.gz").write_bytes(member)
+    (folder / "more-warcs.txt").write_text("more.warc.gz\n")
     (folder / "indexes").mkdir()
     digest = b32encode(bytes.fromhex(SHA1)).decode()
     (folder / "indexes" / "crawl.cdx").write_text(
