@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.ports import Table
 
 FAMILIES = ("f", "file")
+STEPS = 20
 
 
 @pytest.fixture
@@ -40,6 +42,40 @@ def test_a_put_replaces_its_cells_and_leaves_the_others(tables: Table, name: str
 def test_of_one_cell_written_twice_in_a_put_the_last_stays(tables: Table, name: str) -> None:
     tables.put(name, [(b"key", {"f:a": b"1"}), (b"key", {"f:a": b"2"})])
     assert tables.get(name, [b"key"]) == {b"key": {"f:a": b"2"}}
+
+
+def test_a_cell_is_exchanged_only_where_it_is_what_was_told(tables: Table, name: str) -> None:
+    tables.put(
+        name, [(b"a", {"f:x": b"1", "f:y": b"kept"}), (b"b", {"f:x": b"9"}), (b"c", {"f:y": b""})]
+    )
+    values = {b"a": (b"1", b"2"), b"b": (b"1", b"2"), b"c": (b"", b"2"), b"none": (b"", b"2")}
+    assert tables.exchange(name, "f:x", values) == {b"a"}
+    assert tables.scan(name) == [
+        (b"a", {"f:x": b"2", "f:y": b"kept"}),
+        (b"b", {"f:x": b"9"}),
+        (b"c", {"f:y": b""}),
+    ]
+    assert tables.exchange(name, "f:x", {}) == set()
+    with pytest.raises(ConfigurationError):
+        tables.exchange(name, "undeclared:x", values)
+
+
+def test_of_many_who_exchange_a_cell_at_once_each_step_is_taken_by_one(
+    tables: Table, name: str
+) -> None:
+    tables.put(name, [(b"key", {"f:x": b"0"})])
+
+    def count(_: int) -> int:
+        taken = 0
+        while taken < STEPS:
+            before = tables.get(name, [b"key"])[b"key"]["f:x"]
+            after = str(int(before) + 1).encode()
+            taken += len(tables.exchange(name, "f:x", {b"key": (before, after)}))
+        return taken
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(count, range(4))) == 4 * STEPS
+    assert tables.get(name, [b"key"]) == {b"key": {"f:x": str(4 * STEPS).encode()}}
 
 
 def test_absent_rows_are_absent(tables: Table, name: str) -> None:

@@ -256,6 +256,27 @@ def test_a_backlog_many_times_what_is_fetched_ahead_comes_whole_and_once(
     assert sorted(seen) == sorted(sent)
 
 
+def test_a_partition_that_rested_when_it_went_to_another_is_read_when_it_comes_back(
+    opened: Opened, reader: Subscription
+) -> None:
+    first, second = opened(), opened()
+    for queue in (first, second):
+        queue.declare([reader])
+    sent = [f"m{n}" for n in range(READY_MAX * 3)]
+    first.put(reader.topic, [Message(one, b"") for one in sent])
+    seen: list[Delivery] = take(first, reader.incoming, 1)
+    # The first has read all it may by now; the second is let in, takes what moves to it, and dies of it.
+    assert take(second, reader.incoming, 1)
+    second.close()
+    first.settle(seen)
+    while len(seen) < len(sent):
+        batch = take(first, reader.incoming, 1)
+        batch += first.receive(reader.incoming, 150, 0.0)
+        first.settle(batch)
+        seen += batch
+    assert sorted(ids(seen)) == sorted(sent)
+
+
 def test_a_body_of_twelve_megabytes_travels(opened: Opened, reader: Subscription) -> None:
     queue = opened()
     queue.declare([reader])

@@ -40,6 +40,14 @@ class Table(Protocol):
         Raises ConfigurationError for an undeclared table or family.
         """
 
+    def exchange(
+        self, table: str, column: str, values: Mapping[bytes, tuple[bytes, bytes]]
+    ) -> set[bytes]:
+        """By key the value a cell has and the one it is to have: written where it still has the first, at one
+        stroke with the look. The keys of those that were written; one that was may be left out when the
+        connection broke. Durable.
+        """
+
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:

@@ -16,6 +16,7 @@ from fonds.model.disposition import Reason
 from fonds.model.rows import CdxRow
 from fonds.ports import Records, Table
 from fonds.ports.closing import close
+from fonds.steps.intake.capture_count import note_capture_counts
 
 BATCH = 500
 FILES, CAPTURES, REVISITS = "files", "captures", "revisits"
@@ -70,12 +71,7 @@ class WriteCaptures:
         # Beside the file first: a death in between leaves a capture twice, and none out.
         table.put(self.journal, others)
         table.put(self.journal, [(key, cells) for key, cells in own if cells])
-        elsewhere = table.get(self.journal, [row_key(one) for one in lost - by_file.keys()], [F_C])
-        again = [
-            (key, {F_C: recounted(cells[F_C], counts.get((key.hex(),), 1))})
-            for key, cells in elsewhere.items()
-        ]
-        table.put(self.journal, again)
+        note_capture_counts(table, records, self.journal, sorted(lost - by_file.keys()))
 
 
 def _captures(records: Iterator[bytes], tallies: Tallies) -> Iterator[IndexedCapture]:

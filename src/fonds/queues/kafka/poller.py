@@ -168,5 +168,9 @@ class Poller:
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         gone = {(one.topic, one.partition) for one in partitions}
+        # The client would have it rest for ever should it come back.
+        rested = [TopicPartition(*one) for one in gone & self._resting]
         self._resting -= gone
+        if rested:
+            consumer.resume(rested)
         self._holding.revoke(gone)

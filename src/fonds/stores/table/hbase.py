@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import happybase
+from happybase.Hbase_thrift import Mutation
 from thriftpy2.thrift import TException
 from thriftpy2.transport import TTransportException
 
@@ -106,6 +107,17 @@ class HbaseTable:
             merged.setdefault(key, {}).update({n.encode(): v for n, v in cells.items()})
         for chunk in _chunks([(key, cells) for key, cells in merged.items() if cells]):
             self._call(partial(_write, table, chunk))
+
+    def exchange(
+        self, table: str, column: str, values: Mapping[bytes, tuple[bytes, bytes]]
+    ) -> set[bytes]:
+        """One call for each cell, which the region server compares and writes under the lock of its row."""
+        check_families(table, self._declared(table), [column])
+        return {
+            key
+            for key, (before, after) in values.items()
+            if self._call(partial(_exchange, table, key, column.encode(), before, after))
+        }
 
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
@@ -262,6 +274,13 @@ def _write(
     for key, cells in rows:
         batch.put(key, cells)
     batch.send()
+
+
+def _exchange(
+    table: str, key: bytes, column: bytes, before: bytes, after: bytes, one: happybase.Connection
+) -> bool:
+    mutation = Mutation(isDelete=False, column=column, value=after)
+    return bool(one.client.checkAndPut(table.encode(), key, column, before, mutation, {}))
 
 
 def _read(

@@ -95,6 +95,23 @@ class SqliteTable:
                 _cells(table, number, families, rows),
             )
 
+    def exchange(
+        self, table: str, column: str, values: Mapping[bytes, tuple[bytes, bytes]]
+    ) -> set[bytes]:
+        """Cells that still have the first value get the second; the keys of these."""
+        written: set[bytes] = set()
+        with self._file.writing() as connection:
+            number, families = _declared(connection, table)
+            check_families(table, families, [column])
+            for key, (before, after) in values.items():
+                changed = connection.execute(
+                    "UPDATE cells SET value = ? WHERE number = ? AND key = ? AND name = ? AND value = ?",
+                    (after, number, key, column, before),
+                )
+                if changed.rowcount:
+                    written.add(key)
+        return written
+
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:

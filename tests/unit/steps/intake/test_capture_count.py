@@ -8,7 +8,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from fixtures.archives import files
-from fonds.formats.journal import F_C, FILE_CDX, Location, first_archived, read_location, row_key
+from fonds.formats.journal import (
+    F_C,
+    FILE_CDX,
+    Location,
+    first_archived,
+    read_first_seen,
+    read_location,
+    row_key,
+)
 from fonds.formats.placing import cdx_row, first_cells, indexed_capture_id, indexed_key
 from fonds.formats.surt import surt
 from fonds.model.capture import Place, PlaceKind
@@ -89,14 +97,45 @@ def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench:
 
         get = bench.table.get
 
-        def put(self, table: str, rows: object) -> None:
+        def exchange(
+            self, table: str, column: str, values: dict[bytes, tuple[bytes, bytes]]
+        ) -> object:
             if others[1:]:
                 bench.records.put([others.pop()])
                 note_capture_counts(bench.table, bench.records, JOURNAL, [KEY])
-            bench.table.put(table, rows)  # type: ignore[arg-type]
+            return bench.table.exchange(table, column, values)
 
     note_capture_counts(Outrun(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
     assert count_of(bench) == 3
+
+
+def test_a_place_written_while_captures_are_counted_stays(bench: Bench) -> None:
+    """As when two pipelines archive one capture at the same moment: row and cell tell one place."""
+    capture, later = bench.in_warc(PAGE, PAGE)
+    persist(bench)([identified(capture)])
+    bench.records.put([cdx_row(later, page_file(), later.place, LATER)])
+    elsewhere = first_cells(capture, replace(capture.place, path="another.warc.gz", offset=77))
+
+    class Overtaken:
+        """The table, into which another writes the file's place just before the count is written."""
+
+        get = bench.table.get
+
+        def exchange(
+            self, table: str, column: str, values: dict[bytes, tuple[bytes, bytes]]
+        ) -> object:
+            nonlocal elsewhere
+            bench.table.put(JOURNAL, [(row_key(KEY), elsewhere)])
+            elsewhere = {}
+            return bench.table.exchange(table, column, values)
+
+    note_capture_counts(Overtaken(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
+    cells = bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)]
+    place, seen = read_location(cells), read_first_seen(cells)
+    assert place is not None
+    assert seen is not None
+    assert (place.warc, place.offset, seen.offset) == ("another.warc.gz", 77, 77)
+    assert count_of(bench) == 2
 
 
 def test_what_an_index_told_of_a_file_is_kept_beside_the_first_capture(bench: Bench) -> None:
