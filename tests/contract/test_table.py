@@ -13,7 +13,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.ports import Table
 
 FAMILIES = ("f", "file")
-STEPS = 20
+TURNS = 20
 
 
 @pytest.fixture
@@ -44,38 +44,36 @@ def test_of_one_cell_written_twice_in_a_put_the_last_stays(tables: Table, name: 
     assert tables.get(name, [b"key"]) == {b"key": {"f:a": b"2"}}
 
 
-def test_a_cell_is_exchanged_only_where_it_is_what_was_told(tables: Table, name: str) -> None:
+def test_a_cell_is_written_only_where_it_is_as_was_told(tables: Table, name: str) -> None:
     tables.put(
         name, [(b"a", {"f:x": b"1", "f:y": b"kept"}), (b"b", {"f:x": b"9"}), (b"c", {"f:y": b""})]
     )
-    values = {b"a": (b"1", b"2"), b"b": (b"1", b"2"), b"c": (b"", b"2"), b"none": (b"", b"2")}
-    assert tables.exchange(name, "f:x", values) == {b"a"}
+    wanted = [(key, {"f:x": b"2"}) for key in (b"a", b"b", b"c", b"none")]
+    tables.put(name, wanted, before={b"a": b"1", b"b": b"1", b"c": b"", b"none": b""})
     assert tables.scan(name) == [
         (b"a", {"f:x": b"2", "f:y": b"kept"}),
         (b"b", {"f:x": b"9"}),
         (b"c", {"f:y": b""}),
     ]
-    assert tables.exchange(name, "f:x", {}) == set()
+    tables.put(name, [], before={})
     with pytest.raises(ConfigurationError):
-        tables.exchange(name, "undeclared:x", values)
+        tables.put(name, [(b"a", {"undeclared:x": b"2"})], before={b"a": b""})
 
 
-def test_of_many_who_exchange_a_cell_at_once_each_step_is_taken_by_one(
+def test_of_many_who_change_what_they_read_of_a_cell_nobodys_change_is_lost(
     tables: Table, name: str
 ) -> None:
-    tables.put(name, [(b"key", {"f:x": b"0"})])
+    tables.put(name, [(b"key", {"f:x": b""})])
 
-    def count(_: int) -> int:
-        taken = 0
-        while taken < STEPS:
-            before = tables.get(name, [b"key"])[b"key"]["f:x"]
-            after = str(int(before) + 1).encode()
-            taken += len(tables.exchange(name, "f:x", {b"key": (before, after)}))
-        return taken
+    def add(number: int) -> None:
+        for mark in (b"%d.%d " % (number, turn) for turn in range(TURNS)):
+            while mark not in (before := tables.get(name, [b"key"])[b"key"]["f:x"]):
+                tables.put(name, [(b"key", {"f:x": before + mark})], before={b"key": before})
 
     with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(count, range(4))) == 4 * STEPS
-    assert tables.get(name, [b"key"]) == {b"key": {"f:x": str(4 * STEPS).encode()}}
+        list(pool.map(add, range(4)))
+    marks = tables.get(name, [b"key"])[b"key"]["f:x"].split()
+    assert sorted(marks) == sorted(b"%d.%d" % (n, turn) for n in range(4) for turn in range(TURNS))
 
 
 def test_absent_rows_are_absent(tables: Table, name: str) -> None:

@@ -34,18 +34,19 @@ class Table(Protocol):
     def tables(self) -> dict[str, frozenset[str]]:
         """The tables there are, each with its families."""
 
-    def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
+    def put(
+        self,
+        table: str,
+        rows: Sequence[tuple[bytes, Mapping[str, bytes]]],
+        *,
+        before: Mapping[bytes, bytes] | None = None,
+    ) -> None:
         """Write cells, replacing those of the same row and column; other cells stay. Durable.
 
-        Raises ConfigurationError for an undeclared table or family.
-        """
+        With `before` each row is one cell, and is written only where that has the value told of its key
+        as yet, the look and the write at one stroke. Who must know whether it was reads again.
 
-    def exchange(
-        self, table: str, column: str, values: Mapping[bytes, tuple[bytes, bytes]]
-    ) -> set[bytes]:
-        """By key the value a cell has and the one it is to have: written where it still has the first, at one
-        stroke with the look. The keys of those that were written; one that was may be left out when the
-        connection broke. Durable.
+        Raises ConfigurationError for an undeclared table or family.
         """
 
     def get(

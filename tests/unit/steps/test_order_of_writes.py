@@ -48,7 +48,8 @@ def clock() -> Any:
 def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    """The row says that it is archived: what is behind it would never be written again."""
+    """The row says that it is archived: what is behind it would never be written again. That this process
+    archives it is said before all, and taken back last."""
     capture = bench.loose()
     bench.enter(capture)
     CALLS.clear()
@@ -56,7 +57,13 @@ def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
         stores["archive"], stores["records"], stores["table"], stores["blobs"], JOURNAL, clock
     )
     step([Unarchived(capture, page_file())])
-    assert calls() == ["archive.write", "table.put", "records.put"]
+    assert calls() == [
+        "records.put",
+        "archive.write",
+        "table.put",
+        "records.put",
+        "records.delete",
+    ]
 
 
 def fetched(bench: Bench) -> Fetched:
@@ -83,7 +90,7 @@ def test_the_spool_forgets_nothing_that_is_not_in_a_warc_and_on_the_books(
     books = (stores["records"], stores["table"], stores["blobs"])
     step = ArchiveBody(archive, *books, JOURNAL, clock)
     step([Unarchived(capture, page_file())])
-    written = ["archive.write", "table.put", "records.put"]
+    written = ["records.put", "archive.write", "table.put", "records.put", "records.delete"]
     assert calls() == [*written, "blobs.delete", "records.change"]
 
 

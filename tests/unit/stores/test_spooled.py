@@ -64,7 +64,7 @@ def archive_of(bench: Bench) -> ReadOver:
 
 def spooled(bench: Bench, body: bytes = PAGE, poll: str = "poll") -> Capture:
     link = link_to("http://news.example/story", poll)
-    one = Fetched(link, Exchange((MOVED, HOP), "full"), gzip.compress(body))
+    one = Fetched(link, Exchange((MOVED, HOP), "full"), gzip.compress(body, mtime=0))
     (capture,) = Spool(bench.blobs, bench.records, bench.archive).keep([one])
     return capture
 

@@ -13,7 +13,7 @@ from fonds.model.rows.accounting import (
 )
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
-from fonds.model.rows.files import CdxRow, FileMetaRow
+from fonds.model.rows.files import ArchivingRow, CdxRow, FileMetaRow
 from fonds.model.rows.match import CitationRow, MatchRow
 from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
@@ -24,6 +24,7 @@ from fonds.model.rows.timetable import ClaimRow, TimetableRow
 
 __all__ = [
     "AddressUseRow",
+    "ArchivingRow",
     "BibliographyRow",
     "CdxRow",
     "CitationRow",

@@ -45,3 +45,18 @@ class CdxRow:
     warc_csize: int | None
     warc_offset: int
     row_created: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivingRow:
+    """`archiving`: a capture that is being written to a WARC of ours now, and by whom.
+
+    `claimed_by` names a process and its batch (`process_identity.this_process`). The row is gone once the
+    capture's row of `cdx` is there, or its process failed; what a killed process left is taken over.
+    """
+
+    TABLE: ClassVar[str] = "archiving"
+    KEY: ClassVar[tuple[str, ...]] = ("capture_id",)
+    capture_id: str
+    claimed_by: str
+    claimed_at: dt.datetime

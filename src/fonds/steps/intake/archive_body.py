@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import msgspec
@@ -13,13 +13,19 @@ from fonds.formats.journal import F_C, alternate_key, first_archived, row_key
 from fonds.formats.placing import cdx_row, first_cells, later_cells, status_of
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
+from fonds.model.disposition import Reason, deferred
 from fonds.model.rows import CdxRow, EntryRow, FetchedRow
 from fonds.model.step import Result
 from fonds.model.story import RssEntry, Story, Unarchived
 from fonds.ports import Archive, Blobs, Records, Table
+from fonds.process_identity import this_process
+from fonds.steps.intake.archive_claims import ArchiveClaims
 from fonds.steps.intake.capture_count import note_capture_counts
 
 TOGETHER_MAX_BYTES = 64 * 1024**2
+AGAIN_S = 2.0
+DONE = Result()
+ELSEWHERE = Result(deferred(Reason.NOT_YET, "another process archives it now", AGAIN_S))
 
 
 EMITS = ()
@@ -27,11 +33,10 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBody:
-    """Writes each capture once: what `cdx` already names is not written again.
+    """Writes each capture once: what `cdx` already names is not written again, and of several processes that
+    have the same capture in hand, as two pipelines may, one writes it and the others come again.
 
-    Two processes that have the same capture in hand at the same moment, as two pipelines may, each write
-    it, to a file of its own: both places are right. `prefix` begins the files' names, "" for the archive's
-    own; `{YYYY}` in it is the year of the capture.
+    `prefix` begins the files' names, "" for the archive's own; `{YYYY}` in it is the year of the capture.
     """
 
     archive: Archive
@@ -41,23 +46,29 @@ class ArchiveBody:
     journal: str
     clock: Callable[[], datetime]
     prefix: str = ""
+    who: str = field(default_factory=this_process)
 
     def __call__(self, items: Sequence[Unarchived]) -> list[Result]:
         """Durable in the WARC before its place is written down, both before the spool forgets what was there,
         and all of it before the message is settled."""
         ids = [item.capture.id for item in items]
-        there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
-        # A message may come twice in one batch.
-        fresh = {item.capture.id: item for item in items if item.capture.id not in there}
-        for some in _by_size(list(fresh.values())):
-            first = self._first(some)
-            entries = [self._entry(item, first) for item in some]
-            places = [archived.place for archived in self.archive.write(entries)]
-            self._note(some, entries, places)
-            met = [item.file.sha1 for item in some]
-            note_capture_counts(self.table, self.records, self.journal, met)
-        self._forget([item.capture for item in items])
-        return [Result() for _ in items]
+        with ArchiveClaims(self.records, self.clock, self.who).held(ids) as claimed:
+            there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
+            # A message may come twice in one batch.
+            fresh = {item.capture.id: item for item in items if item.capture.id in claimed - there}
+            for some in _by_size(list(fresh.values())):
+                self._archive(some)
+        archived = claimed | there
+        self._forget([item.capture for item in items if item.capture.id in archived])
+        return [DONE if item.capture.id in archived else ELSEWHERE for item in items]
+
+    def _archive(self, items: Sequence[Unarchived]) -> None:
+        first = self._first(items)
+        entries = [self._entry(item, first) for item in items]
+        places = [archived.place for archived in self.archive.write(entries)]
+        self._note(items, entries, places)
+        met = [item.file.sha1 for item in items]
+        note_capture_counts(self.table, self.records, self.journal, met)
 
     def _first(self, items: Sequence[Unarchived]) -> dict[str, tuple[str, datetime]]:
         """URL and time of the captures that brought these bytes first, by the captures' ids.

@@ -17,9 +17,9 @@ def note_capture_counts(
 ) -> None:
     """Count the captures of these files, revisits too, as `cdx` has them; the same however often it is done.
 
-    The count is exchanged for the one that was read: a place that another writes meanwhile stays. Who wrote
-    looks again: of several who note captures of one file at the same moment the last to write sees the rows
-    of all others.
+    A count is written only where the cell is as it was read: a place another writes meanwhile stays. Who
+    wrote looks again: of several who note captures of one file at the same moment the last to write sees
+    the rows of all others.
     """
     keys = [row_key(one) for one in sorted(set(sha1hexes))]
     for _ in range(ROUNDS_MAX):
@@ -27,12 +27,12 @@ def note_capture_counts(
         if not there:
             return
         counts = records.count(CdxRow, ("sha1hex",), {"sha1hex": [key.hex() for key in there]})
-        values = {
-            key: (row[F_C], after)
+        counted = [
+            (key, {F_C: after})
             for key, row in there.items()
             if (after := recounted(row[F_C], counts.get((key.hex(),), 1))) != row[F_C]
-        }
-        if not values:
+        ]
+        if not counted:
             return
-        table.exchange(journal, F_C, values)
-        keys = list(values)
+        table.put(journal, counted, before={key: there[key][F_C] for key, _ in counted})
+        keys = [key for key, _ in counted]

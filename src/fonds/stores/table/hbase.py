@@ -93,8 +93,15 @@ class HbaseTable:
     def _described(self, compression: str | None) -> dict[str, Any]:
         return {"max_versions": 1, "compression": self._compression or compression or "GZ"}
 
-    def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
-        """Rows in calls of a bounded size; on an error some of them may be written.
+    def put(
+        self,
+        table: str,
+        rows: Sequence[tuple[bytes, Mapping[str, bytes]]],
+        *,
+        before: Mapping[bytes, bytes] | None = None,
+    ) -> None:
+        """Rows in calls of a bounded size; on an error some of them may be written. With `before` a call for
+        each, which the region server compares and writes under the lock of its row.
 
         Raises ValueError for a key that is empty or longer than HBase takes, LimitError for a cell
         larger than the server takes.
@@ -105,19 +112,12 @@ class HbaseTable:
             check_key(key)
             check_families(table, families, cells)
             merged.setdefault(key, {}).update({n.encode(): v for n, v in cells.items()})
+        if before is not None:
+            for key, cell in merged.items():
+                self._call(partial(_exchange, table, key, before[key], cell))
+            return
         for chunk in _chunks([(key, cells) for key, cells in merged.items() if cells]):
             self._call(partial(_write, table, chunk))
-
-    def exchange(
-        self, table: str, column: str, values: Mapping[bytes, tuple[bytes, bytes]]
-    ) -> set[bytes]:
-        """One call for each cell, which the region server compares and writes under the lock of its row."""
-        check_families(table, self._declared(table), [column])
-        return {
-            key
-            for key, (before, after) in values.items()
-            if self._call(partial(_exchange, table, key, column.encode(), before, after))
-        }
 
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
@@ -277,10 +277,15 @@ def _write(
 
 
 def _exchange(
-    table: str, key: bytes, column: bytes, before: bytes, after: bytes, one: happybase.Connection
-) -> bool:
-    mutation = Mutation(isDelete=False, column=column, value=after)
-    return bool(one.client.checkAndPut(table.encode(), key, column, before, mutation, {}))
+    table: str,
+    key: bytes,
+    before: bytes,
+    cells: Mapping[bytes, bytes],
+    one: happybase.Connection,
+) -> None:
+    for column, value in cells.items():
+        wanted = Mutation(isDelete=False, column=column, value=value)
+        one.client.checkAndPut(table.encode(), key, column, before, wanted, {})
 
 
 def _read(

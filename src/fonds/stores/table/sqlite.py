@@ -83,34 +83,30 @@ class SqliteTable:
             rows = connection.execute("SELECT name, families FROM tables ORDER BY name").fetchall()
         return {name: frozenset(json.loads(families)) for name, families in rows}
 
-    def put(self, table: str, rows: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
+    def put(
+        self,
+        table: str,
+        rows: Sequence[tuple[bytes, Mapping[str, bytes]]],
+        *,
+        before: Mapping[bytes, bytes] | None = None,
+    ) -> None:
         """All rows or none. Raises ValueError for a key that is empty or longer than HBase takes."""
         if not rows:
             return
         with self._file.writing() as connection:
             number, families = _declared(connection, table)
-            connection.executemany(
-                "INSERT INTO cells (number, key, name, value) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (number, key, name) DO UPDATE SET value = excluded.value",
-                _cells(table, number, families, rows),
-            )
-
-    def exchange(
-        self, table: str, column: str, values: Mapping[bytes, tuple[bytes, bytes]]
-    ) -> set[bytes]:
-        """Cells that still have the first value get the second; the keys of these."""
-        written: set[bytes] = set()
-        with self._file.writing() as connection:
-            number, families = _declared(connection, table)
-            check_families(table, families, [column])
-            for key, (before, after) in values.items():
-                changed = connection.execute(
-                    "UPDATE cells SET value = ? WHERE number = ? AND key = ? AND name = ? AND value = ?",
-                    (after, number, key, column, before),
+            cells = _cells(table, number, families, rows)
+            if before is None:
+                connection.executemany(
+                    "INSERT INTO cells (number, key, name, value) VALUES (?, ?, ?, ?)"
+                    " ON CONFLICT (number, key, name) DO UPDATE SET value = excluded.value",
+                    cells,
                 )
-                if changed.rowcount:
-                    written.add(key)
-        return written
+            else:
+                connection.executemany(
+                    "UPDATE cells SET value = ? WHERE number = ? AND key = ? AND name = ? AND value = ?",
+                    [(value, one, key, column, before[key]) for one, key, column, value in cells],
+                )
 
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -17,16 +19,20 @@ from fonds.formats.warc import read_heads
 from fonds.formats.warc.scan import RecordHead
 from fonds.model.archive import Archived, ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
-from fonds.model.disposition import DONE, Reason
+from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import DamagedInputError, PermanentError
+from fonds.model.rows import ArchivingRow
 from fonds.model.story import ContentMetadata, Story, Unarchived
 from fonds.ports import Archive
+from fonds.process_identity import identify, this_process
 from fonds.steps.intake import archive_body
 from fonds.steps.intake.archive_body import ArchiveBody
+from fonds.steps.intake.archive_claims import ABANDONED, ArchiveClaims
 from fonds.steps.intake.persist_file import PersistFile
 from step_bench import JOURNAL, LATER, OTHER_PAGE, PAGE, PDF, Bench, identified, page_file, pdf_file
 
 KEY = page_file().sha1
+GONE = f"{identify(1).rsplit('/', 2)[0]}/4194399/1/ab"
 
 
 @pytest.fixture
@@ -105,6 +111,64 @@ def test_a_message_that_comes_twice_in_one_batch_is_written_once(
     item = unarchived(bench)
     assert len(step([item, item])) == 2
     assert len(heads(bench)) == 1
+
+
+def test_what_another_process_archives_now_comes_again_and_stays_where_it_is(
+    step: ArchiveBody, bench: Bench
+) -> None:
+    item, other = unarchived(bench), unarchived(bench, OTHER_PAGE)
+    claims = ArchiveClaims(bench.records, lambda: LATER)
+    with claims.held([item.capture.id]) as claimed:
+        assert claimed == {item.capture.id}
+        ended = [one.disposition for one in step([item, other])]
+    assert (ended[0].verdict, ended[0].reason, ended[1]) == (
+        Verdict.DEFERRED,
+        Reason.NOT_YET,
+        DONE,
+    )
+    assert set(bench.cdx()) == {other.capture.id}
+    assert [one.disposition for one in step([item])] == [DONE]
+    assert len(heads(bench)) == 2
+
+
+def test_of_many_who_have_one_capture_in_hand_at_once_one_writes_it(
+    step: ArchiveBody, bench: Bench
+) -> None:
+    item, others = unarchived(bench), [replace(step, who=this_process()) for _ in range(3)]
+    together = Barrier(4)
+
+    def archive(one: ArchiveBody) -> None:
+        together.wait(10)
+        while one([item])[0].disposition != DONE:
+            pass
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(archive, [step, *others]))
+    assert len(heads(bench)) == 1
+    assert bench.records.count(ArchivingRow)[()] == 0
+
+
+@pytest.mark.parametrize(
+    ("who", "age"),
+    [("host/boot/namespace/1/1/a", ABANDONED), (GONE, timedelta(seconds=1))],
+    ids=["old", "gone"],
+)
+def test_what_a_process_that_ended_had_claimed_is_taken_over(
+    step: ArchiveBody, bench: Bench, who: str, age: timedelta
+) -> None:
+    item = unarchived(bench)
+    bench.records.put([ArchivingRow(item.capture.id, who, LATER - age - timedelta(seconds=1))])
+    assert [one.disposition for one in step([item])] == [DONE]
+    assert bench.records.count(ArchivingRow)[()] == 0
+
+
+def test_a_batch_that_fails_is_anybodys_again(step: ArchiveBody, bench: Bench) -> None:
+    item = unarchived(bench)
+    Path(item.capture.place.path).rename(bench.home / "elsewhere")
+    with pytest.raises(PermanentError):
+        step([item])
+    Path(bench.home / "elsewhere").rename(item.capture.place.path)
+    assert [one.disposition for one in step([item])] == [DONE]
 
 
 def test_only_what_is_new_in_a_batch_is_written(step: ArchiveBody, bench: Bench) -> None:

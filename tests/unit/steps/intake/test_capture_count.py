@@ -6,6 +6,7 @@ import gzip
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from fixtures.archives import files
 from fonds.formats.journal import (
@@ -97,13 +98,11 @@ def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench:
 
         get = bench.table.get
 
-        def exchange(
-            self, table: str, column: str, values: dict[bytes, tuple[bytes, bytes]]
-        ) -> object:
+        def put(self, table: str, rows: Any, before: dict[bytes, bytes]) -> None:
             if others[1:]:
                 bench.records.put([others.pop()])
                 note_capture_counts(bench.table, bench.records, JOURNAL, [KEY])
-            return bench.table.exchange(table, column, values)
+            bench.table.put(table, rows, before=before)
 
     note_capture_counts(Outrun(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
     assert count_of(bench) == 3
@@ -121,13 +120,11 @@ def test_a_place_written_while_captures_are_counted_stays(bench: Bench) -> None:
 
         get = bench.table.get
 
-        def exchange(
-            self, table: str, column: str, values: dict[bytes, tuple[bytes, bytes]]
-        ) -> object:
+        def put(self, table: str, rows: Any, before: dict[bytes, bytes]) -> None:
             nonlocal elsewhere
             bench.table.put(JOURNAL, [(row_key(KEY), elsewhere)])
             elsewhere = {}
-            return bench.table.exchange(table, column, values)
+            bench.table.put(table, rows, before=before)
 
     note_capture_counts(Overtaken(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
     cells = bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)]
