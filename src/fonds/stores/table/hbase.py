@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import happybase
-from happybase.Hbase_thrift import Mutation
+from Hbase_thrift import Mutation
 from thriftpy2.thrift import TException
 from thriftpy2.transport import TTransportException
 
