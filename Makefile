@@ -17,6 +17,7 @@ STORIES ?= 20000
 KILLS_NEWS ?= 20
 QUEUE ?=
 ENGINE ?= local
+TESTED := $(shell find .ci deploy docs requirements scripts src tests -type f -not -name '*.pyc') $(wildcard *.md *.toml *.yaml Makefile)
 export DATA
 
 help: ## list the recipes
@@ -39,16 +40,21 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..."
 	@$(BIN)/python scripts/run.py
 
-test: $(VENV)/.dev ## every test that needs no server
+# Passed once, the fast tests need not pass again until something they may depend on has changed.
+$(VENV)/.fast: $(VENV)/.dev $(TESTED)
+	$(BIN)/pytest -q -n auto --dist worksteal -m "not slow and not browser and not corpus and not servers"
+	@touch $@
+
+test: $(VENV)/.fast ## every test that needs no server; the fast ones if anything changed since they passed
 	@sh scripts/browser.sh
-	$(BIN)/pytest -n auto --dist worksteal -m "not corpus and not servers"
+	$(BIN)/pytest -n auto --dist worksteal -m "(slow or browser) and not corpus and not servers"
 
 check: $(VENV)/.dev ## format, lint, types, import rules, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n auto --dist worksteal -m "not slow and not browser and not corpus and not servers"
+	@$(MAKE) --no-print-directory $(VENV)/.fast
 
 format: $(VENV)/.dev ## mend what the formatter and the linter can mend
 	$(BIN)/ruff format .
