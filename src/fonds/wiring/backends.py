@@ -12,8 +12,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from fonds.collections.reading.themes import documents_of_theme
-from fonds.collections.tables import Tables
 from fonds.config import PORTS, Settings
 from fonds.formats.journal import journal_schema, journal_table
 from fonds.model.capture import Place, PlaceKind
@@ -34,7 +32,6 @@ from fonds.stores.archive.bodies.body_cache import BodyCache
 from fonds.stores.archive.bodies.read_over import ReadOver
 from fonds.stores.archive.bodies.spooled import SpooledBodies
 from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.index.query.themed import ThemedIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +179,12 @@ def open_queue(home: Path, settings: Settings) -> LargeBodies:
 
 def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:
     """The index alone; themes are asked of this table, or of one that is opened for it."""
+    from fonds.stores.index.query.themed import ThemedIndex
 
     def themes(asked: str) -> list[str]:
+        from fonds.collections.reading.themes import documents_of_theme
+        from fonds.collections.tables import Tables
+
         opened = table or backend("table", settings.table, home)
         try:
             return documents_of_theme(Tables(opened, settings.collections.prefix), asked)
