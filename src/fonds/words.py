@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import unicodedata
 
+SCANNED_CHARACTERS_MAX = 2_000_000
+"""So many characters of a text are looked through for the words of a search."""
 SPACELESS = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar

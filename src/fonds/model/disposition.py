@@ -294,6 +294,11 @@ def quarantined(reason: Reason, detail: str = "") -> Disposition:
     return Disposition(Verdict.QUARANTINED, reason, detail)
 
 
+def ending(reason: Reason, detail: str = "") -> Disposition:
+    """The message ends here: set apart for what failed, dropped for what a rule refuses."""
+    return (quarantined if reason.weight is Weight.FAILED else dropped)(reason, detail)
+
+
 def retried(reason: Reason, detail: str, after_s: float) -> Disposition:
     """The message is to be tried again after `after_s` seconds at the soonest; an attempt is charged."""
     return Disposition(Verdict.RETRIED, reason, detail, after_s)

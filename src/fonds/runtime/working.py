@@ -18,8 +18,7 @@ from fonds.model.disposition import (
     Disposition,
     Reason,
     Verdict,
-    Weight,
-    dropped,
+    ending,
     quarantined,
     retried,
 )
@@ -158,7 +157,7 @@ class Worker:
                 told = without_secrets(str(error))
                 return Result(self._again(delivery, Reason.STORE_UNAVAILABLE, told, 0.0))
             case PermanentError():
-                return Result(_verdict(error))
+                return Result(ending(error.reason, error.detail))
             case ConfigurationError():
                 raise error
             case _:
@@ -191,7 +190,7 @@ class Worker:
     ) -> Disposition:
         attempt = delivery.message.attempt
         if attempt >= self.retry.count_max:
-            return _ended(reason, f"given up after {attempt + 1} attempts: {detail}")
+            return ending(reason, f"given up after {attempt + 1} attempts: {detail}")
         return retried(reason, detail, max(self.retry.delay_s(attempt), after_s))
 
 
@@ -200,14 +199,3 @@ def bug(delivery: Delivery, trace: str) -> Disposition:
     if delivery.message.attempt >= RETURNS_MAX:
         return quarantined(Reason.INTERNAL_ERROR, trace[-TRACE_MAX_CHARS:])
     return retried(Reason.INTERNAL_ERROR, trace[-TRACE_MAX_CHARS:], 0.0)
-
-
-def _verdict(error: PermanentError) -> Disposition:
-    return _ended(error.reason, error.detail)
-
-
-def _ended(reason: Reason, detail: str) -> Disposition:
-    """What is refused by a rule is dropped; what failed is quarantined."""
-    if reason.weight is Weight.FAILED:
-        return quarantined(reason, detail)
-    return dropped(reason, detail)

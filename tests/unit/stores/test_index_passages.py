@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from fonds.stores.index.passages import (
     PASSAGES_MAX,
-    SCANNED_CHARACTERS_MAX,
     passage,
     passages,
     title_marks,
 )
 from fonds.stores.index.query.tree import Term
-from fonds.words import words
+from fonds.words import SCANNED_CHARACTERS_MAX, words
 
 
 def marked(text: str, *terms: Term) -> list[str]:

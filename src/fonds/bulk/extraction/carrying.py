@@ -9,7 +9,7 @@ from typing import Any
 
 from fonds.bulk.extraction.found import DETAIL_MAX_CHARS, Found
 from fonds.model.capture import Capture
-from fonds.model.disposition import Disposition, Reason, Weight, dropped, quarantined
+from fonds.model.disposition import Disposition, Reason, dropped, ending, quarantined
 from fonds.model.errors import ConfigurationError, PermanentError, TransientError
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
 from fonds.model.pdf import PAGE0_FORM, PdfText, Thumbnail
@@ -73,8 +73,7 @@ def carry_out(step: Step, item: object) -> Result:
     try:
         return step(item)
     except PermanentError as error:
-        ended = quarantined if error.reason.weight is Weight.FAILED else dropped
-        return Result(ended(error.reason, error.detail))
+        return Result(ending(error.reason, error.detail))
     except (TransientError, ConfigurationError):
         raise
     except Exception as error:

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fonds.model.page_view import PlacedWord
-from fonds.words import composed
+from fonds.words import SCANNED_CHARACTERS_MAX, composed
 
-SCANNED_CHARACTERS_MAX = 2_000_000
 PAGES_MAX = 500
 BOXES_MAX = 2_000
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fonds.extract.mime import FEED_MIMES
 from fonds.model.capture import Capture, PlaceKind
-from fonds.model.disposition import DONE, Disposition, Reason, Weight, dropped, quarantined
+from fonds.model.disposition import DONE, Disposition, Reason, dropped, ending
 from fonds.model.errors import DamagedInputError
 from fonds.model.file import REVISIT, FileMeta, Identified, Kind
 from fonds.model.keys import sha1_from_text
@@ -75,9 +75,7 @@ class Identify:
 def _before_reading(capture: Capture) -> Disposition | None:
     """What can be said without opening anything."""
     if capture.damage is not None:
-        reason = capture.damage_reason or Reason.DAMAGED_RECORD
-        ended = quarantined if reason.weight is Weight.FAILED else dropped
-        return ended(reason, capture.damage)
+        return ending(capture.damage_reason or Reason.DAMAGED_RECORD, capture.damage)
     status = capture.status if capture.record_type != "revisit" else None
     if status is not None and not _is_kept(status, capture):
         return dropped(Reason.HTTP_STATUS, f"status {status}")

@@ -10,7 +10,7 @@ from fonds.extract.page import PageExtraction
 from fonds.extract.url import story_id
 from fonds.model.archive import Payload
 from fonds.model.capture import Capture, PlaceKind
-from fonds.model.disposition import DONE, Disposition, Reason, Weight, dropped, quarantined
+from fonds.model.disposition import DONE, Disposition, Reason, dropped, ending, quarantined
 from fonds.model.errors import ChildError
 from fonds.model.file import Unparsed
 from fonds.model.step import Output, Result
@@ -100,8 +100,4 @@ def _exchange(
 
 def _ended(page: PageExtraction) -> Disposition:
     reason = page.status.reason
-    if reason is None:
-        return DONE
-    if reason.weight is Weight.FAILED:
-        return quarantined(reason, page.error_msg or "")
-    return dropped(reason, page.error_msg or "")
+    return DONE if reason is None else ending(reason, page.error_msg or "")

@@ -11,12 +11,11 @@ from fonds.model.document import Hit, IndexDocument, Snippet
 from fonds.stores.index.query.parsing import parse
 from fonds.stores.index.query.tree import Node, Term, wanted_terms
 from fonds.word_forms import CHANGE_BEGINNINGS, stems, stems_of, words_written
-from fonds.words import composed, fold, folded_length, words
+from fonds.words import SCANNED_CHARACTERS_MAX, composed, fold, folded_length, words
 
 PASSAGE_CHARACTERS = 240
 LEAD_CHARACTERS = 60
 WINDOW_CHARACTERS = 20_000
-SCANNED_CHARACTERS_MAX = 2_000_000
 MARKS_MAX = 500
 PASSAGES_MAX, WINDOWS_MORE = 3, 1
 PAGE_SEPARATOR = "\f"
