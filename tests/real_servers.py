@@ -8,12 +8,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,17 @@ SERVERS = Path(os.environ.get("TEST_SERVERS_FOLDER", Path(__file__).parents[1] /
 BUILT = ("lib", "lib.complete", "versitygw", "home")
 END_MAX_S = 30.0
 PORT_MAX = 32_700
+
+
+EMBEDDED = frozenset({"sqlite", "large-bodies", "folder", "local", "cached", "tantivy"})
+
+
+def each(backends: Iterable[str]) -> list[Any]:
+    """Backends by name as parameters of tests; those on servers are marked, and can be left out."""
+    return [
+        pytest.param(name, marks=() if name in EMBEDDED else pytest.mark.servers)
+        for name in backends
+    ]
 
 
 def url_of(variable: str) -> str:

@@ -24,6 +24,7 @@ from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
+from real_servers import each
 
 POSTGRESQL_URL = os.environ.get("TEST_POSTGRESQL_URL", "")
 """A database the suites may make schemas in; without it, PostgreSQL is left out."""
@@ -108,12 +109,12 @@ def _closed(backend: Any) -> None:
         getattr(backend, "close", lambda: None)()
 
 
-@pytest.fixture(params=QUEUES.values(), ids=QUEUES.keys())
+@pytest.fixture(params=each(QUEUES))
 def open_queue(
     request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
 ) -> Callable[[], Any]:
     """Each call opens the same queue once more, as another process would."""
-    return lambda: opened(request.param)
+    return lambda: opened(QUEUES[request.param])
 
 
 @pytest.fixture
@@ -121,18 +122,18 @@ def queue(open_queue: Callable[[], Any]) -> Any:
     return open_queue()
 
 
-@pytest.fixture(params=TABLES.values(), ids=TABLES.keys())
+@pytest.fixture(params=each(TABLES))
 def open_tables(
     request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
 ) -> Callable[[], Any]:
-    return lambda: opened(request.param)
+    return lambda: opened(TABLES[request.param])
 
 
-@pytest.fixture(params=RECORDS.values(), ids=RECORDS.keys())
+@pytest.fixture(params=each(RECORDS))
 def open_records(
     request: pytest.FixtureRequest, opened: Callable[[Opener], Any]
 ) -> Callable[[], Any]:
-    return lambda: opened(request.param)
+    return lambda: opened(RECORDS[request.param])
 
 
 @pytest.fixture
@@ -144,12 +145,12 @@ def records(open_records: Callable[[], Any], name: str) -> Iterator[Any]:
             connection.execute(sa.text(f"DROP SCHEMA {name} CASCADE"))
 
 
-@pytest.fixture(params=BLOBS.values(), ids=BLOBS.keys())
+@pytest.fixture(params=each(BLOBS))
 def blobs(request: pytest.FixtureRequest, opened: Callable[[Opener], Any]) -> Any:
-    return opened(request.param)
+    return opened(BLOBS[request.param])
 
 
-@pytest.fixture(params=ARCHIVES)
+@pytest.fixture(params=each(ARCHIVES))
 def open_archive(request: pytest.FixtureRequest) -> Callable[[Path], WarcArchive]:
     """Opens the archive of a home."""
     return ARCHIVES[request.param]

@@ -14,9 +14,10 @@ from contract.index_backends import BACKENDS, document, found, opened, sha1hex
 from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
 from fonds.ports import Index
+from real_servers import each
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=each(BACKENDS))
 def backend(request: pytest.FixtureRequest) -> str:
     return request.param
 

@@ -11,9 +11,10 @@ from contract.index_backends import BACKENDS, document, found, opened
 from fonds.model.document import SearchQuery, SearchResults
 from fonds.model.file import Kind
 from fonds.ports import Index
+from real_servers import each
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=each(BACKENDS))
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
     with opened(request.param, tmp_path / "index") as index:
         yield index

@@ -14,6 +14,7 @@ from fonds.model.document import DateKind, IndexDocument, SearchQuery
 from fonds.model.file import Kind
 from fonds.ports import Index
 from fonds.stores.index.query.parsing import parse, themes_of
+from real_servers import each
 
 _WORDS = (
     "network networks networked networking university universities flood floods flooding running runs "
@@ -61,7 +62,7 @@ DOCUMENTS = [
 ]
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
+@pytest.fixture(scope="module", params=each(BACKENDS))
 def index(request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Index]:
     with opened(request.param, tmp_path_factory.mktemp("queries") / "index") as index:
         index.put(DOCUMENTS)
