@@ -46,7 +46,8 @@ class Table(Protocol):
         With `before` each row is one cell, and is written only where that has the value told of its key
         as yet, the look and the write at one stroke. Who must know whether it was reads again.
 
-        Raises ConfigurationError for an undeclared table or family.
+        Raises ConfigurationError for an undeclared table or family, ValueError for a value of `before`
+        that is empty.
         """
 
     def get(

@@ -22,6 +22,7 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError, FondsError, LimitError, StoreUnavailableError
 from fonds.stores.table.rows import (
     Chosen,
+    check_before,
     check_families,
     check_key,
     check_none_left,
@@ -106,6 +107,7 @@ class HbaseTable:
         Raises ValueError for a key that is empty or longer than HBase takes, LimitError for a cell
         larger than the server takes.
         """
+        check_before(before)
         families = self._declared(table)
         merged: dict[bytes, dict[bytes, bytes]] = {}
         for key, cells in rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fonds.model.errors import ConfigurationError
@@ -71,6 +71,12 @@ def check_families(table: str, families: Collection[str], columns: Iterable[str]
             raise ConfigurationError(
                 f"table {table!r} has no family for the column {column!r}; it has {sorted(families)}"
             )
+
+
+def check_before(before: Mapping[bytes, bytes] | None) -> None:
+    """Raises ValueError for an empty value: HBase takes it for no cell at all."""
+    if before is not None and not all(before.values()):
+        raise ValueError("a cell without bytes is not told from none: it cannot be compared")
 
 
 def end_of_prefix(prefix: bytes) -> bytes | None:

@@ -17,6 +17,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.sqlite_file import Layout, SqliteFile
 from fonds.stores.table.rows import (
     Chosen,
+    check_before,
     check_families,
     check_key,
     check_none_left,
@@ -91,6 +92,7 @@ class SqliteTable:
         before: Mapping[bytes, bytes] | None = None,
     ) -> None:
         """All rows or none. Raises ValueError for a key that is empty or longer than HBase takes."""
+        check_before(before)
         if not rows:
             return
         with self._file.writing() as connection:
