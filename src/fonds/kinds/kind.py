@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from fonds.kinds.documents import Origin
+from fonds.kinds.fact_names import fact_name, fact_value
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
 from fonds.model.file import FileMeta
@@ -206,10 +207,10 @@ def flat(
     """Nested metadata as facts, down to a depth of 4; what is empty says nothing and is left out."""
     for name, value in values.items():
         if isinstance(value, Mapping) and depth < FLAT_DEPTH_MAX:
-            yield from flat(value, claimed=claimed, prefix=f"{prefix}{name}.", depth=depth + 1)
+            below = f"{prefix}{fact_name(name)}."
+            yield from flat(value, claimed=claimed, prefix=below, depth=depth + 1)
         elif value not in (None, "", [], {}):
-            shown = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
-            yield Fact(f"{prefix}{name}", shown, claimed=claimed)
+            yield Fact(f"{prefix}{fact_name(name)}", fact_value(name, value), claimed=claimed)
 
 
 def digits(count: int | None) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 from fastapi import Depends, Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,6 +22,7 @@ from fonds.ports import Stores
 from fonds.web.charts import meter
 
 TITLE_MAX_CHARS = 300
+FILE_URL = "file://"
 _LANGUAGE = re.compile(r"[a-z]{2}")
 
 
@@ -179,6 +180,17 @@ def web_url(url: str) -> str | None:
     return url if parts.scheme in ("http", "https") and parts.netloc else None
 
 
+def address(url: str) -> str:
+    """A URL for people: of a local file its path without percent-encodings, any other as it stands."""
+    path = unquote(url.removeprefix(FILE_URL), errors="replace")
+    return path if url.startswith(FILE_URL) and path.isprintable() else url
+
+
+def file_named(url: str) -> str:
+    """The name of the local file a URL is of; empty for other URLs."""
+    return address(url).rpartition("/")[2] if url.startswith(FILE_URL) else ""
+
+
 def language_code(language: str | None) -> str | None:
     """A two-letter code fit for a lang attribute, else None."""
     return language if language and _LANGUAGE.fullmatch(language) else None
@@ -209,6 +221,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
+        address=address,
+        file_named=file_named,
         cut=cut,
         day=day,
         number=number,

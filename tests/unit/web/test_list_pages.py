@@ -260,3 +260,20 @@ def test_inputs_that_end_early_are_named_with_their_error(client: TestClient) ->
 def test_nothing_failed_is_said_plainly(empty: TestClient) -> None:
     assert read(empty, "/failures").heading == "Nothing failed."
     assert empty.get("/failures.json").json()["total"] == 0
+
+
+def test_the_records_stand_before_the_tallies(client: TestClient) -> None:
+    page = read(client, "/records?outcome=dropped")
+    told = client.get("/records.json?outcome=dropped").json()
+    assert told["rows"]
+    assert told["counted_total"]
+    sections = page.tree.xpath("//main//section/@aria-labelledby")
+    assert sections == ["listed", "counted"]
+    assert page.tree.xpath("//details[not(@open)]//div[@class='path']")
+
+
+@pytest.mark.parametrize("path", ["/records", "/files"])
+def test_an_empty_library_leads_to_how_to_begin(empty: TestClient, path: str) -> None:
+    words = read(empty, path).words()
+    assert "yet" in words
+    assert "how to begin" in words

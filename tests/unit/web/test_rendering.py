@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.web.rendering import (
+    address,
     cut,
+    file_named,
     how_many,
     language_code,
     link,
@@ -123,3 +125,17 @@ def test_long_texts_are_cut_with_an_ellipsis() -> None:
 def test_a_lang_attribute_is_two_letters_or_absent(language: str) -> None:
     code = language_code(language)
     assert code is None or re.fullmatch("[a-z]{2}", code)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown", "name"),
+    [
+        ("file:///crawl/a%2Bb/page%20one.html", "/crawl/a+b/page one.html", "page one.html"),
+        ("file:///crawl/%E2%80%AEgnp.html", "file:///crawl/%E2%80%AEgnp.html", "%E2%80%AEgnp.html"),
+        ("file:///crawl/a%0Ab", "file:///crawl/a%0Ab", "a%0Ab"),
+        ("https://example.org/a%2Bb", "https://example.org/a%2Bb", ""),
+    ],
+)
+def test_the_address_of_a_local_file_is_its_path(url: str, shown: str, name: str) -> None:
+    assert address(url) == shown
+    assert file_named(url) == name

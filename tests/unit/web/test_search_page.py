@@ -20,9 +20,9 @@ def test_the_heading_counts_and_the_twin_counts_the_same(client: TestClient) -> 
     told = client.get("/search.json?q=flood").json()
     page = read(client, "/search?q=flood")
     assert page.heading == f"{told['total']} documents found for “flood”."
-    assert len(page.tree.xpath("//li[@class='hit']")) == len(told["results"]) == 10
+    assert len(page.tree.xpath("//li[starts-with(@class, 'hit')]")) == len(told["results"]) == 10
     assert told["pages"] == -(-told["total"] // 10)
-    titles = [one.text_content() for one in page.tree.xpath("//li[@class='hit']//h3")]
+    titles = [one.text_content() for one in page.tree.xpath("//li[starts-with(@class, 'hit')]//h3")]
     assert titles == [one["title"] or one["url"] for one in told["results"]]
 
 
@@ -40,7 +40,24 @@ def test_files_without_a_domain_can_be_found_by_that(client: TestClient) -> None
     found = read(client, "/search?q=flood&domain=")
     assert found.heading == "1 document found for “flood” with these filters."
     assert found.words("//ul[@class='chips']").startswith("domain none")
-    assert "no domain" in found.words("//li[@class='hit']")
+    assert " 0.pdf · " in found.words("//li[starts-with(@class, 'hit')]")
+
+
+def test_a_result_without_a_picture_leaves_no_room_for_one(client: TestClient) -> None:
+    page = read(client, "/search?q=flood")
+    pictured = page.tree.xpath("//li[@class='hit']")
+    plain = page.tree.xpath("//li[@class='hit unpictured']")
+    assert len(pictured) == len(page.tree.xpath("//li[@class='hit']//img")) > 0
+    assert plain
+    assert not page.tree.xpath("//li[@class='hit unpictured']//*[@class='thumb']")
+
+
+@pytest.mark.parametrize("query", ["", "?q=flood", "?q=flood&language=en"])
+def test_an_empty_library_says_that_nothing_is_here_yet(empty: TestClient, query: str) -> None:
+    page = read(empty, f"/search{query}")
+    assert page.heading == "Nothing can be searched yet."
+    assert "how to take something in" in page.words()
+    assert "fewer words" not in page.words()
 
 
 def test_every_bar_finds_as_many_as_it_says(client: TestClient) -> None:
@@ -68,7 +85,7 @@ def test_found_words_are_marked_and_hostile_text_stays_text(
     client: TestClient, filled: Filled
 ) -> None:
     page = read(client, "/search?q==waters")
-    hit = page.tree.xpath("//li[@class='hit']")[0]
+    hit = page.tree.xpath("//li[starts-with(@class, 'hit')]")[0]
     assert hit.xpath(".//h3/a")[0].text == HOSTILE_TITLE
     assert hit.xpath(".//h3/a")[0].get("href") == f"/file/{filled.hostile}"
     assert "waters" in {one.text for one in hit.xpath(".//mark")}
@@ -163,7 +180,7 @@ def test_pages_follow_each_other_without_repeating(client: TestClient) -> None:
 
 
 def test_only_what_has_a_thumbnail_asks_for_one(client: TestClient, filled: Filled) -> None:
-    images = read(client, "/search?q=flood").tree.xpath("//li[@class='hit']//img")
+    images = read(client, "/search?q=flood").tree.xpath("//li[starts-with(@class, 'hit')]//img")
     assert {one.get("src") for one in images} == {
         f"/file/{sha1hex}/thumbnail" for sha1hex in filled.pdfs
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from fonds.kinds.fact_names import fact_name
 from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition
@@ -61,7 +62,9 @@ def biblio_facts(metadata: Mapping[str, Any] | None) -> list[Fact]:
     if isinstance(journal, Mapping):
         facts.append(Fact("journal", _text(journal.get("name")), claimed=True))
     named = ("date", "doi", "arxiv_id", "pmid", "pmcid")
-    facts += [Fact(name, str(found[name]), claimed=True) for name in named if found.get(name)]
+    facts += [
+        Fact(fact_name(name), str(found[name]), claimed=True) for name in named if found.get(name)
+    ]
     count = (metadata or {}).get("reference_count")
     facts.append(Fact("references", digits(count) if isinstance(count, int) else None))
     return facts

@@ -336,7 +336,7 @@ def files_html(
     """The files of a type."""
     found = files_page(stores, form)
     window = _shown("/files", {"type": form.type}, found.total, found)
-    return page(request, "files.html", heading=found.answer, found=found, shown=window)
+    return page(request, "files.html", heading=found.answer, found=found, form=form, shown=window)
 
 
 @router.get("/files.json", include_in_schema=False)

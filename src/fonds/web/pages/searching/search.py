@@ -33,6 +33,7 @@ from fonds.web.themes.tagged import tagged
 
 EXPORTED_MAX = 100_000
 """So many documents of a result can be had in one answer; `fonds export` writes any number."""
+NOTHING_YET = "Nothing can be searched yet"
 WAYS_OUT_MAX = 6
 FILTERS_KEPT_MAX = 20
 
@@ -77,11 +78,12 @@ def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage
     facets, beyond = counted(stores.index, form, results)
     known = tagged(themes, [hit.document.id for hit in results.hits])
     things = direct(stores, form.q) if form.page == 1 else []
+    is_empty = not (results.total or things) and stores.index.count() == 0
     reachable = min(results.total, RESULTS_MAX)
     return SearchPage(
-        answer=_answer(form, results.total, len(things)),
+        answer=NOTHING_YET if is_empty else _answer(form, results.total, len(things)),
         direct=things,
-        notes=results.notes,
+        notes=[] if is_empty else results.notes,
         meant=results.meant,
         total=results.total,
         reachable=reachable,
@@ -169,6 +171,7 @@ def search_html(
         error=None,
         form=form,
         found=found,
+        nothing_yet=found.answer == NOTHING_YET,
         facets=made_facets(form, found.facets, found.beyond),
         theme_facet=theme_facet(form, found.themes),
         offered=offered(themes, form),
