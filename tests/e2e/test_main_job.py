@@ -39,7 +39,7 @@ def test_the_sample_ends_with_every_record_accounted_for(home: Path) -> None:
     status = fonds(home, "status", "--json").last
     assert status["quarantined"].keys() >= {"truncated-record", "broken-pdf", "encrypted-pdf"}
     assert status["dropped"]["duplicate"] >= 2
-    assert status["indexed"] == status["done"]
+    assert status["searchable"] == status["done"]
 
 
 def test_the_second_time_adds_nothing_and_says_so(home: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_second_time_adds_nothing_and_says_so(home: Path) -> None:
     assert again.code == 0
     assert "Nothing new" in again.out
     after = fonds(home, "status", "--json").last
-    assert (before["in"], before["indexed"]) == (after["in"], after["indexed"])
+    assert (before["in"], before["searchable"]) == (after["in"], after["searchable"])
 
 
 def test_what_came_in_is_found_and_can_be_followed_back_to_its_bytes(home: Path) -> None:

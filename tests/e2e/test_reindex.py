@@ -124,7 +124,7 @@ def test_documents_nothing_else_knows_are_gone_afterwards(home: Path) -> None:
     assert str(home / "index.damaged-2") in ran.err
     assert exported(home) == before
     status = fonds(home, "status", "--json").last
-    assert status["indexed"] == status["done"]
+    assert status["searchable"] == status["done"]
 
 
 def test_a_missing_text_is_told_of_and_the_rest_is_indexed(home: Path) -> None:

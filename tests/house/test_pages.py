@@ -25,6 +25,7 @@ def _script(name: str) -> ModuleType:
 
 PAGES: dict[str, str] = _script("settings_page").pages() | _script("wire_page").pages()
 PAGES |= _script("openapi_page").pages()
+PAGES |= _script("json_page").pages()
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from answer_checks import check_answers
 from calls import Call, Told
 from filled_home import Filled, fill, opened
 from fonds.cli.main import cli, run
@@ -35,6 +36,8 @@ def call(home: Path, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> Call:
             patch.setattr(sys, "stderr", err)
             code = run(lambda: cli.main(["--home", str(home), *words], standalone_mode=False))
         texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+        if "--json" in words and code == 0:
+            check_answers(words, texts[0])
         return Told(code, *texts)
 
     return called

@@ -179,6 +179,8 @@ def _as_json(hit: Hit) -> dict[str, Any]:
         "url": document.url,
         "title": document.article_title,
         "score": round(hit.score, 4),
+        "has_thumbnail": document.has_thumbnail,
+        "title_marks": hit.title_marks,
         "sha1hex": document.sha1hex,
         "publication_date": document.publication_date,
         "language": document.language,

@@ -37,8 +37,8 @@ def status(app: App, **flags: Any) -> int:
     indexed = stores.index.count()
     if app.json:
         told = {"home": str(app.home), "pipeline": chosen, **account(counted)}
-        told |= {"files": dict(kinds), "indexed": indexed}
-        echo_json({**told, "newest": newest_input(stores.records), "queues": depths})
+        told |= {"files": dict(kinds), "searchable": indexed}
+        echo_json({**told, "newest_input_at": newest_input(stores.records), "queues": depths})
         return 0
     screen = console()
     screen.print(f"[bold]{escape(str(app.home))}[/bold]")

@@ -26,7 +26,7 @@ class SearchHit:
     kind: Kind
     title: str | None
     url: str
-    domain: str
+    canonical_domain: str
     publication_date: date | None
     language: str | None
     collection: str
@@ -54,7 +54,7 @@ def found_hit(hit: Hit, themes: Sequence[ThemeLink]) -> SearchHit:
         kind=document.kind,
         title=document.article_title,
         url=document.url,
-        domain=document.canonical_domain,
+        canonical_domain=document.canonical_domain,
         publication_date=document.publication_date,
         language=document.language,
         collection=document.collection,

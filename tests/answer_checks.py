@@ -1,0 +1,50 @@
+"""Holds what a command wrote with `--json` against the answers it is said to have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fonds.cli.commands.answers.answer import TYPES, Answer, Field
+from fonds.cli.commands.answers.by_command import ANSWERS
+
+
+def check_answers(words: Sequence[str], out: str) -> list[Mapping[str, Any]]:
+    """The objects written; each has exactly the fields of one of the command's answers, of their types.
+
+    Raises AssertionError otherwise. Commands without answers of fixed fields are left alone.
+    """
+    answers = ANSWERS.get(command_of(words))
+    if answers is None:
+        return []
+    objects = [json.loads(line) for line in out.splitlines()]
+    for told in objects:
+        faults = [_faults(one, told) for one in answers]
+        assert not all(faults), f"fonds {' '.join(words)} answers {told}: {min(faults, key=len)}"
+    return objects
+
+
+def command_of(words: Sequence[str]) -> str:
+    """The words of a call that name its command: one, or two of a group."""
+    two = " ".join(words[:2])
+    return two if two in ANSWERS else words[0]
+
+
+def _faults(one: Answer, told: Mapping[str, Any]) -> list[str]:
+    fields = {field.name: field for field in one.fields}
+    found = [f"{name} is no field of it" for name in told if name not in fields]
+    found += [f"{f.name} is missing" for f in one.fields if f.is_always and f.name not in told]
+    return found + [
+        f"{name} is {value!r} and no {fields[name].type}"
+        for name, value in told.items()
+        if name in fields and not _fits(fields[name], value)
+    ]
+
+
+def _fits(field: Field, value: object) -> bool:
+    if value is None:
+        return field.is_nullable
+    if isinstance(value, bool) and field.type != "boolean":
+        return False
+    return isinstance(value, TYPES[field.type])

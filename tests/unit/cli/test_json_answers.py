@@ -1,0 +1,99 @@
+"""Every command's `--json` has the fields docs/json.md says, and the names of the API and the export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from answer_checks import check_answers
+from calls import Call
+from filled_home import Filled
+from fonds.cli.commands.answers.answer import answer
+from fonds.cli.commands.answers.by_command import ANSWERS, OTHERWISE
+from fonds.cli.main import cli
+from fonds.library.searching.rows import FIELDS
+from fonds.web.pages.searching.hits import SearchHit
+
+SPECIAL = {"snippet_marks", "themes"}
+
+
+def _commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
+    if not isinstance(command, click.Group):
+        yield " ".join(path)
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from _commands(found, (*path, name))
+
+
+def test_every_command_says_what_it_answers() -> None:
+    assert set(ANSWERS) | set(OTHERWISE) == {*_commands(cli), "catchup"}
+    assert not set(ANSWERS) & set(OTHERWISE)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "flood"),
+        ("status",),
+        ("status", "--pipeline", "library"),
+        ("failures",),
+        ("failures", "--list"),
+        ("timetable",),
+        ("doctor",),
+        ("pipelines",),
+        ("topics",),
+        ("queue", "list"),
+        ("table", "list"),
+        ("table", "scan"),
+        ("catchup", "--list"),
+        ("catchup", "pdf", "--dry-run"),
+        ("archive", "list"),
+        ("configuration", "list", "told"),
+        ("sources", "list"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_answers_as_it_says(call: Call, words: tuple[str, ...]) -> None:
+    told = call(*words, "--json")
+    assert told.code == 0, told.err
+    if words[0] not in ("archive", "sources", "table"):
+        assert check_answers(words, told.out)
+
+
+def test_a_file_is_shown_as_it_is_said(call: Call, filled: Filled) -> None:
+    (hit, *_) = check_answers(("search",), call("search", "flood", "--json").out)
+    assert check_answers(("show",), call("show", hit["sha1hex"], "--json").out)
+
+
+def test_an_extraction_answers_as_it_says(call: Call, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(f"<html><body><article><p>{'The river rose. ' * 200}</article></body></html>")
+    (told,) = check_answers(("extract",), call("extract", str(page), "--json").out)
+    assert told["sha1hex"]
+
+
+def test_search_page_and_export_call_one_thing_by_one_name() -> None:
+    result = {field.name: field for field in ANSWERS["search"][1].fields}
+    page = set(SearchHit.__annotations__) - SPECIAL
+    assert page <= set(result)
+    assert {"title", "canonical_domain", "publication_date", "page_count"} <= page & set(FIELDS)
+
+
+@pytest.mark.parametrize(
+    "out",
+    ['{"messages": "1"}', '{"messages": true}', '{"messages": null}', '{"count": 1}', "{}"],
+)
+def test_an_answer_with_other_fields_is_found_out(out: str) -> None:
+    with pytest.raises(AssertionError, match="messages"):
+        check_answers(("queue", "load"), out)
+
+
+def test_a_type_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="'texts'"):
+        answer("one", ("name", "texts", "its name"))
