@@ -19,9 +19,10 @@ from fonds.library.reading.page_views import PageViews
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.pages import cdx, downloads, file, overview, pipeline, records, show
+from fonds.web.pages import cdx, downloads, file, overview, pipeline, show
 from fonds.web.pages.failures import deciding, listing
 from fonds.web.pages.following import source, sources
+from fonds.web.pages.listed import files, records
 from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
 from fonds.web.pages.searching import exporting, feed, search
 from fonds.web.parameters import fault, only_known, refusal
@@ -44,6 +45,7 @@ ROUTERS = (
     exporting.router,
     feed.router,
     records.router,
+    files.router,
     listing.router,
     deciding.router,
     pipeline.router,

@@ -37,6 +37,7 @@ REFUSED = {
     ("/api/records", "step"): ("extrct_pdf", "did you mean 'extract_pdf'?"),
     ("/api/records", "after"): ("behind", "it is no place in a list"),
     ("/api/files", "after"): ("behind", "it is no place in a list"),
+    ("/api/files", "sort"): ("newst", "Did you mean “newest”?"),
     ("/api/records", "pipeline"): ("libary", "did you mean 'library'?"),
     ("/api/failures", "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     ("/api/failures", "step"): ("extrct_pdf", "did you mean 'extract_pdf'?"),

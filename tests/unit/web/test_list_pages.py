@@ -277,3 +277,32 @@ def test_an_empty_library_leads_to_how_to_begin(empty: TestClient, path: str) ->
     words = read(empty, path).words()
     assert "yet" in words
     assert "how to begin" in words
+
+
+def test_files_have_pictures_and_can_be_had_from_either_end(client: TestClient) -> None:
+    newest = client.get("/files.json").json()["rows"]
+    assert [one["row_created"] for one in newest] == sorted(
+        (one["row_created"] for one in newest), reverse=True
+    )
+    seen, after = [], ""
+    while after is not None:
+        told = client.get(f"/files.json?sort=oldest&after={after}").json()
+        seen += [(one["row_created"], one["sha1hex"]) for one in told["rows"]]
+        after = told["next"]
+    assert len(set(seen)) == len(seen) == told["total"]
+    assert [at for at, _ in seen] == sorted(at for at, _ in seen)
+    page = read(client, "/files?sort=oldest")
+    rows = client.get("/files.json?sort=oldest").json()["rows"]
+    pictured = [f"/file/{one['sha1hex']}/thumbnail" for one in rows if one["has_thumbnail"]]
+    assert page.tree.xpath("//ol[@class='hits']//img/@src") == pictured
+    assert pictured
+
+
+def test_the_types_of_files_are_offered_with_their_counts(client: TestClient) -> None:
+    links = read(client, "/files?sort=oldest").links("//nav[@class='kinds']")
+    assert "/files?sort=oldest" in links
+    links.pop("/files?sort=oldest")
+    assert links
+    for href, words in links.items():
+        told = client.get(href.replace("/files", "/files.json", 1)).json()
+        assert told["total"] == int(words.rsplit(" ", 1)[1].replace(",", ""))

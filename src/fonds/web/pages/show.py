@@ -19,7 +19,7 @@ from fonds.model.rows import CdxRow
 from fonds.ports import Stores
 from fonds.web.pages.file import KEY_MAX_CHARS
 from fonds.web.pages.following.sources import SourceLine, source_line
-from fonds.web.pages.records import Record, record
+from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import OpenStores, cut, page, web_url
 
 SHOWN_MAX = 50

@@ -19,7 +19,7 @@ from fonds.model.disposition import Reason
 from fonds.model.rows import TallyRow
 from fonds.ports import Records
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
-from fonds.web.pages.records import Record, record
+from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
 from fonds.wiring.known import check_names
 

@@ -18,7 +18,7 @@ from fonds.ports import Records
 from fonds.sources.following.described import Followed, Poll, followed, links_of
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.following.sources import SourceLine, source_line
-from fonds.web.pages.records import Record, record
+from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
 from fonds.wiring.known import check_names
 

@@ -1,10 +1,10 @@
-"""The rows behind a number: records by what became of them, and files by their type."""
+"""The rows behind a number: records by what became of them."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
@@ -12,30 +12,23 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
-from fonds.library.accounting import count_outcomes, files_by_type, outcomes, uncaptured
-from fonds.library.searching.direct import documents_of
+from fonds.library.accounting import count_outcomes, outcomes, uncaptured
 from fonds.model.disposition import Reason
-from fonds.model.names import no_such
-from fonds.model.rows import EntryRow, FileMetaRow
-from fonds.ports import Records, Stores
+from fonds.model.rows import EntryRow
+from fonds.ports import Records
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.rendering import ListWindow, OpenStores, how_many, link, page, sentence, shown
 from fonds.wiring.known import check_names
 
 PAGE_SIZE = 50
 ENTRIES = MarkedList("settled_at", EntryRow.KEY)
-FILES = MarkedList("row_created", FileMetaRow.KEY)
 OUTCOMES = ("done", "dropped", "quarantined", "pending")
 _SHA1HEX = re.compile(r"[0-9a-f]{40}")
 
 router = APIRouter()
 
 
-_AFTER: Any = Field(
-    "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
-)
 AfterEntry = Annotated[str, AfterValidator(ENTRIES.checked)]
-AfterFile = Annotated[str, AfterValidator(FILES.checked)]
 
 
 class RecordsForm(BaseModel):
@@ -53,7 +46,9 @@ class RecordsForm(BaseModel):
     step: str = Field("", max_length=100, description="The step that decided it")
     pipeline: str = Field("", max_length=100, description="The pipeline it came into")
     group: str = Field("", pattern="^([0-9a-f]{16})?$", description="Its failure group")
-    after: AfterEntry = _AFTER
+    after: AfterEntry = Field(
+        "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+    )
 
     @property
     def reasons(self) -> list[str] | None:
@@ -84,15 +79,6 @@ class RecordsForm(BaseModel):
     def params(self) -> dict[str, Any]:
         """Everything but where the page begins, for links."""
         return self.model_dump(exclude={"after"}, mode="json")
-
-
-class FilesForm(BaseModel):
-    """Which files; an empty type means all."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    type: str = Field("", max_length=200, description="Media type, e.g. application/pdf")
-    after: AfterFile = _AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,32 +153,6 @@ class RecordsPage:
     counted_inputs: Sequence[InputTally]
 
 
-@dataclass(frozen=True, slots=True)
-class FileLine:
-    """A file in a listing; `title` and `url` are None when unknown: its document's, its first capture's."""
-
-    sha1hex: str
-    title: str | None
-    mimetype: str
-    size_bytes: int
-    url: str | None
-    row_created: dt.datetime
-
-
-@dataclass(frozen=True, slots=True)
-class FilesPage:
-    """One page of files, the newest first; `first` and `next` as in a page of records. `notes` name the types
-    there are when none is like the one asked for.
-    """
-
-    answer: str
-    notes: Sequence[str]
-    total: int
-    first: int
-    next: str | None
-    rows: Sequence[FileLine]
-
-
 def records_page(records: Records, form: RecordsForm) -> RecordsPage:
     """What the form asks for. The total is the number the overview shows for the same question.
 
@@ -224,9 +184,7 @@ def records_page(records: Records, form: RecordsForm) -> RecordsPage:
     )
 
 
-def _shown(
-    path: str, params: dict[str, Any], total: int, found: RecordsPage | FilesPage
-) -> ListWindow:
+def _shown(path: str, params: dict[str, Any], total: int, found: RecordsPage) -> ListWindow:
     return shown(path, params, total, len(found.rows), found.first - 1, found.next)
 
 
@@ -257,41 +215,6 @@ def _answer(form: RecordsForm, total: int) -> str:
     within = f" in {form.pipeline}" if form.pipeline else ""
     within += " in this group" if form.group else ""
     return f"{how_many(total, 'record')} {verb[plural]}{because}{where}{within}"
-
-
-def files_page(stores: Stores, form: FilesForm) -> FilesPage:
-    """The files of a type, each with its title and the URL it was first seen at."""
-    records = stores.records
-    where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None
-    types = files_by_type(records)
-    total = sum(n for name, n in types if form.type in ("", name))
-    begins = FILES.read(form.after)
-    rows = list(
-        records.find(
-            FileMetaRow,
-            where,
-            order=("-row_created", "sha1hex"),
-            after=FILES.after(begins),
-            count_max=PAGE_SIZE,
-        )
-    )
-    captures = records.find(EntryRow, {"entry_id": [row.capture_id for row in rows]})
-    urls = {row.entry_id: row.url for row in captures}
-    documents = documents_of(stores, [row.sha1hex for row in rows])
-    title = {sha1hex: one.article_title for sha1hex, one in documents.items()}.get
-    lines = [
-        FileLine(
-            one.sha1hex, title(one.sha1hex), one.mimetype, one.size_bytes, url, one.row_created
-        )
-        for one in rows
-        for url in [urls.get(one.capture_id)]
-    ]
-    first = first_of(begins)
-    behind = FILES.following(first, rows, PAGE_SIZE)
-    of_type = f" of type {form.type}" if form.type else ""
-    notes = [] if total or not form.type else [sentence(no_such("type", form.type, dict(types)))]
-    answer = f"{how_many(total, 'file')}{of_type}"
-    return FilesPage(answer, notes, total, first, behind, lines)
 
 
 @router.get("/records", include_in_schema=False)
@@ -327,20 +250,3 @@ def _chips(form: RecordsForm) -> list[tuple[str, str, str]]:
 def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> RecordsPage:
     """The rows behind any number of the overview, 50 a page, newest first."""
     return records_page(stores.records, form)
-
-
-@router.get("/files", include_in_schema=False)
-def files_html(
-    request: Request, stores: OpenStores, form: Annotated[FilesForm, Query()]
-) -> HTMLResponse:
-    """The files of a type."""
-    found = files_page(stores, form)
-    window = _shown("/files", {"type": form.type}, found.total, found)
-    return page(request, "files.html", heading=found.answer, found=found, form=form, shown=window)
-
-
-@router.get("/files.json", include_in_schema=False)
-@router.get("/api/files", summary="Files by type")
-def files_json(stores: OpenStores, form: Annotated[FilesForm, Query()]) -> FilesPage:
-    """The files of one media type, or all, 50 a page, newest first."""
-    return files_page(stores, form)
