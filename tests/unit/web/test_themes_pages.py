@@ -27,7 +27,7 @@ def test_where_nothing_was_grouped_the_page_says_how_to_begin(empty: TestClient)
     assert "fonds collection create" in page.words()
     assert "fonds group" in page.words()
     assert read(empty, "/themes/made/five", 404)
-    assert read(empty, "/search").heading == "Nothing found."
+    assert read(empty, "/search").heading == "Nothing can be searched yet."
 
 
 def test_every_collection_is_listed_with_what_is_known_of_it(themed: TestClient) -> None:
