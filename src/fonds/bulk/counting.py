@@ -18,8 +18,8 @@ from fonds.formats.journal import (
 )
 from fonds.ports import Job, Table
 from fonds.ports.closing import close
+from fonds.ports.walking import walk_rows
 
-SCAN_ROWS = 500
 VALUES_MAX = 1000
 OTHER = "(others)"
 UNREADABLE = "(unreadable)"
@@ -54,17 +54,12 @@ class CountRows:
     def _rows(
         self, table: Table, prefix: bytes
     ) -> Iterator[tuple[str, str | None, dict[str, bytes]]]:
-        after = None
-        while page := table.scan(
-            self.table, prefix, after=after, count_max=SCAN_ROWS, columns=self.columns
-        ):
-            after = page[-1][0]
-            for key, cells in page:
-                try:
-                    sha1hex, other = split_key(key)
-                except ValueError:
-                    sha1hex, other = key.hex(), None
-                yield sha1hex, other, cells
+        for key, cells in walk_rows(table, self.table, prefix, columns=self.columns):
+            try:
+                sha1hex, other = split_key(key)
+            except ValueError:
+                sha1hex, other = key.hex(), None
+            yield sha1hex, other, cells
 
 
 def table_counting_job(

@@ -27,6 +27,7 @@ from fonds.model.prepared import prepared
 from fonds.model.rows import CitationRow
 from fonds.ports import Job, Records, Table
 from fonds.ports.closing import close
+from fonds.ports.walking import walk_rows
 from fonds.steps.paper.match import (
     READ_COLUMNS,
     Judged,
@@ -86,19 +87,15 @@ class ReadSought:
             close(table)
 
     def _papers(self, table: Table, prefix: bytes) -> Iterator[tuple[str, Paper]]:
-        after = None
-        while page := table.scan(
-            self.journal, prefix, after=after, count_max=SCAN_ROWS, columns=READ_COLUMNS
-        ):
-            after = page[-1][0]
-            for key, cells in page:
-                try:
-                    sha1hex, capture_id = split_key(key)
-                except ValueError:
-                    continue
-                paper = paper_in(cells) if capture_id is None else None
-                if paper is not None:
-                    yield sha1hex, paper
+        rows = walk_rows(table, self.journal, prefix, columns=READ_COLUMNS, page_rows=SCAN_ROWS)
+        for key, cells in rows:
+            try:
+                sha1hex, capture_id = split_key(key)
+            except ValueError:
+                continue
+            paper = paper_in(cells) if capture_id is None else None
+            if paper is not None:
+                yield sha1hex, paper
 
 
 @dataclass(frozen=True, slots=True)

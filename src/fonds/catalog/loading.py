@@ -14,10 +14,10 @@ from fonds.catalog.store import Catalog
 from fonds.catalog.works.reading import Refused, work_in
 from fonds.catalog.works.work import Work
 from fonds.model.prepared import prepared
+from fonds.ports.walking import walk_rows
 
 BATCH = 2_000
 EXAMPLES_MAX, EXAMPLE_CHARS = 3, 300
-MARKS_SCANNED = 500
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,14 +56,9 @@ def load(catalog: Catalog, path: Path, fingerprint: str, tick: Callable[[Loaded]
 
 def loaded(catalog: Catalog) -> Iterator[Loaded]:
     """What was loaded so far, file by file."""
-    after = None
-    while rows := catalog.table.scan(
-        catalog.name, LOADED, after=after, count_max=MARKS_SCANNED, columns=[MARK]
-    ):
-        after = rows[-1][0]
-        for _, cells in rows:
-            if (found := _mark(cells.get(MARK))) is not None:
-                yield found
+    for _, cells in walk_rows(catalog.table, catalog.name, LOADED, columns=[MARK]):
+        if (found := _mark(cells.get(MARK))) is not None:
+            yield found
 
 
 def _take(catalog: Catalog, at: Loaded, batch: list[tuple[str, object]]) -> Loaded:

@@ -15,6 +15,7 @@ from fonds.collections.names import Name
 from fonds.formats.grouping.keys import cluster_row, parts_of_collection
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Table
+from fonds.ports.walking import walk_rows
 
 DOCUMENTS = "documents"
 CLUSTERS = "clusters"
@@ -107,9 +108,7 @@ class Tables:
         after: bytes | None = None,
     ) -> Iterator[tuple[bytes, dict[str, bytes]]]:
         """All rows of a prefix in the order of their keys, streamed."""
-        while found := self.page(table, prefix, columns, after=after):
-            yield from found
-            after = found[-1][0]
+        yield from walk_rows(self.store, self.prefix + table, prefix, after=after, columns=columns)
 
     def put(self, table: str, rows: Sequence[tuple[bytes, Cells]]) -> None:
         """Write cells."""

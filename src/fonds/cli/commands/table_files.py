@@ -21,6 +21,7 @@ from fonds.formats.journal.schema import Schema
 from fonds.formats.journal.texts import row_from_line, row_line
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Table
+from fonds.ports.walking import walk_rows
 
 SCAN_ROWS = 100
 PUT_ROWS = 500
@@ -49,7 +50,7 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
     """
     store, chosen, schema = opened(app, name)
     columns = list(DUMPED) if form == "tsv" else None
-    rows = _rows(store, chosen, columns)
+    rows = walk_rows(store, chosen, columns=columns, page_rows=SCAN_ROWS)
     counts = {"rows": 0, "left_out": 0}
     with _written(file) as stream:
         for key, cells in rows:
@@ -106,13 +107,6 @@ def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bo
     elif not app.quiet:
         say(f"{count:,} rows taken in, {len(refused):,} lines refused.")
     return 1 if refused else 0
-
-
-def _rows(store: Table, name: str, columns: list[str] | None) -> Iterator[Row]:
-    after = None
-    while page := store.scan(name, after=after, count_max=SCAN_ROWS, columns=columns):
-        yield from page
-        after = page[-1][0]
 
 
 def _dumped(key: bytes, cells: dict[str, bytes]) -> bytes | None:

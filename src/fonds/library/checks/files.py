@@ -26,8 +26,8 @@ from fonds.library.chunks import chunks
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records, Stores
+from fonds.ports.walking import walk_pages
 
-SCAN_ROWS = 500
 FACTS = {"sha256": "sha256hex", "md5": "md5hex", "size": "size_bytes", "mime": "mimetype"}
 Cells = dict[str, bytes]
 
@@ -152,11 +152,7 @@ def _noted(records: Records, sha1hex: str, **where: object) -> bool:
 
 def table_rows(stores: Stores) -> Iterator[Fault]:
     """Every row of the table belongs to a file of the records, every place in it to a row of `cdx`."""
-    after = None
-    while page := stores.table.scan(
-        stores.journal, after=after, count_max=SCAN_ROWS, columns=[FILE_SIZE, FILE_CDX]
-    ):
-        after = page[-1][0]
+    for page in walk_pages(stores.table, stores.journal, columns=[FILE_SIZE, FILE_CDX]):
         yield from _known(stores.records, page)
 
 
