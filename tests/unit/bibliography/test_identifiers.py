@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fonds.bibliography.identifiers import (
     arxiv_id_of,
-    doi_in,
     identifiers,
     isbn_in,
     issn_in,
@@ -18,6 +17,7 @@ from fonds.bibliography.identifiers import (
     pmcid_in,
     pmid_in,
 )
+from fonds.bibliography.identifiers.doi import doi_in
 
 
 @pytest.mark.parametrize(

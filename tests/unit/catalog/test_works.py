@@ -195,3 +195,10 @@ def test_of_several_sources_each_field_is_that_of_the_first_who_tells_it() -> No
     assert both is not None
     assert (both.title, both.pmid, both.source) == (first.title, "123", "crossref")
     assert merged({}) is None
+
+
+def test_works_of_one_issue_whose_dois_differ_behind_a_bracket_are_two() -> None:
+    stem = "10.1002/(SICI)1097-4571(199806)49:8<"
+    dois = [stem + "693::AID-ASI4>3.0.CO;2-O", stem + "701::AID-ASI5>3.0.CO;2-Y"]
+    works = [work_in({"DOI": doi, "type": "journal-article", "title": ["A"]}) for doi in dois]
+    assert [one.id for one in works if isinstance(one, Work)] == [f"doi:{d.lower()}" for d in dois]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.bibliography.identifiers import doi_in
+from fonds.bibliography.identifiers.doi import doi_in
 from fonds.extract.pdf.xmp import XmpFields, read_xmp
 
 HEAD = """<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from fonds.bibliography.identifiers.doi import DOI_PREFIX
 from fonds.bibliography.references.joining import ENTRIES_MAX, ENTRY_MAX_CHARS, joined
 from fonds.bibliography.references.names import INITIALS, SURNAME, UPPER
 from fonds.bibliography.references.parsing import names_before_year
@@ -89,7 +90,9 @@ _CONTINUES = re.compile(
     re.IGNORECASE,
 )
 _ENDS = re.compile(
-    r"(?:[.)\]\u201d\"/]|\d|\bURL|https?://\S+|10\.\d{4,9}/\S+|\S[./]\S*\.(?:pdf|html?|php|aspx?|txt|[a-z]{2,3}))\s*$"
+    r"(?:[.)\]\u201d\"/]|\d|\bURL|https?://\S+|"
+    + DOI_PREFIX
+    + r"\S+|\S[./]\S*\.(?:pdf|html?|php|aspx?|txt|[a-z]{2,3}))\s*$"
 )
 
 

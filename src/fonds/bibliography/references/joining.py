@@ -8,9 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fonds.bibliography.identifiers.doi import DOI_PREFIX
+
 ENTRIES_MAX, ENTRY_MAX_CHARS = 5_000, 4_000
 _IN_ADDRESS = re.compile(
-    r"(?:https?:|https?://\S*|www\.\S*|doi:\s?\S*|\b10\.\d*|\b10\.\d{4,9}/\S*|\bdoi\.org\S*)$",
+    r"(?:https?:|https?://\S*|www\.\S*|doi:\s?\S*|\b10\.\d*|\b"
+    + DOI_PREFIX
+    + r"\S*|\bdoi\.org\S*)$",
     re.IGNORECASE,
 )
 _HYPHEN = re.compile(r"(?<=[a-z])[-\u2010\u00ad]$")

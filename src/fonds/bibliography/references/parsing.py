@@ -12,12 +12,12 @@ from typing import Any
 from fonds.bibliography.identifiers import (
     ARXIV_ID,
     arxiv_id_of,
-    doi_in,
     isbn_in,
     issn_in,
     pmcid_in,
     pmid_in,
 )
+from fonds.bibliography.identifiers.doi import doi_in, doi_span
 from fonds.bibliography.paper import Citation
 from fonds.bibliography.references.containers import container_of
 from fonds.bibliography.references.names import names_at, names_end, names_in
@@ -29,11 +29,6 @@ _LABEL = re.compile(
     r"^\s*(?:\[[^\]]{1,20}\]|\(\d{1,4}\)|\d{1,4}[.)](?=\s|[A-Z])|\d{1,4}\s(?=[A-Z\u2018\u201c]))\s*"
 )
 _URL = re.compile(r"(?:https?://|ftp://|www\.)[^\s<>\"\u201c\u201d]+", re.IGNORECASE)
-_DOI_SPAN = re.compile(
-    r"(?:\b(?:https?://)?(?:dx\.)?doi(?:\.org/|\s?[:=]?\s?(?:https?://(?:dx\.)?doi\.org/)?))\s?10\.\d{4,9}/[^\s\"<>]+"
-    r"|\b10\.\d{4,9}/[^\s\"<>]+",
-    re.IGNORECASE,
-)
 _ARXIV_SPAN = re.compile(
     r"(?:\bCoRR,?\s?)?(?:\barXiv(?:\.org)?(?: (?:e-?prints?"
     r"|preprint))?(?:\s?[:,]?\s?arXiv)?\s?[:,/]?\s?(?:abs/)?|\babs/)"
@@ -99,7 +94,7 @@ def parse_reference(text: str, index: int = 0, label: str | None = None) -> Cita
 
 def _without_identifiers(text: str, found: dict[str, Any]) -> str:
     """The text without what names the work by number or address, which is noted."""
-    doi = _DOI_SPAN.search(text) if "10." in text else None
+    doi = doi_span(text)
     if doi:
         found["doi"] = doi_in(doi[0])
         text = text[: doi.start()] + " " + _tail(doi[0]) + text[doi.end() :]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from fonds.bibliography.identifiers.doi import names_prefix
+
 _UNIVERSITY_MEMBER = re.compile(r"(?:[a-z0-9-]+,)?(?:edu|ac),[^)]*\)(?::[0-9]+)?/(?:~|%7e)")
 """`edu` or `ac` is the top of the name or just below it, and the path begins with a person's `~`."""
 _PATH_WORD = re.compile(
     r"/(?:pubs?|research|publications?|articles?|proceedings?|papers?|full-?text)(?:/|$|\?)"
 )
-_DOI = re.compile(r"/10\.[0-9]{3,5}/")
 _HOST_WORD = re.compile(
     r"eprint|dspace|scielo|redalyc|revues|revistas|research|journal|(?:^|,)(?:hal|ojs)(?:,|-|$)"
 )
@@ -29,7 +30,7 @@ def is_paper(surt: str) -> bool:
         _UNIVERSITY_MEMBER.match(folded)
         or _HOST_WORD.search(host)
         or _PATH_WORD.search(path)
-        or _DOI.search(path)
+        or names_prefix(path)
     )
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fonds.bibliography.identifiers import doi_in, issn_in
+from fonds.bibliography.identifiers import issn_in
+from fonds.bibliography.identifiers.doi import doi_alone
 from fonds.catalog.works.work import (
     AUTHORS_MAX,
     NAME_MAX_CHARS,
@@ -48,7 +49,7 @@ def from_crossref(record: Mapping[str, Any]) -> Work | None:
     kind = text_of(record.get("type"))
     if kind in NO_WORKS:
         return None
-    doi = doi_in(record["DOI"]) if isinstance(record["DOI"], str) else None
+    doi = doi_alone(record["DOI"]) if isinstance(record["DOI"], str) else None
     if doi is None:
         raise ValueError("its DOI is none")
     authors = record.get("author")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fonds.bibliography.identifiers import arxiv_id_of, doi_in, number_of, pmcid_in
+from fonds.bibliography.identifiers import arxiv_id_of, number_of, pmcid_in
+from fonds.bibliography.identifiers.doi import doi_alone
 from fonds.catalog.works.crossref import issns_of
 from fonds.catalog.works.work import (
     AUTHORS_MAX,
@@ -51,7 +52,7 @@ def from_fatcat(record: Mapping[str, Any]) -> Work | None:
         raise ValueError("its ident is none")
     ids = _object(record.get("ext_ids"))
     told = {name: text_of(ids.get(name)) or "" for name in ("doi", "arxiv", "pmid", "pmcid")}
-    doi, arxiv, pmid = doi_in(told["doi"]), arxiv_id_of(told["arxiv"]), number_of(told["pmid"])
+    doi, arxiv, pmid = doi_alone(told["doi"]), arxiv_id_of(told["arxiv"]), number_of(told["pmid"])
     container = _object(record.get("container"))
     issns = [container.get(name) for name in ("issnl", "issnp", "issne")]
     extra = _object(record.get("extra"))

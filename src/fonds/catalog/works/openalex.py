@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fonds.bibliography.identifiers import doi_in, number_of, pmcid_in
+from fonds.bibliography.identifiers import number_of, pmcid_in
+from fonds.bibliography.identifiers.doi import doi_alone
 from fonds.catalog.works.crossref import issns_of
 from fonds.catalog.works.work import TITLE_MAX_CHARS, Work, names_of, text_of, year_of
 
@@ -29,7 +30,7 @@ def from_openalex(record: Mapping[str, Any]) -> Work | None:
     if kind in NO_WORKS:
         return None
     ids = _object(record.get("ids"))
-    doi = doi_in(text_of(record.get("doi")) or text_of(ids.get("doi")) or "")
+    doi = doi_alone(text_of(record.get("doi")) or text_of(ids.get("doi")) or "")
     source = _object(_object(record.get("primary_location")).get("source"))
     source = source or _object(record.get("host_venue"))
     issns = source.get("issn")

@@ -13,7 +13,7 @@ import click
 import msgspec
 from rich.markup import escape
 
-from fonds.bibliography.identifiers import doi_in
+from fonds.bibliography.identifiers.doi import doi_alone, doi_in
 from fonds.catalog.files import ENDS
 from fonds.catalog.keys import catalog_table
 from fonds.catalog.loading import Loaded, load, loaded
@@ -98,7 +98,7 @@ def show_work(app: App, key: str) -> int:
     fonds catalog show arxiv:1901.00596 --json
     """
     kept = opened(app)
-    doi = doi_in(key)
+    doi = doi_alone(key) or doi_in(key)
     ids = kept.by_identifier(f"doi:{doi}" if doi and not key.startswith("doi:") else key).ids
     works = kept.works(ids)
     if not works:

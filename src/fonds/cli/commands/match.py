@@ -10,7 +10,7 @@ import click
 import msgspec
 from rich.markup import escape
 
-from fonds.bibliography.identifiers import doi_in
+from fonds.bibliography.identifiers.doi import doi_in
 from fonds.bibliography.references import parse_reference
 from fonds.bulk.captures.tallies import Tallies, as_json, summed
 from fonds.bulk.matching import PAPERS, REFERENCES

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from fonds.bibliography.identifiers import ARXIV_ID, arxiv_id_in, doi_in
+from fonds.bibliography.identifiers import ARXIV_ID, arxiv_id_in
+from fonds.bibliography.identifiers.doi import doi_in, doi_in_link, doi_said
 from fonds.extract.pdf.pages.front import Front, is_name, is_title
 from fonds.extract.pdf.xmp import XmpFields
 
@@ -26,9 +27,6 @@ _NOBODY = re.compile(
     r"(?:admin\w*|root|user\d*|owner|author|unknown|anonymous|default|guest|none|n/?a|test|me"
     r"|latex.*|tex|.*\b(?:microsoft|adobe|acrobat|distiller|office|writer|word)\b.*|\W*|\d+)",
     re.IGNORECASE,
-)
-_DOI_SAID = re.compile(
-    r"(?:\bdoi\b[:.]?\s{0,3}|doi\.org/)\s{0,3}(10\.\d{4,9}/[^\s\"<>]{1,200})", re.IGNORECASE
 )
 _REFERENCES = re.compile(
     r"^\W{0,3}\d{0,2}\W{0,3}(?:references|bibliography|literature cited)\W{0,3}$",
@@ -123,11 +121,11 @@ def _dois(
     for name in ("doi", "wps-articledoi", "subject", "keywords", "title"):
         yield doi_in(info.get(name, "")), FoundIn.INFO
     yield xmp.doi, FoundIn.XMP
-    said = _DOI_SAID.search(page) if "10." in page else None
-    if said is not None and _REFERENCES.search(page, 0, said.start()):
+    said = doi_said(page)
+    if said is not None and _REFERENCES.search(page, 0, said[1]):
         said = None
-    yield doi_in(said[1]) if said else None, FoundIn.PAGE
-    linked = {doi_in(link) for link in links if "doi.org/10." in link} - {None}
+    yield said[0] if said else None, FoundIn.PAGE
+    linked = {doi_in_link(link) for link in links} - {None}
     yield linked.pop() if len(linked) == 1 else None, FoundIn.LINK
 
 

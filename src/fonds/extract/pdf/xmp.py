@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from fonds.bibliography.identifiers import arxiv_id_in, doi_in
+from fonds.bibliography.identifiers import arxiv_id_in
+from fonds.bibliography.identifiers.doi import doi_in
 from fonds.extract.pdf.strings import clean_text
 
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote, unquote
 
 from fonds.address import split_address
+from fonds.bibliography.identifiers.doi import doi_alone
 from fonds.kinds import kinds_with_rows
 from fonds.library.description import resolve
 from fonds.model.document import IndexDocument, SearchQuery
@@ -26,7 +27,6 @@ SHORT_SHA1_MIN = 8
 _SHORT_SHA1 = re.compile(rf"[0-9a-f]{{{SHORT_SHA1_MIN},39}}")
 _STORY_ID = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
-_DOI = re.compile(r"(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S+)", re.IGNORECASE)
 _FILE_NAME = re.compile(r'[^/\\"]{1,200}\.[a-z0-9]{2,5}', re.IGNORECASE)
 
 
@@ -64,7 +64,7 @@ def readings(text: str) -> list[Named]:
         found.append(Named.SHORT_SHA1)
     if _STORY_ID.fullmatch(key):
         found.append(Named.STORY_ID)
-    if _DOI.fullmatch(key):
+    if doi_alone(key) is not None:
         found.append(Named.DOI)
     if _URL.fullmatch(key):
         found.append(Named.URL)
@@ -87,8 +87,8 @@ def _found(stores: Stores, named: Named, key: str) -> Sequence[Direct]:
     if named is Named.FILE_NAME:
         return [_of_document(named, one) for one in _with_file_name(stores.index, key)]
     if named is Named.DOI:
-        doi = _DOI.fullmatch(key)
-        asked = f'doi:"{doi[1].rstrip(".,;")}"' if doi and '"' not in doi[1] else ""
+        doi = doi_alone(key) or ""
+        asked = f'doi:"{doi.rstrip(".,;")}"' if doi and '"' not in doi else ""
         return [_of_document(named, one) for one in _documents(stores.index, asked, THINGS_MAX)]
     if named is Named.SHORT_SHA1:
         rows = stores.records.find(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from fonds.address import split_address
+from fonds.bibliography.identifiers.doi import without_resolver
 from fonds.extract.language.codes import ISO_639_1, UNDETERMINED, two_letters
 from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
 from fonds.model.names import no_such
-
-_RESOLVER = re.compile(r"^(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)")
 
 RESULTS_MAX = 10_000
 FACET_VALUES_MAX = 1_000
@@ -83,7 +81,7 @@ def _site(value: str) -> str:
 
 def _doi(value: str) -> str:
     """A DOI as it is kept: without the resolver before it, in lower case."""
-    plain = _RESOLVER.sub("", value.lower())
+    plain = without_resolver(value.lower())
     if plain == NONE:
         return ""
     if not plain.startswith("10.") or "/" not in plain:

@@ -1,6 +1,6 @@
-"""DOI, arXiv id, PubMed ids, ISBN, ISSN and ORCID in texts: found, and brought to one form.
+"""arXiv id, PubMed ids, ISBN, ISSN and ORCID in texts: found, and brought to one form as DOIs are (`doi.py`).
 
-Source: DOI Handbook, 2.2; arXiv, "Understanding the arXiv identifier"; ISO 3297 and ISO 2108 (check digits);
+Source: arXiv, "Understanding the arXiv identifier"; ISO 3297 and ISO 2108 (check digits);
 ISO 7064, MOD 11-2 (ORCID).
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]{1,300}", re.ASCII)
+from fonds.bibliography.identifiers.doi import doi_in
+
 ARXIV_ID = r"(\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,2})?"
 _ARXIV = re.compile(r"(?:arxiv:\s{0,2}|arxiv\.org/(?:abs|pdf)/)" + ARXIV_ID, re.IGNORECASE)
 _ARXIV_BARE = re.compile(r"(?:abs/|arxiv[:.]?\s{0,2}(?:abs/)?)?" + ARXIV_ID, re.IGNORECASE)
@@ -20,26 +21,6 @@ _PMCID = re.compile(r"\b(?:PMCID:?\s{0,2})?(PMC\d{2,8})\b", re.IGNORECASE)
 _ISSN = re.compile(r"(?<![\d-])(\d{4})[-\u2010-\u2013](\d{3}[\dXx])(?![\d-])")
 _ISBN = re.compile(r"(?<![\d-])(97[89][- ]?(?:\d[- ]?){9}\d|(?:\d[- ]?){9}[\dXx])(?![\d-])")
 _ORCID = re.compile(r"(\d{4})-?(\d{4})-?(\d{4})-?(\d{3}[\dXx])(?!\d)")
-_DOI_MAX_CHARS = 300
-
-
-def doi_in(text: str) -> str | None:
-    """The DOI in a text, in lower case, without a full stop behind it; None when there is none."""
-    found = _DOI.search(text)
-    return _bare_doi(found[0]) if found else None
-
-
-def _bare_doi(text: str) -> str | None:
-    """A closing bracket belongs to it where one was opened in it, as in the DOIs of 1990."""
-    doi = text[:_DOI_MAX_CHARS]
-    while doi and (doi[-1] in ".,;'\u2019\u201d" or _is_unopened(doi)):
-        doi = doi[:-1]
-    return doi.lower() if "/" in doi and not doi.endswith("/") else None
-
-
-def _is_unopened(doi: str) -> bool:
-    pair = {")": "(", "]": "[", "}": "{"}.get(doi[-1])
-    return pair is not None and doi.count(doi[-1]) > doi.count(pair)
 
 
 def arxiv_id_in(text: str) -> str | None:

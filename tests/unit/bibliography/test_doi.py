@@ -1,0 +1,112 @@
+"""A DOI is the same wherever it is read, and each place is read by its own rule."""
+
+from __future__ import annotations
+
+import re
+import string
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fonds.bibliography.identifiers.doi import (
+    doi_alone,
+    doi_in,
+    doi_in_link,
+    doi_said,
+    doi_span,
+    names_prefix,
+    without_resolver,
+)
+
+SICI = "10.1002/(SICI)1097-4571(199806)49:8<693::AID-ASI4>3.0.CO;2-O"
+INTRODUCED = ["", "doi:", "DOI: ", "doi.org/", "https://doi.org/", "http://dx.doi.org/"]
+registrants = st.text(string.digits, min_size=4, max_size=9)
+suffixes = st.text(string.ascii_letters + string.digits + "-._;()/:", min_size=1, max_size=60)
+
+
+@st.composite
+def dois(draw: st.DrawFn) -> str:
+    """DOIs that end in a letter or digit, as running text needs them."""
+    return f"10.{draw(registrants)}/{draw(suffixes)}{draw(st.sampled_from('a7Z'))}"
+
+
+@given(dois(), st.sampled_from(INTRODUCED))
+def test_every_way_finds_the_same(doi: str, before: str) -> None:
+    written = before + doi
+    assert doi_alone(written) == doi_in(f"in {written}, and") == doi_in(written) == doi.lower()
+    assert without_resolver(written) == doi
+    span = doi_span(f"Rivers. {written} 2011")
+    assert span is not None
+    assert span[0] == written
+    said = doi_said(f"page 7 doi: {doi}, 2011")
+    assert said == (doi.lower(), 7)
+    assert doi_in_link(f"https://doi.org/{doi}") == doi.lower()
+
+
+@given(st.text(max_size=400))
+def test_what_was_found_is_found_again_and_is_one(text: str) -> None:
+    for written in (text, f"10.1000/{text}", f"10.1002/{text}<1::A>3.0.CO;2-O{text}"):
+        found = doi_in(written)
+        if found is not None:
+            assert doi_in(found) == found
+            assert doi_alone(found) == found
+        alone = doi_alone(written)
+        if alone is not None:
+            assume(alone.isascii())  # letters that are two in lower case
+            assert doi_alone(alone) == alone
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see 10.1000/ab\u00a0and more", "10.1000/ab"),
+        ("<a>10.1000/ab</a>", "10.1000/ab"),
+        (f"Science 49. doi:{SICI}.", SICI.lower()),
+        ("10.123/ab", None),
+        ("10.1234567890/ab", None),
+        ("10.1000/", None),
+        ("10.\u0661\u0662\u0663\u0664/ab", None),
+        ("10.1000/" + "a" * 400, ("10.1000/" + "a" * 400)[:300]),
+    ],
+)
+def test_in_running_text(text: str, expected: str | None) -> None:
+    assert doi_in(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f" https://doi.org/{SICI} ", SICI.lower()),
+        ("10.1000/ends.in.a.stop.", "10.1000/ends.in.a.stop."),
+        ("see 10.1000/ab", None),
+        ("10.1000/ab 10.1000/cd", None),
+        ("10.1000/" + "a" * 400, None),
+        ("", None),
+    ],
+)
+def test_alone(text: str, expected: str | None) -> None:
+    assert doi_alone(text) == expected
+
+
+def test_a_page_says_doi_of_its_own_and_a_link_leads_to_a_resolver() -> None:
+    assert doi_said("10.1000/others 10.1000/more") is None
+    assert doi_said("10.1000/others https://doi.org/10.1000/own") == ("10.1000/own", 23)
+    escaped = "https://dx.doi.org/10.1002/" + SICI[8:].replace("<", "%3C").replace(">", "%3E")
+    assert doi_in_link(escaped) == SICI.lower()
+    assert doi_in_link("https://rivers.example/10.1000/ab") is None
+
+
+def test_a_path_has_a_part_like_a_prefix() -> None:
+    assert names_prefix("/doi/10.1000/ab.pdf")
+    assert not names_prefix("/doi/10.100000/ab.pdf")
+    assert not names_prefix("/v10.1000/ab.pdf")
+
+
+def test_no_text_takes_longer_than_its_length() -> None:
+    for piece in ("10.1000/<", "doi:", "10.1000/a<b", "doi.org/https://", "10.1000/<a>1.0.CO;"):
+        text = piece * 20_000
+        found = doi_in(text)
+        assert found is None or len(found) <= 300
+        span = doi_span(text)
+        assert span is None or re.match(r"(?:doi|10\.)", span[0])
