@@ -7,6 +7,7 @@ from typing import Any
 
 from pyarrow import parquet
 
+from fixtures.jats import jats
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response, revisit, warc_record, warcinfo
 from fonds.config import load_settings
@@ -16,8 +17,8 @@ from fonds.wiring.bulk.extraction import find_warcs, parquet_job
 PDF_HEAD = (("Content-Type", "application/pdf"),)
 WARCS = 3
 ENDED = {
-    "done": 8,
-    "dropped:duplicate": 6,
+    "done": 9,
+    "dropped:duplicate": 8,
     "dropped:http-status": 3,
     "dropped:not-a-capture": 6,
     "dropped:revisit": 3,
@@ -25,7 +26,7 @@ ENDED = {
     "quarantined:broken-pdf": 1,
 }
 """What all records of `write_warcs` come to: of each WARC a paper and a page of its own are read; a page,
-a paper and a broken one are in all three."""
+a paper, an article in JATS and a broken paper are in all three."""
 
 
 def page(number: int) -> bytes:
@@ -60,6 +61,9 @@ def write_warcs(folder: Path) -> list[Path]:
                 url=f"{host}/a.png",
             ),
             revisit(f"{host}/again"),
+            http_response(
+                jats(), headers=(("Content-Type", "application/xml"),), url=f"{host}/air.xml"
+            ),
         ]
         path = folder / f"crawl-{number}.warc.gz"
         path.write_bytes(gzipped(records))

@@ -94,12 +94,14 @@ def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[
 
 def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
     """The steps that read bodies and store nothing: all that `fonds extract` needs."""
+    from fonds.bulk.extraction.articles import ReadArticle
     from fonds.kinds.known_pdfs import forget
 
     return {
         "identify": identify(archive, settings),
         "extract_pdf": extract_pdf(archive, readers, forget, take_known),
         "parse_story": parse_story(archive, readers, settings),
+        "read_article": ReadArticle(archive, readers.read_jats),
     }
 
 

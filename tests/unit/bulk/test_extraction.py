@@ -66,14 +66,20 @@ def test_every_record_of_every_warc_ends_exactly_once(done: tuple[Path, Books]) 
 
 def test_each_body_is_read_once_and_found_with_what_it_holds(done: tuple[Path, Books]) -> None:
     files = rows_in(done[0], "files")
-    assert len({one["sha1hex"] for one in files}) == len(files) == 9
+    assert len({one["sha1hex"] for one in files}) == len(files) == 10
     assert files == sorted(files, key=lambda one: one["sha1hex"])
     by_kind = Counter(one["kind"] for one in files)
-    assert by_kind == {"pdf": 5, "story": 4}
+    assert by_kind == {"pdf": 5, "story": 4, "jats": 1}
     paper = next(one for one in files if one["text"] and "Paper 1" in one["text"])
     assert (paper["status"], paper["page_count"]) == ("success", 1)
     assert paper["thumbnail"][:2] == b"\xff\xd8"
     assert "pdf_extra" in json.loads(paper["metadata"])
+    article = next(one for one in files if one["kind"] == "jats")
+    assert (article["status"], article["doi"]) == ("success", "10.1000/air.5")
+    assert (article["title"], article["publication_date"]) == ("On the Weight of Air", "2020-03-07")
+    assert "weighed twice" in article["text"]
+    cited = json.loads(article["metadata"])["bibliography"]["citations"]
+    assert [one["doi"] for one in cited] == ["10.1000/g"]
     story = next(one for one in files if one["title"] == "Bridge number 2 is decided")
     assert "council of town 2" in story["text"]
     assert story["story_id"]

@@ -60,4 +60,4 @@ def test_what_goes_into_the_stores_is_on_their_books_and_again_the_same(tmp_path
         audit = CliRunner().invoke(cli, ["--home", home, "audit", "--json"])
         assert json.loads(audit.stdout)["missing"] == []
     found = CliRunner().invoke(cli, ["--home", home, "export"])
-    assert len(found.stdout.splitlines()) == 9
+    assert len(found.stdout.splitlines()) == 10

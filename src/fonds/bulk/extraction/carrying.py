@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fonds.bulk.extraction.articles import ArticleRead
 from fonds.bulk.extraction.found import DETAIL_MAX_CHARS, Found
 from fonds.model.capture import Capture
 from fonds.model.disposition import Disposition, Reason, dropped, ending, quarantined
 from fonds.model.errors import ConfigurationError, PermanentError, TransientError
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
+from fonds.model.paper import UnreadArticle
 from fonds.model.pdf import PAGE0_FORM, PdfText, Thumbnail
 from fonds.model.secrets import without_secrets
 from fonds.model.shortage import shortage
@@ -19,12 +21,14 @@ from fonds.model.step import Result
 from fonds.model.story import Parsed
 
 Step = Callable[[Any], Result]
-NOT_READ = "neither a PDF nor a page"
+NOT_READ = "neither a PDF nor a page nor an article in JATS"
+Made = PdfText | Parsed | ArticleRead
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The steps `identify`, `extract_pdf` and `parse_story`, and what ends the processes behind them."""
+    """The steps `identify`, `extract_pdf` and `parse_story`, what reads articles
+    (`read_article`), and what ends the processes behind them."""
 
     steps: Mapping[str, Step]
     close: Callable[[], None]
@@ -35,7 +39,7 @@ class Learned:
     """What was read of one body, and how that ended; `thumbnail` is the usual picture of a PDF."""
 
     ended: Disposition
-    made: PdfText | Parsed | None = None
+    made: Made | None = None
     thumbnail: bytes | None = None
 
 
@@ -57,9 +61,11 @@ def learn(steps: Mapping[str, Step], found: Found, file: FileMeta) -> Learned:
     elif file.kind is Kind.STORY:
         charset = found.identified.charset
         result = carry_out(steps["parse_story"], Unparsed(found.capture, file, charset))
+    elif file.kind is Kind.JATS:
+        result = carry_out(steps["read_article"], UnreadArticle(found.capture, file))
     else:
         return Learned(dropped(Reason.NOT_WANTED, f"{file.mime} is {NOT_READ}"))
-    made = next((one for one in result.items if isinstance(one, PdfText | Parsed)), None)
+    made = next((one for one in result.items if isinstance(one, Made)), None)
     pictures = [one for one in result.items if isinstance(one, Thumbnail)]
     usual = next((one.image for one in pictures if one.form == PAGE0_FORM), None)
     return Learned(result.disposition, made, usual)

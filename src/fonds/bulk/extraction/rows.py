@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fonds.bibliography.paper import JATS_VERSION
+from fonds.bulk.extraction.articles import ArticleRead
 from fonds.bulk.extraction.carrying import Learned
 from fonds.bulk.extraction.found import Found
 from fonds.formats.envelope import story_to_json
+from fonds.kinds.papers.jats import SUCCESS, UNREADABLE
 from fonds.model.disposition import Disposition
 from fonds.model.file import FileMeta
 from fonds.model.pdf import PdfText
 from fonds.model.story import Parsed
+
+if TYPE_CHECKING:  # a command that reads nothing loads no reader of XML
+    from fonds.bibliography.jats_reading import JatsReading
 
 PLACE: Mapping[str, str] = {
     "url": "text",
@@ -86,6 +92,8 @@ def file_row(found: Found, file: FileMeta, learned: Learned) -> dict[str, Any]:
             row |= _of_pdf(made)
         case Parsed() as made:
             row |= _of_story(made)
+        case ArticleRead() as made:
+            row |= _of_article(made.reading)
     return row
 
 
@@ -122,6 +130,25 @@ def _of_story(made: Parsed) -> dict[str, Any]:
         "language": content.language,
         "metadata": _json(told),
         "text": content.text_content,
+    }
+
+
+def _of_article(found: JatsReading) -> dict[str, Any]:
+    kept = found.kept
+    said = kept.row.get("biblio", {})
+    return {
+        "status": SUCCESS if kept.error is None else UNREADABLE,
+        "detail": kept.error,
+        "extractor": JATS_VERSION,
+        "title": said.get("title"),
+        "publication_date": found.date,
+        "language": found.language,
+        "word_count": len(found.text.split()) or None,
+        "doi": said.get("doi"),
+        "metadata": _json(
+            {"bibliography": msgspec.json.decode(kept.metadata)} if kept.metadata else {}
+        ),
+        "text": found.text or None,
     }
 
 

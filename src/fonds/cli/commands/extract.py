@@ -13,7 +13,8 @@ from typing import Any
 import click
 import msgspec
 
-from fonds.bulk.extraction.carrying import Step, identify, learn
+from fonds.bulk.extraction.articles import ArticleRead
+from fonds.bulk.extraction.carrying import Made, Step, identify, learn
 from fonds.bulk.extraction.found import Found
 from fonds.cli.context import App, command, echo_json
 from fonds.cli.inbox import expand_paths
@@ -40,8 +41,8 @@ from fonds.ports import Archive, Source
 def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     """Say what would be learned from these files, one JSON object a body; stores nothing.
 
-    Each object has `path sha1hex kind status reason detail url`, and `pdf` or `story` with the whole
-    record. Exit code 1 when something could not be read.
+    Each object has `path sha1hex kind status reason detail url`, and `pdf`, `story` or `article` with the
+    whole record. Exit code 1 when something could not be read.
 
     \b
     fonds extract paper.pdf
@@ -104,13 +105,17 @@ def _sha1hex(archive: Archive, capture: Capture) -> str | None:
     return sha1(body, usedforsecurity=False).hexdigest() if body else None
 
 
-def _learned(made: PdfText | Parsed | None) -> dict[str, Any]:
+def _learned(made: Made | None) -> dict[str, Any]:
     match made:
         case PdfText():
             return {"pdf": msgspec.to_builtins(made)}
         case Parsed():
             story = story_to_json(made.story, html=True)
             return {"story": story | {"story_id": made.story_id, "extractor": made.extractor}}
+        case ArticleRead():
+            kept = made.reading.kept
+            told = msgspec.json.decode(kept.whole) if kept.whole else {"error": kept.error}
+            return {"article": told}
     return {}
 
 
