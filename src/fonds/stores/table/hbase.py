@@ -14,14 +14,24 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import happybase
-from Hbase_thrift import Mutation
 from thriftpy2.thrift import TException
 from thriftpy2.transport import TTransportException
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError, FondsError, LimitError, StoreUnavailableError
+from fonds.stores.table.hbase_calls import (
+    cells_by_name,
+    chunks,
+    column_names,
+    create_table,
+    delete_rows,
+    read_rows,
+    scan_rows,
+    told_by,
+    write_rows,
+    write_where,
+)
 from fonds.stores.table.rows import (
-    Chosen,
     check_before,
     check_families,
     check_key,
@@ -36,9 +46,7 @@ T = TypeVar("T")
 PORT = 9090
 CONNECTIONS = 8
 ANSWER_MAX_S = 25.0
-WRITE_MAX_BYTES, WRITE_MAX_ROWS = 8 * 1024 * 1024, 1000
 READ_ROWS = 200
-SCAN_ROWS = 100
 TICK_S = 0.003
 BROKEN = (TTransportException, OSError, EOFError)
 
@@ -75,7 +83,7 @@ class HbaseTable:
         found = self._known(table)
         if found is None:
             described = {one: self._described((compressions or {}).get(one)) for one in wanted}
-            self._call(lambda one: _create(one, table, dict(sorted(described.items()))))
+            self._call(lambda one: create_table(one, table, dict(sorted(described.items()))))
             found = self._known(table)
         check_none_left(table, found or (), wanted)
         if lacking := sorted(wanted - (found or frozenset())):
@@ -116,10 +124,10 @@ class HbaseTable:
             merged.setdefault(key, {}).update({n.encode(): v for n, v in cells.items()})
         if before is not None:
             for key, cell in merged.items():
-                self._call(partial(_exchange, table, key, before[key], cell))
+                self._call(partial(write_where, table, key, before[key], cell))
             return
-        for chunk in _chunks([(key, cells) for key, cells in merged.items() if cells]):
-            self._call(partial(_write, table, chunk))
+        for chunk in chunks([(key, cells) for key, cells in merged.items() if cells]):
+            self._call(partial(write_rows, table, chunk))
 
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
@@ -132,8 +140,8 @@ class HbaseTable:
         found: dict[bytes, dict[str, bytes]] = {}
         for start in range(0, len(wanted), READ_ROWS):
             part = wanted[start : start + READ_ROWS]
-            rows = self._call(partial(_read, table, part, _names(picked)))
-            found |= {key: _text(cells) for key, cells in rows if cells}
+            rows = self._call(partial(read_rows, table, part, column_names(picked)))
+            found |= {key: cells_by_name(cells) for key, cells in rows if cells}
         return found
 
     def scan(
@@ -155,9 +163,9 @@ class HbaseTable:
         if end is not None and start >= end:
             return []
         rows = self._call(
-            lambda one: _scan(one.table(table), start, end, count_max, _names(picked))
+            lambda one: scan_rows(one.table(table), start, end, count_max, column_names(picked))
         )
-        return [(key, _text(cells)) for key, cells in rows]
+        return [(key, cells_by_name(cells)) for key, cells in rows]
 
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
@@ -170,7 +178,7 @@ class HbaseTable:
             names = [name.encode() for name in single(table, families, columns)]
         if not keys or names == []:
             return
-        self._call(lambda one: _delete(one.table(table), list(dict.fromkeys(keys)), names))
+        self._call(lambda one: delete_rows(one.table(table), list(dict.fromkeys(keys)), names))
         threading.Event().wait(TICK_S)
 
     def close(self) -> None:
@@ -208,7 +216,7 @@ class HbaseTable:
             with self._connection() as connection:
                 return act(connection)
         except BROKEN as error:
-            told = f"{self._where} does not answer: {_told(error)}"
+            told = f"{self._where} does not answer: {told_by(error)}"
             raise StoreUnavailableError(told) from error
         except TException as error:
             raise self._explained(error) from error
@@ -248,7 +256,7 @@ class HbaseTable:
         return one
 
     def _explained(self, error: TException) -> FondsError:
-        told = _told(error)
+        told = told_by(error)
         # A table that was dropped may show as regions nobody has: the next call asks for it anew.
         self._families.clear()
         if "TableNotFound" in told or "NoSuchColumnFamily" in told:
@@ -258,94 +266,3 @@ class HbaseTable:
                 Reason.TOO_LARGE, f"a cell is larger than {self._where} takes: {told}"
             )
         return StoreUnavailableError(f"{self._where} refuses for now: {told}")
-
-
-def _create(one: happybase.Connection, table: str, families: dict[str, dict[str, Any]]) -> None:
-    try:
-        one.create_table(table, families)
-    except TException as error:
-        if "exist" not in _told(error).lower():
-            raise
-        # Another process was faster.
-
-
-def _write(
-    table: str, rows: Sequence[tuple[bytes, Mapping[bytes, bytes]]], one: happybase.Connection
-) -> None:
-    batch = one.table(table).batch()
-    for key, cells in rows:
-        batch.put(key, cells)
-    batch.send()
-
-
-def _exchange(
-    table: str,
-    key: bytes,
-    before: bytes,
-    cells: Mapping[bytes, bytes],
-    one: happybase.Connection,
-) -> None:
-    for column, value in cells.items():
-        wanted = Mutation(isDelete=False, column=column, value=value)
-        one.client.checkAndPut(table.encode(), key, column, before, wanted, {})
-
-
-def _read(
-    table: str, keys: Sequence[bytes], columns: list[bytes] | None, one: happybase.Connection
-) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    return list(one.table(table).rows(keys, columns))
-
-
-def _names(picked: Chosen | None) -> list[bytes] | None:
-    """As the server takes them: with a colon behind it, a family would be its column without a name."""
-    return None if picked is None else [name.encode() for name in (*picked.families, *picked.names)]
-
-
-def _scan(
-    table: happybase.Table,
-    start: bytes,
-    end: bytes | None,
-    count_max: int,
-    columns: list[bytes] | None,
-) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    rows = table.scan(
-        row_start=start or None,
-        row_stop=end,
-        columns=columns,
-        filter=f"PageFilter({count_max})",
-        batch_size=min(count_max, SCAN_ROWS),
-        limit=count_max,
-    )
-    return list(rows)
-
-
-def _delete(table: happybase.Table, keys: Sequence[bytes], names: list[bytes] | None) -> None:
-    for key in keys:
-        table.delete(key, columns=names)
-
-
-def _chunks(
-    rows: Sequence[tuple[bytes, Mapping[bytes, bytes]]],
-) -> Iterator[list[tuple[bytes, Mapping[bytes, bytes]]]]:
-    """Rows together in calls that are not too large; a row is never cut in two."""
-    chunk: list[tuple[bytes, Mapping[bytes, bytes]]] = []
-    size_bytes = 0
-    for key, cells in rows:
-        row_bytes = sum(len(name) + len(value) for name, value in cells.items())
-        if chunk and (size_bytes + row_bytes > WRITE_MAX_BYTES or len(chunk) >= WRITE_MAX_ROWS):
-            yield chunk
-            chunk, size_bytes = [], 0
-        chunk.append((key, cells))
-        size_bytes += row_bytes
-    if chunk:
-        yield chunk
-
-
-def _text(cells: Mapping[bytes, bytes]) -> dict[str, bytes]:
-    return {name.decode(): value for name, value in cells.items()}
-
-
-def _told(error: BaseException) -> str:
-    message = getattr(error, "message", None) or str(error) or type(error).__name__
-    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
-    return text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__
