@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -33,6 +34,23 @@ def test_while_a_store_is_away_messages_wait_in_hand_and_nothing_is_counted(
     assert tried == [0, 1, 1, 1, 2]
     assert place.ended() == dict.fromkeys(ids, ("done", None))
     assert place.row("id-001").attempt == 0  # type: ignore[union-attr]
+
+
+def test_what_came_stays_in_hand_when_the_queue_goes_away_while_more_is_waited_for(
+    place: Workplace,
+) -> None:
+    """Given back by nobody, it would be in no hand until the process ends."""
+    ids = place.enter(*range(3))
+    bound = place.bound(double)
+    lingering = replace(bound, stage=replace(bound.stage, linger_s=0.001))
+    away = RaisesOnce(place.queue, "receive", StoreUnavailableError("away"), nth=2)
+    loop = place.loop(queue=away, bound=lingering)
+    with pytest.raises(StoreUnavailableError):
+        loop.turn(0.0)
+    assert place.depth().in_hand == 3
+    assert loop.turn(0.0) == 3
+    assert place.ended() == dict.fromkeys(ids, ("done", None))
+    assert place.depth().pending == 0
 
 
 def test_a_batch_is_not_tried_message_by_message_while_its_store_is_away(

@@ -45,7 +45,6 @@ class Loop:
         held = self._held or self._take(wait_s)
         if held is None:
             return 0
-        self._held = held
         started = time.monotonic()
         try:
             results = self._worker.work(held)
@@ -72,11 +71,17 @@ class Loop:
             logger.warning("%s: could not give back: %s", self.bound.stage.name, error)
 
     def _take(self, wait_s: float) -> Batch | None:
-        """A batch; where batches are worth it, a moment is given to those that are on their way."""
+        """A batch; where batches are worth it, a moment is given to those that are on their way.
+
+        What came first is in hand whatever befalls the queue meanwhile: nobody would give it back.
+        """
         stage = self.bound.stage
         deliveries = self.hand.take(stage.batch_max, wait_s)
+        if not deliveries:
+            return None
+        self._held = Batch(deliveries)
         missing = stage.batch_max - len(deliveries)
-        if deliveries and missing and stage.linger_s:
+        if missing and stage.linger_s:
             time.sleep(stage.linger_s)
-            deliveries += self.hand.take(missing, 0.0)
-        return Batch(deliveries) if deliveries else None
+            self._held = Batch([*deliveries, *self.hand.take(missing, 0.0)])
+        return self._held
