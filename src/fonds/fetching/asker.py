@@ -69,10 +69,7 @@ class Asker:
         with self._lock:
             self._wanted += some
             is_held = bool(self._holders)
-            if self._thread is None and is_held:
-                self._closing = False
-                self._thread = threading.Thread(target=self._work, name="asker", daemon=True)
-                self._thread.start()
+            self._start_if_wanted()
         if not is_held:
             self._tell_all(_stopped())
         self.wake()
@@ -130,9 +127,20 @@ class Asker:
             logger.exception("fetching ended with an error; it begins anew")
             self._tell_all(error)
         finally:
-            with self._lock:
-                self._thread = self._chains = None
-            chains.close()
+            self._chains = None
+            try:
+                chains.close()
+            finally:
+                with self._lock:
+                    self._thread = None
+                    # What was wanted while all were told is nobody else's to begin.
+                    self._start_if_wanted()
+
+    def _start_if_wanted(self) -> None:
+        if self._wanted and self._holders and self._thread is None:
+            self._closing = False
+            self._thread = threading.Thread(target=self._work, name="asker", daemon=True)
+            self._thread.start()
 
     def _unkept(self) -> int:
         with self._lock:

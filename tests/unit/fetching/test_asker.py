@@ -147,8 +147,23 @@ def test_a_fault_of_ours_is_told_to_all_and_the_next_are_asked(
     held = asker.held()
     held.ask(wanted(web, "a.example"), ends.put)
     assert isinstance(ends.get(timeout=WAIT_S), RuntimeError)
-    while held._thread is not None:
-        time.sleep(0.01)
     held.ask(wanted(web, "a.example"), ends.put)
+    assert isinstance(ends.get(timeout=WAIT_S), Arrived)
+    held.close()
+
+
+def test_what_is_asked_for_by_who_is_told_of_a_fault_is_asked(
+    web: Web, asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that tells it is about to end, and no other call starts the next."""
+
+    def broken(self: Chains, wait_s: float, unkept: int) -> list[tuple[str, End]]:
+        monkeypatch.undo()
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Chains, "ended", broken)
+    ends: SimpleQueue[End] = SimpleQueue()
+    held = asker.held()
+    held.ask(wanted(web, "a.example"), lambda _: held.ask(wanted(web, "a.example"), ends.put))
     assert isinstance(ends.get(timeout=WAIT_S), Arrived)
     held.close()
