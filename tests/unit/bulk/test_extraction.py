@@ -120,6 +120,15 @@ def test_a_job_can_be_sent_to_other_machines_and_its_name_stands_for_what_it_rea
     assert other.name != job.name
 
 
+def test_another_reader_of_articles_is_another_job(
+    tmp_path: Path, crawl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would else go on where the one before left off, with what that read."""
+    job = extraction(tmp_path, crawl, tmp_path / "out")
+    monkeypatch.setattr("fonds.wiring.bulk.extraction.JATS_VERSION", "another")
+    assert extraction(tmp_path, crawl, tmp_path / "out").name != job.name
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     claim(tmp_path / "out", "extract-1")
     claim(tmp_path / "out", "extract-1")

@@ -8,6 +8,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+from fonds.bibliography.paper import JATS_VERSION
 from fonds.bulk.extraction.carrying import Reading
 from fonds.bulk.extraction.entering import entering_job
 from fonds.bulk.extraction.job import extraction_job
@@ -49,7 +50,6 @@ def find_warcs(paths: Sequence[Path], home: Path) -> Warcs:
 
 def parquet_job(warcs: Warcs, folder: Path, home: Path, settings: Settings) -> Job:
     """The extraction of these WARCs into a folder. Raises ConfigurationError for too many."""
-    names = extractors(settings)
     limits = (settings.pdf.max_bytes, settings.page.max_bytes)
     try:
         return extraction_job(
@@ -57,10 +57,15 @@ def parquet_job(warcs: Warcs, folder: Path, home: Path, settings: Settings) -> J
             PathSource((), home, settings.collection, ""),
             partial(open_reading, home, settings),
             folder,
-            repr((names, limits, str(folder))),
+            repr((_readers(settings), limits, str(folder))),
         )
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
+
+
+def _readers(settings: Settings) -> tuple[object, ...]:
+    """What reads: another one reads anew what was read already."""
+    return extractors(settings), JATS_VERSION
 
 
 def stores_job(warcs: Warcs, home: Path, settings: Settings, workers: int) -> Job:
@@ -69,7 +74,7 @@ def stores_job(warcs: Warcs, home: Path, settings: Settings, workers: int) -> Jo
     The same WARCs, extractors and stores go on where they were left.
     """
     names = [getattr(settings, port) for port in PORTS]
-    told = repr(([one.input_id for one in warcs.rows], extractors(settings), names))
+    told = repr(([one.input_id for one in warcs.rows], _readers(settings), names))
     each = settings.changed(work_children=max(1, (settings.work.children or cores()) // workers))
     return entering_job(
         warcs.rows,
