@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from fonds.cli.commands.answers.answer import TYPES, Answer, Field
 from fonds.cli.commands.answers.by_command import ANSWERS
+
+DAY_CHARACTERS = 10
 
 
 def check_answers(words: Sequence[str], out: str) -> list[Mapping[str, Any]]:
@@ -47,4 +50,12 @@ def _fits(field: Field, value: object) -> bool:
         return field.is_nullable
     if isinstance(value, bool) and field.type != "boolean":
         return False
-    return isinstance(value, TYPES[field.type])
+    return isinstance(value, TYPES[field.type]) and (field.type != "time" or _is_time(str(value)))
+
+
+def _is_time(text: str) -> bool:
+    """A day, or a moment with its zone."""
+    try:
+        return len(text) == DAY_CHARACTERS or datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False

@@ -25,6 +25,7 @@ from fonds.library.description import description
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
+from fonds.web.rendering import address
 from fonds.wiring.backends import close_stores, open_stores, readers_of
 from fonds.wiring.pipelines import make_threads
 from fonds.wiring.readers import open_readers
@@ -192,7 +193,7 @@ def check_books(stores: Stores, one: Asked, topic: str, settings: Settings) -> N
         assert meta is not None
         assert meta.sha1 == sha1hex
         page = pages.get(f"/file/{sha1hex}")
-        assert (page.status_code, found.captures[0].url in page.text) == (200, True)
+        assert (page.status_code, address(found.captures[0].url) in page.text) == (200, True)
     audited = audit(stores, {"library": readers_of(settings)})
     assert audited.missing == []
 

@@ -13,7 +13,13 @@ from fonds.cli.commands.source_check import check
 from fonds.cli.commands.source_lists import export, import_
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.names import Commands, Name
-from fonds.cli.sources.source_facts import poll_facts, print_poll, print_source, source_facts
+from fonds.cli.sources.source_facts import (
+    in_short,
+    poll_facts,
+    print_poll,
+    print_source,
+    source_facts,
+)
 from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
 from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.runtime.homelock import make_home
@@ -106,10 +112,12 @@ def list_(app: App, stands: str | None) -> int:
     # Addresses stay on one line, to be copied; a terminal wraps them itself.
     for row in shown:
         facts = source_facts(row, now)
-        times = (facts["polled_last"] or "never", facts["polled_next"] or "-")
+        times = [
+            in_short(one) for one in (facts["polled_last"] or "never", facts["polled_next"] or "-")
+        ]
         name = f"{row.title}  {row.url}" if row.title else row.url
         stand = str(facts["standing"])
-        table.add_row(row.source_id, stand, *map(str, times), f"{row.links:,}", escape(name))
+        table.add_row(row.source_id, stand, *times, f"{row.links:,}", escape(name))
     screen = console()
     screen.width = max(screen.width, LIST_WIDTH)
     screen.print(table)

@@ -28,11 +28,11 @@ def source_facts(row: SourceRow, now: datetime) -> dict[str, object]:
         "collection": row.collection,
         "pipeline": row.pipeline,
         "tls": row.tls,
-        "added": _moment(row.added_at),
-        "polled_last": _moment(row.last_polled),
-        "polled_next": _moment(row.next_poll) if row.state == "active" else None,
-        "well_last": _moment(row.last_well),
-        "new_last": _moment(row.last_new),
+        "added_at": row.added_at,
+        "polled_last": row.last_polled,
+        "polled_next": row.next_poll if row.state == "active" else None,
+        "well_last": row.last_well,
+        "new_last": row.last_new,
         "polls": row.polls,
         "links": row.links,
         "listed": row.listed,
@@ -51,7 +51,7 @@ def poll_facts(row: InputRow) -> dict[str, object]:
         "poll": row.input_id,
         "pipeline": row.pipeline,
         "url": row.path,
-        "at": _moment(row.updated),
+        "at": row.updated,
         "new": row.entries,
         "refused_anew": dict(row.tally),
         "error": row.error,
@@ -64,7 +64,7 @@ def print_source(screen: Console, row: SourceRow, polls: Sequence[InputRow], now
     """A source and its last polls."""
     for name, value in source_facts(row, now).items():
         if value not in (None, "", {}):
-            screen.print(f"{name.replace('_', ' '):14} {escape(str(value))}")
+            screen.print(f"{name.replace('_', ' '):14} {escape(in_short(value))}")
     if polls:
         screen.print(f"\nThe last {len(polls)} of {row.polls:,} polls:")
     for one in polls:
@@ -74,7 +74,7 @@ def print_source(screen: Console, row: SourceRow, polls: Sequence[InputRow], now
 def poll_line(row: InputRow) -> str:
     """One poll as a line."""
     facts = poll_facts(row)
-    told = f"{facts['at']}  {facts['poll']}  "
+    told = f"{in_short(facts['at'])}  {facts['poll']}  "
     if row.error:
         return told + f"failed: {row.error}"
     if facts.get("listed") is None:
@@ -94,5 +94,6 @@ def print_poll(screen: Console, row: InputRow, entries: Sequence[EntryRow], coun
         screen.print(f"  and {row.entries - count_max:,} more")
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+def in_short(value: object) -> str:
+    """A fact as text; a time without what people do not need."""
+    return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else str(value)

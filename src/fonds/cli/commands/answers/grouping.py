@@ -47,7 +47,7 @@ SOURCE = (
     ("collection", "text", "collection its links are taken in under"),
     ("pipeline", "text?", "pipeline its links come into"),
     ("tls", "text", "how certificates are looked at"),
-    ("added", "time?", "when it was added"),
+    ("added_at", "time?", "when it was added"),
     ("polled_last", "time?", "when it was polled last"),
     ("polled_next", "time?", "when it is polled next"),
     ("well_last", "time?", "when it was last read without fault"),
