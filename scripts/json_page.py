@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from fonds.cli.commands.answers.answer import Answer, Field
 from fonds.cli.commands.answers.by_command import ANSWERS, OTHERWISE
+from written_pages import write
 
-ROOT = Path(__file__).parents[1]
 TOP = """\
 # What commands answer with `--json`
 
@@ -51,14 +50,5 @@ def _type(field: Field) -> str:
     )
 
 
-def main() -> None:
-    """Write the page and say whether it changed."""
-    for name, text in pages().items():
-        path = ROOT / name
-        before = path.read_text("utf-8") if path.exists() else ""
-        path.write_text(text, "utf-8")
-        print(f"{name}: {'unchanged' if text == before else 'written'}")
-
-
 if __name__ == "__main__":
-    main()
+    write(pages())

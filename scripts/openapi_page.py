@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 
 from fonds.web.app import describe
 from fonds.web.rest.paths import is_rest
+from written_pages import write
 
-ROOT = Path(__file__).parents[1]
 PAGE = "docs/openapi.json"
 
 
@@ -40,5 +39,4 @@ def _used(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    for name, text in pages().items():
-        (ROOT / name).write_text(text, "utf-8")
+    write(pages())

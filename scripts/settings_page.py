@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from fonds.config import ENVIRONMENT_PREFIX, SETTINGS, SETTINGS_FILE, Setting
 from fonds.model.disposition import Reason, Weight
 from fonds.model.pdf import PdfStatus, StatusClass
+from written_pages import write
 
-ROOT = Path(__file__).parents[1]
 WEIGHTS = {
     Weight.SET_ASIDE: "Nothing is wrong, and nothing is missing.",
     Weight.REFUSED: "The input is whole, but not something Fonds keeps.",
@@ -128,14 +127,5 @@ def statuses_page() -> str:
     return "".join(parts)
 
 
-def main() -> None:
-    """Write the pages and say which changed."""
-    for name, text in pages().items():
-        path = ROOT / name
-        before = path.read_text("utf-8") if path.exists() else ""
-        path.write_text(text, "utf-8")
-        print(f"{name}: {'unchanged' if text == before else 'written'}")
-
-
 if __name__ == "__main__":
-    main()
+    write(pages())

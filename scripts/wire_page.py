@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from fonds.formats.wire import CONTRACTS, schemas
 from fonds.model.step import Topic
 from fonds.pipelines.topics import GROBID_OUTPUT, PDF_TEXT, UNEXTRACTED, UNGROBIDED, thumbnails
+from written_pages import write
 
-ROOT = Path(__file__).parents[1]
 LINE_MAX_CHARS = 120
 TOP = """\
 # Public topics on the wire
@@ -118,14 +117,5 @@ def _row(topic: Topic) -> str:
     return f"| `{{prefix}}.{topic.name}` | `sha1hex` of the PDF | {body} | {schema} | {broker} |\n"
 
 
-def main() -> None:
-    """Write the page and say whether it changed."""
-    for name, text in pages().items():
-        path = ROOT / name
-        before = path.read_text("utf-8") if path.exists() else ""
-        path.write_text(text, "utf-8")
-        print(f"{name}: {'unchanged' if text == before else 'written'}")
-
-
 if __name__ == "__main__":
-    main()
+    write(pages())

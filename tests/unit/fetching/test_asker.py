@@ -135,14 +135,17 @@ def test_what_was_closed_begins_anew(web: Web, asker: Asker) -> None:
         held.close()
 
 
-def test_a_fault_of_ours_is_told_to_all_and_the_next_are_asked(
-    web: Web, asker: Asker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def broken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Chains, wait_s: float, unkept: int) -> list[tuple[str, End]]:
         monkeypatch.undo()
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(Chains, "ended", broken)
+
+
+@pytest.mark.usefixtures("broken_once")
+def test_a_fault_of_ours_is_told_to_all_and_the_next_are_asked(web: Web, asker: Asker) -> None:
     ends: SimpleQueue[End] = SimpleQueue()
     held = asker.held()
     held.ask(wanted(web, "a.example"), ends.put)
@@ -152,16 +155,9 @@ def test_a_fault_of_ours_is_told_to_all_and_the_next_are_asked(
     held.close()
 
 
-def test_what_is_asked_for_by_who_is_told_of_a_fault_is_asked(
-    web: Web, asker: Asker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("broken_once")
+def test_what_is_asked_for_by_who_is_told_of_a_fault_is_asked(web: Web, asker: Asker) -> None:
     """The thread that tells it is about to end, and no other call starts the next."""
-
-    def broken(self: Chains, wait_s: float, unkept: int) -> list[tuple[str, End]]:
-        monkeypatch.undo()
-        raise RuntimeError("a bug")
-
-    monkeypatch.setattr(Chains, "ended", broken)
     ends: SimpleQueue[End] = SimpleQueue()
     held = asker.held()
     held.ask(wanted(web, "a.example"), lambda _: held.ask(wanted(web, "a.example"), ends.put))
