@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from calls import Call
-from filled_home import BROKEN_PDFS, DUPLICATES, TIMEOUTS, Filled
+from filled_home import BROKEN_PDFS, DUPLICATES, TIMEOUTS, Filled, opened
 
 
 def test_a_language_in_capitals_is_the_same(call: Call) -> None:
@@ -27,6 +28,17 @@ def test_a_search_says_how_many_it_does_not_show(call: Call, form: tuple[str, ..
     beyond = call("search", "flood", "--offset", "900", *form)
     assert f"{len(found)} found, and none of them" in beyond.err
     assert "Nothing found" not in beyond.out
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_search_of_an_empty_library_says_that_it_is_empty(
+    call: Call, tmp_path: Path, form: tuple[str, ...]
+) -> None:
+    with opened(tmp_path / "empty"):
+        pass
+    told = call("--home", str(tmp_path / "empty"), "search", "flood", *form)
+    assert (told.code, "nothing can be searched yet" in told.err) == (0, True)
+    assert "searched yet" not in call("search", "nowherewordatall", *form).err
 
 
 def test_a_list_of_failures_says_how_many_it_does_not_show(call: Call) -> None:

@@ -26,6 +26,7 @@ DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
 POINTED_BEFORE, POINTED = 30, 60
 """So many characters of a query are shown before its bad token, and from it on."""
 DAY = click.DateTime(["%Y-%m-%d"])
+NOTHING_YET = "nothing can be searched yet: `fonds ingest PATH…` takes something in"
 
 
 @command("search")
@@ -71,8 +72,9 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     asked = _query(query, filters)
     themes_of: str | None = filters["themes_of"]
     stores = app.stores() if readings(asked.text) or themes_of else None
+    index = stores.index if stores else app.index()
     try:
-        results = (stores.index if stores else app.index()).search(asked)
+        results = index.search(asked)
         counts = _themes(app, stores, themes_of, asked) if stores and themes_of else None
     except QueryError as error:
         raise click.UsageError(_pointed(asked.text, error)) from error
@@ -90,7 +92,8 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
             _print(app, results, asked)
     if counts is not None:
         _tell_themes(app, counts)
-    for note in [*results.notes, *_rest(results, asked)]:
+    is_empty = not (results.total or things) and index.count() == 0
+    for note in [NOTHING_YET] if is_empty else [*results.notes, *_rest(results, asked)]:
         say(note)
     return 0
 
