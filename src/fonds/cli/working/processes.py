@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -92,8 +93,9 @@ class WorkerProcesses:
             process.stdin.write(words)
             process.stdin.flush()
         except BrokenPipeError:
-            # It has ended; `_miss` says so.
-            process.stdin.close()
+            # It has ended; `_miss` says so. What could not be written is written again when it is closed.
+            with suppress(BrokenPipeError):
+                process.stdin.close()
             process.stdin = None
 
     def _miss(self) -> None:
