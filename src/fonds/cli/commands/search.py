@@ -19,7 +19,7 @@ from fonds.library.searching.themes import ThemeCounts, theme_counts
 from fonds.model.document import DateKind, Hit, SearchQuery, SearchResults, Snippet
 from fonds.model.file import Kind
 from fonds.model.query_error import QueryError
-from fonds.ports import Stores
+from fonds.ports import Index, Stores
 
 KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
@@ -92,9 +92,7 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
             _print(app, results, asked)
     if counts is not None:
         _tell_themes(app, counts)
-    is_empty = not (results.total or things) and index.count() == 0
-    for note in [NOTHING_YET] if is_empty else [*results.notes, *_rest(results, asked)]:
-        say(note)
+    _say_beside(index, results, asked, things)
     return 0
 
 
@@ -132,6 +130,15 @@ def _pointed(text: str, error: QueryError) -> str:
     start = max(0, error.start - POINTED_BEFORE)
     marks = " " * (error.start - start) + "^" * min(error.end - error.start, POINTED)
     return f"{error}\n  {text[start : error.start + POINTED]}\n  {marks}"
+
+
+def _say_beside(
+    index: Index, results: SearchResults, asked: SearchQuery, things: Sequence[object]
+) -> None:
+    """What is said beside the results: that there are more, or nothing that could be found yet."""
+    is_empty = not (results.total or things) and index.count() == 0
+    for note in [NOTHING_YET] if is_empty else [*results.notes, *_rest(results, asked)]:
+        say(note)
 
 
 def _print(app: App, results: SearchResults, asked: SearchQuery) -> None:
