@@ -68,7 +68,9 @@ servers-stop: $(VENV)/.dev ## stop them
 
 test-servers: $(VENV)/.dev ## the contract suites and more on the servers that run; a missing one fails
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; \
-	TEST_SERVERS_REQUIRED=1 TEST_SERVERS_FOLDER="$(SERVERS_FOLDER)" $(BIN)/pytest -q -m servers tests/contract tests/servers
+	export TEST_SERVERS_REQUIRED=1 TEST_SERVERS_FOLDER="$(SERVERS_FOLDER)"; \
+	$(BIN)/pytest -q -n auto --dist loadfile -m servers tests/contract && \
+	$(BIN)/pytest -q -m servers tests/servers
 
 bench-servers: $(VENV)/.dev ## messages, rows and documents a second beside the bare clients
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py; \
