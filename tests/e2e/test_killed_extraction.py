@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import random
-import signal
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from fonds.bulk.extraction.rows import RESULTS
+from killing import killed_behind
 from made_warcs import ENDED, rows_in, write_warcs
 
 pytestmark = pytest.mark.slow
 
-KILLS = 6
+TO_PARQUET, TO_STORES = (1, 5, 2, 6, 3, 4), (1, 20, 3, 45, 8, 30)
+"""How many changes to the home each run is killed behind."""
 
 
 def fonds(home: Path, *words: str) -> list[str]:
@@ -29,26 +29,17 @@ def words(home: Path, crawl: Path) -> list[str]:
     return fonds(home, "backfill", "extract", str(crawl), *into)
 
 
-def kill_again_and_again(said: list[str], lasted_s: float) -> None:
-    chance, killed = random.Random(5), 0
-    for _ in range(KILLS):
-        with subprocess.Popen(said, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-            try:
-                running.wait(chance.uniform(0.3, 0.9) * lasted_s)
-            except subprocess.TimeoutExpired:
-                running.send_signal(signal.SIGKILL)
-                killed += 1
-    assert killed > 1
+def kill_again_and_again(said: list[str], home: Path, behind: Sequence[int]) -> None:
+    killed = [killed_behind(said, home, changes) for changes in behind]
+    assert sum(killed) > 1
 
 
 def test_kills_count_nothing_twice_and_lose_nothing(tmp_path: Path) -> None:
     write_warcs(tmp_path / "crawl")
     whole, home, crawl = tmp_path / "whole", tmp_path / "home", tmp_path / "crawl"
-    began = time.monotonic()
     done = subprocess.run(words(whole, crawl), capture_output=True, check=False, timeout=300)
-    lasted_s = time.monotonic() - began
     assert done.returncode == 1, done.stderr
-    kill_again_and_again(words(home, crawl), lasted_s)
+    kill_again_and_again(words(home, crawl), home, TO_PARQUET)
     again = subprocess.run(words(home, crawl), capture_output=True, check=False, timeout=300)
     told = json.loads(again.stdout)
     assert (told["ended"], told["wrong"]) == (ENDED, [])
@@ -64,7 +55,7 @@ def test_the_stores_balance_after_kills(tmp_path: Path) -> None:
     said = fonds(
         tmp_path / "home", "backfill", "extract", str(tmp_path / "crawl"), "--to", "stores"
     )
-    kill_again_and_again(said, 12.0)
+    kill_again_and_again(said, tmp_path / "home", TO_STORES)
     again = subprocess.run(said, capture_output=True, check=False, timeout=300)
     told = json.loads(again.stdout)
     assert (told["ended"], told["wrong"]) == (ENDED, [])

@@ -1,0 +1,42 @@
+"""Kills a command where its work is: behind so many changes to its folder, however fast the machine is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+POLLED_S = 0.01
+
+
+def killed_behind(command: Sequence[str], folder: Path, changes: int) -> bool:
+    """Run a command and SIGKILL it when so many changes to the files of a folder were seen; False where
+    it ended before."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        before = files_in(folder)
+        while changes and running.poll() is None:
+            time.sleep(POLLED_S)
+            now = files_in(folder)
+            changes -= now != before
+            before = now
+        running.kill()
+    return running.returncode < 0
+
+
+def files_in(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of every file below a folder."""
+    found, folders = dict[str, tuple[int, int]](), [str(folder)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for one in entries:
+                    if one.is_dir():
+                        folders.append(one.path)
+                    else:
+                        said = one.stat()
+                        found[one.path] = (said.st_size, said.st_mtime_ns)
+        except FileNotFoundError:  # gone since it was listed
+            continue
+    return found
