@@ -58,7 +58,7 @@ class WriteCaptures:
             by_file.setdefault(one.sha1hex, []).append(one)
         keys = {row_key(sha1hex): sha1hex for sha1hex in by_file}
         there = table.get(self.journal, list(keys), COLUMNS)
-        counts = records.count(CdxRow, ("sha1hex",), {"sha1hex": [*by_file, *lost]})
+        counts = records.count(CdxRow, ("sha1hex",), {"sha1hex": [*by_file]})
         others, own = [], []
         for key, sha1hex in keys.items():
             before = there.get(key, {})

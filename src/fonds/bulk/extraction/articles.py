@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fonds.model.errors import ChildError
 from fonds.model.paper import UnreadArticle
 from fonds.model.step import Result
 from fonds.ports import Archive
@@ -32,12 +31,8 @@ class ReadArticle:
 
     def __call__(self, item: UnreadArticle) -> Result:
         """One `ArticleRead`. Raises PermanentError when the bytes cannot be had."""
-        from fonds.bibliography.jats_reading import JatsReading
-        from fonds.bibliography.tei_reading import BibliographyReading
+        from fonds.steps.paper.import_jats import read_article
 
-        body = self.archive.read(item.capture.place, item.file.sha1).body
-        try:
-            found = self.read(body)
-        except ChildError as error:
-            found = JatsReading(BibliographyReading(error=error.detail))
-        return Result(items=(ArticleRead(item.file.sha1, found),))
+        return Result(
+            items=(ArticleRead(item.file.sha1, read_article(self.archive, self.read, item)),)
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -18,8 +18,7 @@ from fonds.model.rows import CdxRow, EntryRow, FetchedRow
 from fonds.model.step import Result
 from fonds.model.story import RssEntry, Story, Unarchived
 from fonds.ports import Archive, Blobs, Records, Table
-from fonds.process_identity import this_process
-from fonds.steps.intake.archive_claims import ArchiveClaims
+from fonds.steps.intake.archive_claims import claimed_to_archive
 from fonds.steps.intake.capture_count import note_capture_counts
 
 TOGETHER_MAX_BYTES = 64 * 1024**2
@@ -46,13 +45,12 @@ class ArchiveBody:
     journal: str
     clock: Callable[[], datetime]
     prefix: str = ""
-    who: str = field(default_factory=this_process)
 
     def __call__(self, items: Sequence[Unarchived]) -> list[Result]:
         """Durable in the WARC before its place is written down, both before the spool forgets what was there,
         and all of it before the message is settled."""
         ids = [item.capture.id for item in items]
-        with ArchiveClaims(self.records, self.clock, self.who).held(ids) as claimed:
+        with claimed_to_archive(self.records, self.clock(), ids) as claimed:
             there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
             # A message may come twice in one batch.
             fresh = {item.capture.id: item for item in items if item.capture.id in claimed - there}

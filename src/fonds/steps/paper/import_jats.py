@@ -44,7 +44,7 @@ class ImportJats:
         return [Result(items=self._keep(item, now)) for item in items]
 
     def _keep(self, item: UnreadArticle, now: datetime) -> tuple[Unmatched, ...]:
-        found = self._read(self.archive.read(item.capture.place, item.file.sha1).body)
+        found = read_article(self.archive, self.read, item)
         row, text = _row(item, found, now), text_bytes(found.text)
         if found.text:
             self.blobs.put([text_blob(row.sha1hex, text)])
@@ -63,11 +63,17 @@ class ImportJats:
         )
         return (Unmatched(row.sha1hex),) if row.status == SUCCESS else ()
 
-    def _read(self, body: bytes) -> JatsReading:
-        try:
-            return self.read(body)
-        except ChildError as error:
-            return JatsReading(BibliographyReading(error=error.detail))
+
+def read_article(
+    archive: Archive, read: Callable[[bytes], JatsReading], item: UnreadArticle
+) -> JatsReading:
+    """What `read` makes of an article, also where it did not survive it. Raises PermanentError when the
+    bytes cannot be had."""
+    body = archive.read(item.capture.place, item.file.sha1).body
+    try:
+        return read(body)
+    except ChildError as error:
+        return JatsReading(BibliographyReading(error=error.detail))
 
 
 def _row(item: UnreadArticle, found: JatsReading, now: datetime) -> JatsRow:

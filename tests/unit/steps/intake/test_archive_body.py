@@ -24,10 +24,10 @@ from fonds.model.errors import DamagedInputError, PermanentError
 from fonds.model.rows import ArchivingRow
 from fonds.model.story import ContentMetadata, Story, Unarchived
 from fonds.ports import Archive
-from fonds.process_identity import identify, this_process
+from fonds.process_identity import identify
 from fonds.steps.intake import archive_body
 from fonds.steps.intake.archive_body import ArchiveBody
-from fonds.steps.intake.archive_claims import ABANDONED, ArchiveClaims
+from fonds.steps.intake.archive_claims import ABANDONED, claimed_to_archive
 from fonds.steps.intake.persist_file import PersistFile
 from step_bench import JOURNAL, LATER, OTHER_PAGE, PAGE, PDF, Bench, identified, page_file, pdf_file
 
@@ -117,8 +117,7 @@ def test_what_another_process_archives_now_comes_again_and_stays_where_it_is(
     step: ArchiveBody, bench: Bench
 ) -> None:
     item, other = unarchived(bench), unarchived(bench, OTHER_PAGE)
-    claims = ArchiveClaims(bench.records, lambda: LATER)
-    with claims.held([item.capture.id]) as claimed:
+    with claimed_to_archive(bench.records, LATER, [item.capture.id]) as claimed:
         assert claimed == {item.capture.id}
         ended = [one.disposition for one in step([item, other])]
     assert (ended[0].verdict, ended[0].reason, ended[1]) == (
@@ -134,16 +133,15 @@ def test_what_another_process_archives_now_comes_again_and_stays_where_it_is(
 def test_of_many_who_have_one_capture_in_hand_at_once_one_writes_it(
     step: ArchiveBody, bench: Bench
 ) -> None:
-    item, others = unarchived(bench), [replace(step, who=this_process()) for _ in range(3)]
-    together = Barrier(4)
+    item, together = unarchived(bench), Barrier(4)
 
-    def archive(one: ArchiveBody) -> None:
+    def archive(_: int) -> None:
         together.wait(10)
-        while one([item])[0].disposition != DONE:
+        while step([item])[0].disposition != DONE:
             pass
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(archive, [step, *others]))
+        list(pool.map(archive, range(4)))
     assert len(heads(bench)) == 1
     assert bench.records.count(ArchivingRow)[()] == 0
 
