@@ -70,7 +70,7 @@ test-servers: $(VENV)/.dev ## the contract suites and more on the servers that r
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; \
 	export TEST_SERVERS_REQUIRED=1 TEST_SERVERS_FOLDER="$(SERVERS_FOLDER)"; \
 	$(BIN)/pytest -q -n auto --dist loadfile -m servers tests/contract && \
-	$(BIN)/pytest -q -m servers tests/servers
+	$(BIN)/pytest -q -n auto --dist loadfile -m servers tests/servers
 
 bench-servers: $(VENV)/.dev ## messages, rows and documents a second beside the bare clients
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py; \
