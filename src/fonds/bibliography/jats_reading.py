@@ -6,17 +6,25 @@ from dataclasses import dataclass
 
 from fonds.bibliography.jats import read_jats
 from fonds.bibliography.tei_reading import BibliographyReading, reading_of
+from fonds.model.disposition import DONE, Disposition, Reason, ending
 from fonds.model.open_body import OpenBody
 
 
 @dataclass(frozen=True, slots=True)
 class JatsReading:
-    """`text` is what is searched: abstract, body, what stands behind it; `date` as exact as told."""
+    """`text` is what is searched: abstract, body, what stands behind it; `date` as exact as told. One that
+    cannot be read has a `reason`, and an error in what is kept."""
 
     kept: BibliographyReading
     text: str = ""
     date: str | None = None
     language: str | None = None
+    reason: Reason | None = None
+
+    @property
+    def disposition(self) -> Disposition:
+        """How reading it ended."""
+        return ending(self.reason, self.kept.error or "") if self.reason else DONE
 
 
 def read_jats_body(body: OpenBody) -> JatsReading:
@@ -29,7 +37,7 @@ def read_jats_bytes(data: bytes) -> JatsReading:
     try:
         paper = read_jats(data)
     except ValueError as error:
-        return JatsReading(BibliographyReading(error=str(error)))
+        return JatsReading(BibliographyReading(error=str(error)), reason=Reason.BROKEN_ARTICLE)
     parts = (paper.abstract, paper.body, paper.acknowledgement, paper.annex)
     return JatsReading(
         reading_of(paper),

@@ -235,6 +235,11 @@ class Reason(StrEnum):
     )
     BROKEN_PDF = "broken-pdf", Weight.FAILED, "the PDF cannot be opened, not even after repair"
     ENCRYPTED_PDF = "encrypted-pdf", Weight.FAILED, "the PDF cannot be opened without its password"
+    BROKEN_ARTICLE = (
+        "broken-article",
+        Weight.FAILED,
+        "what begins as an article in JATS or NLM XML cannot be read as one",
+    )
     TIMEOUT = (
         "timeout",
         Weight.FAILED,

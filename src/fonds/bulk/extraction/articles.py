@@ -33,6 +33,5 @@ class ReadArticle:
         """One `ArticleRead`. Raises PermanentError when the bytes cannot be had."""
         from fonds.steps.paper.import_jats import read_article
 
-        return Result(
-            items=(ArticleRead(item.file.sha1, read_article(self.archive, self.read, item)),)
-        )
+        found = read_article(self.archive, self.read, item)
+        return Result(found.disposition, (ArticleRead(item.file.sha1, found),))

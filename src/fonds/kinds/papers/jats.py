@@ -122,6 +122,5 @@ KIND = DerivativeKind(
         work=_work,
         extractor=lambda names: JATS_VERSION,
         statuses=(SUCCESS, UNREADABLE),
-        kept=frozenset({SUCCESS, UNREADABLE}),
     ),
 )

@@ -41,9 +41,9 @@ class ImportJats:
     def __call__(self, items: Sequence[UnreadArticle]) -> list[Result]:
         """Idempotent by SHA-1. Raises PermanentError when the bytes cannot be had."""
         now = self.clock()
-        return [Result(items=self._keep(item, now)) for item in items]
+        return [self._keep(item, now) for item in items]
 
-    def _keep(self, item: UnreadArticle, now: datetime) -> tuple[Unmatched, ...]:
+    def _keep(self, item: UnreadArticle, now: datetime) -> Result:
         found = read_article(self.archive, self.read, item)
         row, text = _row(item, found, now), text_bytes(found.text)
         if found.text:
@@ -61,7 +61,7 @@ class ImportJats:
             lambda: indexed_rows(self.records, [row.sha1hex]),
             lambda rows: [document(one, text if found.text else None, origin) for one in rows],
         )
-        return (Unmatched(row.sha1hex),) if row.status == SUCCESS else ()
+        return Result(found.disposition, (Unmatched(row.sha1hex),) if found.reason is None else ())
 
 
 def read_article(
@@ -73,7 +73,7 @@ def read_article(
     try:
         return read(body)
     except ChildError as error:
-        return JatsReading(BibliographyReading(error=error.detail))
+        return JatsReading(BibliographyReading(error=error.detail), reason=error.reason)
 
 
 def _row(item: UnreadArticle, found: JatsReading, now: datetime) -> JatsRow:
@@ -82,7 +82,7 @@ def _row(item: UnreadArticle, found: JatsReading, now: datetime) -> JatsRow:
     return JatsRow(
         sha1hex=item.file.sha1,
         updated=now,
-        status=SUCCESS if error is None else UNREADABLE,
+        status=SUCCESS if found.reason is None else UNREADABLE,
         quality=found.kept.quality or None,
         title=said.get("title"),
         doi=said.get("doi"),

@@ -14,7 +14,7 @@ from fonds.bibliography.jats_reading import JatsReading, read_jats_bytes
 from fonds.extract.file_meta import describe
 from fonds.formats.journal import row_key
 from fonds.kinds.fixity import fixity_of_row
-from fonds.model.disposition import DONE, Reason
+from fonds.model.disposition import DONE, Reason, Verdict, quarantined
 from fonds.model.errors import ChildError, PermanentError
 from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key
@@ -63,8 +63,11 @@ def test_an_article_is_kept_and_can_be_searched(bench: Bench) -> None:
 
 def test_what_is_no_article_after_all_is_named(bench: Bench) -> None:
     item = article(bench, jats()[:-200])
-    step(bench)([item])
+    (ended,) = step(bench)([item])
     (row,) = bench.records.find(JatsRow)
+    assert ended.disposition.verdict is Verdict.QUARANTINED
+    assert (ended.disposition.reason, ended.items) == (Reason.BROKEN_ARTICLE, ())
+    assert "not well-formed" in ended.disposition.detail
     assert (row.status, row.word_count, row.metadata) == ("unreadable", None, None)
     assert "not well-formed" in (row.error_msg or "")
     assert bench.index.count() == 0
@@ -74,7 +77,8 @@ def test_an_article_that_ends_its_reader_is_named(bench: Bench) -> None:
     def read(_: bytes) -> JatsReading:
         raise ChildError(Reason.TIMEOUT, "20 seconds")
 
-    replace(step(bench), read=read)([article(bench, jats())])
+    (ended,) = replace(step(bench), read=read)([article(bench, jats())])
+    assert ended.disposition == quarantined(Reason.TIMEOUT, "20 seconds")
     (row,) = bench.records.find(JatsRow)
     assert (row.status, row.error_msg) == ("unreadable", "20 seconds")
 
