@@ -70,7 +70,7 @@ def shown_body(home: Path, key: str) -> bytes:
     return subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
 
 
-def test_show_takes_hex_base32_urls_and_story_ids(home: Path) -> None:
+def test_show_takes_hex_base32_urls_story_ids_and_what_the_search_box_takes(home: Path) -> None:
     story = fonds(home, "search", "--kind", "story", "--json", "--limit", "1").last
     shown = fonds(home, "show", story["id"], "--json").last
     assert shown["sha1hex"] == story["sha1hex"]
@@ -81,6 +81,10 @@ def test_show_takes_hex_base32_urls_and_story_ids(home: Path) -> None:
     assert loose["sha1hex"] in [one["sha1hex"] for one in known]
     base32 = base64.b32encode(bytes.fromhex(story["sha1hex"])).decode()
     assert fonds(home, "show", base32, "--json").last["sha1hex"] == story["sha1hex"]
+    assert fonds(home, "show", story["sha1hex"][:8], "--json").last["sha1hex"] == story["sha1hex"]
+    paper = fonds(home, "search", "--kind", "pdf", "--json", "--limit", "1").last
+    named = fonds(home, "show", paper["url"].rpartition("/")[2], "--json").lines
+    assert paper["sha1hex"] in [one["sha1hex"] for one in named]
     assert fonds(home, "show", "http://never.example/").code == 1
 
 

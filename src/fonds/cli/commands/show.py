@@ -17,6 +17,7 @@ from fonds.cli.context import App, command, console, echo_json, say
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Cited, Description, description, read_body, resolve
+from fonds.library.searching.direct import direct
 from fonds.library.tracing.lineage import Branch, EntryStories, EntryStory, lineage, stories_of
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Stores
@@ -34,12 +35,13 @@ OTHERS_NAMED = 5
 def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     """Tell everything about a file: captures, metadata, derivatives, history; or what became of an entry.
 
-    KEY is a SHA-1 in hex or base32, a URL, a story id, or an entry's id (`fonds failures --list --json`).
-    Of a URL that came to nothing it is told what became of it.
+    KEY is a SHA-1 in hex or base32 or its first 8 characters, a URL, a story id, a DOI, a file's name, or an
+    entry's id (`fonds failures --list --json`). Of a URL that came to nothing it is told what became of it.
 
     \b
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b
     fonds show https://example.org/paper.pdf
+    fonds show 3f786850
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b --body > paper.pdf
     """
     if body + text + thumbnail > 1:
@@ -48,13 +50,14 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     resolved = resolve(stores, key)
     if not resolved.complete:
         say(f"More than {len(resolved.files):,} captures have this key; these are the first.")
-    described = (description(stores, sha1hex) for sha1hex in resolved.files)
-    found = [one for one in described if one.known]
+    found = _known(stores, resolved.files)
     if not found:
         entered = stories_of(stores.records, key)
         if entered.stories and not (body or text or thumbnail):
             _tell_entries(app, entered)
             return 0
+        found = _known(stores, [one.sha1hex for one in direct(stores, key)])
+    if not found:
         say(f"nothing is known of {key!r} in {app.home}")
         return 1
     if body or text or thumbnail:
@@ -72,6 +75,11 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         if grouped:
             _print_section(console(), "Clusters", told(grouped))
     return 0
+
+
+def _known(stores: Stores, sha1hexes: Sequence[str]) -> list[Description]:
+    described = (description(stores, sha1hex) for sha1hex in sha1hexes)
+    return [one for one in described if one.known]
 
 
 def _tell_entries(app: App, entered: EntryStories) -> None:
