@@ -64,7 +64,12 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         _say_others(found)
         sys.stdout.buffer.write(_bytes(stores, found[0], body=body, text=text))
         sys.stdout.buffer.flush()
-        return 0
+    else:
+        _tell_files(app, stores, found)
+    return 0
+
+
+def _tell_files(app: App, stores: Stores, found: Sequence[Description]) -> None:
     for one in found:
         document_id = one.document.id if one.document else one.sha1hex
         grouped = in_clusters(stores, app.settings(), document_id)
@@ -74,7 +79,6 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         _print(console(), one)
         if grouped:
             _print_section(console(), "Clusters", told(grouped))
-    return 0
 
 
 def _known(stores: Stores, sha1hexes: Sequence[str]) -> list[Description]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_origin
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import HTMLResponse
 
+from fonds.kinds.near_duplicates import near_duplicates
 from fonds.library.searching.direct import Direct, direct
 from fonds.library.searching.forms import FORMS
 from fonds.library.searching.themes import ThemeCounts
@@ -24,7 +25,7 @@ from fonds.web.pages.searching.form import (
     Filter,
     SearchForm,
 )
-from fonds.web.pages.searching.hits import SearchHit, found_hit
+from fonds.web.pages.searching.hits import SearchHit, found_hit, listed
 from fonds.web.pages.searching.themes import counted_themes, offered, theme_facet
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
@@ -76,7 +77,9 @@ def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage
     """Raises ValueError with a sentence for people when the words cannot be understood."""
     results = stores.index.search(form.query())
     facets, beyond = counted(stores.index, form, results)
-    known = tagged(themes, [hit.document.id for hit in results.hits])
+    documents = [hit.document for hit in results.hits]
+    known = tagged(themes, [one.id for one in documents])
+    alike = near_duplicates(stores.records, documents)
     things = direct(stores, form.q) if form.page == 1 else []
     is_empty = not (results.total or things) and stores.index.count() == 0
     reachable = min(results.total, RESULTS_MAX)
@@ -90,7 +93,10 @@ def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage
         page=form.page,
         pages=max(1, -(-reachable // form.size)),
         next=_next(form, results),
-        results=[found_hit(hit, known.themes.get(hit.document.id, ())) for hit in results.hits],
+        results=[
+            found_hit(hit, known.themes.get(hit.document.id, ()), alike.get(hit.document.id))
+            for hit in results.hits
+        ],
         facets=facets,
         beyond=beyond,
         dates=results.dates,
@@ -164,6 +170,7 @@ def search_html(
             bad=bad_token(form.q, error), form=form, found=None, feed=None, kind_words=KIND_WORDS, dates=None,
         )  # fmt: skip
     bars = _bars(form, found)
+    behind = form.query().offset
     return page(
         request,
         "search.html",
@@ -171,6 +178,7 @@ def search_html(
         error=None,
         form=form,
         found=found,
+        listed=listed(found.results, behind + 1),
         nothing_yet=found.answer == NOTHING_YET,
         facets=made_facets(form, found.facets, found.beyond),
         theme_facet=theme_facet(form, found.themes),
