@@ -7,6 +7,7 @@ Bound: linear in a line; sources read lines of at most 64 KiB.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from typing import NamedTuple
 import msgspec
 
 from fonds.formats.surt import surt
-from fonds.model.capture import from_datetime14
+from fonds.model.archive import ArchiveEntry
+from fonds.model.capture import REVISIT_MIME, from_datetime14, to_datetime14
 from fonds.model.keys import sha1_base32, sha1_from_text
 
 OFFSET_MAX = 1 << 40
@@ -207,6 +209,22 @@ def _digest(text: str) -> str | None:
     if _OTHER_HASH.fullmatch(text) and not text.lower().startswith("sha1:"):
         return None
     raise _FaultError(f"its digest {text[:80]!r} is no SHA-1 in base32 or hex")
+
+
+def line_of(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> CdxLine:
+    """What an index says of the record an entry was written as."""
+    mime = entry.mime or "unk"
+    return CdxLine(
+        surt=surt(entry.url),
+        datetime14=to_datetime14(entry.captured_at),
+        url=entry.url,
+        mime=REVISIT_MIME if entry.revisit_of else mime,
+        status=entry.http.status or None if entry.http else None,
+        digest=sha1_base32(hashlib.sha1(entry.body).digest()),  # noqa: S324
+        size_bytes=size_bytes,
+        offset=offset,
+        filename=filename,
+    )
 
 
 def cdxj_line(line: CdxLine) -> bytes:

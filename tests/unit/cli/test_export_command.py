@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from warcio.archiveiterator import ArchiveIterator
 
 from filled_home import fill, opened
 from fonds.cli.main import cli
@@ -78,3 +80,13 @@ def test_a_manifest_of_anything_is_refused(home: Path, tmp_path: Path) -> None:
         (tmp_path / "x.manifest.json").write_text(text)
         done = fonds(home, "verify", str(tmp_path / "x"))
         assert "is no manifest of an export" in str(done.exception) + done.output
+
+
+def test_captures_go_out_as_they_are_archived_and_what_is_missing_is_said(home: Path) -> None:
+    found = len(fonds(home, "export", "flood", "--format", "csv", "--no-text").stdout.splitlines())
+    done = fonds(home, "export", "flood", "--format", "warc")
+    kinds = [one.rec_type for one in ArchiveIterator(BytesIO(done.stdout_bytes))]
+    missing = found - 1 - kinds.count("response")
+    assert kinds.count("response") > 0
+    assert done.exit_code == (1 if missing else 0)
+    assert ("not in it: " in done.stderr) == bool(missing)

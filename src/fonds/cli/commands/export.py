@@ -16,6 +16,7 @@ from fonds.cli.names import Name
 from fonds.library.searching.forms import FORMS, Form, written
 from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, write_manifest
 from fonds.library.searching.rows import FIELDS, SERIES, exported, series_rows
+from fonds.library.searching.warcs import SUMMARY_URL, Missed
 from fonds.library.searching.whole import Contents, whole
 from fonds.model.document import SearchQuery
 from fonds.model.errors import ConfigurationError
@@ -25,6 +26,9 @@ from fonds.model.rows import EntryRow
 from fonds.ports import Stores
 
 KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value, *SERIES]
+
+MISSED_NAMED = 5
+TO_FILES = "parquet cannot be written to standard output: name a file with --out"
 
 ALONE = "are rows of their own: no QUERY, --collection, --limit or form of references"
 
@@ -37,6 +41,7 @@ class Written:
     rows: int = 0
     asked: Asked | None = None
     columns: Mapping[str, str] = field(default_factory=lambda: FIELDS)
+    missed: Missed = field(default_factory=Missed)
 
     @property
     def count(self) -> int:
@@ -67,9 +72,10 @@ def export(
     """Write one row for each file, or for each document a QUERY finds: hashes, capture, metadata, text.
 
     Without QUERY every file that was kept, in the order of their SHA-1; with one the whole result, however
-    large, in an order of its own. bibtex and csl are references, and of documents alone. Beside FILE a
-    manifest FILE.manifest.json says query, fields, count, hashes and when; `fonds verify` holds it
-    against file and library. `--kind citations` is who cites whom, a row for each reference.
+    large, in an order of its own. bibtex and csl are references, warc and wacz the archived captures
+    themselves, all of documents alone. Beside FILE a manifest FILE.manifest.json says query, fields, count,
+    hashes and when; `fonds verify` holds it against file and library. `--kind citations` is who cites
+    whom, a row for each reference. Exit code 1 when bytes of a document could not be had.
 
     \b
     fonds export > library.jsonl
@@ -77,11 +83,10 @@ def export(
     fonds export 'flood year:2024' --format csv --out floods.csv --no-text
     fonds export --kind citations --format parquet --out citations.parquet
     fonds export author:müller --format bibtex
+    fonds export 'flood kind:story' --format wacz --out floods.wacz
     """
     if form == "parquet" and out is None:
-        raise click.UsageError(
-            "parquet cannot be written to standard output: name a file with --out"
-        )
+        raise click.UsageError(TO_FILES)
     if kind in SERIES and (query or collection or limit or FORMS[form].rows is None):
         raise click.UsageError(f"{kind} {ALONE}")
     stores = app.stores()
@@ -99,11 +104,27 @@ def export(
     else:
         pieces = _library(stores, FORMS[form], done, kind, collection, with_text=not no_text)
     _write(out, form, done, pieces)
+    _say_missing(stores, done, collection)
+    if out is not None and not app.quiet:
+        say(f"{_counted(done, form)} in {out}, and {out}{SUFFIX} beside it")
+    return 1 if done.missed.count else 0
+
+
+def _counted(done: Written, form: str) -> str:
+    if FORMS[form].rows is not None:
+        return f"{done.count:,} rows"
+    return f"{done.count - done.missed.count:,} documents"
+
+
+def _say_missing(stores: Stores, done: Written, collection: str | None) -> None:
+    """That nothing was to be written, or which documents were and are not in it."""
+    missed = done.missed
     if not done.count:
         say(_nothing(stores, collection))
-    if out is not None and not app.quiet:
-        say(f"{done.count:,} rows in {out}, and {out}{SUFFIX} beside it")
-    return 0
+    for one in missed.first[:MISSED_NAMED]:
+        say(f"not in it: {one.id}: {one.why}")
+    if missed.count > MISSED_NAMED:
+        say(f"and {missed.count - MISSED_NAMED:,} more; the last record, {SUMMARY_URL}, names them")
 
 
 def _write(out: str | None, form: str, done: Written, pieces: Iterator[bytes]) -> None:
@@ -142,7 +163,7 @@ def _result(
     # What comes while it is written is written too.
     limit = asked.limit or sys.maxsize
     documents = done.contents.noted(whole(stores.index, asked.query(), limit))
-    return written(form, stores, documents, with_text=with_text)
+    return written(form, stores, documents, with_text=with_text, missed=done.missed)
 
 
 def _library(

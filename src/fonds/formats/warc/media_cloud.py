@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
-from fonds.formats.warc.write import RecordWriter
+from fonds.formats.warc.write import Appended, RecordWriter
 from fonds.model.archive import ArchiveEntry, HttpHead
 
 FIELDS = {
@@ -37,7 +37,7 @@ class MediaCloudWriter:
     readers pass over; a story without text would be set apart by what imports them.
     """
 
-    def __init__(self, out: BinaryIO, *, version: str = "WARC/1.0") -> None:
+    def __init__(self, out: Appended, *, version: str = "WARC/1.0") -> None:
         """Whatever `version` is asked for, it is WARC/1.0."""
         self._writer = RecordWriter(out, version="WARC/1.0", metadata_uri="")
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
-from typing import BinaryIO
+from typing import Protocol
 
 from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 from warcio.warcwriter import WARCWriter
@@ -43,11 +43,21 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
 _NOT_IN_URI = re.compile(r"[\x00-\x20\x7f]")
 
 
+class Appended(Protocol):
+    """What records are written to, one behind the other."""
+
+    def write(self, data: bytes, /) -> object:
+        """Append."""
+
+    def tell(self) -> int:
+        """How many bytes there are."""
+
+
 class RecordWriter:
-    """Appends records to a binary file, one gzip member each. Not safe for several threads at once."""
+    """Appends records to a file, one gzip member each. Not safe for several threads at once."""
 
     def __init__(
-        self, out: BinaryIO, *, version: str = "WARC/1.1", metadata_uri: str = METADATA_URI
+        self, out: Appended, *, version: str = "WARC/1.1", metadata_uri: str = METADATA_URI
     ) -> None:
         """`metadata_uri` is what stands before the address of a metadata record's subject in its own."""
         if version not in VERSIONS:
@@ -158,7 +168,7 @@ class RecordWriter:
 class _GzipMember:
     """What the record writer takes for its file: everything written becomes one gzip member."""
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: Appended) -> None:
         self._out = out
         self._packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)
 

@@ -1,4 +1,5 @@
-"""The forms a result is written in: rows as JSON lines, CSV or Parquet, references as BibTeX or CSL-JSON."""
+"""The forms a result is written in: rows as JSON lines, CSV or Parquet, references as BibTeX or CSL-JSON,
+captures as WARC or WACZ."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from typing import Any
 
 import msgspec
 
+from fonds.library.searching.drained import Drained
 from fonds.library.searching.references import bibtex, csl
 from fonds.library.searching.rows import FIELDS, rows_of
+from fonds.library.searching.warcs import Missed, wacz, warc
 from fonds.model.document import IndexDocument
 from fonds.ports import Stores
 
@@ -22,7 +25,7 @@ PARQUET_CHUNK = 200
 Row = dict[str, Any]
 
 
-def _nothing(documents: Iterator[IndexDocument]) -> Iterator[bytes]:
+def _nothing(stores: Stores, documents: Iterator[IndexDocument], missed: Missed) -> Iterator[bytes]:
     """What a form of rows makes of documents."""
     return iter(())
 
@@ -37,16 +40,21 @@ class Form:
     suffix: str
     media_type: str
     rows: Callable[[Iterator[Row], Mapping[str, str]], Iterator[bytes]] | None = None
-    documents: Callable[[Iterator[IndexDocument]], Iterator[bytes]] = _nothing
+    documents: Callable[[Stores, Iterator[IndexDocument], Missed], Iterator[bytes]] = _nothing
 
 
 def written(
-    form: Form, stores: Stores, documents: Iterator[IndexDocument], *, with_text: bool
+    form: Form,
+    stores: Stores,
+    documents: Iterator[IndexDocument],
+    *,
+    with_text: bool,
+    missed: Missed,
 ) -> Iterator[bytes]:
-    """A result in a form, piece by piece."""
+    """A result in a form, piece by piece; `missed` are the documents that could not be put into it."""
     if form.rows is not None:
         return form.rows(rows_of(stores, documents, with_text=with_text), FIELDS)
-    return form.documents(documents)
+    return form.documents(stores, documents, missed)
 
 
 def json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
@@ -67,27 +75,6 @@ def _csv_line(values: list[Any]) -> bytes:
     return line.getvalue().encode("utf-8", "replace")
 
 
-class Drained(io.RawIOBase):
-    """What Parquet or a ZIP is written to, taken out again as it comes."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-
-    def writable(self) -> bool:
-        """It always is."""
-        return True
-
-    def write(self, data: Any) -> int:
-        """Keep a copy until it is taken."""
-        self._pieces.append(bytes(data))
-        return len(self._pieces[-1])
-
-    def taken(self) -> bytes:
-        """What was written since the last time."""
-        taken, self._pieces = b"".join(self._pieces), []
-        return taken
-
-
 def parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
     """Apache Parquet, zstd, with these columns and their types."""
     import pyarrow
@@ -103,11 +90,13 @@ def parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
     yield sink.taken()
 
 
-def _bibtex(documents: Iterator[IndexDocument]) -> Iterator[bytes]:
+def _bibtex(stores: Stores, documents: Iterator[IndexDocument], missed: Missed) -> Iterator[bytes]:
     return (f"{bibtex(one)}\n".encode("utf-8", "replace") for one in documents)
 
 
-def _csl_json(documents: Iterator[IndexDocument]) -> Iterator[bytes]:
+def _csl_json(
+    stores: Stores, documents: Iterator[IndexDocument], missed: Missed
+) -> Iterator[bytes]:
     yield b"["
     for number, one in enumerate(documents):
         yield (b",\n" if number else b"\n") + msgspec.json.encode(csl(one))
@@ -123,5 +112,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "csl": Form(
             "CSL-JSON", "json", "application/vnd.citationstyles.csl+json", documents=_csl_json
         ),
+        "warc": Form("WARC", "warc.gz", "application/warc", documents=warc),
+        "wacz": Form("WACZ", "wacz", "application/wacz", documents=wacz),
     }
 )

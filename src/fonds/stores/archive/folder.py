@@ -25,7 +25,7 @@ from fonds.stores.archive.volume import SUFFIX, Volume, left_open, recover_file
 
 if TYPE_CHECKING:
     from fonds.formats.warc.media_cloud import MediaCloudWriter
-    from fonds.formats.warc.write import RecordWriter
+    from fonds.formats.warc.write import Appended, RecordWriter
     from fonds.stores.archive.places import PlaceReader, ReadMoved
 
 DEFAULTS = ArchiveOptions()
@@ -109,7 +109,7 @@ class FolderArchive:
             del self._full[0]
             self._finished()
 
-    def _writer(self, out: BinaryIO) -> RecordWriter | MediaCloudWriter:
+    def _writer(self, out: Appended) -> RecordWriter | MediaCloudWriter:
         """Loaded when a file is begun: most commands write none."""
         from fonds.formats.warc.media_cloud import MediaCloudWriter
         from fonds.formats.warc.write import RecordWriter

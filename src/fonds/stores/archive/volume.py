@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import re
 import secrets
@@ -19,19 +18,18 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
-from fonds.formats.cdx import CdxLine, sorted_cdxj
+from fonds.formats.cdx import CdxLine, line_of, sorted_cdxj
 from fonds.formats.surt import surt
 from fonds.formats.warc import RecordHead, read_heads
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, to_datetime14
-from fonds.model.keys import sha1_base32
 from fonds.stores.archive.appender import Appender, sync_folder
 
 if TYPE_CHECKING:
     from fonds.formats.warc.media_cloud import MediaCloudWriter
-    from fonds.formats.warc.write import RecordWriter
+    from fonds.formats.warc.write import Appended, RecordWriter
 
 SUFFIX = ".warc.gz"
 INDEX_SUFFIX = ".cdxj"
@@ -52,7 +50,7 @@ class Volume:
         folder: Path,
         prefix: str,
         created_at: datetime,
-        make_writer: Callable[[BinaryIO], RecordWriter | MediaCloudWriter],
+        make_writer: Callable[[Appended], RecordWriter | MediaCloudWriter],
     ) -> None:
         """Create the next free name and write the warcinfo record. Raises OSError, leaving nothing."""
         hostname = host_name()
@@ -62,7 +60,7 @@ class Volume:
         self._lines: list[CdxLine] = []
         self._out = Appender(descriptor)
         try:
-            self._writer = make_writer(cast(BinaryIO, self._out))
+            self._writer = make_writer(self._out)
             self._writer.write_warcinfo(self.path.name, created_at, hostname)
             sync_folder(folder)
         except BaseException:
@@ -83,7 +81,7 @@ class Volume:
         """Write an entry's records; offset and length in bytes of the first. Raises OSError."""
         offset = self._out.tell()
         size_bytes = self._writer.write_entry(entry)
-        self._lines.append(_line(entry, offset, size_bytes, self.path.name))
+        self._lines.append(line_of(entry, offset, size_bytes, self.path.name))
         return offset, size_bytes
 
     def sync(self) -> None:
@@ -166,21 +164,6 @@ def marker_of(path: Path) -> Path:
 def index_of(path: Path) -> Path:
     """Where the CDXJ index of a WARC lies."""
     return path.with_name(path.name.removesuffix(SUFFIX) + INDEX_SUFFIX)
-
-
-def _line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> CdxLine:
-    mime = entry.mime or "unk"
-    return CdxLine(
-        surt=surt(entry.url),
-        datetime14=to_datetime14(entry.captured_at),
-        url=entry.url,
-        mime=REVISIT_MIME if entry.revisit_of else mime,
-        status=entry.http.status or None if entry.http else None,
-        digest=sha1_base32(hashlib.sha1(entry.body).digest()),  # noqa: S324
-        size_bytes=size_bytes,
-        offset=offset,
-        filename=filename,
-    )
 
 
 def write_index(path: Path, lines: Sequence[CdxLine]) -> None:

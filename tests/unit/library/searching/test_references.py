@@ -7,6 +7,7 @@ import msgspec
 from contract.index_backends import document
 from fonds.library.searching.forms import FORMS
 from fonds.library.searching.references import bibtex, csl
+from fonds.library.searching.warcs import Missed
 from fonds.model.file import Kind
 
 PAPER = document(
@@ -59,5 +60,5 @@ def test_keys_of_two_documents_differ():
 def test_csl_json_is_a_list_also_of_none_and_one():
     write = FORMS["csl"].documents
     for some in ([], [PAPER], [PAPER, STORY]):
-        told = msgspec.json.decode(b"".join(write(iter(some))))
+        told = msgspec.json.decode(b"".join(write(None, iter(some), Missed())))
         assert [item["id"] for item in told] == [one.id for one in some]

@@ -13,9 +13,11 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from starlette.responses import StreamingResponse
 
 from fonds import __version__
-from fonds.library.searching.forms import FORMS, Drained, Form, written
+from fonds.library.searching.drained import Drained
+from fonds.library.searching.forms import FORMS, Form, written
 from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, as_json, asked_of
 from fonds.library.searching.rows import FIELDS
+from fonds.library.searching.warcs import Missed
 from fonds.library.searching.whole import Contents, whole
 from fonds.model.names import no_such
 from fonds.ports import Stores
@@ -25,7 +27,11 @@ from fonds.web.rendering import OpenStores
 
 PACKED = ".zip"
 Name = Annotated[
-    str, Path(max_length=40, description="jsonl, csv, parquet, bibtex or csl; .zip adds a manifest")
+    str,
+    Path(
+        max_length=40,
+        description="jsonl, csv, parquet, bibtex, csl, warc or wacz; .zip adds a manifest",
+    ),
 ]
 
 router = APIRouter()
@@ -40,7 +46,7 @@ router = APIRouter()
 def export(
     stores: OpenStores, name: Name, form: Annotated[SearchForm, Query()]
 ) -> StreamingResponse:
-    """Rows without texts, or references. In the packed form a manifest says query, count, hashes and when."""
+    """Rows without texts, references, or captures. Packed, a manifest says query, count, hashes and when."""
     is_packed = name.endswith(PACKED)
     said = name.removesuffix(PACKED)
     if said not in FORMS:
@@ -68,7 +74,8 @@ def _nothing(stores: Stores, form: SearchForm) -> str:
 
 def _pieces(stores: Stores, form: Form, asked: Asked, contents: Contents) -> Iterator[bytes]:
     documents = whole(stores.index, asked.query(), asked.limit or EXPORTED_MAX)
-    return written(form, stores, contents.noted(documents), with_text=False)
+    noted = contents.noted(documents)
+    return written(form, stores, noted, with_text=False, missed=Missed())
 
 
 def packet(stores: Stores, name: str, asked: Asked, file: str) -> Iterator[bytes]:
