@@ -126,6 +126,8 @@ class SearchResults:
     `dates` counts documents by `YYYY-MM` in order; `undated` those without a date. `total` counts all
     matches. When there are none, `notes` say in sentences which of the words, languages, domains and
     collections asked for no document has, and `meant` is the query that was probably meant, if it is another.
+    `themes` are those the query was answered by: with them in the next query, it asks for the same documents
+    though a rebuild gave the themes others.
     """
 
     total: int
@@ -136,3 +138,4 @@ class SearchResults:
     undated: int = 0
     notes: Sequence[str] = ()
     meant: str | None = None
+    themes: Mapping[str, Sequence[str]] = field(default_factory=dict)

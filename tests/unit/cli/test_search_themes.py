@@ -50,9 +50,27 @@ def test_a_theme_finds_as_many_as_are_counted(call: Call) -> None:
         asked = f'theme:"{NAME}/{label}"'
         found = call("--json", "search", asked, "--limit", "1000").out.splitlines()
         assert len(found) == count
+        wanted = {json.loads(line)["sha1hex"] for line in found}
+        exported = _exported(call, asked)
+        assert len(exported) == count
+        assert set(exported) == wanted
         told = call("search", asked, "--themes-of", str(NAME))
         assert f"{count:>9,}  {label}" in told.out
         assert "0 in no theme, 0 not in by/theme" in told.err
+
+
+def _exported(call: Call, asked: str) -> list[str]:
+    rows = call("export", asked, "--no-text").out.splitlines()
+    return [json.loads(row)["sha1hex"] for row in rows]
+
+
+def test_an_exported_theme_is_taken_back(call: Call, tmp_path: Path) -> None:
+    out = call("--json", "search", "--themes-of", str(NAME)).out.splitlines()
+    (label, count), *_ = json.loads(out[-1])["themes"]["themes"]
+    file = str(tmp_path / "theme.csv")
+    call("export", f'theme:"{NAME}/{label}"', "--format", "csv", "--out", file)
+    told = json.loads(call("--json", "verify", file).out)
+    assert (told["result_is_same"], told["then"], told["now"]) == (True, count, count)
 
 
 def test_a_theme_there_is_not_is_pointed_at(call: Call) -> None:

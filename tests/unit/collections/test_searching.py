@@ -17,7 +17,9 @@ from fonds.collections.reading.clusters import clusters
 from fonds.collections.reading.themes import documents_of_theme
 from fonds.collections.tables import ASSIGNMENTS, Tables, text
 from fonds.formats.grouping.keys import parts_of_cluster
+from fonds.library.searching import whole as whole_results
 from fonds.library.searching.themes import theme_counts
+from fonds.library.searching.whole import found_now, whole
 from fonds.model.document import SearchQuery
 from fonds.model.query_error import QueryError
 from fonds.stores.index.query.themed import ThemedIndex
@@ -94,6 +96,26 @@ def test_what_a_change_a_deletion_and_a_rebuild_leave_is_found_next(
     rebuild(kept.changes, NEWS, threads=1)
     for name, wanted in assigned(kept.tables).items():
         assert ids(index, f'theme:"{name}"') == wanted
+
+
+def test_a_result_had_whole_keeps_to_the_themes_it_began_with(
+    kept: Kept, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole_results, "PAGE", 3)
+    label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
+    query = SearchQuery(f'theme:"{label}"')
+    found = found_now(index, query)
+    assert found.total == len(some)
+    pages = whole(index, query, COUNT)
+    begun = [next(pages) for _ in range(4)]
+    gone = sorted(some)[-1]
+    kept.changes.delete(NEWS, [gone])
+    assert {one.id for one in whole(index, query, COUNT)} == some - {gone}
+    rest = themed(COUNT, themes=3)[50:]
+    kept.changes.put(NEWS, [Document(f"d{50 + at}", one.text) for at, one in enumerate(rest)])
+    rebuild(kept.changes, NEWS, threads=1)
+    assert {one.id for one in (*begun, *pages)} == some
+    assert {one.id for one in whole(index, found.query, COUNT)} == some
 
 
 def test_a_theme_there_is_not_is_told_with_the_nearest_where_it_stands(

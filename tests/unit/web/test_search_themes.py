@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+from xml.etree import ElementTree as Xml
 
+import pytest
 from starlette.testclient import TestClient
 
+from fonds.web.pages.searching.feed import ENTRIES
 from page_reading import read
 from themed_home import HOSTILE
 
 ALL = "library/all"
+ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def counted(client: TestClient, asked: str = "", name: str = ALL) -> dict[str, Any]:
@@ -42,6 +47,48 @@ def test_the_page_narrows_to_a_theme_and_says_what_is_in_none(themed: TestClient
     assert others["outside"] == told["total"]
     page = read(themed, "/search?themes=made/five")
     assert f"{told['total']} not in this collection" in page.words("//aside")
+
+
+@pytest.mark.parametrize("without", ["", "-"])
+def test_exports_and_feeds_of_a_theme_hold_what_its_search_finds(
+    themed: TestClient, without: str
+) -> None:
+    label, count = max(counted(themed)["themes"]["themes"], key=lambda one: one[1])
+    assert count > 1
+    query = {"q": f'{without}theme:"{ALL}/{label}"'}
+    told = themed.get("/api/search", params={**query, "size": 1000}).json()
+    wanted = {one["sha1hex"] for one in told["results"]}
+    rows = themed.get("/search/export/jsonl", params=query).text.splitlines()
+    assert len(rows) == told["total"] == len(wanted)
+    assert {json.loads(row)["sha1hex"] for row in rows} == wanted
+    references = themed.get("/api/search/export/bibtex", params=query).text
+    assert references.count("note = {SHA-1 ") == told["total"]
+    entries = Xml.fromstring(themed.get("/search.atom", params=query).content).findall(
+        f"{ATOM}entry"
+    )
+    pages = [one.find(f"{ATOM}link") for one in entries]
+    links = [(one.get("href") or "").rsplit("/", 1)[1] for one in pages if one is not None]
+    assert len(links) == min(told["total"], ENTRIES)
+    assert set(links) <= wanted
+
+
+@pytest.mark.parametrize(
+    "path", ["/search.atom", "/api/search/export/csv", "/search/export/csl.zip"]
+)
+def test_an_answer_without_counts_refuses_to_count_by_themes(themed: TestClient, path: str) -> None:
+    told = themed.get(
+        path, params={"q": "*", "themes": ALL}, headers={"accept": "application/json"}
+    )
+    assert told.status_code == 400
+    assert "theme:" in told.text
+    assert "leave this out" in told.text
+
+
+def test_the_links_of_a_search_counted_by_themes_can_be_had(themed: TestClient) -> None:
+    page = read(themed, f"/search?themes={ALL}")
+    links = [one for one in page.links("//*") if "/search/export/" in one or "search.atom" in one]
+    assert len(links) > 2
+    assert {themed.get(one).status_code for one in links} == {200}
 
 
 def test_collections_with_themes_are_offered(themed: TestClient) -> None:

@@ -17,7 +17,7 @@ from fonds.library.searching.forms import FORMS, Form, written
 from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, write_manifest
 from fonds.library.searching.rows import FIELDS, SERIES, exported, series_rows
 from fonds.library.searching.warcs import SUMMARY_URL, Missed
-from fonds.library.searching.whole import Contents, whole
+from fonds.library.searching.whole import Contents, Found, found_now, whole
 from fonds.model.document import SearchQuery
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
@@ -97,10 +97,10 @@ def export(
     if kind is not None and kind in SERIES:
         pieces = _one_series(stores, FORMS[form], done, kind)
     elif text:
-        done.asked = _asked(stores, text, kind, collection, limit)
+        found = _found(stores, text, kind, collection)
         if not app.quiet:
-            say(_promised(done.asked))
-        pieces = _result(stores, FORMS[form], done, done.asked, with_text=not no_text)
+            say(_promised(found.total, limit))
+        pieces = _result(stores, FORMS[form], done, found, limit, with_text=not no_text)
     else:
         pieces = _library(stores, FORMS[form], done, kind, collection, with_text=not no_text)
     _write(out, form, done, pieces)
@@ -138,31 +138,29 @@ def _write(out: str | None, form: str, done: Written, pieces: Iterator[bytes]) -
     write_manifest(Path(out), _manifest(Path(out), form, done, digest))
 
 
-def _asked(
-    stores: Stores, text: str, kind: str | None, collection: str | None, limit: int | None
-) -> Asked:
-    """What is asked, and how much it finds. Raises click.UsageError for a query that is none."""
+def _found(stores: Stores, text: str, kind: str | None, collection: str | None) -> Found:
+    """What a query finds. Raises click.UsageError for a query that is none."""
     query = SearchQuery(
         text, kinds=[Kind(kind)] if kind else [], collections=[collection] if collection else []
     )
     try:
-        return asked_of(stores.index, query, limit)
+        return found_now(stores.index, query)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
 
-def _promised(asked: Asked) -> str:
-    if asked.limit is not None and asked.limit < asked.total:
-        return f"{asked.total:,} documents found; the first {asked.limit:,} of them are written"
-    return f"{asked.total:,} documents found; all of them are written"
+def _promised(total: int, limit: int | None) -> str:
+    if limit is not None and limit < total:
+        return f"{total:,} documents found; the first {limit:,} of them are written"
+    return f"{total:,} documents found; all of them are written"
 
 
 def _result(
-    stores: Stores, form: Form, done: Written, asked: Asked, *, with_text: bool
+    stores: Stores, form: Form, done: Written, found: Found, limit: int | None, *, with_text: bool
 ) -> Iterator[bytes]:
+    done.asked = asked_of(found, limit)
     # What comes while it is written is written too.
-    limit = asked.limit or sys.maxsize
-    documents = done.contents.noted(whole(stores.index, asked.query(), limit))
+    documents = done.contents.noted(whole(stores.index, found.query, limit or sys.maxsize))
     return written(form, stores, documents, with_text=with_text, missed=done.missed)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from fonds.library.searching.whole import Contents, found_now, whole
+from fonds.library.searching.whole import Contents, Found, whole
 from fonds.model.document import SearchQuery
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
@@ -44,10 +44,10 @@ class Asked:
 _FILTERS = tuple(one.name for one in fields(Asked) if one.name not in ("total", "limit"))
 
 
-def asked_of(index: Index, query: SearchQuery, limit: int | None) -> Asked:
-    """What a query asks, and how much it finds now. Raises ValueError with a sentence for people."""
-    said = {name: getattr(query, name) for name in _FILTERS}
-    return Asked(**said, total=found_now(index, query), limit=limit)
+def asked_of(found: Found, limit: int | None) -> Asked:
+    """What was asked, in words: of themes their names, not the documents they had."""
+    said = {name: getattr(found.query, name) for name in _FILTERS}
+    return Asked(**said, total=found.total, limit=limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,9 @@ def theme_counts(index: Index, tables: Tables, asked: str, query: SearchQuery) -
     one that was not grouped yet.
     """
     name = _collection(tables, asked)
-    found = islice(whole(index, query, LOOKED_MAX), LOOKED_MAX)
-    ids = [document.id for document in found]
-    total = max(found_now(index, query), len(ids))
+    found = found_now(index, query)
+    ids = [one.id for one in islice(whole(index, found.query, LOOKED_MAX), LOOKED_MAX)]
+    total = max(found.total, len(ids))
     for _ in range(_TRIES):
         served = served_timestamp(tables, name)
         counts = Counter(_labels(tables, name, served or 0, ids))

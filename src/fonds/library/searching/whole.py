@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.ports import Index
 
 PAGE = 500
@@ -15,7 +15,8 @@ PAGE = 500
 def whole(index: Index, query: SearchQuery, count_max: int) -> Iterator[IndexDocument]:
     """The documents of a result without their texts, each once, in the order by id, at most `count_max`.
 
-    Raises ValueError with a sentence for people. A document that comes while it is read may be in it or not.
+    Raises ValueError with a sentence for people. A document that comes while it is read may be in it or not;
+    themes are as they were when the first was asked for.
     """
     left, after = count_max, None
     while left > 0:
@@ -23,16 +24,32 @@ def whole(index: Index, query: SearchQuery, count_max: int) -> Iterator[IndexDoc
             query, sort="id", offset=0, after=after, count_max=min(PAGE, left),
             facet_values_max=0, with_snippets=False,
         )  # fmt: skip
-        hits = index.search(asked).hits
+        results = index.search(asked)
+        hits, query = results.hits, _held(query, results)
         yield from (hit.document for hit in hits)
         if len(hits) < asked.count_max:
             return
         left, after = left - len(hits), hits[-1].document.id
 
 
-def found_now(index: Index, query: SearchQuery) -> int:
-    """How many documents the search finds. Raises ValueError with a sentence for people."""
-    return index.search(replace(query, count_max=0, facet_values_max=0)).total
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How many documents a search finds, and the query that finds the same ones later: its themes are as they
+    were then, whatever is built or changed meanwhile."""
+
+    query: SearchQuery
+    total: int
+
+
+def found_now(index: Index, query: SearchQuery) -> Found:
+    """What the search finds. Raises ValueError with a sentence for people."""
+    results = index.search(replace(query, count_max=0, facet_values_max=0))
+    return Found(_held(query, results), results.total)
+
+
+def _held(query: SearchQuery, results: SearchResults) -> SearchQuery:
+    """The query with the themes it was answered by."""
+    return replace(query, themes=results.themes or query.themes)
 
 
 @dataclass(slots=True)

@@ -33,8 +33,8 @@ class ThemedIndex:
         return self.index.get(ids)
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """As the index does, with the documents themes have at this moment. Raises ValueError with a sentence
-        for people."""
+        """As the index does, with the documents themes have at this moment, but for those the query has
+        already. Raises ValueError with a sentence for people."""
         if f"{THEME}:" not in query.text.lower():
             return self.index.search(query)
         found = dict(query.themes)
@@ -45,7 +45,7 @@ class ThemedIndex:
             return found[asked]
 
         parse(query.text.encode("utf-8", "ignore").decode(), ids)
-        return self.index.search(replace(query, themes=found))
+        return replace(self.index.search(replace(query, themes=found)), themes=found)
 
     def alike(self, word: str) -> Sequence[str]:
         """As the index does."""

@@ -15,14 +15,15 @@ from starlette.responses import StreamingResponse
 from fonds import __version__
 from fonds.library.searching.drained import Drained
 from fonds.library.searching.forms import FORMS, Form, written
-from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, as_json, asked_of
+from fonds.library.searching.manifest import SUFFIX, Manifest, as_json, asked_of
 from fonds.library.searching.rows import FIELDS
 from fonds.library.searching.warcs import Missed
-from fonds.library.searching.whole import Contents, whole
+from fonds.library.searching.whole import Contents, Found, found_now, whole
 from fonds.model.names import no_such
 from fonds.ports import Stores
 from fonds.web.pages.searching.form import SearchForm
 from fonds.web.pages.searching.search import EXPORTED_MAX
+from fonds.web.pages.searching.themes import uncounted
 from fonds.web.rendering import OpenStores
 
 PACKED = ".zip"
@@ -52,16 +53,16 @@ def export(
     if said not in FORMS:
         raise HTTPException(404, f"{no_such('form of an export', said, FORMS).capitalize()}.")
     try:
-        asked = asked_of(stores.index, form.query(), EXPORTED_MAX)
-        if not asked.total:
+        found = found_now(stores.index, uncounted(form))
+        if not found.total:
             raise HTTPException(404, _nothing(stores, form))
     except ValueError as error:
         raise HTTPException(400, str(error)) from error
     file = f"search.{FORMS[said].suffix}"
     if is_packed:
-        pieces, media, file = packet(stores, said, asked, file), "application/zip", "search.zip"
+        pieces, media, file = packet(stores, said, found, file), "application/zip", "search.zip"
     else:
-        pieces, media = _pieces(stores, FORMS[said], asked, Contents()), FORMS[said].media_type
+        pieces, media = _pieces(stores, FORMS[said], found, Contents()), FORMS[said].media_type
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     return StreamingResponse(pieces, media_type=media, headers=headers)
 
@@ -72,13 +73,12 @@ def _nothing(stores: Stores, form: SearchForm) -> str:
     return " ".join(["There is nothing to export: the search finds no document.", *notes])
 
 
-def _pieces(stores: Stores, form: Form, asked: Asked, contents: Contents) -> Iterator[bytes]:
-    documents = whole(stores.index, asked.query(), asked.limit or EXPORTED_MAX)
-    noted = contents.noted(documents)
-    return written(form, stores, noted, with_text=False, missed=Missed())
+def _pieces(stores: Stores, form: Form, found: Found, contents: Contents) -> Iterator[bytes]:
+    documents = contents.noted(whole(stores.index, found.query, EXPORTED_MAX))
+    return written(form, stores, documents, with_text=False, missed=Missed())
 
 
-def packet(stores: Stores, name: str, asked: Asked, file: str) -> Iterator[bytes]:
+def packet(stores: Stores, name: str, found: Found, file: str) -> Iterator[bytes]:
     """A ZIP of the result and, behind it, its manifest, which `fonds verify` takes back when unpacked."""
     contents, digest, sink = Contents(), hashlib.sha256(), Drained()
     form, now = FORMS[name], datetime.now(UTC)
@@ -86,14 +86,14 @@ def packet(stores: Stores, name: str, asked: Asked, file: str) -> Iterator[bytes
         with archive.open(
             zipfile.ZipInfo(file, now.timetuple()[:6]), "w", force_zip64=True
         ) as entry:
-            for piece in _pieces(stores, form, asked, contents):
+            for piece in _pieces(stores, form, found, contents):
                 digest.update(piece)
                 entry.write(piece)
                 yield sink.taken()
         manifest = Manifest(
             file=file, format=name, rows=contents.count, sha256=digest.hexdigest(),
             fields=list(FIELDS) if form.rows is not None else [], written_at=now, fonds=__version__,
-            asked=asked, documents_sha256=contents.sha256hex,
+            asked=asked_of(found, EXPORTED_MAX), documents_sha256=contents.sha256hex,
         )  # fmt: skip
         archive.writestr(zipfile.ZipInfo(f"{file}{SUFFIX}", now.timetuple()[:6]), as_json(manifest))
     yield sink.taken()

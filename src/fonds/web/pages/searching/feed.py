@@ -17,6 +17,7 @@ from starlette.responses import Response
 from fonds.model.document import Hit
 from fonds.web.pages.searching.form import SearchForm
 from fonds.web.pages.searching.search import said
+from fonds.web.pages.searching.themes import uncounted
 from fonds.web.rendering import OpenStores, link
 
 ENTRIES = 50
@@ -35,8 +36,9 @@ router = APIRouter()
 )
 def feed(request: Request, stores: OpenStores, form: Annotated[SearchForm, Query()]) -> Response:
     """The newest documents by the date they state, whatever the order and the page asked for."""
+    narrowed = uncounted(form)
     asked = replace(
-        form.query(), sort="newest", offset=0, after=None, count_max=ENTRIES, facet_values_max=0
+        narrowed, sort="newest", offset=0, after=None, count_max=ENTRIES, facet_values_max=0
     )
     try:
         hits = stores.index.search(asked).hits

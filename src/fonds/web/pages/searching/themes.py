@@ -9,12 +9,18 @@ from itertools import islice
 
 from fonds.collections.names import DEFAULT
 from fonds.library.searching.themes import ThemeCounts, theme_counts
+from fonds.model.document import SearchQuery
 from fonds.ports import Stores
 from fonds.web.pages.searching.form import QUERY_MAX_CHARS, SearchForm
+from fonds.web.problems import RefusedError
 from fonds.web.rest.service import Service
 
 OFFERED_MAX = 10
 LOOKED_MAX = 100
+UNCOUNTED = (
+    "Here nothing is counted by themes: leave this out. To narrow to a theme, name it in q:"
+    ' theme:"NAMESPACE/KEY/LABEL".'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,14 @@ def counted_themes(stores: Stores, themes: Service, form: SearchForm) -> ThemeCo
     if not form.themes:
         return None
     return theme_counts(stores.index, themes.tables, form.themes, form.query())
+
+
+def uncounted(form: SearchForm) -> SearchQuery:
+    """The query of an answer that holds documents and no counts. Raises RefusedError where counts are asked
+    for: left out in silence, they would look like a filter that narrows nothing."""
+    if form.themes:
+        raise RefusedError(400, UNCOUNTED, parameter="themes")
+    return form.query()
 
 
 def theme_facet(form: SearchForm, counts: ThemeCounts | None) -> ThemeFacet | None:
