@@ -15,7 +15,7 @@ from fonds.collections.names import Name
 from fonds.formats.grouping.keys import cluster_row, parts_of_collection
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Table
-from fonds.ports.walking import walk_rows
+from fonds.ports.walking import PAGE_ROWS, Page, walk_pages, walk_rows
 
 DOCUMENTS = "documents"
 CLUSTERS = "clusters"
@@ -40,7 +40,6 @@ FAMILIES = {
 REMOVED = "main:removed"
 """Set before the rows of a collection are removed: nobody sees it from then on."""
 
-ROWS_AT_ONCE = 500
 RANK_BYTES = 4
 _RANK_MAX = 2**32 - 1
 
@@ -92,7 +91,7 @@ class Tables:
         columns: Sequence[str] | None = None,
         *,
         after: bytes | None = None,
-        count_max: int = ROWS_AT_ONCE,
+        count_max: int = PAGE_ROWS,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
         """Rows in the order of their keys, up to `count_max`, behind `after`."""
         return self.store.scan(
@@ -106,9 +105,28 @@ class Tables:
         columns: Sequence[str] | None = None,
         *,
         after: bytes | None = None,
+        page_rows: int = PAGE_ROWS,
     ) -> Iterator[tuple[bytes, dict[str, bytes]]]:
         """All rows of a prefix in the order of their keys, streamed."""
-        yield from walk_rows(self.store, self.prefix + table, prefix, after=after, columns=columns)
+        return walk_rows(
+            self.store, self.prefix + table, prefix,
+            after=after, columns=columns, page_rows=page_rows,
+        )  # fmt: skip
+
+    def pages(
+        self,
+        table: str,
+        prefix: bytes,
+        columns: Sequence[str] | None = None,
+        *,
+        after: bytes | None = None,
+        page_rows: int = PAGE_ROWS,
+    ) -> Iterator[Page]:
+        """The same rows, `page_rows` at once; each page is asked for when the one before was dealt with."""
+        return walk_pages(
+            self.store, self.prefix + table, prefix,
+            after=after, columns=columns, page_rows=page_rows,
+        )  # fmt: skip
 
     def put(self, table: str, rows: Sequence[tuple[bytes, Cells]]) -> None:
         """Write cells."""
@@ -125,7 +143,7 @@ class Tables:
     def clear(self, table: str, prefix: bytes) -> int:
         """Remove every row of a prefix; how many there were. One column is enough to see a row by."""
         count, seen = 0, _A_CELL.get(table)
-        while found := self.page(table, prefix, seen, count_max=ROWS_AT_ONCE):
+        while found := self.page(table, prefix, seen):
             self.delete(table, [key for key, _ in found])
             count += len(found)
         return count

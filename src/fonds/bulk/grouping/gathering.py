@@ -85,8 +85,5 @@ def _known(counts: list[tuple[str, int]]) -> list[str]:
 
 def _values(tables: Tables, one: Known) -> Iterator[bytes]:
     """The pages that were read, in the order of their documents."""
-    after: bytes | None = None
-    while found := tables.page(READINGS, one.row, [SLICE], after=after, count_max=_ROWS_AT_ONCE):
-        for row, _ in found:
-            yield joined(get_chunks(tables, READINGS, row, SLICE))
-        after = found[-1][0]
+    for row, _ in tables.scan(READINGS, one.row, [SLICE], page_rows=_ROWS_AT_ONCE):
+        yield joined(get_chunks(tables, READINGS, row, SLICE))

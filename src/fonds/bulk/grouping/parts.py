@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fonds.collections.building.reading_in import pages
+from fonds.collections.documents import COLUMNS
 from fonds.collections.names import Name
 from fonds.collections.tables import DOCUMENTS, Cells, Tables
 
@@ -39,7 +39,7 @@ def stretches(tables: Tables, name: Name, documents: int = PART_DOCUMENTS) -> tu
 
 def rows_of(tables: Tables, name: Name, stretch: Stretch) -> Iterator[list[tuple[bytes, Cells]]]:
     """The rows of a stretch, some at a time; those put between them since are with them."""
-    for page in pages(tables, name, stretch.after):
+    for page in tables.pages(DOCUMENTS, name.row, COLUMNS, after=stretch.after):
         yield [(row, cells) for row, cells in page if row <= stretch.last]
         if page[-1][0] >= stretch.last:
             return

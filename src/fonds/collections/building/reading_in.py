@@ -120,7 +120,7 @@ def read_in(
     found = empty(tables, name, reader.vocabulary)
     usual = usual_language(tables, name)
     seen = 0
-    for page in pages(tables, name):
+    for page in tables.pages(DOCUMENTS, name.row, COLUMNS):
         found.add(read_page(page, until, configuration, usual, reader))
         seen += len(page)
         progress(seen)
@@ -158,15 +158,6 @@ def read_page(
         reader.read([one.text for one in grouped], languages),
         None if dense is None else dense.astype(np.float16),
     )
-
-
-def pages(
-    tables: Tables, name: Name, after: bytes | None = None
-) -> Iterator[list[tuple[bytes, dict[str, bytes]]]]:
-    """The rows of a collection's documents in the order of their ids, some at a time."""
-    while page := tables.page(DOCUMENTS, name.row, COLUMNS, after=after):
-        yield page
-        after = page[-1][0]
 
 
 def standing(page: Sequence[tuple[bytes, Cells]], until: int) -> Iterator[Document]:

@@ -56,10 +56,8 @@ def settle(
     tables, name = changes.tables, one.name
     collection = tables.row(COLLECTIONS, name.row, ["main:size", SEQUENCE])
     total, begun = number(collection, "main:size"), number(collection, SEQUENCE)
-    after: bytes | None = None
     turned = _Turned()
-    while page := tables.page(DOCUMENTS, name.row, WITHOUT_TEXT, after=after, count_max=AT_ONCE):
-        after = page[-1][0]
+    for page in tables.pages(DOCUMENTS, name.row, WITHOUT_TEXT, page_rows=AT_ONCE):
         coded = _coded(changes, one, page, vectors, until)
         if coded is None or not _write(changes, one, page, coded):
             return False

@@ -43,10 +43,9 @@ def documents_of(changes: Changes, name: Name, cells: Cells) -> Iterator[Damage]
     tables = changes.tables
     served = _served(changes, name, cells)
     counts: Counter[tuple[Remedy, str, str, int]] = Counter()
-    total, after = 0, None
+    total = 0
     columns = [*COLUMNS, IDF, TFIDF, *(member_of(one.conf) for one, _ in served)]
-    while page := tables.page(DOCUMENTS, name.row, columns, after=after, count_max=AT_ONCE):
-        after = page[-1][0]
+    for page in tables.pages(DOCUMENTS, name.row, columns, page_rows=AT_ONCE):
         there = [found for _, found in page if "main:id" in found]
         total += len(there)
         for one, _ in served:

@@ -112,10 +112,8 @@ def _collections(tables: Tables) -> list[Name]:
 
 
 def _members(tables: Tables, theme: Theme) -> Iterator[str]:
-    after: bytes | None = None
-    while page := tables.page(MEMBERS, theme.row, ["main:id"], after=after, count_max=_PAGE):
-        yield from (text(cells, "main:id") for _, cells in page)
-        after = page[-1][0]
+    rows = tables.scan(MEMBERS, theme.row, ["main:id"], page_rows=_PAGE)
+    return (text(cells, "main:id") for _, cells in rows)
 
 
 def _none(asked: str, labels: list[str], looked_in: int) -> str:
