@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 
@@ -18,6 +19,8 @@ from fonds.collections.tables import CHANGES, COLLECTIONS, Cells, Tables, number
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
 from fonds.model.prepared import prepared
+
+T = TypeVar("T")
 
 SEQUENCE = "main:sequence"
 INDEXED = "main:indexed"
@@ -221,7 +224,7 @@ def _check(claims: Claims | None, claim: Claim | None) -> None:
         claims.check(claim)
 
 
-def chunks(ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """Ids in runs of at most `size`."""
+def chunks(ids: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Ids, or what goes by them, in runs of at most `size`."""
     for at in range(0, len(ids), size):
         yield ids[at : at + size]

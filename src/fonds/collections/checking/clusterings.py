@@ -1,13 +1,16 @@
-"""Clusterings against themselves: sizes against members, cells and assignments; what dead rebuilds left."""
+"""Clusterings against themselves: sizes against members, cells and assignments; near-duplicates; what dead
+rebuilds left."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from fonds.collections.building.models import read_model
 from fonds.collections.changing.writing import Changes
 from fonds.collections.checking.damage import Damage, Remedy
+from fonds.collections.checking.duplicates import duplicates_of
 from fonds.collections.claims import claim_of_rebuild
 from fonds.collections.clusterings import (
     DROPPED,
@@ -48,7 +51,7 @@ def clusterings_of(changes: Changes, name: Name, cells: Cells) -> Iterator[Damag
                 yield Damage(Remedy.SWEEP, told, one.conf, one.timestamp)
             continue
         remedy = Remedy.BUILD if is_served(one, cells) else Remedy.DROP
-        for told in _sizes(changes.tables, one):
+        for told in chain(_sizes(changes.tables, one), duplicates_of(changes.tables, one)):
             yield Damage(remedy, told, one.conf, one.timestamp)
         if is_served(one, cells) and (told := _model(changes, one)):
             yield Damage(remedy, told, one.conf, one.timestamp)

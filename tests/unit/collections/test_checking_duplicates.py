@@ -1,0 +1,151 @@
+"""Links between near-duplicates that are altered past all ports are named, and made right by a rebuild."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.changing.moving import COPY, DISTINCT, ORIGINAL
+from fonds.collections.checking import duplicates
+from fonds.collections.checking.checking import damages, mend
+from fonds.collections.checking.damage import Remedy
+from fonds.collections.configurations import configuration, put
+from fonds.collections.documents import Document
+from fonds.collections.reading.clusters import clusters
+from fonds.collections.reading.documents import places
+from fonds.collections.tables import ASSIGNMENTS, CLUSTERS, assignment_row, number, text
+from fonds.formats.grouping.keys import clustering_prefix
+from kept_collections import NEWS, Kept, faults, themed
+
+TWINS = 6
+Act = Callable[[Kept, int], None]
+
+
+@pytest.fixture
+def grouped(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> tuple[Kept, int]:
+    """Themes of which six texts came twice with the others, and once more later; two levels."""
+    monkeypatch.setattr(duplicates, "AT_ONCE", 7)
+    put(kept.tables, "news", "DEFAULT", configuration({"clusters": 4, "granularities": [2]}))
+    texts = themed(60, themes=4)
+    twins = [Document(f"twin{at}", one.text) for at, one in enumerate(texts[:TWINS])]
+    kept.changes.put(NEWS, [*texts, *twins])
+    made = rebuild(kept.changes, NEWS, threads=1)
+    kept.changes.put(
+        NEWS, [Document(f"later{at}", one.text) for at, one in enumerate(texts[:TWINS])]
+    )
+    kept.changes.delete(NEWS, ["d0", "twin1", "later2"])
+    assert damages(kept.changes, NEWS) == []
+    return kept, made.timestamp
+
+
+def row(timestamp: int, id_: str, conf: str = "DEFAULT") -> bytes:
+    return assignment_row(NEWS, conf, timestamp, id_)
+
+
+def pair(kept: Kept, number_: int = 3) -> tuple[str, str]:
+    """A near-duplicate, and its original."""
+    for id_ in (f"d{number_}", f"twin{number_}", f"later{number_}"):
+        if original := places(kept.tables, NEWS, id_)[0].original:
+            return id_, original
+    raise AssertionError("none is linked")
+
+
+def linked_to(other: Callable[[Kept, int], str], conf: str = "DEFAULT") -> Act:
+    """A near-duplicate names another document."""
+
+    def act(kept: Kept, timestamp: int) -> None:
+        cells = {ORIGINAL: other(kept, timestamp).encode()}
+        kept.tables.put(ASSIGNMENTS, [(row(timestamp, pair(kept)[0], conf), cells)])
+
+    return act
+
+
+def beside(kept: Kept, timestamp: int) -> str:
+    """A document of the same clusters that is a near-duplicate of none."""
+    wanted = [(one.level, one.label) for one in places(kept.tables, NEWS, pair(kept)[0])]
+    for at in range(TWINS, 60):
+        theirs = places(kept.tables, NEWS, f"d{at}")
+        if [(one.level, one.label) for one in theirs] == wanted and not theirs[0].original:
+            return f"d{at}"
+    raise AssertionError("there is none")
+
+
+def elsewhere(kept: Kept, timestamp: int) -> str:
+    """A document of another cluster."""
+    mine = places(kept.tables, NEWS, pair(kept)[0])[0].label
+    every = (f"d{at}" for at in range(TWINS, 60))
+    return next(id_ for id_ in every if places(kept.tables, NEWS, id_)[0].label not in (mine, None))
+
+
+def unlinked(kept: Kept, timestamp: int) -> None:
+    kept.tables.delete(ASSIGNMENTS, [row(timestamp, pair(kept)[0])], [ORIGINAL])
+
+
+def untold(kept: Kept, timestamp: int) -> None:
+    id_, original = pair(kept)
+    kept.tables.delete(ASSIGNMENTS, [row(timestamp, original)], [f"{COPY}{id_}"])
+
+
+def told_of_another(kept: Kept, timestamp: int) -> None:
+    kept.tables.put(ASSIGNMENTS, [(row(timestamp, "d30"), {f"{COPY}d31": b"1"})])
+
+
+def counted(change: int | None, conf: str = "DEFAULT") -> Act:
+    """A cluster counts other than it has, or does not count."""
+
+    def act(kept: Kept, timestamp: int) -> None:
+        prefix = clustering_prefix("news", "2026-11", conf, timestamp)
+        key, cells = kept.tables.page(CLUSTERS, prefix, count_max=1)[0]
+        if change is None:
+            kept.tables.delete(CLUSTERS, [key], [DISTINCT])
+        else:
+            changed = str(number(cells, DISTINCT) + change).encode()
+            kept.tables.put(CLUSTERS, [(key, {DISTINCT: changed})])
+
+    return act
+
+
+DAMAGES: dict[str, tuple[Act, str]] = {
+    "distinct-more": (counted(1), "distinct documents"),
+    "distinct-less": (counted(-1), "distinct documents"),
+    "distinct-gone": (counted(None), "it counts -1 distinct documents"),
+    "distinct-of-a-level": (counted(1, "DEFAULT@1"), "DEFAULT@1"),
+    "of-one-there-is-not": (linked_to(lambda kept, at: "gone"), duplicates.LINKED),
+    "of-itself": (linked_to(lambda kept, at: pair(kept)[0]), duplicates.LINKED),
+    "of-another-cluster": (linked_to(elsewhere), duplicates.LINKED),
+    "of-another": (linked_to(beside), duplicates.COPIES),
+    "of-another-on-a-level": (linked_to(beside, "DEFAULT@1"), duplicates.LEVELS),
+    "of-none": (unlinked, "distinct documents"),
+    "of-none-but-told": (unlinked, duplicates.MORE),
+    "untold": (untold, duplicates.COPIES),
+    "told-of-another": (told_of_another, duplicates.MORE),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_link_or_count_is_named_and_mended(grouped: tuple[Kept, int], name: str) -> None:
+    (kept, timestamp), (act, told) = grouped, DAMAGES[name]
+    act(kept, timestamp)
+    found = damages(kept.changes, NEWS)
+    assert any(told in one.told for one in found), found
+    assert {(one.remedy, one.conf, one.timestamp) for one in found} == {
+        (Remedy.BUILD, "DEFAULT", timestamp)
+    }
+    assert list(mend(kept.changes, NEWS, threads=1)) != []
+    assert damages(kept.changes, NEWS) == []
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_what_is_linked_is_counted_once_and_not_told_as_a_damage(
+    grouped: tuple[Kept, int],
+) -> None:
+    kept, timestamp = grouped
+    served = clusters(kept.tables, NEWS)
+    assert served is not None
+    prefix = clustering_prefix("news", "2026-11", "DEFAULT", timestamp)
+    cells = [cells for _, cells in kept.tables.scan(ASSIGNMENTS, prefix, ["main:"])]
+    links = sum(1 for one in cells if text(one, ORIGINAL))
+    assert links == sum(one.size - one.distinct for one in served.clusters) >= TWINS
+    assert links == sum(column.startswith(COPY) for one in cells for column in one)
