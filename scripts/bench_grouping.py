@@ -1,6 +1,7 @@
 """Groupings of labelled texts beside other recipes, in one run; then time, memory and stability at scale.
 
-python scripts/bench_grouping.py                    # the labelled sets; peers are installed for the run
+python scripts/bench_grouping.py [SET…]             # the labelled sets; peers are installed for the run
+python scripts/bench_grouping.py --vectors DIR [SET…]   # dense vectors are kept in a folder for the next run
 python scripts/bench_grouping.py scale 100000       # so many short documents beside bare scikit-learn calls
 python scripts/bench_grouping.py stability          # a tenth of new documents, and a rebuild
 """
@@ -82,13 +83,24 @@ def show_labels(texts: list[str], made: Clustering) -> None:
         print(f"|  | {one.size}: {one.label} |  |  |")
 
 
-def quality(names: Sequence[str]) -> None:
+def dense_of(name: str, texts: list[str], kept: Path | None) -> np.ndarray:
+    """The dense vectors of a set, read from the folder when they are there and written to it when not."""
+    file = None if kept is None else kept / f"{name}.npy"
+    if file is not None and file.exists():
+        return np.asarray(np.load(file), np.float32)
+    made = Encoder(threads=2).encode(texts)
+    if file is not None:
+        np.save(file, made)
+    return made
+
+
+def quality(names: Sequence[str], kept: Path | None) -> None:
     print("| set | recipe | NMI / ARI [found] | s |\n|---|---|---|---|")
     with peers() as others:
         for name in names:
             texts, truth = labelled(name)
             began = time.perf_counter()
-            dense = Encoder(threads=2).encode(texts)
+            dense = dense_of(name, texts, kept)
             row(name, "dense vectors", "", began)
             ours(name, texts, truth, dense)
             for recipe, group in others.items():
@@ -187,8 +199,10 @@ def main(words: list[str]) -> None:
         scale(int(words[1]))
     elif words[:1] == ["stability"]:
         stability(words[1:] or NAMES)
+    elif words[:1] == ["--vectors"]:
+        quality(words[2:] or NAMES, Path(words[1]))
     else:
-        quality(words or NAMES)
+        quality(words or NAMES, None)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,8 @@ def peers() -> Iterator[dict[str, Recipe]]:
             install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder]
             done = subprocess.run([*install, package], check=False, capture_output=True)
             if done.returncode:
-                print(f"{package} cannot be installed here", file=sys.stderr)
+                told = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+                print(f"{package} cannot be installed here: {' '.join(told)}", file=sys.stderr)
         # At the end, so that what both need comes from our own environment.
         sys.path.append(folder)
         yield recipes | _installed()
@@ -55,13 +56,17 @@ def _installed() -> dict[str, Recipe]:
 
         found["BERTopic's recipe: UMAP 5, HDBSCAN"] = lambda texts, dense, k: HDBSCAN(
             10, copy=True
-        ).fit_predict(umap.UMAP(15, 5, min_dist=0.0, metric="cosine").fit_transform(dense))
+        ).fit_predict(
+            umap.UMAP(15, 5, min_dist=0.0, metric="cosine", random_state=0).fit_transform(dense)
+        )
     except Exception as error:  # noqa: BLE001 A peer that does not load here is left out.
         print(f"umap does not load: {error}", file=sys.stderr)
     try:
         import evoc  # type: ignore[import-not-found]
 
-        found["EVoC"] = lambda texts, dense, k: np.asarray(evoc.EVoC().fit_predict(dense))
+        found["EVoC"] = lambda texts, dense, k: np.asarray(
+            evoc.EVoC(random_state=0).fit_predict(dense)
+        )
     except Exception as error:  # noqa: BLE001 A peer that does not load here is left out.
         print(f"evoc does not load: {error}", file=sys.stderr)
     return found
