@@ -18,6 +18,7 @@ from fonds.model.prepared import prepared
 
 _COLUMN = "main:configuration"
 ALGORITHMS = ("topics", "stories", "factors", "density")
+ENCODERS = ("minilm",)
 CLUSTERS_MAX = 2000
 GRANULARITIES_MAX = 10
 
@@ -31,11 +32,12 @@ class Configuration:
     `language`; none: all are. `where`: only documents are grouped of which each of these holds,
     `FIELD=VALUE` of title, url or language, the others counted as `field`. `dense`: how many numbers the
     vectors have that documents are posted with and that count beside their terms; documents without such
-    a vector are counted as `vector`; None: terms alone count. A rebuild is due when the collection has
-    grown by `growth_max` of what was grouped, when `outliers_factor` times the share of outliers there
-    was is reached by later documents, when the share of later documents' terms that the dictionary does
-    not know is `unknown_max` above that of the grouped ones, or after `every_s` seconds; None, never for
-    that. `kept`: so many clusterings are kept.
+    a vector are counted as `vector`; None: terms alone count. `encoder`: the model that makes such
+    vectors out of the texts instead, with the extra `dense`; None: nobody does. A rebuild is due when
+    the collection has grown by `growth_max` of what was grouped, when `outliers_factor` times the share
+    of outliers there was is reached by later documents, when the share of later documents' terms that
+    the dictionary does not know is `unknown_max` above that of the grouped ones, or after `every_s`
+    seconds; None, never for that. `kept`: so many clusterings are kept.
     """
 
     algorithm: str = "topics"
@@ -50,6 +52,7 @@ class Configuration:
     languages: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     dense: int | None = None
+    encoder: str | None = None
     growth_max: float | None = 0.2
     outliers_factor: float | None = 2.0
     unknown_max: float | None = 0.2
@@ -93,7 +96,7 @@ def read_value(name: str, said: str) -> object:
         return parts if name != "granularities" else [_number(name, part) for part in parts]
     if said.strip().lower() in ("none", ""):
         return None
-    return said if name == "algorithm" else _number(name, said)
+    return said if name in ("algorithm", "encoder") else _number(name, said)
 
 
 def get(tables: Tables, namespace: str, conf: str) -> Configuration:
@@ -166,13 +169,21 @@ def _checked(made: Configuration) -> Configuration:
             raise ValueError(f"{name} is {EXACT_MAX:,} at most")
     if made.size_min < 1 or made.characters_min < 0 or not 1 <= made.kept <= 100:
         raise ValueError("size_min is 1 or more, characters_min 0 or more, kept 1 to 100")
-    if made.dense is not None and not 1 <= made.dense <= NUMBERS_MAX:
-        raise ValueError(f"dense is the length of posted vectors, 1 to {NUMBERS_MAX:,}, or null")
+    _check_vectors(made)
     if not 0 <= made.seed < 2**32:
         raise ValueError("a seed is a whole number from 0 below 2^32")
     _check_where(made)
     short = tuple(code.partition("-")[0].lower()[:2] for code in made.languages)
     return replace(made, languages=tuple(dict.fromkeys(short)))
+
+
+def _check_vectors(made: Configuration) -> None:
+    if made.dense is not None and not 1 <= made.dense <= NUMBERS_MAX:
+        raise ValueError(f"dense is the length of posted vectors, 1 to {NUMBERS_MAX:,}, or null")
+    if made.encoder not in (None, *ENCODERS):
+        raise ValueError(no_such("encoder", str(made.encoder), ENCODERS))
+    if made.encoder is not None and made.dense is not None:
+        raise ValueError("vectors are posted (dense) or made of the texts (encoder), not both")
 
 
 def _check_where(made: Configuration) -> None:

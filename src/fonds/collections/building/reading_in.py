@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from fonds.collections.changing.encoding import numbers_of
 from fonds.collections.changing.placing import dense_of, set_apart
 from fonds.collections.clusterings import Known
 from fonds.collections.configurations import Configuration
@@ -149,7 +150,7 @@ def read_page(
         else:
             apart.append((one.id, reason))
     languages = spoken([one.language or None for one in grouped], usual)
-    dense = dense_of(configuration.dense or 0, grouped)
+    dense = dense_of(configuration, numbers_of(configuration), grouped)
     return ReadPage(
         [one.id for one in grouped],
         [one.language for one in grouped],

@@ -30,6 +30,7 @@ from fonds.collections.building.reading_in import (
 )
 from fonds.collections.building.settling import Vectors, settle
 from fonds.collections.building.sweeping import drop_leavings
+from fonds.collections.changing.encoding import check_encoder
 from fonds.collections.changing.linking import rearranged
 from fonds.collections.changing.moving import move
 from fonds.collections.changing.placing import coded_vectors, counted_terms, place
@@ -106,11 +107,11 @@ def rebuild(
     """Build a clustering anew, and serve it when it is complete.
 
     `threads`: how many the arithmetic may use, None for as many as there are cores; `passes`: None for those
-    made here. Raises TakenError when
-    it is being rebuilt already, ValueError for a configuration there is not, ConfigurationError for a
-    collection there is not.
+    made here. Raises TakenError when it is being rebuilt already, ValueError for a configuration there is
+    not, ConfigurationError for a collection there is not, or an encoder that is not installed.
     """
     configuration = get(changes.tables, name.namespace, conf)
+    check_encoder(configuration)
     with changes.claims.renewed(claim_of_rebuild(name, conf)) as claim:
         drop_leavings(changes, name, conf)
         made = _Building(changes, name, conf, configuration, progress, passes or Passes())

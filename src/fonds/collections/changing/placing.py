@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fonds.collections.building.models import Served
+from fonds.collections.changing.encoding import encoded
 from fonds.collections.changing.placement import (
     EMPTY,
     FIELD,
@@ -54,11 +55,15 @@ def set_apart(configuration: Configuration, document: Document) -> str | None:
     return None
 
 
-def dense_of(numbers: int, documents: Sequence[Document]) -> Floats | None:
-    """The vectors documents were posted with, documents x `numbers`, zeros for one of another length; None
-    where none are asked for."""
+def dense_of(
+    configuration: Configuration, numbers: int, documents: Sequence[Document]
+) -> Floats | None:
+    """The vectors that count, documents x `numbers`: made of the texts where a configuration says so, else
+    those documents were posted with, zeros for one of another length; None where none count."""
     if not numbers:
         return None
+    if configuration.encoder is not None:
+        return encoded([one.text for one in documents])
     found = np.zeros((len(documents), numbers), np.float32)
     for place, one in enumerate(documents):
         if len(one.vector) == numbers:
@@ -79,13 +84,28 @@ def place(served: Served, documents: Sequence[Document]) -> Placed:
             served.model,
             [one.text for one in some],
             [one.language or None for one in some],
-            dense_of(served.model.space.dense, some),
+            dense_of(served.configuration, served.model.space.dense, some),
         )
         for row, at in enumerate(asked):
             placements[at] = _placements(served, found, row)
             vectors[at] = coded_vectors(found.frequencies, found.weighted, row, served.timestamp)
         known, unknown = counted_terms(served, some)
     return Placed(placements, vectors, known, unknown)
+
+
+def vectors_of(served: Served, documents: Sequence[Document]) -> list[tuple[bytes, bytes] | None]:
+    """The vectors of `place` alone: they are of terms, so that no dense vector is needed for them."""
+    asked = [at for at, one in enumerate(documents) if set_apart(served.configuration, one) is None]
+    some = [documents[at] for at in asked]
+    made: list[tuple[bytes, bytes] | None] = [None] * len(documents)
+    zeros = np.zeros((len(some), served.model.space.dense), np.float32)
+    languages = [one.language or None for one in some]
+    found = assign(
+        served.model, [one.text for one in some], languages, zeros if zeros.shape[1] else None
+    )
+    for row, at in enumerate(asked):
+        made[at] = coded_vectors(found.frequencies, found.weighted, row, served.timestamp)
+    return made
 
 
 def counted_terms(served: Served, documents: Sequence[Document]) -> tuple[int, int]:

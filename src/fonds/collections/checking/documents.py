@@ -9,7 +9,7 @@ import numpy as np
 
 from fonds.collections.building.inverted_index import INDEX
 from fonds.collections.building.models import DICTIONARY, Served, get_chunks
-from fonds.collections.changing.placing import place
+from fonds.collections.changing.placing import vectors_of
 from fonds.collections.changing.writing import COLLECTION_SIZE, Changes
 from fonds.collections.checking.damage import Damage, Remedy
 from fonds.collections.clusterings import Known, is_served, known, settled
@@ -104,7 +104,7 @@ def _vectors(
         except DamagedInputError:
             yield Remedy.SETTLE, "have a posted vector that cannot be read", *about
             return
-    made = {one.timestamp: place(model, documents).vectors for one, model in served}
+    made = {one.timestamp: vectors_of(model, documents) for one, model in served}
     for at, cells in enumerate(page):
         pair = (cells.get(IDF, b""), cells.get(TFIDF, b""))
         expected = [vectors[at] for vectors in made.values()]

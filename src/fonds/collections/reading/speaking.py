@@ -20,7 +20,7 @@ def explained(
     model has no evidence of terms, a term speaks by its direction's cosine to the middles.
     """
     model = served.model
-    dense = dense_of(model.space.dense, [document])
+    dense = dense_of(served.configuration, model.space.dense, [document])
     found = assign(model, [document.text], [document.language or None], dense)
     labels = [places[0][1] for places in served.places]
     features, weights = found.weighted.indices, found.weighted.data

@@ -19,7 +19,7 @@ COLLECTION = (
 CONFIGURATION = answer(
     "one",
     ("name", "text", "its name"),
-    ("algorithm", "text", "topics, stories, factors or dense"),
+    ("algorithm", "text", "topics, stories, factors or density"),
     ("clusters", "integer?", "how many clusters, null for found by itself"),
     ("clusters_max", "integer", "at most so many"),
     ("granularities", "list", "clusters of further levels"),
@@ -31,6 +31,7 @@ CONFIGURATION = answer(
     ("languages", "list", "languages grouped, empty for all"),
     ("where", "list", "FIELD=VALUE documents must have"),
     ("dense", "integer?", "numbers of a vector of a document"),
+    ("encoder", "text?", "model that makes vectors of the texts"),
     ("growth_max", "number?", "growth that makes a rebuild due"),
     ("outliers_factor", "number?", "outliers that make a rebuild due"),
     ("unknown_max", "number?", "new words that make a rebuild due"),

@@ -9,6 +9,7 @@ import msgspec
 from fonds.collections.configurations import (
     ALGORITHMS,
     CLUSTERS_MAX,
+    ENCODERS,
     GRANULARITIES_MAX,
     WHERE_FIELDS,
     WHERE_MAX,
@@ -82,6 +83,7 @@ _BOUNDS: dict[str, dict[str, Any]] = {
         "maxItems": WHERE_MAX,
     },
     "dense": {"type": ["integer", "null"], "minimum": 1, "maximum": NUMBERS_MAX},
+    "encoder": {"type": ["string", "null"], "enum": [*ENCODERS, None]},
     "growth_max": {"type": ["number", "null"], "exclusiveMinimum": 0},
     "outliers_factor": {"type": ["number", "null"], "exclusiveMinimum": 1},
     "unknown_max": {"type": ["number", "null"], "exclusiveMinimum": 0},

@@ -1,0 +1,68 @@
+"""`fonds group` by a configuration that names an encoder, from the command to the page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from calls import Call
+from filled_home import Filled, opened
+from fonds.collections.changing import encoding
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims
+from fonds.collections.names import Name
+from fonds.collections.tables import Tables
+from fonds.grouping import dense
+from fonds.process_identity import this_process
+from fonds.web.app import create_app
+from kept_collections import Clock, themed
+
+NAME = Name("meant", "texts")
+
+
+@pytest.fixture(autouse=True)
+def _put(home: Path, filled: Filled) -> Iterator[None]:
+    """Forty texts in a collection, and no model loaded as yet."""
+    with opened(home) as stores:
+        tables = Tables(stores.table)
+        tables.declare()
+        claims = Claims(stores.records, this_process(), time.monotonic)
+        Changes(tables, claims, Clock()).put(NAME, themed(40, themes=2))
+    encoding._encoder.cache_clear()
+    yield
+    encoding._encoder.cache_clear()
+
+
+def test_texts_are_grouped_by_what_they_mean_and_shown(call: Call, home: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `dense` is not installed")
+    assert call("configuration", "set", "meant/dense", "encoder=minilm", "clusters=2").code == 0
+    told = call("group", str(NAME), "--conf", "dense")
+    assert told.code == 0, told.err
+    assert "40 documents in 2 clusters" in told.out
+    assert '"encoder":"minilm"' in call(
+        "--json", "configuration", "show", "meant/dense"
+    ).out.replace(": ", ":")
+    with (
+        opened(home) as stores,
+        TestClient(create_app(stores), base_url="http://127.0.0.1") as client,
+    ):
+        asked = client.get("/api/themes/meant/texts", params={"conf": "dense"}).json()
+        labels = [one["label"] for one in asked["themes"]]
+        page = client.get("/themes/meant/texts", params={"conf": "dense"})
+    assert len(labels) == 2
+    assert page.status_code == 200
+    assert all(label in page.text for label in labels)
+
+
+def test_without_the_extra_it_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))
+    call("configuration", "set", "meant/gone", "encoder=minilm")
+    told = call("group", str(NAME), "--conf", "gone")
+    assert told.code != 0
+    assert "pip install 'fonds[dense]'" in told.err
+    assert "Traceback" not in told.err
+    assert call("configuration", "set", "meant/gone", "encoder=minlm").code != 0
