@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "audit": "fonds.cli.commands.audit",
     "repair": "fonds.cli.commands.repair",
     "failures": "fonds.cli.commands.failures",
+    "takedown": "fonds.cli.commands.takedown",
     "timetable": "fonds.cli.commands.timetable",
     "doctor": "fonds.cli.commands.doctor",
     "serve": "fonds.cli.commands.serve",

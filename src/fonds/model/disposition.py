@@ -115,6 +115,11 @@ class Reason(StrEnum):
         Weight.REFUSED,
         "nobody noted where the page was found, and the page does not say it",
     )
+    TAKEN_DOWN = (
+        "taken-down",
+        Weight.REFUSED,
+        "its bytes were taken down and are not taken in again",
+    )
     PURGED = "purged", Weight.REFUSED, "a person took its message off the queue"
     ACCEPTED = (
         "accepted",

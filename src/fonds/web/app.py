@@ -35,6 +35,7 @@ from fonds.web.rest.service import Service, make_service
 from fonds.web.security import SECURITY_HEADERS, Guard, only_here
 from fonds.web.serving.answers import Answers
 from fonds.web.serving.lanes import Lanes
+from fonds.web.serving.tombstones import not_taken_down
 from fonds.web.themes import ROUTERS as THEMES_ROUTERS
 
 STATIC = Path(__file__).parent / "static"
@@ -61,6 +62,7 @@ ROUTERS = (
 _TITLES = {
     400: "This cannot be answered",
     404: "Nothing is here",
+    410: "This was taken down",
     405: "This page is only for reading",
     503: "A store does not answer",
 }
@@ -105,7 +107,7 @@ def create_app(
         version=__version__,
         docs_url=None,
         redoc_url=None,
-        dependencies=[Depends(only_known)],
+        dependencies=[Depends(only_known), Depends(not_taken_down)],
         responses={"4XX": {"model": Problem, "description": "What is wrong, in a sentence"}},
     )
     app.state.stores = stores

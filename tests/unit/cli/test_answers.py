@@ -52,6 +52,8 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("failures", "reason"): (("failures", "--reason", "brokn-pdf"), "did you mean 'broken-pdf'"),
     ("failures", "step"): (("failures", "--step", "extrct_pdf"), "did you mean 'extract_pdf'"),
     ("export", "query"): (("export", 'autor:"A B"'), "there is no field “autor”"),
+    ("takedown", "keys"): (("takedown", "nonsense"), "not a SHA-1 in hex or base32"),
+    ("takedown", "reason"): (("takedown", "ab" * 20, "--reason", "privcy"), "mean 'privacy'"),
     ("verify", "file"): (("verify", "nowhere.csv"), "there is no manifest to be read"),
     ("export", "form"): (("export", "--format", "json"), "did you mean 'jsonl'"),
     ("export", "kind"): (("export", "--kind", "stroy"), "did you mean 'story'"),
@@ -224,7 +226,7 @@ FREE = {
     ("archive extract", "out"), ("archive extract", "at"),
     ("fetch", "urls"), ("fetch", "collection"), ("sources add", "collection"), ("sources add", "folder"),
     ("sources add", "title"), ("sources export", "path"), ("sources import", "collection"),
-    ("failures", "note"), ("table create", "name"), ("table export", "file"),
+    ("failures", "note"), ("takedown", "note"), ("table create", "name"), ("table export", "file"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}
 NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))

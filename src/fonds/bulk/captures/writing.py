@@ -13,7 +13,7 @@ from fonds.formats.journal import F_C, Location, recounted, row_key
 from fonds.formats.placing import indexed_capture_id, is_indexed
 from fonds.formats.surt import lookup_key
 from fonds.model.disposition import Reason
-from fonds.model.rows import CdxRow
+from fonds.model.rows import CdxRow, TakedownRow
 from fonds.ports import Records, Table
 from fonds.ports.closing import close
 from fonds.steps.intake.capture_count import note_capture_counts
@@ -50,6 +50,7 @@ class WriteCaptures:
         yield from tallies.records()
 
     def _put(self, table: Table, records: Records, batch: Sequence[IndexedCapture]) -> None:
+        batch = _allowed(records, batch)
         if not batch:
             return
         lost = _note_rows(records, batch, self.now)
@@ -72,6 +73,12 @@ class WriteCaptures:
         table.put(self.journal, others)
         table.put(self.journal, [(key, cells) for key, cells in own if cells])
         note_capture_counts(table, records, self.journal, sorted(lost - by_file.keys()))
+
+
+def _allowed(records: Records, batch: Sequence[IndexedCapture]) -> Sequence[IndexedCapture]:
+    """Those of files that were not taken down."""
+    gone = {row.sha1hex for row in records.get(TakedownRow, [one.sha1hex for one in batch])}
+    return [one for one in batch if one.sha1hex not in gone]
 
 
 def _captures(records: Iterator[bytes], tallies: Tallies) -> Iterator[IndexedCapture]:

@@ -157,6 +157,11 @@ def view_key(name: str) -> str:
     return f"page-view/{slot:04x}"
 
 
+def forget_views(blobs: Blobs) -> None:
+    """Remove every picture: which file one is of is known by its bytes alone, and all are drawn again."""
+    blobs.delete(sorted(blobs.exists([f"page-view/{slot:04x}" for slot in range(SLOTS)])))
+
+
 def kept_view(blobs: Blobs, name: str) -> PageView | None:
     """The picture with this name; None where there is none, or another lies in its place."""
     raw = blobs.get(view_key(name))

@@ -13,7 +13,7 @@ from fonds.model.rows.accounting import (
 )
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
-from fonds.model.rows.files import ArchivingRow, CdxRow, FileMetaRow
+from fonds.model.rows.files import ArchivingRow, CdxRow, FileMetaRow, TakedownRow
 from fonds.model.rows.match import CitationRow, MatchRow
 from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
@@ -47,6 +47,7 @@ __all__ = [
     "SourceRow",
     "StoppedRow",
     "StoryMetaRow",
+    "TakedownRow",
     "TallyRow",
     "TextBandRow",
     "TextSketchRow",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -60,3 +61,23 @@ class ArchivingRow:
     capture_id: str
     claimed_by: str
     claimed_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TakedownRow:
+    """`takedowns`: a file that was taken down: its bytes are refused, and a tombstone stands at its address.
+
+    `reason_class` is one of `model/takedown.py`; `made_by` who did it, as the machine knows that person.
+    `rest` has under `documents` the ids of those that are still to be purged; it is empty when `finished`
+    says when everything was.
+    """
+
+    TABLE: ClassVar[str] = "takedowns"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    sha1hex: str
+    reason_class: str
+    note: str
+    made_by: str
+    row_created: dt.datetime
+    rest: Mapping[str, object]
+    finished: dt.datetime | None = None

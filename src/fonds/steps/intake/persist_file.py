@@ -11,8 +11,9 @@ from fonds.formats.placing import cdx_row, first_cells, indexed_key, later_cells
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Disposition, Reason, Verdict, dropped
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
+from fonds.model.keys import sha1_from_text
 from fonds.model.paper import Ungrobided, UnreadArticle
-from fonds.model.rows import CdxRow, FileMetaRow
+from fonds.model.rows import CdxRow, FileMetaRow, TakedownRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
@@ -38,7 +39,18 @@ class PersistFile:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[Identified]) -> list[Result]:
-        """Idempotent: a capture seen again finds itself the owner and is sent on again."""
+        """Idempotent: a capture seen again finds itself the owner and is sent on again. Of bytes that were
+        taken down nothing is written, whoever brings them."""
+        gone = self._taken_down(items)
+        kept = iter(self._persist([one for one in items if _sha1(one) not in gone]))
+        refused = Result(dropped(Reason.TAKEN_DOWN))
+        return [refused if _sha1(one) in gone else next(kept) for one in items]
+
+    def _taken_down(self, items: Sequence[Identified]) -> set[str]:
+        wanted = {sha1 for one in items if (sha1 := _sha1(one)) is not None}
+        return {row.sha1hex for row in self.records.get(TakedownRow, sorted(wanted))}
+
+    def _persist(self, items: Sequence[Identified]) -> list[Result]:
         now = self.clock()
         files = [(one.capture, one.file) for one in items if one.file is not None]
         self.records.put([_file_row(capture, file, now) for capture, file in files], replace=False)
@@ -110,6 +122,14 @@ class PersistFile:
             return Result(items=(article,) if referenced else (article, Unarchived(capture, file)))
         work = (Unextracted(capture, file), Ungrobided(capture, file))
         return Result(items=work if referenced else (*work, Unarchived(capture, file)))
+
+
+def _sha1(one: Identified) -> str | None:
+    """The bytes an item is about; of a revisit those its record names."""
+    if one.file is not None:
+        return one.file.sha1
+    raw = sha1_from_text(one.capture.digest or "")
+    return raw.hex() if raw is not None else None
 
 
 def _displaced(noted: Mapping[bytes, Mapping[str, bytes]]) -> list[tuple[bytes, dict[str, bytes]]]:

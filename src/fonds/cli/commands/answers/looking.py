@@ -150,6 +150,30 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
         ),
         answer("without --yes: one", *AUDIT, ("would", "object", "acts that would be done")),
     ),
+    "takedown": (
+        answer(
+            "with --dry-run: one for each file",
+            ("sha1hex", "text", "the file"),
+            ("captures", "integer", "places in WARCs that are forgotten"),
+            ("own_records", "integer", "those in WARCs of ours, whose records stay there"),
+            ("rows", "object", "other rows that are removed, by table"),
+            ("blobs", "list", "keys of the blobs that are removed"),
+            ("table_rows", "integer", "rows of the journal that are removed"),
+            ("documents", "list", "ids of the documents that are taken out of the index"),
+            ("collections", "list", "collections it is taken out of"),
+            ("books", "integer", "messages on the books that name it no more"),
+            ("under_way", "integer", "those of them that have not ended"),
+        ),
+        answer(
+            "else: one for each file that was taken down",
+            ("sha1hex", "text", "the file"),
+            ("reason_class", "text", "why, as everybody is told"),
+            ("note", "text", "who asked for it and how"),
+            ("made_by", "text", "who did it"),
+            ("row_created", "time", "when it was refused from"),
+            ("finished", "time?", "when everything was purged"),
+        ),
+    ),
     "verify": (
         answer(
             "one",

@@ -18,7 +18,14 @@ from sqlalchemy import Connection, Engine
 from fonds.model.disposition import PENDING
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
 from fonds.stores.records.accounting import recounting, tallies
-from fonds.stores.records.accounting.outcomes import heaviest, outcome, rank, unweighed, weight
+from fonds.stores.records.accounting.outcomes import (
+    heaviest,
+    outcome,
+    rank,
+    unnamed,
+    unweighed,
+    weight,
+)
 from fonds.stores.records.engine import translated, writing
 from fonds.stores.records.rows_io import Key, insert, key_of, load, upsert
 from fonds.stores.records.schema import table_of
@@ -80,7 +87,8 @@ class _Change:
         self.ended.append(new)
 
 
-def _write(connection: Connection, rows: Sequence[DispositionRow]) -> None:
+def _write(connection: Connection, told: Sequence[DispositionRow]) -> None:
+    rows = [unnamed(row) for row in told]
     known = load(connection, DispositionRow, [key_of(row) for row in rows])
     before = dict(known)
     changed: Rows = {}

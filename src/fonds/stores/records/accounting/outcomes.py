@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from fonds.model.disposition import PENDING, Verdict
+from fonds.model.disposition import PENDING, Reason, Verdict
 from fonds.model.failure import failure_group
 from fonds.model.rows import DispositionRow, EntryRow
+from fonds.model.takedown import REDACTED
 
 WEIGHTS: Mapping[str, int] = {Verdict.DONE: 1, Verdict.DROPPED: 2, Verdict.QUARANTINED: 3}
 """How much an ending says of its entry; what is open weighs nothing."""
@@ -24,6 +25,13 @@ def heaviest(rows: Iterable[DispositionRow]) -> DispositionRow | None:
     """The ending that decides: of the heaviest the latest; None when all are open."""
     ended = [row for row in rows if weight(row)]
     return max(ended, key=rank, default=None)
+
+
+def unnamed(row: DispositionRow) -> DispositionRow:
+    """The ending as it is written: of what was taken down the books do not say what it is."""
+    if row.reason != Reason.TAKEN_DOWN:
+        return row
+    return replace(row, about=None, detail=REDACTED)
 
 
 def rank(row: DispositionRow) -> tuple[int, datetime, str, str]:
@@ -46,6 +54,8 @@ def outcome(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
             settled_at=ending.settled_at,
             failure_group=_group(entry, ending),
         )
+    if row.reason == Reason.TAKEN_DOWN:
+        row = replace(row, url=REDACTED, place=None, about=None, detail=REDACTED)
     over = row.weight == WEIGHTS[Verdict.QUARANTINED] or (row.open_count == 0 and row.weight > 0)
     return replace(row, outcome=OUTCOMES[row.weight] if over else PENDING)
 

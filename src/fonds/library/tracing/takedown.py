@@ -1,0 +1,169 @@
+"""Takes a file down: first it is refused for good, then every store is purged, and the books name it no more.
+
+The row of `takedowns` stands before anything is removed. Whoever is killed in between says it again: what
+others are found by is removed last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from fonds.collections.changing.writing import Changes
+from fonds.formats.journal import row_key
+from fonds.formats.spooled import spool_key
+from fonds.kinds.documents import UNKNOWN, origins
+from fonds.library.chunks import chunks
+from fonds.library.failures.deciding import accept
+from fonds.library.failures.failed import Asked
+from fonds.library.reading.page_views import forget_views
+from fonds.library.tracing.traces import (
+    blobs_of,
+    documents_of,
+    holders,
+    indexed,
+    key_of,
+    rows_of,
+    traces,
+)
+from fonds.model.keys import text_blob_key
+from fonds.model.message import Subscription
+from fonds.model.rows import (
+    CdxRow,
+    DispositionRow,
+    EntryRow,
+    FaultRow,
+    FetchedRow,
+    FileMetaRow,
+    InputRow,
+    TakedownRow,
+)
+from fonds.model.takedown import REDACTED
+from fonds.ports import Records, Stores
+from fonds.ports.walking import walk_pages
+
+NOTE_CHARACTERS_MAX = 500
+ROUNDS_MAX = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TakingDown:
+    """What takes files down. `changes`: None where there are no collections; `readers` are whoever reads the
+    topics, in whose quarantine messages may wait."""
+
+    stores: Stores
+    changes: Changes | None
+    readers: Sequence[Subscription]
+    clock: Callable[[], datetime]
+
+    def __call__(self, wanted: TakedownRow) -> TakedownRow:
+        """Take one file down, or go on where it was broken off; the row as it stands then. `finished` is None
+        while messages about the file are under way: it is said again when they have ended."""
+        records = self.stores.records
+        # Before anything goes: from here on its bytes are refused, and its address is a tombstone.
+        records.put([wanted], replace=False)
+        (row,) = records.get(TakedownRow, [wanted.sha1hex])
+        documents = [*_documents(row), *documents_of(records, row.sha1hex)]
+        row = replace(row, rest={"documents": sorted(set(documents))})
+        records.put([row])
+        left = None
+        for _ in range(ROUNDS_MAX):
+            self._purge(row)
+            left = traces(self.stores, self.changes.tables if self.changes else None, row.sha1hex)
+            if not left.any or left.under_way:
+                break
+        if left is None or left.any:
+            return row
+        ended = replace(row, rest={}, finished=self.clock())
+        records.put([ended])
+        return ended
+
+    def _purge(self, row: TakedownRow) -> None:
+        stores, sha1hex = self.stores, row.sha1hex
+        accept(stores, self.readers, Asked(keys=(sha1hex,)), self.clock, REDACTED)
+        self._hide(row)
+        forget_views(stores.blobs)
+        stores.blobs.delete(blobs_of(stores.records, sha1hex))
+        _forget_exchanges(stores, sha1hex)
+        _redact(stores.records, sha1hex)
+        for page in walk_pages(stores.table, stores.journal, row_key(sha1hex)):
+            stores.table.delete(stores.journal, [key for key, _ in page])
+        faults = stores.records.find(FaultRow, {"subject": sha1hex})
+        stores.records.delete(FaultRow, [(one.subject, one.told) for one in faults])
+        for some in chunks(rows_of(stores.records, sha1hex)):
+            for table in dict.fromkeys(type(one) for one in some):
+                keys = [key_of(one) for one in some if type(one) is table]
+                stores.records.delete(table, keys)
+        self._show_others(row)
+
+    def _hide(self, row: TakedownRow) -> None:
+        """Out of the index and of all collections."""
+        known = {one.sha1hex: id_ for id_, one in self.stores.index.get(_documents(row)).items()}
+        own = [known[row.sha1hex]] if row.sha1hex in known else []
+        self.stores.index.delete(own)
+        if self.changes is not None:
+            ids = documents_of(self.stores.records, row.sha1hex)
+            for name in holders(self.changes.tables, ids):
+                self.changes.delete(name, ids)
+
+    def _show_others(self, row: TakedownRow) -> None:
+        """Of a story another version is shown now, where there is one."""
+        stores = self.stores
+        for _, one in indexed():
+            for version in one.current(stores.records, _documents(row)).values():
+                text = (
+                    stores.blobs.get(text_blob_key(version.sha1hex))
+                    if one.has_text(version)
+                    else None
+                )
+                came = origins(stores.records, [version.sha1hex])
+                origin = came.get(version.sha1hex, UNKNOWN)
+                stores.index.put([one.document(version, text, origin)])
+
+
+def taken_down(records: Records, sha1hexes: Iterable[str]) -> dict[str, TakedownRow]:
+    """Those of these files that were taken down, or are being."""
+    return {row.sha1hex: row for row in records.get(TakedownRow, list(sha1hexes))}
+
+
+def _documents(row: TakedownRow) -> list[str]:
+    found: Any = row.rest.get("documents", [])
+    return [str(one) for one in found]
+
+
+def _captures(records: Records, sha1hex: str) -> Iterable[str]:
+    """The ids of all captures of a file; of one that entered it is the entry's."""
+    yield from (row.capture_id for row in records.find(CdxRow, {"sha1hex": sha1hex}))
+    yield from (row.capture_id for row in records.get(FileMetaRow, [sha1hex]))
+
+
+def _forget_exchanges(stores: Stores, sha1hex: str) -> None:
+    """What was fetched, and lies in the spool."""
+    for ids in chunks(iter(_captures(stores.records, sha1hex))):
+        stores.blobs.delete([spool_key(one) for one in ids])
+        stores.records.delete(FetchedRow, sorted(set(ids)))
+
+
+def _redact(records: Records, sha1hex: str) -> None:
+    """The books keep how everything ended, and no more what it was: entries first, by which inputs are found,
+    the messages that lead to both last."""
+    for ids in chunks(iter(_captures(records, sha1hex))):
+        _redact_entries(records, ids)
+    for some in chunks(records.find(DispositionRow, {"about": sha1hex})):
+        _redact_entries(records, [row.entry_id for row in some])
+        ended = [key_of(row) for row in some if not row.is_open]
+        records.change(DispositionRow, ended, {"about": None, "detail": REDACTED})
+
+
+def _redact_entries(records: Records, entry_ids: Sequence[str]) -> None:
+    rows = list(records.find(EntryRow, {"entry_id": sorted(set(entry_ids))}))
+    said = {"url": REDACTED, "place": None, "about": None, "detail": REDACTED}
+    records.change(EntryRow, [key_of(row) for row in rows], said)
+    for input_id in sorted({row.input_id for row in rows}):
+        of_input = {"input_id": input_id}
+        total = records.count(EntryRow, (), of_input)[()]
+        if total == records.count(EntryRow, (), {**of_input, "url": REDACTED})[()]:
+            keys = [key_of(row) for row in records.find(InputRow, of_input)]
+            records.change(InputRow, keys, {"path": REDACTED})

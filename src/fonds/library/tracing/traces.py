@@ -1,0 +1,141 @@
+"""What there is of one file in all stores, told before it is taken down and asked again afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fonds.collections.names import Name
+from fonds.collections.reading.documents import holding
+from fonds.collections.tables import Tables, collections_there
+from fonds.formats.journal import row_key
+from fonds.kinds import KINDS, kinds_with_rows
+from fonds.kinds.fixity import blob_of
+from fonds.kinds.kind import Indexed
+from fonds.model.keys import tei_blob_key, text_blob_key, thumbnail_blob_key
+from fonds.model.rows import (
+    ROWS,
+    CdxRow,
+    DispositionRow,
+    FileMetaRow,
+    FixityRow,
+    Row,
+    TakedownRow,
+)
+from fonds.ports import Records, Stores
+from fonds.ports.walking import walk_rows
+
+_KINDS = tuple(kind.row for kind in kinds_with_rows())
+_LAST: Sequence[type[Row]] = (*_KINDS, CdxRow, FileMetaRow)
+"""Rows others are found by: they are removed behind all others."""
+_BY_FILE: Sequence[type[Row]] = (
+    *(row for row in ROWS if row not in (*_LAST, TakedownRow) and row.KEY[0] == "sha1hex"),
+    *_LAST,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What a takedown removes, counted: `captures` its places in WARCs, those in ours among them in
+    `own_records`, which stay until the WARC is written anew; `rows` other rows by table; `blobs` and
+    `documents` by their keys; `table_rows` of the journal; `collections` that have it; `books` messages whose
+    endings stay and name it no more, `under_way` those that have not ended."""
+
+    sha1hex: str
+    captures: int
+    own_records: int
+    rows: dict[str, int]
+    blobs: Sequence[str]
+    table_rows: int
+    documents: Sequence[str]
+    collections: Sequence[str]
+    books: int
+    under_way: int
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is to be removed."""
+        counted = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
+        return bool(any(counted) or self.collections or self.books)
+
+
+def traces(stores: Stores, tables: Tables | None, sha1hex: str) -> Traces:
+    """Look into every store."""
+    records = stores.records
+    counts = Counter(row.TABLE for row in rows_of(records, sha1hex))
+    captures = counts.pop(CdxRow.TABLE, 0)
+    paths = (row.warc_path for row in records.find(CdxRow, {"sha1hex": sha1hex}))
+    documents = documents_of(records, sha1hex)
+    about = {"about": sha1hex}
+    return Traces(
+        sha1hex=sha1hex,
+        captures=captures,
+        own_records=sum("/" not in path for path in paths),
+        rows=dict(counts),
+        blobs=sorted(stores.blobs.exists(blobs_of(records, sha1hex))),
+        table_rows=sum(1 for _ in walk_rows(stores.table, stores.journal, row_key(sha1hex))),
+        documents=sorted(stores.index.get(documents)),
+        collections=[str(name) for name in holders(tables, documents)],
+        books=records.count(DispositionRow, (), about)[()],
+        under_way=records.count(DispositionRow, (), {**about, "is_open": True})[()],
+    )
+
+
+def rows_of(records: Records, sha1hex: str) -> Iterator[Any]:
+    """All rows about a file, streamed, in the order they are removed in: first those of other tables that a
+    derivative's row promises, last those that others are found by."""
+    for kind in kinds_with_rows():
+        for row in records.get(kind.row, [sha1hex]):
+            yield from _there(records, kind.rows(row))
+    for table in _BY_FILE:
+        yield from records.find(table, {"sha1hex": sha1hex})
+
+
+def _there(records: Records, promised: Sequence[Any]) -> Iterator[Any]:
+    """Those of these rows that there are."""
+    for table in dict.fromkeys(type(row) for row in promised):
+        keys = [key_of(row) for row in promised if type(row) is table]
+        yield from records.get(table, keys)
+
+
+def key_of(row: Any) -> Any:
+    """The key of a row, as the records take it."""
+    values = tuple(getattr(row, name) for name in row.KEY)
+    return values[0] if len(values) == 1 else values
+
+
+def blobs_of(records: Records, sha1hex: str) -> list[str]:
+    """The keys a file's blobs may have: what its rows promise, what fixity names, the usual ones."""
+    found = [text_blob_key(sha1hex), tei_blob_key(sha1hex), thumbnail_blob_key(sha1hex)]
+    for kind in kinds_with_rows():
+        found += [key for row in records.get(kind.row, [sha1hex]) for key in kind.blobs(row)]
+    fixities = records.find(FixityRow, {"sha1hex": sha1hex})
+    found += [key for one in fixities if (key := blob_of(one)) is not None]
+    return list(dict.fromkeys(found))
+
+
+def indexed() -> Iterator[tuple[type[Row], Indexed]]:
+    """The kinds that have documents, with the table of their rows."""
+    for kind in KINDS:
+        if kind.indexed is not None:
+            yield kind.row, kind.indexed
+
+
+def documents_of(records: Records, sha1hex: str) -> list[str]:
+    """The ids of documents that hold this file. Of a story that is shown by another version there is none."""
+    found = [sha1hex]
+    for kind, one in indexed():
+        ids = [one.id_of(row) for row in records.find(kind, {"sha1hex": sha1hex})]
+        shown = one.current(records, ids) if ids else {}
+        found += [id_ for id_ in ids if id_ not in shown or shown[id_].sha1hex == sha1hex]
+    return list(dict.fromkeys(found))
+
+
+def holders(tables: Tables | None, documents: Sequence[str]) -> list[Name]:
+    """The collections that have one of these documents."""
+    if tables is None:
+        return []
+    names = [name for name, _ in collections_there(tables)]
+    return list(dict.fromkeys(name for id_ in documents for name in holding(tables, names, id_)))

@@ -1,0 +1,27 @@
+"""Why a file is taken down: a closed list, which is all a tombstone tells beside the date."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+REDACTED = "taken down"
+"""Stands on the books where the address, path or detail of what was taken down stood."""
+
+
+class ReasonClass(StrEnum):
+    """The classes; each with the sentence a reader is told."""
+
+    explanation: str
+
+    def __new__(cls, value: str, explanation: str = "") -> ReasonClass:
+        """Attach to the name its sentence; `ReasonClass(name)` finds it."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.explanation = explanation
+        return member
+
+    COPYRIGHT = "copyright", "whoever holds the rights asked for it"
+    PRIVACY = "privacy", "it told of a person what is nobody else's business"
+    COURT_ORDER = "court-order", "a court or an authority ordered it"
+    HARMFUL = "harmful", "it could harm whoever opens it, or others"
+    BY_MISTAKE = "by-mistake", "it should never have been collected"

@@ -1,0 +1,203 @@
+"""A takedown leaves nothing of a file in any store, refuses its bytes, and goes on when it was killed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filled_home import Filled, fill, opened
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims
+from fonds.collections.documents import Document
+from fonds.collections.names import Name
+from fonds.collections.tables import DOCUMENTS, Tables
+from fonds.library.tracing.takedown import TakingDown
+from fonds.library.tracing.traces import traces
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.file import FileMeta, Identified
+from fonds.model.keys import text_blob_key
+from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, TakedownRow
+from fonds.model.takedown import REDACTED
+from fonds.ports import Stores
+from fonds.process_identity import this_process
+from fonds.steps.intake.persist_file import PersistFile
+from home_rows import NOW, Body, entry, promised, said
+
+NAME = Name("told", "kept")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+    with opened(tmp_path) as stores:
+        yield stores, fill(stores)
+
+
+def _changes(stores: Stores) -> Changes:
+    tables = Tables(stores.table)
+    tables.declare()
+    claims = Claims(stores.records, this_process(), time.monotonic)
+    return Changes(tables, claims, lambda: 1)
+
+
+def _wanted(sha1hex: str) -> TakedownRow:
+    return TakedownRow(sha1hex, "privacy", "asked for", "ann", NOW, {})
+
+
+def _act(stores: Stores, changes: Changes | None = None) -> TakingDown:
+    return TakingDown(stores, changes, (), lambda: NOW)
+
+
+@pytest.mark.parametrize("which", ["pdfs", "stories"])
+def test_nothing_is_left_in_any_store(home: tuple[Stores, Filled], which: str) -> None:
+    stores, filled = home
+    sha1hex = getattr(filled, which)[1]
+    changes = _changes(stores)
+    (document,) = traces(stores, None, sha1hex).documents
+    changes.put(NAME, [Document(document, "flood " * 20), Document("other", "bridge " * 20)])
+    before = traces(stores, changes.tables, sha1hex)
+    assert all((before.captures, before.blobs, before.rows, before.books))
+    assert before.collections == ["told/kept"]
+    row = _act(stores, changes)(_wanted(sha1hex))
+    assert row.finished == NOW
+    assert not traces(stores, changes.tables, sha1hex).any
+    assert stores.blobs.get(text_blob_key(sha1hex)) is None
+    assert stores.index.get([document]) == {}
+    assert changes.tables.row(DOCUMENTS, NAME.document("other")) is not None
+
+
+def test_the_books_still_balance_and_name_it_no_more(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    sha1hex = filled.stories[0]
+    entries = {row.entry_id for row in stores.records.find(DispositionRow, {"about": sha1hex})}
+    urls = {row.url for row in stores.records.find(EntryRow, {"entry_id": list(entries)})}
+    outcomes = stores.records.count(EntryRow, ("outcome", "reason"))
+    _act(stores)(_wanted(sha1hex))
+    assert stores.ledger.recount() == []
+    assert stores.records.count(EntryRow, ("outcome", "reason")) == outcomes
+    assert stores.records.count(EntryRow, (), {"url": list(urls)})[()] == 0
+    assert stores.records.count(DispositionRow, (), {"about": sha1hex})[()] == 0
+
+
+def test_taking_down_the_shown_version_of_a_story_shows_the_other(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    shown, other = filled.stories[31:33]
+    (id_,) = traces(stores, None, shown).documents
+    assert traces(stores, None, other).documents == []
+    _act(stores)(_wanted(other))
+    assert stores.index.get([id_])[id_].sha1hex == shown
+
+
+def test_a_story_of_one_more_version_goes_on_with_that(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    shown, other = filled.stories[31:33]
+    (id_,) = traces(stores, None, shown).documents
+    row = _act(stores)(_wanted(shown))
+    assert row.finished is not None
+    assert stores.index.get([id_])[id_].sha1hex == other
+
+
+def test_its_bytes_are_refused_and_nothing_of_them_is_written(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    sha1hex = filled.pdfs[1]
+    _act(stores)(_wanted(sha1hex))
+    persist = PersistFile(stores.table, stores.records, stores.journal, False, lambda: NOW)
+    place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
+    capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
+    mime = "application/pdf"
+    file = FileMeta(9, mime, "PDF document", mime, sha1hex, "cd" * 16, "ab" * 32)
+    fresh = replace(file, sha1="ef" * 20)
+    revisit = replace(capture, id="again", record_type="revisit", digest=sha1hex)
+    told = persist(
+        [Identified(capture, file), Identified(capture, fresh), Identified(revisit, None)]
+    )
+    reasons = [one.disposition.reason for one in told]
+    assert reasons == [Reason.TAKEN_DOWN, None, Reason.TAKEN_DOWN]
+    assert not traces(stores, None, sha1hex).any
+    assert stores.records.get(FileMetaRow, ["ef" * 20]) != []
+
+
+def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, Filled]) -> None:
+    stores, _ = home
+    body = Body(900, "http://later.example/secret", NOW, "application/pdf", b"%PDF secret")
+    stores.ledger.enter([], [entry(body)], ["identify"])
+    before = [
+        replace(said(body, "identify", 0), about=None),
+        promised(body, "persist_file", 1, "identify"),
+    ]
+    stores.ledger.write(before)
+    refused = (Verdict.DROPPED, Reason.TAKEN_DOWN, body.url)
+    stores.ledger.write([said(body, "persist_file", 1, "identify", *refused)])
+    (row,) = stores.records.find(EntryRow, {"entry_id": body.capture_id})
+    assert (row.outcome, row.reason) == ("dropped", "taken-down")
+    assert (row.url, row.place, row.about) == (REDACTED, None, None)
+    assert stores.records.count(DispositionRow, (), {"about": body.sha1hex})[()] == 0
+    (last,) = stores.records.find(DispositionRow, {"reason": "taken-down"})
+    assert last.detail == REDACTED
+    assert stores.ledger.recount() == []
+
+
+class _KilledError(Exception):
+    """What happens to the process."""
+
+
+class _Dying:
+    """A store that lets so many acts of all stores happen, and no more."""
+
+    def __init__(self, store: Any, left: list[int]) -> None:
+        self._store, self._left = store, left
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name not in ("put", "delete", "change"):
+            return found
+
+        def act(*args: Any, **more: Any) -> Any:
+            if self._left[0] == 0:
+                raise _KilledError
+            self._left[0] -= 1
+            return found(*args, **more)
+
+        return act
+
+
+def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    sha1hex = filled.stories[0]
+    killed = 0
+    while True:
+        left = [killed]
+        names = ("records", "blobs", "index", "table")
+        dying = replace(stores, **{one: _Dying(getattr(stores, one), left) for one in names})
+        try:
+            row = _act(dying)(_wanted(sha1hex))
+            break
+        except _KilledError:
+            # What stands in the way of its bytes was there before anything went.
+            there = stores.records.get(TakedownRow, [sha1hex])
+            assert bool(there) or traces(stores, None, sha1hex).captures > 0
+            assert killed == 0 or there[0].finished is None
+        killed += 1
+        assert killed < 200
+    assert killed > 8
+    assert row.finished == NOW
+    assert not traces(stores, None, sha1hex).any
+    assert stores.ledger.recount() == []
+
+
+def test_while_messages_are_under_way_it_is_not_finished(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    row = _act(stores)(_wanted(filled.pending))
+    assert row.finished is None
+    assert traces(stores, None, filled.pending).under_way == 1
