@@ -13,6 +13,7 @@ from fonds.library.chunks import chunks
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
 from fonds.model.entry import CAPTURE
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
+from fonds.model.takedown import REDACTED
 from fonds.ports import Records
 
 _OPEN = frozenset({PENDING, *map(str, COMES_BACK)})
@@ -90,7 +91,7 @@ def _fruitless(records: Records, rows: Sequence[DispositionRow]) -> Iterator[Fau
     known = {row.sha1hex for row in records.get(FileMetaRow, about)}
     for kind in kinds_with_rows() if about else ():
         known |= {row.sha1hex for row in records.get(kind.row, about)}
-    left = [row for row in rows if row.about not in known]
+    left = [row for row in rows if row.about not in known and row.detail != REDACTED]
     if not left:
         return
     ids = sorted({row.entry_id for row in left})
@@ -129,7 +130,7 @@ def _misplaced(records: Records, page: Sequence[EntryRow]) -> Iterator[Fault]:
     inputs = {row.input_id: row for row in found}
     for entry in page:
         row = inputs.get(entry.input_id)
-        if row is not None and not _lies_in(entry, row):
+        if row is not None and entry.url != REDACTED and not _lies_in(entry, row):
             told = (
                 f"entry {entry.entry_id} ({entry.pipeline}) is said to lie at {entry.place};"
                 f" it came out of {row.path}"

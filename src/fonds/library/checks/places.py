@@ -19,6 +19,7 @@ from fonds.library.checks.fault import REPAIR, Act, Check, Fault, act_prefix
 from fonds.library.checks.files import same_place
 from fonds.library.checks.under_way import under_way
 from fonds.library.chunks import chunks
+from fonds.library.tracing.taken_down import taken_down
 from fonds.model.archive import IndexedRecord
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.disposition import Verdict
@@ -215,7 +216,8 @@ def _held(stores: Stores, warc: _Warc) -> Iterator[Fault]:
 
 
 def unnoted(records: Records, path: str, rest: Sequence[IndexedRecord]) -> Iterator[IndexedRecord]:
-    """Records of a WARC of ours that `cdx` does not know: neither they nor another copy of them."""
+    """Records of a WARC of ours that `cdx` does not know: neither they nor another copy of them. Of what was
+    taken down the record stays, and nothing leads there."""
     for some in chunks(iter(rest)):
         there = {
             row.warc_offset for row in records.get(CdxRow, [(path, one.offset) for one in some])
@@ -229,6 +231,9 @@ def unnoted(records: Records, path: str, rest: Sequence[IndexedRecord]) -> Itera
             if shas
             else set()
         )
+        gone = taken_down(records, shas)
         for one in some:
+            if one.sha1hex in gone:
+                continue
             if one.offset not in there and (one.sha1hex, one.url, one.datetime14) not in copies:
                 yield one

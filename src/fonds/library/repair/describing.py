@@ -21,6 +21,7 @@ from fonds.library.checks.files import later_captures, unlike
 from fonds.library.checks.places import cell_key, is_ours
 from fonds.library.repair.placing import meta_of
 from fonds.library.repair.workshop import PLACES_MAX, Workshop, place_of
+from fonds.library.tracing.taken_down import taken_down
 from fonds.model.capture import REVISIT_MIME, Capture, from_datetime14
 from fonds.model.disposition import Reason
 from fonds.model.file import FileMeta
@@ -42,6 +43,9 @@ def _describe(shop: Workshop, sha1hex: str) -> None:
     row = next(iter(stores.records.get(FileMetaRow, [sha1hex])), None)
     cells = stores.table.get(stores.journal, [row_key(sha1hex)], FILE_COLUMNS)
     said = _said(cells.get(row_key(sha1hex), {}), sha1hex)
+    if taken_down(stores.records, [sha1hex]):
+        shop.give_up(sha1hex, f"{sha1hex} was taken down")
+        return
     payload = shop.body(sha1hex)
     if payload is not None:
         declared = payload.http.get("content-type") if payload.http else None

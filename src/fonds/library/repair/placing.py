@@ -10,6 +10,7 @@ from fonds.formats.placing import cdx_row, status_of
 from fonds.library.checks.fault import Act
 from fonds.library.checks.places import is_ours
 from fonds.library.repair.workshop import PLACES_MAX, Workshop, owner_of, place_of
+from fonds.library.tracing.taken_down import taken_down
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
 from fonds.model.file import FileMeta
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
@@ -27,6 +28,9 @@ def put_places_right(shop: Workshop) -> None:
 
 def _put_right(shop: Workshop, sha1hex: str) -> None:
     records = shop.stores.records
+    if taken_down(records, [sha1hex]):
+        shop.give_up(sha1hex, f"{sha1hex} was taken down")
+        return
     rows = list(records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX))
     known = {(row.warc_path, row.warc_offset) for row in rows}
     candidates = {

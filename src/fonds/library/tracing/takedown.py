@@ -123,11 +123,6 @@ class TakingDown:
                 stores.index.put([one.document(version, text, origin)])
 
 
-def taken_down(records: Records, sha1hexes: Iterable[str]) -> dict[str, TakedownRow]:
-    """Those of these files that were taken down, or are being."""
-    return {row.sha1hex: row for row in records.get(TakedownRow, list(sha1hexes))}
-
-
 def _documents(row: TakedownRow) -> list[str]:
     found: Any = row.rest.get("documents", [])
     return [str(one) for one in found]

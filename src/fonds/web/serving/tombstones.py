@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fastapi import Request
 from starlette.exceptions import HTTPException
 
-from fonds.library.tracing.takedown import taken_down
+from fonds.library.tracing.taken_down import taken_down
 from fonds.model.keys import sha1_from_text
 from fonds.model.takedown import ReasonClass
 from fonds.web.rendering import OpenStores, day

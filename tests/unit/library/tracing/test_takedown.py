@@ -16,6 +16,8 @@ from fonds.collections.claims import Claims
 from fonds.collections.documents import Document
 from fonds.collections.names import Name
 from fonds.collections.tables import DOCUMENTS, Tables
+from fonds.library.audit import audit
+from fonds.library.checks.fault import Fault
 from fonds.library.tracing.takedown import TakingDown
 from fonds.library.tracing.traces import traces
 from fonds.model.capture import Capture, Place, PlaceKind
@@ -131,7 +133,7 @@ def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, Filled]) -> N
     body = Body(900, "http://later.example/secret", NOW, "application/pdf", b"%PDF secret")
     stores.ledger.enter([], [entry(body)], ["identify"])
     before = [
-        replace(said(body, "identify", 0), about=None),
+        said(body, "identify", 0),
         promised(body, "persist_file", 1, "identify"),
     ]
     stores.ledger.write(before)
@@ -201,3 +203,16 @@ def test_while_messages_are_under_way_it_is_not_finished(home: tuple[Stores, Fil
     row = _act(stores)(_wanted(filled.pending))
     assert row.finished is None
     assert traces(stores, None, filled.pending).under_way == 1
+
+
+def test_the_audit_finds_nothing_to_bring_back(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    before: list[Fault] = []
+    audit(stores, {}, before.append)
+    sha1hex = filled.stories[0]
+    _act(stores)(_wanted(sha1hex))
+    after: list[Fault] = []
+    audit(stores, {}, after.append)
+    assert {one.told for one in after} - {one.told for one in before} == set()

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
-from fonds.model.disposition import PENDING
+from fonds.model.disposition import PENDING, Reason
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
 from fonds.stores.records.accounting import recounting, tallies
 from fonds.stores.records.accounting.outcomes import (
@@ -144,7 +144,16 @@ def _change_entries(
         deltas.subtract(tallies.of_row(old))
         deltas.update(tallies.of_row(new))
         updated.append(new)
+        if new.reason == Reason.TAKEN_DOWN:
+            _forget_about(connection, key)
     upsert(connection, EntryRow, updated)
+
+
+def _forget_about(connection: Connection, key: Key) -> None:
+    """What earlier messages of an entry were about is that which was taken down."""
+    row = table_of(DispositionRow)
+    of_entry = (row.c.entry_id == key[0], row.c.pipeline == key[1])
+    connection.execute(sa.update(row).where(*of_entry).values(about=None))
 
 
 def _all_of(connection: Connection, key: Key) -> list[DispositionRow]:
