@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from fonds.collections.building.models import read_model
 from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.building.tending import tend
 from fonds.collections.changing import encoding
 from fonds.collections.checking.checking import damages
 from fonds.collections.configurations import configuration, put
@@ -67,6 +69,23 @@ def test_without_the_extra_a_rebuild_names_it_and_leaves_nothing(asked: Kept) ->
     assert asked.tables.page(CLUSTERINGS, NEWS.row) == []
     assert faults(asked.tables, NEWS) == []
     assert rebuild(asked.changes, NEWS, threads=1).documents == 40
+
+
+@pytest.mark.usefixtures("installed")
+def test_one_that_cannot_be_built_here_holds_up_no_other(
+    asked: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebuild(asked.changes, NEWS, CONF, threads=1)
+    rebuild(asked.changes, NEWS, threads=1)
+    more = [replace(one, id=f"more-{one.id}") for one in themed(120, themes=3)]
+    asked.changes.put(NEWS, more)
+    monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))
+    encoding._encoder.cache_clear()
+    tended = {one.conf: one for one in tend(asked.changes, NEWS, threads=1)}
+    encoding._encoder.cache_clear()
+    assert "pip install 'fonds[dense]'" in tended[CONF].refused
+    (other,) = (one for conf, one in tended.items() if conf != CONF)
+    assert (bool(other.why), other.refused) == (True, "")
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,10 @@ def takedown(
     files = _files(keys)
     if not dry_run and reason is None:
         raise click.UsageError("say why: --reason CLASS")
+    if app.json and not (dry_run or yes):
+        raise click.UsageError(
+            "with --json nobody is asked: say --yes, or look first with --dry-run"
+        )
     if len(note) > NOTE_CHARACTERS_MAX:
         raise click.UsageError(f"--note has at most {NOTE_CHARACTERS_MAX} characters")
     from fonds.library.tracing.traces import traces
@@ -64,7 +68,7 @@ def takedown(
         _print_traces(app, found)
     if dry_run:
         return 0
-    if not yes and not app.json:
+    if not yes:
         click.confirm(f"Take {len(files):,} down? This cannot be undone", abort=True)
     return _take_down(app, files, reason or "", note)
 

@@ -25,18 +25,21 @@ from fonds.collections.clusterings import (
 from fonds.collections.configurations import get
 from fonds.collections.names import Name
 from fonds.collections.tables import COLLECTIONS, Cells, number
+from fonds.model.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
 class Tended:
     """What was done for one configuration of a collection: clusterings removed that died, whether one was
-    finished that was visible and not settled, and why it was built again, '' where it was not."""
+    finished that was visible and not settled, why it was built again, '' where it was not, and what a person
+    must change before it can be, '' where nothing."""
 
     name: Name
     conf: str
     removed: int
     settled: bool
     why: str
+    refused: str = ""
 
 
 def tend(
@@ -59,6 +62,10 @@ def tend(
             if why:
                 rebuild(changes, name, conf, threads=threads, progress=progress)
         except TakenError:
+            continue
+        except ConfigurationError as error:
+            # An extra that is missing here, say: the others need not wait for it.
+            done.append(Tended(name, conf, 0, False, "", str(error)))
             continue
         done.append(Tended(name, conf, removed, was_settled, why))
     return done

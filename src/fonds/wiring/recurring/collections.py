@@ -102,6 +102,8 @@ def recurring(stores: Stores, settings: Settings) -> Iterator[None]:
             for done in () if stopped.is_set() else tend(changes, one.name, threads=threads):
                 if done.why:
                     told.append(f"{done.name} by {done.conf} rebuilt for its {done.why}")
+                if done.refused:
+                    told.append(f"{done.name} by {done.conf} not built: {done.refused}")
         return "; ".join(told)
 
     every_s = settings.collections.every_s
