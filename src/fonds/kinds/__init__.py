@@ -11,6 +11,7 @@ from fonds.kinds.pdf import KIND as PDF
 from fonds.kinds.sketch import KIND as SKETCH
 from fonds.kinds.story import KIND as STORY
 from fonds.kinds.thumbnail import KIND as THUMBNAIL
+from fonds.ports import Records
 
 KINDS: Sequence[DerivativeKind] = (
     PDF,
@@ -32,3 +33,12 @@ def kinds_with_rows() -> Iterator[DerivativeKind]:
         if kind.row.TABLE not in seen:
             seen.add(kind.row.TABLE)
             yield kind
+
+
+def beside(records: Records, sha1hex: str) -> bytes | None:
+    """What is written into a WARC beside a body about it, where its kind does that."""
+    for kind in kinds_with_rows():
+        if kind.beside is not None:
+            for row in records.get(kind.row, [sha1hex]):
+                return kind.beside(row)
+    return None

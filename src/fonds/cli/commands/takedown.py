@@ -123,13 +123,12 @@ def _print_traces(app: App, found: Sequence[Traces]) -> None:
             continue
         lines = [
             one.sha1hex,
-            f"   {one.captures:,} captures; of these {one.own_records:,} records in WARCs of ours,"
-            " which stay there",
-            f"   {sum(one.rows.values()):,} rows in {', '.join(one.rows) or 'no table'}; "
-            f"{one.table_rows:,} of the journal",
-            f"   {len(one.blobs):,} blobs, {len(one.documents):,} documents in the index",
-            f"   in collections: {', '.join(one.collections) or 'none'}",
-            f"   {one.books:,} messages on the books, {one.under_way:,} of them under way",
+            f"   captures: {one.captures:,}; records in WARCs of ours, which stay there: {one.own_records:,}",
+            f"   rows: {sum(one.rows.values()):,} in {', '.join(one.rows) or 'no table'};"
+            f" of the journal: {one.table_rows:,}",
+            f"   blobs: {len(one.blobs):,}; documents in the index: {len(one.documents):,}",
+            f"   collections: {', '.join(one.collections) or 'none'}",
+            f"   messages on the books: {one.books:,}; under way: {one.under_way:,}",
         ]
         console().print("\n".join(lines), markup=False)
 

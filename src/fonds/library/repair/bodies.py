@@ -8,7 +8,7 @@ from functools import partial
 
 from fonds.formats.journal import alternate_key, row_key
 from fonds.formats.placing import cdx_row, end_in_file, first_cells, later_cells, status_of
-from fonds.kinds import kinds_with_rows
+from fonds.kinds import beside
 from fonds.library.checks.fault import Act
 from fonds.library.chunks import chunks
 from fonds.library.repair.placing import meta_of
@@ -84,7 +84,7 @@ def _archive_again(shop: Workshop, row: CdxRow, file: FileMetaRow, payload: Payl
         mime=file.mimetype,
         body=payload.body,
         http=payload.http,
-        metadata_json=None if repeats else _beside(shop, row.sha1hex),
+        metadata_json=None if repeats else beside(shop.stores.records, row.sha1hex),
         revisit_of=(owner.url, from_datetime14(owner.datetime)) if repeats and owner else None,
     )
     (archived,) = shop.stores.archive.write([entry])
@@ -108,12 +108,3 @@ def _archive_again(shop: Workshop, row: CdxRow, file: FileMetaRow, payload: Payl
 def _owner(shop: Workshop, file: FileMetaRow) -> CdxRow | None:
     rows = shop.stores.records.find(CdxRow, {"capture_id": file.capture_id}, count_max=1)
     return next(rows, None)
-
-
-def _beside(shop: Workshop, sha1hex: str) -> bytes | None:
-    """What is written beside a body about it, where its kind does that."""
-    for kind in kinds_with_rows():
-        for row in shop.stores.records.get(kind.row, [sha1hex]):
-            if kind.beside is not None:
-                return kind.beside(row)
-    return None

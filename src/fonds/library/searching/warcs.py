@@ -19,7 +19,7 @@ import msgspec
 from fonds import __version__
 from fonds.formats.cdx import CdxLine, line_of, sorted_cdxj
 from fonds.formats.warc.write import RecordWriter
-from fonds.kinds import kinds_with_rows
+from fonds.kinds import beside
 from fonds.library.searching.drained import Drained
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import from_datetime14
@@ -166,16 +166,8 @@ def _archived(stores: Stores, row: CdxRow, file: FileMetaRow) -> ArchiveEntry:
         mime=file.mimetype,
         body=found.body,
         http=found.http,
-        metadata_json=_beside(stores, row.sha1hex),
+        metadata_json=beside(stores.records, row.sha1hex),
     )
-
-
-def _beside(stores: Stores, sha1hex: str) -> bytes | None:
-    for kind in kinds_with_rows():
-        if kind.beside is not None:
-            for row in stores.records.get(kind.row, [sha1hex]):
-                return kind.beside(row)
-    return None
 
 
 @dataclass(slots=True)
