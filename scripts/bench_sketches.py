@@ -22,8 +22,8 @@ from typing import Any
 from fonds.extract.page import PageStatus, parse_page
 from fonds.extract.similarity.comparing import bands, resemblance
 from fonds.extract.similarity.minhash import shingles, signature
-from fonds.kinds.relatives import RESEMBLANCE_MIN
-from fonds.kinds.sketch import KIND, put_sketches, sketch
+from fonds.kinds.similarity.relatives import RESEMBLANCE_MIN
+from fonds.kinds.similarity.sketch import KIND, put_sketches, sketch
 from fonds.model.rows import StoryMetaRow, TextSketchRow
 from fonds.stores.records.sql import open_sqlite
 

@@ -15,7 +15,7 @@ from fonds.formats.placing import cdx_row, first_cells
 from fonds.kinds.documents import Origin
 from fonds.kinds.fixity import fixity_of, fixity_of_row
 from fonds.kinds.pdf import KIND as PDF_KIND
-from fonds.kinds.sketch import put_sketches, sketch
+from fonds.kinds.similarity.sketch import put_sketches, sketch
 from fonds.kinds.story import KIND as STORY_KIND
 from fonds.library.audit import Audit, audit
 from fonds.model.blob import Blob

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filled_pdfs import jpeg, pdf, pdf_document, pdf_row
 from fonds.config import Settings
-from fonds.kinds.sketch import bands_of, sketch
+from fonds.kinds.similarity.sketch import bands_of, sketch
 from fonds.model.blob import Blob
 from fonds.model.capture import to_datetime14
 from fonds.model.disposition import Reason, Verdict

@@ -10,7 +10,7 @@ from hashlib import sha256
 from filled_pdfs import pdf_document, pdf_row
 from fixtures.pdfs import text_pdf
 from fonds.extract.pdf.pages.drawing.view import renderer, view_page_of
-from fonds.kinds.sketch import sketch
+from fonds.kinds.similarity.sketch import sketch
 from fonds.library.reading.page_views import PageViews
 from fonds.model.blob import Blob
 from fonds.model.capture import to_datetime14

@@ -8,7 +8,7 @@ import pytest
 
 from fonds.extract.similarity.comparing import resemblance
 from fonds.extract.similarity.minhash import signature
-from fonds.kinds.relatives import RESEMBLANCE_MIN
+from fonds.kinds.similarity.relatives import RESEMBLANCE_MIN
 from page_baseline import FIXTURES, RESULTS, Beside, compared
 
 pytestmark = [

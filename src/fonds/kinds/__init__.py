@@ -8,7 +8,7 @@ from fonds.kinds.papers.grobid import KIND as GROBID
 from fonds.kinds.papers.jats import KIND as JATS
 from fonds.kinds.papers.match import KIND as MATCH
 from fonds.kinds.pdf import KIND as PDF
-from fonds.kinds.sketch import KIND as SKETCH
+from fonds.kinds.similarity.sketch import KIND as SKETCH
 from fonds.kinds.story import KIND as STORY
 from fonds.kinds.thumbnail import KIND as THUMBNAIL
 from fonds.ports import Records

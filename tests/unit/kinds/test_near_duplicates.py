@@ -11,8 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.kinds.near_duplicates import near_duplicates
-from fonds.kinds.sketch import sketch
+from fonds.kinds.similarity.near_duplicates import near_duplicates
+from fonds.kinds.similarity.sketch import sketch
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.model.rows import StoryMetaRow

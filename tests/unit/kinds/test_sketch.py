@@ -10,9 +10,9 @@ from datetime import timedelta
 
 import pytest
 
-from fonds.kinds import relatives as module
 from fonds.kinds.kind import Relatives
-from fonds.kinds.sketch import KIND, TOO_SHORT, bands_of, made_again
+from fonds.kinds.similarity import relatives as module
+from fonds.kinds.similarity.sketch import KIND, TOO_SHORT, bands_of, made_again
 from fonds.library.description import description
 from fonds.library.searching.rows import FIELDS, exported
 from fonds.model.file import Identified

@@ -22,7 +22,7 @@ from audit_bench import (
     unbook,
 )
 from fonds.formats.journal import file_cells
-from fonds.kinds.sketch import put_sketches, sketch
+from fonds.kinds.similarity.sketch import put_sketches, sketch
 from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.message import Subscription

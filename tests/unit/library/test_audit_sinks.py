@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fonds.kinds.sketch import sketch
+from fonds.kinds.similarity.sketch import sketch
 from fonds.library.checks import sinks
 from fonds.library.checks.sinks import DoneAtSinks
 from fonds.model.rows import DispositionRow, PdfMetaRow, StoryMetaRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from audit_bench import PAGE, audited, story_row
 from fonds.kinds.documents import text_blob
 from fonds.kinds.fixity import fixity_of
-from fonds.kinds.sketch import bands_of, put_sketches, sketch
+from fonds.kinds.similarity.sketch import bands_of, put_sketches, sketch
 from fonds.library.reindex import reindex
 from fonds.model.rows import FixityRow, TextBandRow, TextSketchRow
 from fonds.ports import Stores

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from fonds.formats.envelope import story_to_json
 from fonds.kinds.documents import UNKNOWN, Origin, origins, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
-from fonds.kinds.sketch import put_sketches, sketch
+from fonds.kinds.similarity.sketch import put_sketches, sketch
 from fonds.kinds.story import document, newest_versions
 from fonds.model.capture import to_datetime14
 from fonds.model.document import IndexDocument

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_origin
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import HTMLResponse
 
-from fonds.kinds.near_duplicates import near_duplicates
+from fonds.kinds.similarity.near_duplicates import near_duplicates
 from fonds.library.searching.direct import Direct, direct
 from fonds.library.searching.forms import FORMS
 from fonds.library.searching.themes import ThemeCounts

@@ -13,7 +13,7 @@ from fonds.extract.similarity.comparing import bands
 from fonds.kinds.documents import text_bytes, text_of
 from fonds.kinds.fixity import fixity_of_row
 from fonds.kinds.kind import DerivativeKind, Fact, Relatives
-from fonds.kinds.relatives import relatives
+from fonds.kinds.similarity.relatives import relatives
 from fonds.kinds.story import MIMETYPES
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import Row, StoryMetaRow, TextBandRow, TextSketchRow

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from fonds.extract.similarity.comparing import bands, resemblance
-from fonds.kinds.relatives import RESEMBLANCE_MIN
+from fonds.kinds.similarity.relatives import RESEMBLANCE_MIN
 from fonds.model.document import IndexDocument
 from fonds.model.rows import TextSketchRow
 from fonds.ports import Records
