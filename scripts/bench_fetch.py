@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fonds.cli.limits import collect_seldom
 from fonds.crawl.frontier import Frontier, Rules
 from fonds.crawl.links import link_to
 from fonds.crawl.pace import PaceRules
@@ -288,6 +289,7 @@ def main() -> None:
     if asked.serve:
         asyncio.run(_serve(asked.serve))
         return
+    collect_seldom()  # As every process of ours does.
     print(f"{asked.pages:,} pages of {asked.size:,} bytes, {asked.hosts} hosts, {AT_ONCE} at once")
     with serving(asked.size) as port:
         bare = None

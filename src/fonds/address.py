@@ -11,7 +11,6 @@ from dataclasses import dataclass
 _ADDRESS = re.compile(
     r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL
 )
-_PORT = re.compile(r"(.*?)(?::([0-9]*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +52,6 @@ def split_authority(authority: str) -> tuple[str, str]:
     if host_and_port.startswith("["):
         host, bracket, rest = host_and_port.partition("]")
         return host + bracket, rest.removeprefix(":")
-    found = _PORT.fullmatch(host_and_port)
-    return (found[1], found[2] or "") if found else (host_and_port, "")
+    host, colon, port = host_and_port.rpartition(":")
+    is_port = bool(colon) and (not port or (port.isascii() and port.isdigit()))
+    return (host, port) if is_port else (host_and_port, "")

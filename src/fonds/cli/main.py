@@ -11,7 +11,7 @@ import click
 
 from fonds import __version__
 from fonds.cli.context import App, global_options
-from fonds.cli.limits import allow_files
+from fonds.cli.limits import allow_files, collect_seldom
 from fonds.cli.logs import log_plainly
 from fonds.cli.names import Commands
 from fonds.model.errors import ConfigurationError, FondsError, StorageFullError
@@ -81,6 +81,7 @@ cli.params += global_options()
 
 def main() -> None:
     """Run the command line; the only place that knows exit codes."""
+    collect_seldom()
     log_plainly()
     allow_files()
     sys.exit(run(lambda: cli.main(standalone_mode=False)))

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from io import BytesIO
 
 import pycurl
 
@@ -107,7 +108,7 @@ class Underway:
     handle: pycurl.Curl = field(default_factory=pycurl.Curl)
     made_for: TlsCheck | None = None
     began_at: datetime = NEVER
-    body: bytearray = field(default_factory=bytearray)
+    body: BytesIO = field(default_factory=BytesIO)
     lines: list[bytes] = field(default_factory=list)
     head_bytes: int = 0
     head_done: bool = False
@@ -119,7 +120,7 @@ class Underway:
     def begin(self, ask: Ask) -> pycurl.Curl:
         """The handle, ready for a request; what it did before is forgotten."""
         self.ask, self.began_at = ask, datetime.now(UTC)
-        self.body, self.lines = bytearray(), []
+        self.lines = []
         self.head_bytes, self.head_done, self.refused = 0, False, None
         self.sent, self.secured = b"", ""
         handle = self.handle
@@ -187,11 +188,11 @@ class Underway:
             or handle.getinfo(pycurl.CONNECT_TIME),
             first_byte_s=handle.getinfo(pycurl.STARTTRANSFER_TIME),
             took_s=handle.getinfo(pycurl.TOTAL_TIME),
-            body_bytes=len(self.body),
+            body_bytes=self.body.tell(),
         )
         cookies = tuple(handle.getinfo(pycurl.INFO_COOKIELIST))
         since_sent_s = hop.took_s - handle.getinfo(pycurl.PRETRANSFER_TIME)
-        return Received(hop, bytes(self.body), cookies, since_sent_s)
+        return Received(hop, self.body.getvalue(), cookies, since_sent_s)
 
     def failed(self, code: int, told: str) -> Failed:
         """What an error of libcurl means."""
@@ -204,7 +205,7 @@ class Underway:
                 f"{self.ask.body_max_bytes} bytes of body or {self.limits.head_max_bytes} of heads"
             )
             told = f"the server sends more than {most}"
-            return Failed(Reason.TOO_LARGE, told, took_s=took_s, body=bytes(self.body))
+            return Failed(Reason.TOO_LARGE, told, took_s=took_s, body=self.body.getvalue())
         if code in _CERTIFICATE:
             return Failed(Reason.BAD_CERTIFICATE, told, took_s=took_s)
         nobody = not self.lines
@@ -215,6 +216,7 @@ class Underway:
         for ours in self.opened:
             ours.close()
         self.opened.clear()
+        self.body = BytesIO()
 
     def _headers(self, handle: pycurl.Curl) -> None:
         named = {name.lower() for name, _ in self.ask.headers}
@@ -269,7 +271,7 @@ class Underway:
         if self.head_bytes > self.limits.head_max_bytes:
             self.refused = Reason.TOO_LARGE
             return 0
-        if line.startswith(b"HTTP/") and not self.body:
+        if line.startswith(b"HTTP/") and not self.body.tell():
             self.lines, self.head_done = [], False
         elif not line.strip():
             self.head_done = True
@@ -278,12 +280,11 @@ class Underway:
         return None
 
     def _take_body(self, piece: bytes) -> int | None:
-        room = self.ask.body_max_bytes - len(self.body)
+        room = self.ask.body_max_bytes - self.body.tell()
+        self.body.write(piece[:room])
         if len(piece) > room:
-            self.body += piece[:room]
             self.refused = Reason.TOO_LARGE
             return 0
-        self.body += piece
         return None
 
     def _listen(self, kind: int, data: bytes) -> None:
