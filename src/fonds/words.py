@@ -1,11 +1,13 @@
 """What counts as one word, for indexing, for searching and for marking what was found.
 
-Case and accents are folded away. Scripts written without spaces, and Hangul, whose words carry their
-particles, give one word a character, so that any part of a text can be found as a phrase.
+Case and accents are folded away; `C++` and `C#` are words other than `C`. Scripts written without
+spaces, and Hangul, whose words carry their particles, give one word a character, so that any part of a
+text can be found as a phrase.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 SCANNED_CHARACTERS_MAX = 2_000_000
@@ -32,6 +34,10 @@ POINTS = (
     (0x0670, 0x0670),  # Arabic
     (0xFE00, 0xFE0F),  # variation selectors
 )
+_SIGNED = re.compile(r"(?<![\w+#])(?:[A-Za-z]+\+\+|[A-Za-z]#)(?![\w+#])")
+"""Names that end in signs, as programming languages have them: the signs are a part of the word."""
+_SIGNS = {"+": "\ufdd0", "#": "\ufdd1"}
+_KEPT_SIGNS = str.maketrans(_SIGNS)
 # Letters that Unicode does not take apart, though people type them without their stroke.
 STROKES = {
     "æ": "ae",
@@ -70,12 +76,12 @@ class _WrittenTable(dict[int, str]):
 
 def fold(text: str) -> str:
     """The words of `text`, lower case and without accents, with one or more spaces between them."""
-    return composed(text).translate(_TABLE)
+    return _with_signs(composed(text)).translate(_TABLE)
 
 
 def letters(text: str) -> str:
     """The same words as `fold` finds, in the same order, lower case and with their accents."""
-    return composed(text).translate(_WRITTEN)
+    return _with_signs(composed(text)).translate(_WRITTEN)
 
 
 def words(text: str) -> list[str]:
@@ -114,9 +120,16 @@ def _as_word_part(character: str) -> str:
     return f" {character} " if is_spaceless(character) else character
 
 
+def _with_signs(text: str) -> str:
+    """The same number of characters; signs that belong to a word stand for themselves no more."""
+    if "++" not in text and "#" not in text:
+        return text
+    return _SIGNED.sub(lambda found: found[0].translate(_KEPT_SIGNS), text)
+
+
 def _within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
     return any(first <= code <= last for first, last in ranges)
 
 
-_TABLE = _FoldingTable()
-_WRITTEN = _WrittenTable()
+_TABLE = _FoldingTable({ord(mark): sign for sign, mark in _SIGNS.items()})
+_WRITTEN = _WrittenTable(_TABLE)

@@ -19,7 +19,8 @@ from real_servers import each
 _WORDS = (
     "network networks networked networking university universities flood floods flooding running runs "
     "école écoles ecoles élection élections fermée fermer Überschwemmung Überschwemmungen Straße strassen "
-    "Gesundheit Gesundheitswesen новый новая новости كتاب الكتاب كتب تلميذ 東京 大雨 river rivers C++ 2024"
+    "Gesundheit Gesundheitswesen новый новая новости كتاب الكتاب كتب تلميذ 東京 大雨 river rivers C++ 2024 "
+    "C C#"
 )
 VOCABULARY = _WORDS.split()
 LANGUAGES = ("en", "de", "fr", "ru", "ar", "ja", "xx", None)
@@ -96,6 +97,10 @@ def expected(text: str) -> set[str]:
         "gesundheit",
         "gesundheit*",
         "title:floods",
+        "C++",
+        "c",
+        "=C#",
+        '"C++ 2024"',
         "author:muller",
         'author:"Bo Chen"',
         "author:(ana bo)",

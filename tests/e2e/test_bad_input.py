@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,15 @@ def test_a_path_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     assert ran.code == 2
     assert "nowhere.warc: no such file or folder" in ran.err
     assert not (tmp_path / "home").exists()
+
+
+def test_a_reader_who_leaves_is_no_fault(tmp_path: Path) -> None:
+    left, writing = os.pipe()
+    os.close(left)
+    command = [sys.executable, "-m", "fonds", "--home", str(tmp_path), "pipelines"]
+    ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 def test_a_url_where_a_path_belongs_is_told_how_to_fetch_it(tmp_path: Path) -> None:

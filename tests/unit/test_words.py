@@ -21,6 +21,8 @@ from fonds.words import composed, fold, folded_length, words
         ("ёлка ЁЛКА", ["елка", "елка"]),
         ("co\u00adoperate", ["cooperate"]),
         ("ﬁre ２０２４ x²", ["fire", "2024", "x2"]),
+        ("C++, (C#) or C; notepad++.", ["c++", "c#", "or", "c", "notepad++"]),
+        ("C++17 +x a+b c##d foo# #tag C+", ["c", "17", "x", "a", "b", "c", "d", "foo", "tag", "c"]),
         ("snake_case a-b", ["snake", "case", "a", "b"]),
         ("東京タワー", ["東", "京", "タ", "ワ", "ー"]),
         ("ABC東京2024", ["abc", "東", "京", "2024"]),

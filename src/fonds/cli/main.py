@@ -87,35 +87,29 @@ def main() -> None:
     sys.exit(run(lambda: cli.main(standalone_mode=False)))
 
 
-def _tell(error: Exception) -> None:
-    click.echo(f"fonds: {without_secrets(str(error))}", err=True)
-
-
 def run(command: Callable[[], object]) -> int:
     """The exit code of a command: 0, 1 something quarantined or failed, 2 usage, 130 interrupted."""
     try:
         code = command()
         return code if isinstance(code, int) else 0
-    except click.exceptions.Abort:
-        return EXIT_INTERRUPTED
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except click.ClickException as error:
         error.show()
         return EXIT_USAGE
-    except StorageFullError as error:
-        _tell(error)
-        return EXIT_FAILED
-    except ConfigurationError as error:
-        _tell(error)
-        return EXIT_USAGE
     except FondsError as error:
-        _tell(error)
-        return EXIT_FAILED
+        click.echo(f"fonds: {without_secrets(str(error))}", err=True)
+        is_full = isinstance(error, StorageFullError)
+        return EXIT_USAGE if isinstance(error, ConfigurationError) and not is_full else EXIT_FAILED
     except BrokenPipeError:
         # The reader of our output left (`fonds search … | head`): nothing more to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except SystemExit as left:
+        # As rich says the same.
+        if isinstance(left.__context__, BrokenPipeError):
+            return 0
+        raise
     except Exception as error:
         if (short := shortage(error)) is None:
             raise

@@ -38,7 +38,9 @@ def with_notes(
             continue
         near = _alike(index, term)
         told = f"; did you mean “{near}”?" if near else "."
-        notes.append(f"No document here has {asked if asked != term.text else f'“{asked}”'}{told}")
+        notes.append(
+            f"No document here has {asked if asked != term.text.lower() else f'“{term.text}”'}{told}"
+        )
         if near:
             meant = _exchanged(meant, term.text, near)
     if not notes and _is_filtered(query):
