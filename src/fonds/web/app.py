@@ -19,6 +19,7 @@ from fonds.library.reading.page_views import PageViews
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
+from fonds.web.access.security import SECURITY_HEADERS, Guard, only_here
 from fonds.web.pages import cdx, downloads, file, overview, pipeline, show
 from fonds.web.pages.failures import deciding, listing
 from fonds.web.pages.following import source, sources
@@ -32,7 +33,6 @@ from fonds.web.replay.origin import NO_REPLAY, ReplayOrigin, onward
 from fonds.web.rest.paths import Parts, is_rest
 from fonds.web.rest.router import ROUTERS as SERVICE
 from fonds.web.rest.service import Service, make_service
-from fonds.web.security import SECURITY_HEADERS, Guard, only_here
 from fonds.web.serving.answers import Answers
 from fonds.web.serving.lanes import Lanes
 from fonds.web.serving.tombstones import not_taken_down

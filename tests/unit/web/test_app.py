@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from filled_home import Filled
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.ports import Stores
+from fonds.web.access.security import CONTENT_SECURITY_POLICY, SECURITY_HEADERS
 from fonds.web.app import STATIC, create_app
-from fonds.web.security import CONTENT_SECURITY_POLICY, SECURITY_HEADERS
 from page_reading import read
 
 PAGES = [

@@ -17,11 +17,11 @@ from filled_home import opened
 from fonds.formats.surt import surt
 from fonds.ports import Stores
 from fonds.replay.memento import Origin, asked_of, in_link
+from fonds.web.access.security import REPLAY_POLICY
 from fonds.web.app import create_app
 from fonds.web.replay import app as replay_app
 from fonds.web.replay.app import create_replay
 from fonds.web.replay.origin import ReplayOrigin
-from fonds.web.security import REPLAY_POLICY
 from replayed_home import BODY, HOSTILE, LATIN1, ODD, PAGE, PDF, TIMES, fill
 
 ORIGIN = "http://localhost:8766"

@@ -12,10 +12,10 @@ from fonds.library.description import Description, description, read_body
 from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_from_text, thumbnail_blob_key
 from fonds.ports import Stores
+from fonds.web.access.security import ARCHIVED_POLICY
 from fonds.web.pages.file import file_text, file_title, unknown_file
 from fonds.web.pages.reading.read_file import PDF_TYPE, is_pdf, known_file
 from fonds.web.rendering import OpenStores
-from fonds.web.security import ARCHIVED_POLICY
 from fonds.web.serving.naming import disposition, file_name
 from fonds.web.serving.ranges import answer
 

@@ -42,9 +42,9 @@ from fonds.replay.memento import (
     http_date,
     link_header,
 )
+from fonds.web.access.security import Guard
 from fonds.web.rendering import cut
 from fonds.web.replay.headers import POLICY_HEADERS, replay_headers
-from fonds.web.security import Guard
 from fonds.web.serving.answers import Answers, AtOnce
 from fonds.web.serving.ranges import answer
 

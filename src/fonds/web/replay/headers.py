@@ -13,7 +13,7 @@ from urllib.parse import quote
 from fonds.formats.warc.http_head import media_type
 from fonds.model.capture import REVISIT_MIME
 from fonds.replay.bodies import Replayed
-from fonds.web.security import REPLAY_POLICY
+from fonds.web.access.security import REPLAY_POLICY
 
 ORIGINAL = "X-Archive-Orig-"
 ORIGINAL_MAX, ORIGINAL_MAX_BYTES = 100, 16 * 1024

@@ -16,6 +16,7 @@ from fonds.library.reading.page_views import PageViews
 from fonds.model.errors import PermanentError
 from fonds.model.page_view import PageView
 from fonds.ports import Stores
+from fonds.web.access.security import ARCHIVED_POLICY
 from fonds.web.pages.file import file_text, file_title
 from fonds.web.pages.reading.read_file import (
     Words,
@@ -25,7 +26,6 @@ from fonds.web.pages.reading.read_file import (
     other_spelling,
 )
 from fonds.web.rendering import OpenStores, link, page
-from fonds.web.security import ARCHIVED_POLICY
 from fonds.web.serving.ranges import answer
 from fonds.words import composed
 

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from fonds.web.security import SECURITY_HEADERS, Guard, host_allowed, same_origin
+from fonds.web.access.security import SECURITY_HEADERS, Guard, host_allowed, same_origin
 
 LOOPBACK = "127.0.0.1"
 

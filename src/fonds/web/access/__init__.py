@@ -1,0 +1,1 @@
+"""Who asks for a page, and what they may do."""
