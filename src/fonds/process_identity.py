@@ -1,7 +1,8 @@
-"""Says which process this is, and whether a process named so earlier is gone."""
+"""Says which process this is and who runs it, and whether a process named so earlier is gone."""
 
 from __future__ import annotations
 
+import getpass
 import os
 import secrets
 import socket
@@ -25,6 +26,14 @@ def identify(pid: int | None = None) -> str:
 def this_process() -> str:
     """A name for who works here that nobody else has, ever: the identity, and a random part."""
     return f"{identify()}/{secrets.token_hex(4)}"
+
+
+def logged_in() -> str:
+    """Who runs this process, as far as the machine knows."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
 
 
 def is_gone(identity: str, *, same_machine: bool = False) -> bool:

@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "repair": "fonds.cli.commands.repair",
     "failures": "fonds.cli.commands.failures",
     "takedown": "fonds.cli.commands.takedown",
+    "keys": "fonds.cli.commands.keys",
     "timetable": "fonds.cli.commands.timetable",
     "doctor": "fonds.cli.commands.doctor",
     "serve": "fonds.cli.commands.serve",

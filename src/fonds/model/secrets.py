@@ -25,6 +25,7 @@ _LINE = re.compile(r"[\r\n]")
 _USER = re.compile(r"^[^/?#@\s]+@")
 _USER_IN_URL = re.compile(r"(?<=://)[^/?#@\s]+@")
 _HEADER = re.compile(r"\b(Basic|Bearer)(\s+)[A-Za-z0-9+/=._~-]{6,}")
+_OWN = re.compile(r"\b((?:fonds|session)_[a-z2-7]{8,16}_)[A-Za-z0-9_-]{20,}")
 _TO_BE_ENCODED = re.compile(r"[\s/?#\[\]@\\\x00-\x1f\x7f]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -34,10 +35,12 @@ def without_secrets(text: str) -> str:
 
     A text that begins as a URL is taken for one, to its end: all before its last `@` is hidden if a
     colon is in it, and every parameter that sounds like a secret to the next `&`. In other texts URLs end
-    with their line, and parameters with a blank or a quote. Rather too much is hidden than too little.
+    with their line, and parameters with a blank or a quote. Keys and sessions of our own are hidden
+    behind their prefix wherever they stand. Rather too much is hidden than too little.
     """
     is_alone = _ALONE.match(text) is not None
     parameter = _PARAMETER_ALONE if is_alone else _PARAMETER
+    text = _OWN.sub(rf"\1{HIDDEN}", text)
     text = _HEADER.sub(rf"\1\2{HIDDEN}", parameter.sub(rf"\1{HIDDEN}", text))
     before, mark, rest = text.partition("://")
     pieces = [rest] if is_alone else rest.split("://")

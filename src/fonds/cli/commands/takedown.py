@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from fonds.cli.names import Name
 from fonds.model.keys import sha1_from_text
 from fonds.model.rows import TakedownRow
 from fonds.model.takedown import ReasonClass
+from fonds.process_identity import logged_in
 
 if TYPE_CHECKING:
     from fonds.library.tracing.traces import Traces
@@ -86,7 +86,7 @@ def _take_down(app: App, files: Sequence[str], reason: str, note: str) -> int:
     with HomeLock(app.home, shared=all_shared(settings)):
         act = TakingDown(stores, changes_there(stores, settings), list(readers_of(settings)), now)
         for sha1hex in files:
-            row = act(TakedownRow(sha1hex, reason, note, _who(), now(), {}))
+            row = act(TakedownRow(sha1hex, reason, note, logged_in(), now(), {}))
             if app.json:
                 echo_json(_told(row))
             elif row.finished:
@@ -95,14 +95,6 @@ def _take_down(app: App, files: Sequence[str], reason: str, note: str) -> int:
                 say(f"{sha1hex}: messages about it are under way; say it again when they ended")
                 code = 1
     return code
-
-
-def _who() -> str:
-    """Who is logged in, as far as this machine knows."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
 
 
 def _files(keys: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ The attribute order is the column order. `TABLE` names the table, `KEY` its prim
 without NUL and lone surrogates; all times aware UTC.
 """
 
+from fonds.model.rows.access import AccessKeyRow, ActRow, SessionRow
 from fonds.model.rows.accounting import (
     DecisionRow,
     DispositionRow,
@@ -23,6 +24,8 @@ from fonds.model.rows.story import StoryMetaRow
 from fonds.model.rows.timetable import ClaimRow, TimetableRow
 
 __all__ = [
+    "AccessKeyRow",
+    "ActRow",
     "AddressUseRow",
     "ArchivingRow",
     "BibliographyRow",
@@ -44,6 +47,7 @@ __all__ = [
     "PaceRow",
     "PdfMetaRow",
     "Row",
+    "SessionRow",
     "SourceRow",
     "StoppedRow",
     "StoryMetaRow",

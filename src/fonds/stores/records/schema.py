@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table
 
 from fonds.model.rows import ROWS, Row
+from fonds.stores.records.access_tables import add_access_tables
 from fonds.stores.records.column_types import CleanJson, CleanText, UtcTime
 from fonds.stores.records.derived import derive
 
@@ -307,6 +308,7 @@ Table(
     sqlite_with_rowid=False,
 )
 
+add_access_tables(metadata)
 
 for _row in ROWS:
     if _row.TABLE not in metadata.tables:

@@ -1,4 +1,4 @@
-"""Answers of the commands of archive, table, queue and pipelines."""
+"""Answers of the commands of archive, table, queue, pipelines and keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,35 @@ ROW = answer(
     ("key", "text", "the row's key, in hex or base32"),
     ("cells", "object", "its cells by `family:name`, typed by column"),
 )
+KEY = (
+    ("name", "text", "what it is called"),
+    ("role", "text", "reader, curator or admin"),
+    ("prefix", "text", "what stands in its secret behind `fonds_`"),
+    ("made_by", "text", "who made it: `local:` and who was logged in, or a key"),
+    ("row_created", "time", "when it was made"),
+    ("until", "time?", "from when on it is not taken"),
+    ("last_used", "time?", "its last use, ten minutes behind at most"),
+    ("revoked", "time?", "when it was revoked"),
+    ("revoked_by", "text?", "who revoked it"),
+    ("revoked_reason", "text?", "why it was revoked"),
+)
 ANSWERS: Mapping[str, Sequence[Answer]] = {
+    "keys create": (answer("one", *KEY, ("secret", "text", "the key itself, told this once")),),
+    "keys list": (answer("one for each key", *KEY),),
+    "keys revoke": (answer("one", *KEY),),
+    "keys acts": (
+        answer(
+            "one for each act, the newest first",
+            ("at", "time", "when it began"),
+            (
+                "who",
+                "text",
+                "a key, `local:` and who was logged in, or empty where no key was made",
+            ),
+            ("what", "text", "a method and address, or a command"),
+            ("outcome", "integer?", "HTTP status; null where it did not end"),
+        ),
+    ),
     "archive list": (
         answer(
             "one for each WARC file of ours",

@@ -1,0 +1,82 @@
+"""Wrong keys are counted, by address and all together, and whoever showed too many waits."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import IPv6Address, ip_address
+
+WINDOW_S = 300.0
+OF_ONE_MAX = 10
+OF_ALL_MAX = 300
+ADDRESSES_MAX = 10_000
+V6_NETWORK_BITS = 64
+
+
+@dataclass(slots=True)
+class Attempts:
+    """Wrong keys of the last five minutes. `clock` gives seconds that run forward. Safe for several threads.
+
+    Beyond the bound for all only those wait who showed a wrong one themselves: nobody is locked out by
+    what others do. At most ten thousand addresses are remembered, those of the last attempts.
+    """
+
+    clock: Callable[[], float]
+    of_one_max: int = OF_ONE_MAX
+    of_all_max: int = OF_ALL_MAX
+    addresses_max: int = ADDRESSES_MAX
+    _wrong: OrderedDict[str, deque[float]] = field(default_factory=OrderedDict)
+    _all: deque[float] = field(default_factory=deque)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def wait_s(self, address: str) -> int:
+        """How long this address has to wait before a key of it is looked at; 0: not at all."""
+        name = network(address)
+        with self._guard:
+            now = self.clock()
+            own = self._wrong.get(name)
+            if own is None:
+                return 0
+            _forget(own, now)
+            _forget(self._all, now)
+            if not own:
+                del self._wrong[name]
+                return 0
+            over = len(own) >= self.of_one_max or len(self._all) >= self.of_all_max
+            first = own[0] if len(own) >= self.of_one_max else self._all[0] if over else now
+            return max(1, round(first + WINDOW_S - now)) if over else 0
+
+    def was_wrong(self, address: str) -> None:
+        """Count a wrong key."""
+        name = network(address)
+        with self._guard:
+            now = self.clock()
+            own = self._wrong.setdefault(name, deque(maxlen=self.of_one_max))
+            self._wrong.move_to_end(name)
+            own.append(now)
+            _forget(self._all, now)
+            self._all.append(now)
+            if len(self._all) > self.of_all_max:
+                self._all.popleft()
+            while len(self._wrong) > self.addresses_max:
+                self._wrong.popitem(last=False)
+
+
+def network(address: str) -> str:
+    """What is counted as one: an IPv4 address, or the /64 of an IPv6 address."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return "unknown"
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return f"v6:{int(found) >> (128 - V6_NETWORK_BITS):x}"
+    return str(found)
+
+
+def _forget(times: deque[float], now: float) -> None:
+    while times and times[0] + WINDOW_S <= now:
+        times.popleft()

@@ -1,0 +1,65 @@
+"""Wrong keys are counted and slowed; memory is bounded, and nobody waits for what others did."""
+
+from __future__ import annotations
+
+import pytest
+
+from fonds.access.attempts import OF_ALL_MAX, OF_ONE_MAX, WINDOW_S, Attempts, network
+
+
+class Seconds:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def seconds() -> Seconds:
+    return Seconds()
+
+
+def test_after_ten_wrong_keys_an_address_waits_and_another_does_not(seconds: Seconds) -> None:
+    attempts = Attempts(seconds)
+    for _ in range(OF_ONE_MAX):
+        assert attempts.wait_s("192.0.2.1") == 0
+        attempts.was_wrong("192.0.2.1")
+    assert attempts.wait_s("192.0.2.1") == WINDOW_S
+    assert attempts.wait_s("192.0.2.2") == 0
+    seconds.now += WINDOW_S - 1
+    assert attempts.wait_s("192.0.2.1") == 1
+    seconds.now += 1
+    assert attempts.wait_s("192.0.2.1") == 0
+
+
+def test_an_attack_from_everywhere_holds_up_those_who_take_part_alone(seconds: Seconds) -> None:
+    attempts = Attempts(seconds)
+    for at in range(OF_ALL_MAX):
+        attempts.was_wrong(f"10.0.{at // 200}.{at % 200}")
+    assert attempts.wait_s("10.0.0.7") > 0
+    assert attempts.wait_s("192.0.2.1") == 0
+    seconds.now += WINDOW_S
+    assert attempts.wait_s("10.0.0.7") == 0
+
+
+def test_so_many_addresses_are_remembered_and_no_more(seconds: Seconds) -> None:
+    attempts = Attempts(seconds, addresses_max=50, of_all_max=20)
+    for at in range(5_000):
+        attempts.was_wrong(f"10.{at // 65536}.{at // 256 % 256}.{at % 256}")
+    assert (len(attempts._wrong), len(attempts._all)) == (50, 20)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8::1", "2001:db8::ffff:2", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("fe80::1%eth0", "fe80::2%eth1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("", "testclient", True),
+    ],
+)
+def test_what_somebody_has_as_one_is_counted_as_one(one: str, other: str, same: bool) -> None:
+    assert (network(one) == network(other)) is same
