@@ -328,6 +328,12 @@ class WebSettings(Struct, frozen=True, forbid_unknown_fields=True):
             description="Origin browsers reach that port at, behind a proxy; empty means this host",
         ),
     ] = ""
+    reading_needs_key: Annotated[
+        bool, Meta(description="Whether whoever reads shows a key too, once one was made")
+    ] = False
+    session_s: Annotated[
+        int, Meta(ge=60, le=31_536_000, description="Seconds a browser stays signed in at most")
+    ] = 43_200
     metrics_port: Annotated[
         int,
         Meta(ge=0, le=65535, description="Port of a worker's /metrics and /healthz; 0 means none"),

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
 from fonds import __version__
 from fonds.config import Settings
 from fonds.library.accounting import newest_input
 from fonds.library.reading.page_views import PageViews
+from fonds.model.access import Role
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.access.security import SECURITY_HEADERS, Guard, only_here
+from fonds.web.access import signing_in
+from fonds.web.access.declared import OPEN, READS, Least, Needs, permitted
+from fonds.web.access.described import described
+from fonds.web.access.gate import Gate, Passing, make_gate
+from fonds.web.access.security import SECURITY_HEADERS, Guard
 from fonds.web.pages import cdx, downloads, file, overview, pipeline, show
 from fonds.web.pages.failures import deciding, listing
 from fonds.web.pages.following import source, sources
@@ -58,9 +66,12 @@ ROUTERS = (
     sources.router,
     source.router,
     *THEMES_ROUTERS,
+    signing_in.router,
 )
 _TITLES = {
     400: "This cannot be answered",
+    401: "This needs a key",
+    403: "This may not be done",
     404: "Nothing is here",
     410: "This was taken down",
     405: "This page is only for reading",
@@ -97,17 +108,20 @@ def create_app(
     service: Service | None = None,
     views: PageViews | None = None,
     settings: Settings | None = None,
+    gate: Gate | None = None,
 ) -> FastAPI:
     """The pages and the service of grouping over `stores`. `host` is what the server binds: it answers to
     that and to the loopback. `replay` is where captures are replayed. `service`: None, one of its own;
     `settings`: None, those of a new home. `views` draws pages of PDFs; without it their text alone is shown.
+    `gate` knows who asks; None: one of its own.
     """
     app = FastAPI(
         title=title,
         version=__version__,
         docs_url=None,
         redoc_url=None,
-        dependencies=[Depends(only_known), Depends(not_taken_down)],
+        openapi_url=None,
+        dependencies=[Depends(permitted), Depends(only_known), Depends(not_taken_down)],
         responses={"4XX": {"model": Problem, "description": "What is wrong, in a sentence"}},
     )
     app.state.stores = stores
@@ -116,17 +130,13 @@ def create_app(
     app.state.settings = settings or Settings()
     app.state.service = service or make_service(stores)
     app.state.views = views
-    app.state.acts_here = only_here(host)
+    app.state.gate = gate or make_gate(stores.records, host, app.state.settings)
     app.add_middleware(Parts)
     app.add_middleware(Lanes, takes=is_rest)
     app.add_middleware(Answers)
+    app.add_middleware(Passing, gate=app.state.gate, takes=is_rest)
     app.add_middleware(Guard, host=host, takes=is_rest)
     describe(app)
-    app.add_api_route("/healthz", healthz, summary="Whether the stores answer")
-    app.add_api_route("/docs", docs, include_in_schema=False)
-    app.add_route("/web/{rest:path}", onward)
-    app.add_api_route("/robots.txt", robots, include_in_schema=False)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(FondsError, troubled)
@@ -135,15 +145,29 @@ def create_app(
 
 
 def describe(app: FastAPI) -> None:
-    """Add all routes of pages and service."""
+    """Add all routes, and what the description says of keys."""
+    app.openapi = partial(described, app)  # type: ignore[method-assign]
     for router in (*ROUTERS, *SERVICE):
         app.include_router(router)
+    app.add_api_route("/healthz", healthz, summary="Whether the stores answer", dependencies=[OPEN])
+    app.add_api_route("/openapi.json", schema, include_in_schema=False, dependencies=[READS])
+    app.add_api_route("/docs", docs, include_in_schema=False, dependencies=[READS])
+    app.add_api_route("/robots.txt", robots, include_in_schema=False, dependencies=[OPEN])
+    needs = Middleware(Needs, least=Least(Role.READER))
+    app.router.routes.append(Route("/web/{rest:path}", onward, middleware=[needs]))
+    static = Needs(StaticFiles(directory=STATIC), Least(None))
+    app.mount("/static", static, name="static")
 
 
 def healthz(stores: OpenStores) -> Health:
     """200 when records and index answer; 503 when one does not."""
     newest_input(stores.records)
     return Health("ok", stores.index.count())
+
+
+def schema(request: Request) -> JSONResponse:
+    """The API as OpenAPI describes it."""
+    return JSONResponse(request.app.openapi())
 
 
 def robots() -> PlainTextResponse:

@@ -16,9 +16,11 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from fonds.config import Settings
+from fonds.model.access import Role
 from fonds.model.capture import from_datetime14
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Stores
+from fonds.web.access.viewers import asker_of
 from fonds.web.charts import meter
 
 TITLE_MAX_CHARS = 300
@@ -243,7 +245,11 @@ ENVIRONMENT = _environment()
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """One page. `heading` in `context` is the sentence of its h1 and its title."""
+    asker = asker_of(request.scope)
     body = ENVIRONMENT.get_template(template).render(
+        asker=asker,
+        may_curate=asker.may(Role.CURATOR),
+        is_admin=asker.may(Role.ADMIN),
         site=request.app.state.title,
         here=request.url.path,
         json_href=_twin(request),

@@ -44,6 +44,7 @@ def serve(app: App, **flags: Any) -> int:
     rebuild_threads = import_module("fonds.wiring.recurring.collections").rebuild_threads
     settings = app.settings(**flags)
     serving = import_module("fonds.web.serving.server")
+    make_gate = import_module("fonds.web.access.gate").make_gate
     make_service = import_module("fonds.web.rest.service").make_service
     open_page_views = import_module("fonds.wiring.readers").open_page_views
     stores, web = app.stores(settings), settings.web
@@ -53,15 +54,29 @@ def serve(app: App, **flags: Any) -> int:
         screen = console(stderr=True)
         screen.print(f"Serving {escape(str(app.home))} at {serving.shown(web.host, pages)}")
         screen.print(f"Replaying captures at {serving.shown(web.host, replay)}web/")
+        gate = make_gate(stores.records, web.host, settings)
+        screen.print(_who_may(gate), markup=False)
         threads = rebuild_threads(settings, beside_others=True)
         service = make_service(stores, settings.collections.prefix, threads)
         views = open_page_views(app.home / SPOOL, settings)
+        shared = {"host": web.host, "gate": gate}
         application = create_app(
-            stores, host=web.host, replay=at, service=service, views=views, settings=settings
+            stores, replay=at, service=service, views=views, settings=settings, **shared
         )
         with closing(views), service.runs.at_work():
             serving.serve(
                 (application, pages),
-                (create_replay(stores, host=web.host, url=web.replay_url), replay),
+                (create_replay(stores, url=web.replay_url, **shared), replay),
             )
     return 0
+
+
+def _who_may(gate: Any) -> str:
+    """What is said at the start of who may do what."""
+    if gate.keys.are_made():
+        reading = "Reading needs a key" if gate.reading_needs_key else "Anybody may read"
+        return f"{reading}; whoever changes anything shows a curator's key."
+    if gate.is_only_here:
+        return "Whoever sits at this machine may do everything; `fonds keys create` makes it ask for keys."
+    reading = "nobody may even read" if gate.reading_needs_key else "others may only read"
+    return f"Nobody made a key, so {reading}: `fonds keys create NAME --role curator` makes one."

@@ -93,7 +93,7 @@ def _nowhere(path: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class Guard:
     """ASGI middleware around the whole application; `host` is what the server is bound to. `takes` says of a
-    path that programs of this machine may write there."""
+    path that programs may write there, which are no browsers; who they are is asked behind it."""
 
     app: ASGIApp
     host: str
@@ -134,22 +134,10 @@ class Guard:
             return PlainTextResponse(
                 "Refused: only this page's own forms may change anything here.\n", status_code=403
             )
-        if not only_here(self.host):
-            return PlainTextResponse(
-                f"Refused: the server is bound to {self.host!r}, and whoever reaches it may only read. "
-                "The command line does the same, or another server with --host 127.0.0.1.\n",
-                status_code=403,
-            )
         return None
 
     def _not_written(self, headers: Headers) -> Response | None:
         """Why the service takes nothing of this request; None where it does."""
-        if not only_here(self.host):
-            return problem(
-                403,
-                "The service only takes what this machine's own programs send, and it is bound to "
-                f"{self.host!r}: start another one with --host 127.0.0.1.",
-            )
         if from_browser(headers) and not same_origin(headers):
             return problem(403, "Refused: a page from elsewhere may change nothing here.")
         return None

@@ -23,11 +23,12 @@ from fonds.replay.cdx_query import (
     ask,
     check_fields,
 )
+from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, link
 
 URL_MAX_CHARS = 8_192
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 ValueT = TypeVar("ValueT")
 
 

@@ -12,6 +12,7 @@ from fonds.library.description import Description, description, read_body
 from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_from_text, thumbnail_blob_key
 from fonds.ports import Stores
+from fonds.web.access.declared import READS
 from fonds.web.access.security import ARCHIVED_POLICY
 from fonds.web.pages.file import file_text, file_title, unknown_file
 from fonds.web.pages.reading.read_file import PDF_TYPE, is_pdf, known_file
@@ -26,7 +27,7 @@ ARCHIVED_HEADERS = {
     "Cache-Control": "private, no-cache",
 }
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 def _known(sha1hex: str) -> str:

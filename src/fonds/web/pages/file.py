@@ -19,6 +19,7 @@ from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Stores
 from fonds.replay.memento import in_link
+from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, cut, page, size, web_url
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import ThemeLink, tagged
@@ -28,7 +29,7 @@ KEY_MAX_CHARS = 4_096
 FACTS_MAX, FACT_MAX_CHARS = 200, 2_000
 
 LineT = TypeVar("LineT")
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)

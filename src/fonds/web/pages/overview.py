@@ -19,6 +19,7 @@ from fonds.library.accounting import (
 )
 from fonds.model.disposition import Reason, Weight
 from fonds.ports import Records, Stores
+from fonds.web.access.declared import READS
 from fonds.web.charts import Band, Segment, flow, meter, share, strip
 from fonds.web.pages.failures.listing import Failure, failure
 from fonds.web.rendering import OpenStores, how_many, link, page
@@ -30,7 +31,7 @@ BEGIN_COMMANDS = (
     ("Find what it says", "fonds search WORDS"),
 )
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)

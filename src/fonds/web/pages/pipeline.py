@@ -14,11 +14,12 @@ from fonds.config import Settings
 from fonds.library.tracing.waiting import Ended, StepWaiting, ended_lately, waiting
 from fonds.pipelines.drawing import as_svg, as_text
 from fonds.ports import Stores
+from fonds.web.access.declared import READS
 from fonds.web.rendering import InForce, OpenStores, how_many, link, page
 from fonds.wiring.backends import named_pipeline
 from fonds.wiring.known import used_readers
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from fonds.library.tracing.sources import sources_of
 from fonds.model.disposition import Reason
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
+from fonds.web.access.declared import READS
 from fonds.web.pages.file import KEY_MAX_CHARS
 from fonds.web.pages.following.sources import SourceLine, source_line
 from fonds.web.pages.listed.records import Record, record
@@ -24,7 +25,7 @@ from fonds.web.rendering import OpenStores, cut, page, web_url
 
 SHOWN_MAX = 50
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from fonds.config import Settings
 from fonds.formats.surt import NONE, surt
+from fonds.model.access import Role
 from fonds.model.capture import from_datetime14, to_datetime14
 from fonds.model.errors import FondsError, PermanentError, TransientError
 from fonds.model.rows import CdxRow
@@ -42,6 +44,8 @@ from fonds.replay.memento import (
     http_date,
     link_header,
 )
+from fonds.web.access.declared import Least, Needs
+from fonds.web.access.gate import Gate, Passing, make_gate
 from fonds.web.access.security import Guard
 from fonds.web.rendering import cut
 from fonds.web.replay.headers import POLICY_HEADERS, replay_headers
@@ -55,13 +59,21 @@ RETRY_AFTER_S = 5
 SHOWN_CHARS = 200
 
 
-def create_replay(stores: Stores, *, host: str = "127.0.0.1", url: str = "") -> Starlette:
+def create_replay(
+    stores: Stores, *, host: str = "127.0.0.1", url: str = "", gate: Gate | None = None
+) -> Starlette:
     """What is replayed over `stores`. `host` is what the server binds; `url` is how browsers reach it where
-    that is not what they ask for, as behind a proxy."""
+    that is not what they ask for, as behind a proxy; `gate` knows who asks, None: one of its own."""
+    anybody, readers = (Middleware(Needs, least=Least(role)) for role in (None, Role.READER))
+    passed = gate or make_gate(stores.records, host, Settings())
     app = Starlette(
-        routes=[Route("/robots.txt", _robots), Route("/{rest:path}", _replay)],
+        routes=[
+            Route("/robots.txt", _robots, middleware=[anybody]),
+            Route("/{rest:path}", _replay, middleware=[readers]),
+        ],
         middleware=[
             Middleware(Guard, host=host),
+            Middleware(Passing, gate=passed, takes=_nowhere),
             Middleware(Answers, packs=False),
             Middleware(AtOnce),
         ],
@@ -74,6 +86,10 @@ def create_replay(stores: Stores, *, host: str = "127.0.0.1", url: str = "") -> 
     app.state.stores = stores
     app.state.url = url
     return app
+
+
+def _nowhere(path: str) -> bool:
+    return False
 
 
 def _robots(request: Request) -> Response:

@@ -22,12 +22,13 @@ from fonds.collections.reading.clusters import Cluster, Member
 from fonds.collections.tables import COLLECTIONS, number
 from fonds.model.errors import TransientError
 from fonds.model.numbers import EXACT_MAX
+from fonds.web.access.declared import READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.paths import Key, Label, Namespace, href
 from fonds.web.rest.service import Service, TheService, told
 
 LEVEL_MAX = 10
-router = APIRouter(responses=RESPONSES, tags=["clusters"])
+router = APIRouter(responses=RESPONSES, tags=["clusters"], dependencies=[READS])
 
 Conf = Annotated[
     str,

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from fonds.collections.changing.collections import remove
 from fonds.collections.reading.clusterings import Collection, Served, clusterings, progress
 from fonds.collections.reading.documents import document, places
+from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.bodies import schemas
 from fonds.web.rest.bodies.documents import documents
@@ -23,7 +24,7 @@ from fonds.web.rest.paths import Id, Key, Namespace, href, id_named, named
 from fonds.web.rest.service import Body, Service, TheService, judged, told
 
 LISTED_MAX = 1000
-router = APIRouter(responses=RESPONSES, tags=["collections"])
+router = APIRouter(responses=RESPONSES, tags=["collections"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,7 @@ def one_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     response_model=Put,
     openapi_extra=schemas.DOCUMENTS,
     summary="Put documents into a collection",
+    dependencies=[CURATES],
 )
 def send(service: TheService, request: Request, body: Body, ns: Namespace, key: Key) -> Response:
     """One document, a list, `{"bulk": […]}`, or one a line (application/x-ndjson). The collection is made
@@ -200,7 +202,11 @@ def send(service: TheService, request: Request, body: Body, ns: Namespace, key: 
 
 
 @router.delete(
-    "/collections/{ns}/{key}", status_code=204, response_class=Response, summary="Remove it"
+    "/collections/{ns}/{key}",
+    status_code=204,
+    response_class=Response,
+    summary="Remove it",
+    dependencies=[CURATES],
 )
 def delete_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     """With its documents and clusterings. 404 where there is none."""
@@ -217,10 +223,18 @@ def get_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Respon
 
 
 @router.delete(
-    "/docs/{ns}/{key}/{id}", status_code=204, response_class=Response, summary="Take it out"
+    "/docs/{ns}/{key}/{id}",
+    status_code=204,
+    response_class=Response,
+    summary="Take it out",
+    dependencies=[CURATES],
 )
 @router.delete(
-    "/collections/{ns}/{key}/{id}", status_code=204, response_class=Response, summary="Take it out"
+    "/collections/{ns}/{key}/{id}",
+    status_code=204,
+    response_class=Response,
+    summary="Take it out",
+    dependencies=[CURATES],
 )
 def delete_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Response:  # noqa: A002
     """Of the collection and all its clusterings. 404 where there is none."""

@@ -16,13 +16,14 @@ from fonds.collections import configurations
 from fonds.collections.configurations import ALGORITHMS, Configuration, as_values
 from fonds.collections.names import DEFAULT
 from fonds.model.names import nearest
+from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.bodies import schemas
 from fonds.web.rest.bodies.documents import decoded, escaped
 from fonds.web.rest.paths import Conf, Namespace, conf_named, href, named
 from fonds.web.rest.service import Body, Service, TheService, judged, told
 
-router = APIRouter(responses=RESPONSES, tags=["configurations"])
+router = APIRouter(responses=RESPONSES, tags=["configurations"], dependencies=[READS])
 
 Parameters = dict[str, Any]
 TRANSFORMS = {"textcluster": "stories", "coclustering": "topics"}
@@ -91,6 +92,7 @@ def get(service: TheService, ns: Namespace, conf: Conf) -> Response:
     response_model=Parameters,
     openapi_extra=schemas.CONFIGURATION,
     summary="Keep a configuration",
+    dependencies=[CURATES],
 )
 def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
     """In place of one of the same name; what is not said is as usual. What was built stays as it is."""
@@ -99,13 +101,18 @@ def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
 
 
 @router.delete(
-    "/configurations/{ns}/{conf}", status_code=204, response_class=Response, summary="Forget it"
+    "/configurations/{ns}/{conf}",
+    status_code=204,
+    response_class=Response,
+    summary="Forget it",
+    dependencies=[CURATES],
 )
 @router.delete(
     "/configurations/{ns}/transforms/{conf}",
     status_code=204,
     response_class=Response,
     summary="Forget it",
+    dependencies=[CURATES],
 )
 def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """What was built by it stays. 204 also where there is none."""
@@ -132,6 +139,7 @@ def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
     response_model=Transform,
     openapi_extra=_TRANSFORM,
     summary="Keep a configuration, as v0.1 tells it",
+    dependencies=[CURATES],
 )
 def put_transform(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
     """The original's `fields` may be said as they are here, and its `limits`: `clusters` is `clusters_max`,

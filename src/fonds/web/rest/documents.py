@@ -8,6 +8,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES
 from fonds.web.rest.bodies import schemas
 from fonds.web.rest.bodies.documents import document
@@ -16,7 +17,7 @@ from fonds.web.rest.paths import Id, Namespace, href, id_named, named
 from fonds.web.rest.service import Body, TheService, judged, told
 
 KEY = "documents"
-router = APIRouter(responses=RESPONSES, tags=["documents"])
+router = APIRouter(responses=RESPONSES, tags=["documents"], dependencies=[READS])
 
 
 @router.get("/documents/{ns}/{id}", response_model=DocumentTold, summary="One document")
@@ -31,6 +32,7 @@ def get_document(service: TheService, ns: Namespace, id: Id) -> Response:  # noq
     response_model=Put,
     openapi_extra=schemas.DOCUMENT,
     summary="Put a document into the namespace",
+    dependencies=[CURATES],
 )
 def put_document(service: TheService, body: Body, ns: Namespace, id: Id) -> Response:  # noqa: A002
     """Into its collection `documents`, which is made where it is not there."""
@@ -44,7 +46,11 @@ def put_document(service: TheService, body: Body, ns: Namespace, id: Id) -> Resp
 
 
 @router.delete(
-    "/documents/{ns}/{id}", status_code=204, response_class=Response, summary="Take it out"
+    "/documents/{ns}/{id}",
+    status_code=204,
+    response_class=Response,
+    summary="Take it out",
+    dependencies=[CURATES],
 )
 def delete_document(service: TheService, ns: Namespace, id: Id) -> Response:  # noqa: A002
     """204 also where there is none, as it was."""

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from fonds.collections.changing.collections import QUERY_CHARACTERS_MAX, create
 from fonds.collections.collecting.rules import Rule, checked_rule
 from fonds.collections.reading.clusterings import collection as read
+from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rendering import OpenStores
 from fonds.web.rest.bodies import schemas
@@ -22,7 +23,7 @@ from fonds.web.rest.paths import Namespace, QueryName, href, named
 from fonds.web.rest.service import Body, TheService, judged, told
 
 NAMED_MAX = 10_000
-router = APIRouter(responses=RESPONSES, tags=["queries"])
+router = APIRouter(responses=RESPONSES, tags=["queries"], dependencies=[READS])
 
 
 class SentQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,6 +82,7 @@ def get(service: TheService, ns: Namespace, name: QueryName) -> Response:
     response_model=QueryTold,
     openapi_extra=_QUERY,
     summary="Keep a query",
+    dependencies=[CURATES],
 )
 def put(
     service: TheService, stores: OpenStores, body: Body, ns: Namespace, name: QueryName
@@ -99,7 +101,11 @@ def put(
 
 
 @router.delete(
-    "/queries/{ns}/{name}", status_code=204, response_class=Response, summary="Forget it"
+    "/queries/{ns}/{name}",
+    status_code=204,
+    response_class=Response,
+    summary="Forget it",
+    dependencies=[CURATES],
 )
 def delete(service: TheService, ns: Namespace, name: QueryName) -> Response:
     """The collection stays with its documents, and is filled no more. 204 also where there is none."""

@@ -17,6 +17,7 @@ from fonds.collections.names import Name
 from fonds.collections.reading import clusters as reading
 from fonds.collections.reading.clusterings import clusterings
 from fonds.collections.tables import DOCUMENTS
+from fonds.web.access.declared import READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.clusters import chosen, etag_of, is_known
 from fonds.web.rest.configurations import TOP_DOCUMENTS
@@ -25,7 +26,7 @@ from fonds.web.rest.service import Service, TheService, told
 
 DOCUMENTS_TOLD_MAX = 10_000
 TEXT_TOLD_CHARACTERS = 2_000
-router = APIRouter(responses=RESPONSES, tags=["results"])
+router = APIRouter(responses=RESPONSES, tags=["results"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,13 @@ from fonds.collections.names import DEFAULT, Name
 from fonds.collections.reading.clusterings import Collection
 from fonds.collections.requests import Requested, confs_requested, request, requested
 from fonds.model.errors import ConfigurationError
+from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.paths import Conf, Namespace, QueryName, href, named
 from fonds.web.rest.service import Service, TheService, judged, told
 
 RUNS_MAX = 1000
-router = APIRouter(responses=RESPONSES, tags=["runs"])
+router = APIRouter(responses=RESPONSES, tags=["runs"], dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,13 @@ class Runs:
     runs: list[Run]
 
 
-@router.post("/run/{ns}", status_code=202, response_model=Runs, summary="Group all of a namespace")
+@router.post(
+    "/run/{ns}",
+    status_code=202,
+    response_model=Runs,
+    summary="Group all of a namespace",
+    dependencies=[CURATES],
+)
 def run_all(service: TheService, ns: Namespace) -> Response:
     """Each collection by the configurations it is grouped by, or by `DEFAULT`. 413 for over 1,000."""
     wanted = [
@@ -61,7 +68,11 @@ def run_all(service: TheService, ns: Namespace) -> Response:
 
 
 @router.post(
-    "/run/{ns}/{name}", status_code=202, response_model=Runs, summary="Group one collection"
+    "/run/{ns}/{name}",
+    status_code=202,
+    response_model=Runs,
+    summary="Group one collection",
+    dependencies=[CURATES],
 )
 def run_one(service: TheService, ns: Namespace, name: QueryName) -> Response:
     """By the configurations it is grouped by, or by `DEFAULT`."""
@@ -75,6 +86,7 @@ def run_one(service: TheService, ns: Namespace, name: QueryName) -> Response:
     status_code=202,
     response_model=Runs,
     summary="Group one collection by one configuration",
+    dependencies=[CURATES],
 )
 def run_by(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
     """What it has at this moment will be in the clustering. Asked again before it began, it is one run."""

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 
 from fonds.collections.reading.clusterings import Clustering, Progress, progress
 from fonds.collections.reading.clusters import Cluster, Clusters, Member, clusters
+from fonds.web.access.declared import READS
 from fonds.web.charts import share
 from fonds.web.rendering import how_many, instant, page, pager
 from fonds.web.rest.service import Service, TheService
@@ -33,7 +34,7 @@ WHY_APART = {
     "empty": "without a word to group by",
 }
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 class CollectionForm(BaseModel):

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse
 from fonds.collections.names import DEFAULT
 from fonds.collections.reading.clusterings import Collection, Progress, clusterings, progress
 from fonds.collections.reading.clusters import clusters
+from fonds.web.access.declared import READS
 from fonds.web.rendering import how_many, instant, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, THEMES, collection_href, theme_href
@@ -24,7 +25,7 @@ LABELS_SHOWN = 6
 LABELLED_MAX = 200
 """The labels of clusterings of more clusters are not read for a list."""
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 PageNumber = Annotated[
     int, Query(ge=1, le=NAMES_MAX // PAGE_SIZE, description="Page of 25 collections, from 1")
 ]

@@ -15,6 +15,7 @@ from fonds.collections.names import ID_CHARACTERS_MAX
 from fonds.collections.reading.clusters import Member
 from fonds.collections.reading.documents import Speaking, document, places, why
 from fonds.ports import Stores
+from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, cut, instant, page
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, collection_href, placed_href, theme_href
@@ -31,7 +32,7 @@ TERMS_SHOWN = 15
 PLACES_MAX = 50
 BEGINNING_CHARS = 600
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 class PlacedForm(BaseModel):

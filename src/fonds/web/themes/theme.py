@@ -17,6 +17,7 @@ from fonds.collections.reading.clusters import Cluster, Members, cluster, cluste
 from fonds.collections.reading.nearness import nearest
 from fonds.model.names import no_such
 from fonds.ports import Stores
+from fonds.web.access.declared import READS
 from fonds.web.charts import histogram
 from fonds.web.rendering import OpenStores, cut, how_many, instant, link, page, sentence
 from fonds.web.rest.service import Service, TheService
@@ -42,7 +43,7 @@ APART = {
     "empty": "These documents have no word that counts: function words, numbers alone, or nothing at all.",
 }
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 class ThemeForm(BaseModel):

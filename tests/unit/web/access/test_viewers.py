@@ -1,21 +1,20 @@
-"""Who a request comes from."""
+"""Who a request comes from, and that no route forgets to say what it needs."""
 
 from __future__ import annotations
 
-import pytest
-from starlette.applications import Starlette
 from starlette.requests import Request
 
-from fonds.model.access import Role
-from fonds.web.access.security import only_here
-from fonds.web.access.viewers import viewer_of
+from fonds.model.access import Role, Viewer
+from fonds.web.access.viewers import ANYBODY, ASKER, OWNER, Asker, asker_of, viewer_of
 
 
-@pytest.mark.parametrize(("host", "role"), [("127.0.0.1", Role.ADMIN), ("0.0.0.0", Role.READER)])
-def test_whoever_sits_at_this_machine_may_do_all_and_whoever_reaches_it_may_read(
-    host: str, role: Role
-) -> None:
-    app = Starlette()
-    app.state.acts_here = only_here(host)
+def test_behind_the_gate_the_viewer_is_known_and_without_one_may_nothing() -> None:
+    anne = Viewer("anne", Role.CURATOR)
+    assert viewer_of(Request({"type": "http", ASKER: Asker(anne)})) == anne
+    assert not asker_of({}).may(Role.READER)
+    assert viewer_of(Request({"type": "http"})) == ANYBODY
 
-    assert viewer_of(Request({"type": "http", "app": app})).role is role
+
+def test_only_whoever_has_a_key_is_signed_in() -> None:
+    assert Asker(Viewer("anne", Role.READER)).is_signed_in
+    assert not any(Asker(viewer).is_signed_in for viewer in (OWNER, ANYBODY, None))

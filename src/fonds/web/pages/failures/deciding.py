@@ -27,6 +27,7 @@ from fonds.library.failures.failed import Asked
 from fonds.model.failure import GROUP_CHARACTERS
 from fonds.model.rows import DecisionRow
 from fonds.ports import Stores
+from fonds.web.access.declared import CURATES
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import InForce, OpenStores, how_many, link, page
 from fonds.wiring.backends import named_pipeline, readers_of
@@ -38,7 +39,7 @@ ENTRY_CHARACTERS_MAX = 1_000
 _KEY = re.compile(r"[0-9a-f]{32}")
 _GROUP = rf"^([0-9a-f]{{{GROUP_CHARACTERS}}})?$"
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, dependencies=[CURATES])
 
 
 class ChosenForm(BaseModel):

@@ -18,6 +18,7 @@ from fonds.library.failures.groups import FailureGroup
 from fonds.model.disposition import Reason
 from fonds.model.rows import TallyRow
 from fonds.ports import Records
+from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
@@ -26,7 +27,7 @@ from fonds.wiring.known import check_names
 PAGE_SIZE = 50
 GROUPS = MarkedList("count", TallyRow.KEY)
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 class FailuresForm(BaseModel):

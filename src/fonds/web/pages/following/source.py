@@ -16,6 +16,7 @@ from fonds.model.disposition import Reason
 from fonds.model.rows import EntryRow
 from fonds.ports import Records
 from fonds.sources.following.described import Followed, Poll, followed, links_of
+from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.following.sources import SourceLine, source_line
 from fonds.web.pages.listed.records import Record, record
@@ -26,7 +27,7 @@ PAGE_SIZE = 50
 LINKS = MarkedList("settled_at", EntryRow.KEY)
 SourceId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="The id of a source")]
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 class LinksForm(BaseModel):

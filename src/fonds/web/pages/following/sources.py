@@ -15,11 +15,12 @@ from fonds.model.rows import SourceRow
 from fonds.ports import Records
 from fonds.sources.following.described import listing, states
 from fonds.sources.following.rhythm import standing
+from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 
 PAGE_SIZE, PAGES_MAX = 50, 2_000
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 class SourcesForm(BaseModel):

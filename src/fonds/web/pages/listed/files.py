@@ -17,13 +17,14 @@ from fonds.model.document import IndexDocument
 from fonds.model.names import no_such
 from fonds.model.rows import EntryRow, FileMetaRow
 from fonds.ports import Stores
+from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.rendering import OpenStores, how_many, page, sentence, shown
 
 PAGE_SIZE, TYPES_OFFERED = 50, 12
 FILES = MarkedList("row_created", FileMetaRow.KEY)
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 AfterFile = Annotated[str, AfterValidator(FILES.checked)]
 

@@ -16,6 +16,7 @@ from fonds.library.accounting import count_outcomes, outcomes, uncaptured
 from fonds.model.disposition import Reason
 from fonds.model.rows import EntryRow
 from fonds.ports import Records
+from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.rendering import ListWindow, OpenStores, how_many, link, page, sentence, shown
 from fonds.wiring.known import check_names
@@ -25,7 +26,7 @@ ENTRIES = MarkedList("settled_at", EntryRow.KEY)
 OUTCOMES = ("done", "dropped", "quarantined", "pending")
 _SHA1HEX = re.compile(r"[0-9a-f]{40}")
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 AfterEntry = Annotated[str, AfterValidator(ENTRIES.checked)]

@@ -22,6 +22,7 @@ from fonds.library.reading.story import (
 from fonds.library.reading.word_diff import WORDS_MAX, changes_only
 from fonds.model.keys import sha1_from_text
 from fonds.ports import Stores
+from fonds.web.access.declared import READS
 from fonds.web.pages.file import file_title
 from fonds.web.pages.reading.read_file import known_file, other_spelling
 from fonds.web.problems import RefusedError
@@ -30,7 +31,7 @@ from fonds.web.rendering import OpenStores, link, page
 PART_NAMES = {"title": "Headline", "byline": "Byline", "published": "Day", "text": "Text"}
 SINCE_MAX_CHARS = 100
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from fonds.library.reading.citing import Reference, reference, verified
 from fonds.ports import Stores
+from fonds.web.access.declared import CURATES, READS
 from fonds.web.pages.file import file_title
 from fonds.web.pages.reading.pdf_page import PAGE_MAX
 from fonds.web.pages.reading.read_file import known_file, other_spelling
 from fonds.web.rendering import OpenStores, how_many, link, page
 
-NOT_HERE = (
-    "Bytes are verified where the pages are open to this machine alone, as with --host 127.0.0.1."
-)
-
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 CitedPage = Annotated[
     int | None, Query(alias="page", ge=1, le=PAGE_MAX, description="Page of a PDF that is cited")
@@ -53,15 +50,12 @@ def cite_html(
         if number
         else "How this file is cited",
         found=cited(stores, sha1hex, number),
-        may_verify=request.app.state.acts_here,
     )
 
 
-@router.post("/file/{sha1hex}/verify", include_in_schema=False)
+@router.post("/file/{sha1hex}/verify", include_in_schema=False, dependencies=[CURATES])
 def verify(request: Request, stores: OpenStores, sha1hex: str) -> Response:
-    """Read the archived records again and hash them. 403 where the pages are open to other machines."""
-    if not request.app.state.acts_here:
-        raise HTTPException(403, NOT_HERE)
+    """Read the archived records again and hash them."""
     known = known_file(stores, sha1hex)
     found = verified(stores.archive, known)
     same = sum(one.is_same for one in found.places)

@@ -16,6 +16,7 @@ from fonds.library.reading.page_views import PageViews
 from fonds.model.errors import PermanentError
 from fonds.model.page_view import PageView
 from fonds.ports import Stores
+from fonds.web.access.declared import READS
 from fonds.web.access.security import ARCHIVED_POLICY
 from fonds.web.pages.file import file_text, file_title
 from fonds.web.pages.reading.read_file import (
@@ -39,7 +40,7 @@ IMAGE_HEADERS: Mapping[str, str] = {
     "Cache-Control": f"private, max-age={DAY_S}",
 }
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)

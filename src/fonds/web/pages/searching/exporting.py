@@ -21,6 +21,7 @@ from fonds.library.searching.warcs import Missed
 from fonds.library.searching.whole import Contents, Found, found_now, whole
 from fonds.model.names import no_such
 from fonds.ports import Stores
+from fonds.web.access.declared import READS
 from fonds.web.pages.searching.form import SearchForm
 from fonds.web.pages.searching.search import EXPORTED_MAX
 from fonds.web.pages.searching.themes import uncounted
@@ -35,7 +36,7 @@ Name = Annotated[
     ),
 ]
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 @router.get("/search/export/{name}", include_in_schema=False, response_class=StreamingResponse)

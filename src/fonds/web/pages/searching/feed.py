@@ -15,6 +15,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import Response
 
 from fonds.model.document import Hit
+from fonds.web.access.declared import READS
 from fonds.web.pages.searching.form import SearchForm
 from fonds.web.pages.searching.search import said
 from fonds.web.pages.searching.themes import uncounted
@@ -25,7 +26,7 @@ MEDIA_TYPE = "application/atom+xml"
 _NAMESPACE = "http://www.w3.org/2005/Atom"
 _ALLOWED = {9, 10, 13}
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 @router.get("/search.atom", response_class=Response, include_in_schema=False)

@@ -16,6 +16,7 @@ from fonds.library.searching.themes import ThemeCounts
 from fonds.model.document import SearchResults
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
+from fonds.web.access.declared import READS
 from fonds.web.charts import Bucket, histogram
 from fonds.web.pages.periods import Period, periods
 from fonds.web.pages.searching.facets import counted, made_facets
@@ -38,7 +39,7 @@ NOTHING_YET = "Nothing can be searched yet"
 WAYS_OUT_MAX = 6
 FILTERS_KEPT_MAX = 20
 
-router = APIRouter()
+router = APIRouter(dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)

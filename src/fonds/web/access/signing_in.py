@@ -1,0 +1,126 @@
+"""Signing in: a page takes a key and gives the browser a session, which signing out ends.
+
+Source: RFC 6265bis, sections 4.1.3 (cookie prefixes) and 5.6.7 (SameSite).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from fonds.web.access.declared import CHALLENGE, OPEN
+from fonds.web.access.gate import SHOWN_CHARACTERS_MAX, Gate, address_of
+from fonds.web.access.viewers import asker_of
+from fonds.web.problems import RefusedError
+from fonds.web.rendering import page
+
+FORM_BYTES_MAX = 8_192
+NEXT_CHARACTERS_MAX = 2_000
+FIELDS = frozenset({"key", "next"})
+HOUR_S = 3_600
+
+router = APIRouter(include_in_schema=False, dependencies=[OPEN])
+
+
+async def _sent(request: Request) -> dict[str, str]:
+    """The fields of the form. Raises RefusedError 400 or 413 for what none of our forms sends."""
+    sent = bytearray()
+    async for piece in request.stream():
+        sent += piece
+        if len(sent) > FORM_BYTES_MAX:
+            raise RefusedError(413, "The form is none of these pages.")
+    try:
+        pairs = parse_qsl(sent.decode("ascii"), max_num_fields=len(FIELDS), keep_blank_values=True)
+    except ValueError:
+        raise RefusedError(400, "The form is none of these pages.") from None
+    named = dict(pairs)
+    if len(named) < len(pairs) or not named.keys() <= FIELDS:
+        raise RefusedError(400, "The form is none of these pages.")
+    return named
+
+
+@router.get("/sign-in")
+def sign_in_html(
+    request: Request,
+    onward: Annotated[
+        str,
+        Query(alias="next", max_length=NEXT_CHARACTERS_MAX, description="Where to go behind it"),
+    ] = "/",
+) -> HTMLResponse:
+    """The page that takes a key."""
+    return _page(request, onward)
+
+
+@router.post("/sign-in")
+def sign_in(request: Request, sent: Annotated[dict[str, str], Depends(_sent)]) -> Response:
+    """A new session for the key, in place of the browser's last one; a wrong key is counted."""
+    gate: Gate = request.app.state.gate
+    address, onward = address_of(request.scope), local(sent.get("next", "/"))
+    wait_s = gate.attempts.wait_s(address)
+    if wait_s:
+        told = f"Too many wrong keys came from this address; try again in {wait_s} seconds."
+        return _page(request, onward, 429, told, {"Retry-After": str(wait_s)})
+    key = gate.shown(sent.get("key", "").strip()[:SHOWN_CHARACTERS_MAX], address)
+    if key is None:
+        told = "This is no key, or one that was revoked or has ended."
+        return _page(request, onward, 401, told, {"WWW-Authenticate": CHALLENGE})
+    gate.sessions.end(gate.cookie_in(request.headers))
+    answer = RedirectResponse(onward, 303)
+    cookie = gate.sessions.begin(key)
+    answer.set_cookie(
+        gate.cookie_name(request.headers),
+        cookie,
+        max_age=int(gate.sessions.lasts.total_seconds()),
+        secure=not gate.is_here(request.headers),
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
+
+
+@router.post("/sign-out")
+def sign_out(request: Request) -> Response:
+    """End the browser's session, here and there."""
+    gate: Gate = request.app.state.gate
+    gate.sessions.end(gate.cookie_in(request.headers))
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(
+        gate.cookie_name(request.headers),
+        secure=not gate.is_here(request.headers),
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
+
+
+def local(path: str) -> str:
+    """`path` where it is an address of these pages; else the first page."""
+    is_ours = path.startswith("/") and not path.startswith("//") and "\\" not in path
+    return path[:NEXT_CHARACTERS_MAX] if is_ours and path.isprintable() else "/"
+
+
+def _page(
+    request: Request,
+    onward: str,
+    status: int = 200,
+    error: str = "",
+    headers: dict[str, str] | None = None,
+) -> HTMLResponse:
+    gate: Gate = request.app.state.gate
+    is_tls = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))
+    answer = page(
+        request,
+        "sign_in.html",
+        status,
+        heading="Signed in" if asker_of(request.scope).is_signed_in else "Sign in with a key",
+        error=error,
+        next=local(onward),
+        is_kept=is_tls or gate.is_here(request.headers),
+        hours=max(1, int(gate.sessions.lasts.total_seconds()) // HOUR_S),
+        characters_max=SHOWN_CHARACTERS_MAX,
+    )
+    answer.headers.update(headers or {})
+    return answer

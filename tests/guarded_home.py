@@ -1,0 +1,70 @@
+"""Pages over a home where keys were made, one for each role, and who asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from fonds.access.keys import Keys
+from fonds.config import load_settings
+from fonds.model.access import Role
+from fonds.ports import Stores
+from fonds.web.access.gate import Gate, make_gate
+from fonds.web.app import create_app
+from fonds.web.replay.app import create_replay
+from fonds.web.rest.service import make_service
+
+ORIGIN = "http://localhost:8765"
+OWN = {"sec-fetch-site": "same-origin"}
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """Both applications behind one gate, and the secrets of the keys of reader, curator and admin."""
+
+    stores: Stores
+    gate: Gate
+    pages: Any
+    replay: Any
+    secrets: Mapping[Role, str]
+
+    def client(self, app: Any = None, origin: str = ORIGIN) -> TestClient:
+        """A browser without cookies yet, which follows nothing by itself."""
+        return TestClient(app or self.pages, base_url=origin, follow_redirects=False)
+
+    def signed_in(self, role: Role, origin: str = ORIGIN) -> TestClient:
+        """A browser with the session of a key."""
+        client = self.client(origin=origin)
+        answer = client.post("/sign-in", data={"key": self.secrets[role]}, headers=OWN)
+        assert answer.status_code == 303, answer.text
+        return client
+
+
+@contextmanager
+def guarded(
+    folder: Path, *, host: str = "127.0.0.1", reading: bool = False, are_made: bool = True
+) -> Iterator[Guarded]:
+    """A home with keys; `reading` says whether that needs one too."""
+    with opened(folder) as stores:
+        settings = load_settings(folder, {"web.reading_needs_key": str(reading).lower()})
+        gate = make_gate(stores.records, host, settings)
+        keys = Keys(stores.records, gate.keys.now)
+        secrets = {
+            role: keys.create(str(role), role, "local:me").secret for role in Role if are_made
+        }
+        service = make_service(stores)
+        service.runs.close()
+        pages = create_app(stores, host=host, settings=settings, gate=gate, service=service)
+        replay = create_replay(stores, host=host, gate=gate)
+        yield Guarded(stores, gate, pages, replay, secrets)
+
+
+def bearer(secret: str) -> dict[str, str]:
+    """How a program shows a key."""
+    return {"Authorization": f"Bearer {secret}"}
