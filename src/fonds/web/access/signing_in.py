@@ -6,40 +6,21 @@ Source: RFC 6265bis, sections 4.1.3 (cookie prefixes) and 5.6.7 (SameSite).
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fonds.web.access.declared import CHALLENGE, OPEN
+from fonds.web.access.forms import Fields
 from fonds.web.access.gate import SHOWN_CHARACTERS_MAX, Gate, address_of
 from fonds.web.access.viewers import asker_of
-from fonds.web.problems import RefusedError
 from fonds.web.rendering import page
 
-FORM_BYTES_MAX = 8_192
 NEXT_CHARACTERS_MAX = 2_000
-FIELDS = frozenset({"key", "next"})
+SENT = Depends(Fields(frozenset({"key", "next"}), bytes_max=8_192))
 HOUR_S = 3_600
 
 router = APIRouter(include_in_schema=False, dependencies=[OPEN])
-
-
-async def _sent(request: Request) -> dict[str, str]:
-    """The fields of the form. Raises RefusedError 400 or 413 for what none of our forms sends."""
-    sent = bytearray()
-    async for piece in request.stream():
-        sent += piece
-        if len(sent) > FORM_BYTES_MAX:
-            raise RefusedError(413, "The form is none of these pages.")
-    try:
-        pairs = parse_qsl(sent.decode("ascii"), max_num_fields=len(FIELDS), keep_blank_values=True)
-    except ValueError:
-        raise RefusedError(400, "The form is none of these pages.") from None
-    named = dict(pairs)
-    if len(named) < len(pairs) or not named.keys() <= FIELDS:
-        raise RefusedError(400, "The form is none of these pages.")
-    return named
 
 
 @router.get("/sign-in")
@@ -55,15 +36,15 @@ def sign_in_html(
 
 
 @router.post("/sign-in")
-def sign_in(request: Request, sent: Annotated[dict[str, str], Depends(_sent)]) -> Response:
+def sign_in(request: Request, sent: Annotated[dict[str, str], SENT]) -> Response:
     """A new session for the key, in place of the browser's last one; a wrong key is counted."""
     gate: Gate = request.app.state.gate
-    address, onward = address_of(request.scope), local(sent.get("next", "/"))
+    address, onward = address_of(request.scope), local(sent["next"])
     wait_s = gate.attempts.wait_s(address)
     if wait_s:
         told = f"Too many wrong keys came from this address; try again in {wait_s} seconds."
         return _page(request, onward, 429, told, {"Retry-After": str(wait_s)})
-    key = gate.shown(sent.get("key", "").strip()[:SHOWN_CHARACTERS_MAX], address)
+    key = gate.shown(sent["key"].strip()[:SHOWN_CHARACTERS_MAX], address)
     if key is None:
         told = "This is no key, or one that was revoked or has ended."
         return _page(request, onward, 401, told, {"WWW-Authenticate": CHALLENGE})

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
-from urllib.parse import parse_qsl
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -28,13 +27,13 @@ from fonds.model.failure import GROUP_CHARACTERS
 from fonds.model.rows import DecisionRow
 from fonds.ports import Stores
 from fonds.web.access.declared import CURATES
+from fonds.web.access.forms import NONE_OF_OURS, Fields
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import InForce, OpenStores, how_many, link, page
 from fonds.wiring.backends import named_pipeline, readers_of
 from fonds.wiring.known import has_flavour
 
-FIELDS_MAX = 8
-FORM_BYTES_MAX = 32_768
+FIELDS = frozenset({"pipeline", "group", "entry", "key", "note"})
 ENTRY_CHARACTERS_MAX = 1_000
 _KEY = re.compile(r"[0-9a-f]{32}")
 _GROUP = rf"^([0-9a-f]{{{GROUP_CHARACTERS}}})?$"
@@ -76,23 +75,16 @@ class Sent:
     note: str
 
 
-async def _sent(request: Request) -> Sent:
+def _sent(named: Annotated[dict[str, str], Depends(Fields(FIELDS))]) -> Sent:
     """Raises RefusedError 400 or 413 for what none of our forms sends."""
-    sent = bytearray()
-    async for piece in request.stream():
-        sent += piece
-        if len(sent) > FORM_BYTES_MAX:
-            raise RefusedError(413, "The form is none of these pages.")
-    text = sent.decode("utf-8", "replace")
     try:
-        named = dict(parse_qsl(text, max_num_fields=FIELDS_MAX, keep_blank_values=True))
-        chosen = ChosenForm(**{name: named.pop(name, "") for name in ChosenForm.model_fields})
+        chosen = ChosenForm(**{name: named.get(name, "") for name in ChosenForm.model_fields})
     except ValueError:
-        raise RefusedError(400, "The form is none of these pages.") from None
-    decision_id = named.pop("key", "")
-    note = " ".join(named.pop("note", "").split())
-    if not _KEY.fullmatch(decision_id) or named:
-        raise RefusedError(400, "The form is none of these pages.")
+        raise RefusedError(400, NONE_OF_OURS) from None
+    decision_id = named["key"]
+    note = " ".join(named["note"].split())
+    if not _KEY.fullmatch(decision_id):
+        raise RefusedError(400, NONE_OF_OURS)
     if len(note) > NOTE_CHARACTERS_MAX:
         raise RefusedError(400, f"A note has at most {NOTE_CHARACTERS_MAX} characters.")
     return Sent(chosen, decision_id, note)

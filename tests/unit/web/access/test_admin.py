@@ -1,0 +1,65 @@
+"""The admin's page: keys, revoked there, and what was changed by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fonds.model.access import Role
+from guarded_home import OWN, Guarded, bearer, guarded
+from page_reading import PageRead
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Guarded]:
+    with guarded(tmp_path) as found:
+        yield found
+
+
+def test_keys_and_acts_are_shown_to_admins_and_no_secret_with_them(home: Guarded) -> None:
+    body = {"text": "flood"}
+    for name in ("<b>", "two"):
+        client, key = home.client(), bearer(home.secrets[Role.CURATOR])
+        assert client.put(f"/documents/news/{name}", json=body, headers=key).status_code == 201
+    browser = home.signed_in(Role.ADMIN)
+    page = PageRead(browser.get("/admin").text)
+    assert page.heading == "3 keys may be used here."
+    words = page.words()
+    assert "PUT /documents/news/%3Cb%3E" in words
+    assert words.count("done") == 2
+    assert len(page.tree.xpath("//form[@action='/admin/revoke']")) == 3
+    text = browser.get("/admin").text + browser.get("/api/admin").text
+    for row in home.gate.keys.every():
+        assert row.prefix in text
+        assert row.sha256hex not in text
+        assert home.secrets[Role(row.role)][-43:] not in text
+    assert "/admin" not in home.signed_in(Role.CURATOR).get("/").text
+
+
+def test_a_key_is_revoked_on_the_page_with_a_reason_by_an_admin_alone(home: Guarded) -> None:
+    sent = {"name": "reader", "reason": " left  the project "}
+    for client in (home.signed_in(Role.CURATOR), home.client()):
+        assert client.post("/admin/revoke", data=sent, headers=OWN).status_code in (401, 403)
+    browser = home.signed_in(Role.ADMIN)
+    for headers in ({}, {"sec-fetch-site": "cross-site"}):
+        assert browser.post("/admin/revoke", data=sent, headers=headers).status_code == 403
+    for wrong in ({**sent, "reason": " "}, {**sent, "name": "nobody"}, {**sent, "more": "1"}):
+        assert browser.post("/admin/revoke", data=wrong, headers=OWN).status_code == 400
+    reader = home.signed_in(Role.READER)
+    assert browser.post("/admin/revoke", data=sent, headers=OWN).headers["location"] == "/admin"
+    assert home.gate.keys.shown(home.secrets[Role.READER]) is None
+    assert "Sign out" not in reader.get("/").text
+    told = {one["name"]: one for one in browser.get("/admin.json").json()["keys"]}["reader"]
+    assert (told["state"], told["revoked_by"], told["revoked_reason"]) == (
+        "revoked", "admin", "left the project",
+    )  # fmt: skip
+    act = browser.get("/admin.json").json()["acts"][0]
+    assert (act["who"], act["what"], act["outcome"]) == ("admin", "POST /admin/revoke", 303)
+
+
+def test_where_nobody_made_a_key_this_machine_sees_what_it_changed(tmp_path: Path) -> None:
+    with guarded(tmp_path, are_made=False) as home:
+        assert PageRead(home.client().get("/admin").text).heading == "Nobody made a key."
+        assert home.client().get("/admin", headers={"Via": "1.1 proxy"}).status_code == 403
