@@ -63,6 +63,7 @@ def test_a_key_is_shown_once_and_its_session_ends_when_it_is_revoked(
     admin = sign_in(admins, address, home.secrets[Role.ADMIN])
     admin.get_by_role("link", name="Keys and acts").click()
     assert admin.locator("h1").inner_text() == "3 keys may be used here."
+    admin.get_by_text("Revoke reader").click()
     admin.get_by_label("Why reader is revoked").fill("lost")
     admin.locator("li", has_text="reader").get_by_role("button", name="Revoke").click()
     assert admin.locator("h1").inner_text() == "2 keys may be used here."
