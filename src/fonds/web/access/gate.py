@@ -151,7 +151,9 @@ class Passing:
         async def send_noted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 if asker.act is not None:
-                    await run_in_threadpool(self.gate.acts.end, asker.act, message["status"])
+                    # What is done is done, and is told so; its note says then that it did not end.
+                    with suppress(FondsError):
+                        await run_in_threadpool(self.gate.acts.end, asker.act, message["status"])
                 if asker.is_signed_in or self.gate.reading_needs_key:
                     _keep_private(message)
             await send(message)

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from day_clock import DayClock
 from failed_home import fail
+from fonds.access.acts import Acts
 from fonds.access.attempts import OF_ONE_MAX
 from fonds.access.secret import new_token
 from fonds.model.access import Role
@@ -249,6 +250,22 @@ def test_a_store_that_is_away_lets_nobody_in(
     client = home.client()
     assert put(client, bearer(home.secrets[Role.ADMIN])) == 503
     assert client.get("/failures", headers=bearer(home.secrets[Role.ADMIN])).status_code == 503
+
+
+def test_nothing_is_changed_that_cannot_be_noted_and_what_was_is_told(
+    home: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise TransientError("the records do not answer")
+
+    key, client = bearer(home.secrets[Role.CURATOR]), home.client()
+    with monkeypatch.context() as patch:
+        patch.setattr(Acts, "begin", away)
+        assert put(client, key) == 503
+    assert client.get(DOCUMENT).status_code == 404
+    monkeypatch.setattr(Acts, "end", away)
+    assert put(client, key) == 201
+    assert home.gate.acts.newest(1)[0].outcome is None
 
 
 def test_no_line_of_the_log_holds_a_secret(
