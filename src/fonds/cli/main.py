@@ -38,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "failures": "fonds.cli.commands.failures",
     "takedown": "fonds.cli.commands.takedown",
     "keys": "fonds.cli.commands.keys",
+    "embargo": "fonds.cli.commands.embargo",
     "timetable": "fonds.cli.commands.timetable",
     "doctor": "fonds.cli.commands.doctor",
     "serve": "fonds.cli.commands.serve",

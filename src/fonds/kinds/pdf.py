@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
+from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
@@ -58,7 +59,8 @@ COLUMNS = {
 def indexed_rows(records: Records, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRow]:
     """The rows documents are made of, by the document's id, which is the file's SHA-1."""
     rows = records.get(PdfMetaRow, sha1hexes)
-    return {row.sha1hex: row for row in rows if row.status in INDEXED}
+    hidden = embargoed(records, sha1hexes)
+    return {row.sha1hex: row for row in rows if row.status in INDEXED and row.sha1hex not in hidden}
 
 
 def document(row: PdfMetaRow, blob: bytes | None, origin: Origin) -> IndexDocument:

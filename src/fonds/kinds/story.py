@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 import msgspec
 
 from fonds.kinds.documents import Origin, authors_of, cleaned, day_seen, text_of
+from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
@@ -42,15 +43,17 @@ def newest_versions(
     """Of each story the version captured last, by the story's id; of those of one second the one with the
     largest SHA-1, so that it is the same in whichever order they came.
 
-    `without` names files that do not count. Stories without a version are absent.
+    `without` names files that do not count, nor do those under embargo. Stories without a version are absent.
     """
     if not story_ids:
         return {}
     columns, where = ("story_id", "captured", "sha1hex"), {"story_id": list(story_ids)}
     # Grouped by all three, each version is told without its story's JSON; there may be many.
     newest: dict[str, tuple[str, str]] = {}
-    for story_id, captured, sha1hex in records.count(StoryMetaRow, columns, where):
-        if sha1hex not in without:
+    found = records.count(StoryMetaRow, columns, where)
+    left_out = {*without, *embargoed(records, [sha1hex for _, _, sha1hex in found])}
+    for story_id, captured, sha1hex in found:
+        if sha1hex not in left_out:
             newest[story_id] = max((captured, sha1hex), newest.get(story_id, ("", "")))
     chosen = {sha1hex: story_id for story_id, (_, sha1hex) in newest.items()}
     rows = records.get(StoryMetaRow, list(chosen))

@@ -36,6 +36,7 @@ def blob_key(folder: str, sha1hex: str, extension: str) -> str:
     return f"{folder}/{sha1hex[0:2]}/{sha1hex[2:4]}/{sha1hex}{extension}"
 
 
+ASIDE_FOLDER, ASIDE_EXTENSION = "embargoed", ".json"
 TEXT_FOLDER, TEXT_EXTENSION = "text", ".txt"
 TEI_FOLDER, TEI_EXTENSION = "grobid", ".tei.xml"
 THUMBNAIL_FOLDER = "thumbnail/pdf"
@@ -44,6 +45,11 @@ THUMBNAIL_FOLDER = "thumbnail/pdf"
 def text_blob_key(sha1hex: str) -> str:
     """Where the text of a file lies: `text/….txt`."""
     return blob_key(TEXT_FOLDER, sha1hex, TEXT_EXTENSION)
+
+
+def aside_blob_key(sha1hex: str) -> str:
+    """Where documents of collections lie while their file is under embargo: `embargoed/….json`."""
+    return blob_key(ASIDE_FOLDER, sha1hex, ASIDE_EXTENSION)
 
 
 def tei_blob_key(sha1hex: str) -> str:

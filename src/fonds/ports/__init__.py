@@ -8,7 +8,7 @@ named where they belong. A port is safe to use from several threads of one proce
 
 from fonds.ports.bulk import Engine, Job
 from fonds.ports.queue import Queue, TopicQueue, Topics
-from fonds.ports.records import Ledger, Records
+from fonds.ports.records import Ledger, Records, RecordsOfAll
 from fonds.ports.stores import Archive, Blobs, Index, Stores, Table, WarcArchive, WarcFiles
 from fonds.ports.work import Errands, Isolate, Sink, Source, Step
 
@@ -23,6 +23,7 @@ __all__ = [
     "Ledger",
     "Queue",
     "Records",
+    "RecordsOfAll",
     "Sink",
     "Source",
     "Step",

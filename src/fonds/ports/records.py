@@ -61,6 +61,14 @@ class Records(Protocol):
         """Remove rows by key; absent ones are no error."""
 
 
+class RecordsOfAll(Records, Protocol):
+    """Records that hold also what nobody is shown."""
+
+    def for_readers(self) -> RecordsOfAll:
+        """The same records as readers are shown them: no row of a file under embargo, no entry, input or
+        count of one, as of this moment each time. What is written goes to the same place."""
+
+
 class Ledger(Protocol):
     """What entered, and how each message made of it ended; one transaction a call, shared by all pipelines.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
@@ -11,7 +11,7 @@ from fonds.model.blob import Blob
 from fonds.model.capture import Place
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.ports.queue import TopicQueue
-from fonds.ports.records import Ledger, Records
+from fonds.ports.records import Ledger, RecordsOfAll
 
 
 class Table(Protocol):
@@ -179,9 +179,13 @@ class Stores:
 
     queue: TopicQueue
     table: Table
-    records: Records
+    records: RecordsOfAll
     ledger: Ledger
     blobs: Blobs
     index: Index
     archive: WarcArchive
     journal: str
+
+    def for_readers(self) -> Stores:
+        """The same stores as readers are shown them; in the index there is nothing under embargo anyway."""
+        return replace(self, records=self.records.for_readers())

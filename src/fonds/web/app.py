@@ -43,7 +43,7 @@ from fonds.web.rest.router import ROUTERS as SERVICE
 from fonds.web.rest.service import Service, make_service
 from fonds.web.serving.answers import Answers
 from fonds.web.serving.lanes import Lanes
-from fonds.web.serving.tombstones import not_taken_down
+from fonds.web.serving.tombstones import not_hidden
 from fonds.web.themes import ROUTERS as THEMES_ROUTERS
 
 STATIC = Path(__file__).parent / "static"
@@ -111,10 +111,10 @@ def create_app(
     settings: Settings | None = None,
     gate: Gate | None = None,
 ) -> FastAPI:
-    """The pages and the service of grouping over `stores`. `host` is what the server binds: it answers to
-    that and to the loopback. `replay` is where captures are replayed. `service`: None, one of its own;
-    `settings`: None, those of a new home. `views` draws pages of PDFs; without it their text alone is shown.
-    `gate` knows who asks; None: one of its own.
+    """The pages and the service of grouping over `stores`, as readers are shown them. `host` is what the
+    server binds: it answers to that and to the loopback. `replay` is where captures are replayed. `service`:
+    None, one of its own; `settings`: None, those of a new home. `views` draws pages of PDFs; without it their
+    text alone is shown. `gate` knows who asks; None: one of its own.
     """
     app = FastAPI(
         title=title,
@@ -122,10 +122,10 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        dependencies=[Depends(permitted), Depends(only_known), Depends(not_taken_down)],
+        dependencies=[Depends(permitted), Depends(only_known), Depends(not_hidden)],
         responses={"4XX": {"model": Problem, "description": "What is wrong, in a sentence"}},
     )
-    app.state.stores = stores
+    app.state.stores = stores.for_readers()
     app.state.title = title
     app.state.replay = replay
     app.state.settings = settings or Settings()

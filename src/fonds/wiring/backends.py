@@ -14,6 +14,7 @@ from typing import Any
 
 from fonds.config import PORTS, Settings
 from fonds.formats.journal import journal_schema, journal_table
+from fonds.kinds.embargoes import embargoed
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.message import Subscription
@@ -32,6 +33,7 @@ from fonds.stores.archive.bodies.body_cache import BodyCache
 from fonds.stores.archive.bodies.read_over import ReadOver
 from fonds.stores.archive.bodies.spooled import SpooledBodies
 from fonds.stores.archive.options import ArchiveOptions
+from fonds.stores.index.query.keeping_out import KeepingOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def open_queue(home: Path, settings: Settings) -> LargeBodies:
 
 
 def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:
-    """The index alone; themes are asked of this table, or of one that is opened for it."""
+    """The index alone, to be asked; themes are asked of this table, or of one that is opened for it."""
     from fonds.stores.index.query.themed import ThemedIndex
 
     def themes(asked: str) -> list[str]:
@@ -212,7 +214,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
         records=records,
         ledger=records.ledger,
         blobs=queue.blobs,
-        index=open_index(home, settings, table),
+        index=KeepingOut(open_index(home, settings, table), partial(embargoed, records)),
         archive=ReadOver(archive, BodyCache(spooled)),
         journal=journal_table(settings.group, settings.table_version, settings.env),
     )
@@ -249,7 +251,8 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
             f"{folder} cannot be moved to {aside} ({error.strerror}). Move it away yourself,"
             " then run `fonds reindex` again."
         ) from error
-    return replace(stores, index=open_index(home, settings, stores.table)), aside
+    fresh = open_index(home, settings, stores.table)
+    return replace(stores, index=KeepingOut(fresh, partial(embargoed, stores.records))), aside
 
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from fonds.config import Settings
 from fonds.model.rows import DeepAuditRow, FaultRow, Row
-from fonds.ports import Records, Stores
+from fonds.ports import Records, RecordsOfAll, Stores
 from fonds.sqlite_file import only_readable
 from fonds.wiring.backends import backend
 
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 class NotesAside:
     """Implements the port Records: rows of the kinds in `NOTES` lie in `aside`, all others in `records`."""
 
-    records: Records
+    records: RecordsOfAll
     aside: Records
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
@@ -75,6 +75,10 @@ class NotesAside:
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
         """As the port says."""
         self._of(kind).delete(kind, keys)
+
+    def for_readers(self) -> NotesAside:
+        """As the port says."""
+        return NotesAside(self.records.for_readers(), self.aside)
 
     def _of(self, kind: type[Row]) -> Records:
         return self.aside if kind in NOTES else self.records

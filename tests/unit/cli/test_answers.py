@@ -62,6 +62,12 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ),
     ("takedown", "keys"): (("takedown", "nonsense"), "not a SHA-1 in hex or base32"),
     ("takedown", "reason"): (("takedown", "ab" * 20, "--reason", "privcy"), "mean 'privacy'"),
+    ("embargo", "keys"): (("embargo", "nonsense", "--dry-run"), "not a SHA-1 in hex or base32"),
+    ("embargo", "reason"): (("embargo", "ab" * 20, "--reason", "privcy"), "mean 'privacy'"),
+    ("embargo", "searched"): (
+        ("embargo", "--query", 'autor:"A B"', "--dry-run"),
+        "there is no field “autor”",
+    ),
     ("verify", "file"): (("verify", "nowhere.csv"), "there is no manifest to be read"),
     ("export", "form"): (("export", "--format", "json"), "did you mean 'jsonl'"),
     ("export", "kind"): (("export", "--kind", "stroy"), "did you mean 'story'"),
@@ -234,7 +240,8 @@ FREE = {
     ("archive extract", "out"), ("archive extract", "at"),
     ("fetch", "urls"), ("fetch", "collection"), ("sources add", "collection"), ("sources add", "folder"),
     ("sources add", "title"), ("sources export", "path"), ("sources import", "collection"),
-    ("failures", "note"), ("takedown", "note"), ("table create", "name"), ("table export", "file"),
+    ("failures", "note"), ("takedown", "note"), ("embargo", "note"),
+    ("table create", "name"), ("table export", "file"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}
 NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))

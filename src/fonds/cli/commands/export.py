@@ -75,7 +75,8 @@ def export(
     large, in an order of its own. bibtex and csl are references, warc and wacz the archived captures
     themselves, all of documents alone. Beside FILE a manifest FILE.manifest.json says query, fields, count,
     hashes and when; `fonds verify` holds it against file and library. `--kind citations` is who cites
-    whom, a row for each reference. Exit code 1 when bytes of a document could not be had.
+    whom, a row for each reference. What is under embargo is left out. Exit code 1 when bytes of a document
+    could not be had.
 
     \b
     fonds export > library.jsonl
@@ -89,7 +90,7 @@ def export(
         raise click.UsageError(TO_FILES)
     if kind in SERIES and (query or collection or limit or FORMS[form].rows is None):
         raise click.UsageError(f"{kind} {ALONE}")
-    stores = app.stores()
+    stores = app.stores().for_readers()
     text = " ".join(query) or ("" if FORMS[form].rows else "*")
     if limit is not None and not text:
         raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")

@@ -15,6 +15,7 @@ from rich.table import Table
 from fonds.cli.collections.places import in_clusters, told
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.kinds import kinds_with_rows
+from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Cited, Description, description, read_body, resolve
 from fonds.library.searching.direct import direct
@@ -76,6 +77,9 @@ def _tell_files(app: App, stores: Stores, found: Sequence[Description]) -> None:
         if app.json:
             echo_json({**_as_json(one), "collections": grouped})
             continue
+        for hidden in embargoed(stores.records, [one.sha1hex]).values():
+            until = f"{hidden.until:%Y-%m-%d} ({hidden.reason_class})"
+            console().print(f"Under embargo until {until}: readers are not shown it.")
         _print(console(), one)
         if grouped:
             _print_section(console(), "Clusters", told(grouped))

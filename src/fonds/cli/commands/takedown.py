@@ -9,16 +9,13 @@ import click
 
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import Name
-from fonds.model.keys import sha1_from_text
+from fonds.cli.working.files_named import checked_note, files_named
 from fonds.model.rows import TakedownRow
 from fonds.model.takedown import ReasonClass
 from fonds.process_identity import logged_in
 
 if TYPE_CHECKING:
     from fonds.library.tracing.traces import Traces
-
-NOTE_CHARACTERS_MAX = 500
-AT_ONCE_MAX = 1_000
 
 
 @command("takedown")
@@ -48,15 +45,14 @@ def takedown(
         if reason or note or dry_run or yes:
             raise click.UsageError("say which files, by their SHA-1s")
         return _list(app)
-    files = _files(keys)
+    files = files_named(keys)
     if not dry_run and reason is None:
         raise click.UsageError("say why: --reason CLASS")
     if app.json and not (dry_run or yes):
         raise click.UsageError(
             "with --json nobody is asked: say --yes, or look first with --dry-run"
         )
-    if len(note) > NOTE_CHARACTERS_MAX:
-        raise click.UsageError(f"--note has at most {NOTE_CHARACTERS_MAX} characters")
+    checked_note(note)
     from fonds.library.tracing.traces import traces
     from fonds.wiring.recurring.collections import tables_there
 
@@ -95,17 +91,6 @@ def _take_down(app: App, files: Sequence[str], reason: str, note: str) -> int:
                 say(f"{sha1hex}: messages about it are under way; say it again when they ended")
                 code = 1
     return code
-
-
-def _files(keys: Sequence[str]) -> list[str]:
-    """The SHA-1s in hex, each once. Raises click.UsageError for what is none, and for too many."""
-    found = {key: sha1_from_text(key) for key in keys}
-    for key, raw in found.items():
-        if raw is None:
-            raise click.UsageError(f"{key[:100]!r} is not a SHA-1 in hex or base32")
-    if len(found) > AT_ONCE_MAX:
-        raise click.UsageError(f"at most {AT_ONCE_MAX:,} at once")
-    return list(dict.fromkeys(raw.hex() for raw in found.values() if raw is not None))
 
 
 def _print_traces(app: App, found: Sequence[Traces]) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from fonds.bibliography.paper import JATS_VERSION
 from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
+from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits
 from fonds.kinds.papers.grobid import biblio_facts, said
 from fonds.kinds.pdf import day_of
@@ -26,7 +27,8 @@ MIMETYPES = ("application/jats+xml",)
 
 def indexed_rows(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, JatsRow]:
     """The rows documents are made of, by the document's id, which is the file's SHA-1."""
-    return {row.sha1hex: row for row in records.get(JatsRow, sha1hexes) if row.status == SUCCESS}
+    rows, hidden = records.get(JatsRow, sha1hexes), embargoed(records, sha1hexes)
+    return {row.sha1hex: row for row in rows if row.status == SUCCESS and row.sha1hex not in hidden}
 
 
 def document(row: JatsRow, blob: bytes | None, origin: Origin) -> IndexDocument:

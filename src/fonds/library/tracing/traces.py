@@ -14,7 +14,7 @@ from fonds.formats.journal import row_key
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.fixity import blob_of
 from fonds.kinds.kind import Indexed
-from fonds.model.keys import tei_blob_key, text_blob_key, thumbnail_blob_key
+from fonds.model.keys import aside_blob_key, tei_blob_key, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
     ROWS,
     CdxRow,
@@ -109,6 +109,7 @@ def key_of(row: Any) -> Any:
 def blobs_of(records: Records, sha1hex: str) -> list[str]:
     """The keys a file's blobs may have: what its rows promise, what fixity names, the usual ones."""
     found = [text_blob_key(sha1hex), tei_blob_key(sha1hex), thumbnail_blob_key(sha1hex)]
+    found.append(aside_blob_key(sha1hex))
     for kind in kinds_with_rows():
         found += [key for row in records.get(kind.row, [sha1hex]) for key in kind.blobs(row)]
     fixities = records.find(FixityRow, {"sha1hex": sha1hex})

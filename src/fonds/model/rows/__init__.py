@@ -14,7 +14,7 @@ from fonds.model.rows.accounting import (
 )
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
-from fonds.model.rows.files import ArchivingRow, CdxRow, FileMetaRow, TakedownRow
+from fonds.model.rows.files import ArchivingRow, CdxRow, EmbargoRow, FileMetaRow, TakedownRow
 from fonds.model.rows.match import CitationRow, MatchRow
 from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
@@ -35,6 +35,7 @@ __all__ = [
     "DecisionRow",
     "DeepAuditRow",
     "DispositionRow",
+    "EmbargoRow",
     "EntryRow",
     "FaultRow",
     "FetchedRow",

@@ -81,3 +81,24 @@ class TakedownRow:
     row_created: dt.datetime
     rest: Mapping[str, object]
     finished: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmbargoRow:
+    """`embargoes`: a file that nobody is shown until a date, though it is kept and worked on.
+
+    It is hidden while `lifting` is None; afterwards `lifting` is when that ended, and `ended` when all was
+    back in its place. `until` is when it is to end, `reason_class` one of `model/embargo.py`, `made_by` who
+    wished it, as the machine knows that person.
+    """
+
+    TABLE: ClassVar[str] = "embargoes"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    sha1hex: str
+    reason_class: str
+    note: str
+    until: dt.datetime
+    made_by: str
+    row_created: dt.datetime
+    lifting: dt.datetime | None = None
+    ended: dt.datetime | None = None

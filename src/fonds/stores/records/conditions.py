@@ -61,7 +61,7 @@ def stretches(
     columns = [*named, *((one, False) for one in key if one.name not in chosen)]
     values = None if after is None else [_value(after, one) for one, _ in columns]
     (first, descending), rest = columns[0], columns[1:]
-    if not first.nullable:
+    if not _nullable(first):
         return [Stretch(_bound(columns, values), [_directed(*one) for one in columns])]
     behind = [] if values is None else _later(rest, values[1:])
     absent = Stretch([first.is_(None)], [_directed(*one) for one in rest])
@@ -76,6 +76,11 @@ def stretches(
         return [left] if descending else [left, present]
     left = Stretch(_bound(columns, values), present.order)
     return [left, absent] if descending else [left]
+
+
+def _nullable(one: Column[Any]) -> bool:
+    """Whether a column may have nothing; what is computed in a query always has a value."""
+    return bool(getattr(one, "nullable", False))
 
 
 _Directed = tuple[Column[Any], bool]
@@ -95,7 +100,7 @@ def _bound(
     if values is None:
         return []
     if len({descending for _, descending in columns}) == 1 and not any(
-        one.nullable for one, _ in columns
+        _nullable(one) for one, _ in columns
     ):
         ordered = [one for one, _ in columns]
         return [before(ordered, values) if columns[0][1] else beyond(ordered, values)]
@@ -119,13 +124,13 @@ def _beyond(one: Column[Any], descending: bool, value: object) -> ColumnElement[
         return one.is_not(None) if value is None else one > value
     if value is None:
         return sa.false()
-    return sa.or_(one < value, one.is_(None)) if one.nullable else one < value
+    return sa.or_(one < value, one.is_(None)) if _nullable(one) else one < value
 
 
 def _directed(one: Column[Any], descending: bool) -> ColumnElement[Any]:
     if descending:
-        return one.desc().nulls_last() if one.nullable else one.desc()
-    return one.asc().nulls_first() if one.nullable else one.asc()
+        return one.desc().nulls_last() if _nullable(one) else one.desc()
+    return one.asc().nulls_first() if _nullable(one) else one.asc()
 
 
 def keyed(key: Sequence[Column[Any]], values: Sequence[object]) -> ColumnElement[bool]:

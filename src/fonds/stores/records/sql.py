@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import URL, Connection, Insert, Select
+from sqlalchemy import URL, Connection, FromClause, Insert, Select
 
 from fonds.model.rows import Row
 from fonds.stores.records.accounting.ledger import SqlLedger
@@ -26,6 +27,7 @@ from fonds.stores.records.revision import (
 )
 from fonds.stores.records.rows_io import chunks, inserting_new, key_of, upserting, values_of
 from fonds.stores.records.schema import key_columns, table_of
+from fonds.stores.records.shown import shown
 
 R = TypeVar("R", bound=Row)
 
@@ -43,6 +45,7 @@ class SqlRecords:
     def __init__(self, url: str | URL) -> None:
         """Raises ConfigurationError for a database that is not ours or was made by a newer Fonds."""
         self._engine = open_engine(url)
+        self._source: Callable[[type[Row]], Any] = table_of
         try:
             self.migrated = self.migrate()
         except BaseException:
@@ -69,6 +72,12 @@ class SqlRecords:
             logger.info("%r: ran the migrations %s", self._engine.url, ", ".join(ran))
         return ran
 
+    def for_readers(self) -> SqlRecords:
+        """The same database without what is under embargo; closed with this one."""
+        found = copy(self)
+        found._source = shown
+        return found
+
     @property
     def ledger(self) -> SqlLedger:
         """The ledger of the same database."""
@@ -85,7 +94,7 @@ class SqlRecords:
         found: list[R] = []
         with translated(self._engine), self._engine.connect() as connection:
             for chunk in chunks(wanted):
-                found.extend(kind(*row) for row in _with_keys(connection, kind, chunk))
+                found.extend(kind(*row) for row in self._with_keys(connection, kind, chunk))
         return found
 
     def find(
@@ -101,11 +110,12 @@ class SqlRecords:
         transaction open and sees what is written meanwhile ahead of it; in another order all are of one
         moment. Raises ValueError for an unknown column, at once.
         """
-        table, key = table_of(kind), key_columns(kind)
-        query = _select(kind).where(*conditions(table, where))
+        table = self._source(kind)
+        key = [table.c[name] for name in kind.KEY]
+        query = sa.select(*table.c).where(*conditions(table, where))
         parts = stretches(table, order, key, after)
         if not order:
-            return self._pages(kind, query, parts[0], count_max)
+            return self._pages(kind, key, query, parts[0], count_max)
         return self._stream(
             kind, [query.where(*part.where).order_by(*part.order) for part in parts], count_max
         )
@@ -114,7 +124,7 @@ class SqlRecords:
         self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None
     ) -> dict[tuple[Any, ...], int]:
         """Raises ValueError for an unknown column."""
-        table = table_of(kind)
+        table = self._source(kind)
         groups = [column(table, name) for name in by]
         query = (
             sa.select(*groups, sa.func.count())
@@ -182,9 +192,13 @@ class SqlRecords:
                 connection.execute(statement(self._engine.dialect.name, kind), values)
 
     def _pages(
-        self, kind: type[R], query: Select[Any], first: Stretch, count_max: int | None
+        self,
+        kind: type[R],
+        key: Sequence[Any],
+        query: Select[Any],
+        first: Stretch,
+        count_max: int | None,
     ) -> Iterator[R]:
-        key = key_columns(kind)
         left = count_max
         page = query.where(*first.where).order_by(*key)
         while left is None or left > 0:
@@ -211,6 +225,15 @@ class SqlRecords:
                 if left == 0:
                     return
 
+    def _with_keys(
+        self, connection: Connection, kind: type[Row], keys: Sequence[object]
+    ) -> Iterable[Any]:
+        source = self._source(kind)
+        if len(kind.KEY) > 1:
+            columns = [source.c[name] for name in kind.KEY]
+            return connection.execute(sa.select(*source.c).where(keyed(columns, keys)))
+        return connection.execute(_by_key(source, kind.KEY[0]), {"keys": list(keys)})
+
     def _use_wal(self) -> None:
         """Readers then never wait for a writer. Outside any transaction, else SQLite refuses."""
         connection = self._engine.raw_connection()
@@ -230,18 +253,8 @@ def keys_of(rows: Sequence[Row]) -> list[object]:
     return [key_of(row)[0] if len(row.KEY) == 1 else key_of(row) for row in rows]
 
 
-def _select(kind: type[Row]) -> Select[Any]:
-    return sa.select(*table_of(kind).c)
-
-
-def _with_keys(connection: Connection, kind: type[Row], keys: Sequence[object]) -> Iterable[Any]:
-    if len(kind.KEY) > 1:
-        return connection.execute(_select(kind).where(keyed(key_columns(kind), keys)))
-    return connection.execute(_by_key(kind), {"keys": list(keys)})
-
-
 @cache
-def _by_key(kind: type[Row]) -> Select[Any]:
-    """Made once for each kind: making it takes longer than running it."""
-    (key,) = key_columns(kind)
-    return _select(kind).where(key.in_(sa.bindparam("keys", type_=key.type, expanding=True)))
+def _by_key(source: FromClause, name: str) -> Select[Any]:
+    """Made once for each table: making it takes longer than running it."""
+    key = source.c[name]
+    return sa.select(*source.c).where(key.in_(sa.bindparam("keys", type_=key.type, expanding=True)))

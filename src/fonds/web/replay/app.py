@@ -62,8 +62,9 @@ SHOWN_CHARS = 200
 def create_replay(
     stores: Stores, *, host: str = "127.0.0.1", url: str = "", gate: Gate | None = None
 ) -> Starlette:
-    """What is replayed over `stores`. `host` is what the server binds; `url` is how browsers reach it where
-    that is not what they ask for, as behind a proxy; `gate` knows who asks, None: one of its own."""
+    """What is replayed over `stores`, as readers are shown them. `host` is what the server binds; `url` is
+    how browsers reach it where that is not what they ask for, as behind a proxy; `gate` knows who asks, None:
+    one of its own."""
     anybody, readers = (Middleware(Needs, least=Least(role)) for role in (None, Role.READER))
     passed = gate or make_gate(stores.records, host, Settings())
     app = Starlette(
@@ -83,7 +84,7 @@ def create_replay(
             Exception: _broken,
         },
     )
-    app.state.stores = stores
+    app.state.stores = stores.for_readers()
     app.state.url = url
     return app
 

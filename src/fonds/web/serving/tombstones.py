@@ -1,4 +1,4 @@
-"""The one place where requests for files that were taken down are answered: 410, reason class and date."""
+"""The one place where requests for files that are not shown are answered: reason class and date, no more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from fastapi import Request
 from starlette.exceptions import HTTPException
 
+from fonds.kinds.embargoes import embargoed
 from fonds.library.tracing.taken_down import taken_down
+from fonds.model.embargo import EXPLAINED, EmbargoReason
 from fonds.model.keys import sha1_from_text
 from fonds.model.takedown import ReasonClass
 from fonds.web.rendering import OpenStores, day
@@ -17,15 +19,20 @@ NAMING = ("key",)
 ASKED_MAX, ASKED_MAX_CHARS = 20, 100
 
 
-def not_taken_down(request: Request, stores: OpenStores) -> None:
-    """Raises HTTPException 410 when a part of the address, or what is asked for by key, is the SHA-1 of a
-    file that was taken down, in whatever spelling."""
+def not_hidden(request: Request, stores: OpenStores) -> None:
+    """Raises HTTPException when a part of the address, or what is asked for by key, is the SHA-1 of a file
+    that is not shown, in whatever spelling: 410 where it was taken down, 403 while it is under embargo."""
     asked = sorted(set(_asked(request)))
-    found = taken_down(stores.records, asked) if asked else {}
-    for row in found.values():
-        why = ReasonClass(row.reason_class).explanation
-        told = f"Taken down on {day(row.row_created)} ({row.reason_class}): {why}."
+    if not asked:
+        return
+    for gone in taken_down(stores.records, asked).values():
+        why = ReasonClass(gone.reason_class).explanation
+        told = f"Taken down on {day(gone.row_created)} ({gone.reason_class}): {why}."
         raise HTTPException(410, told)
+    for row in embargoed(stores.records, asked).values():
+        why = EXPLAINED[EmbargoReason(row.reason_class)]
+        told = f"Under embargo until {day(row.until)} ({row.reason_class}): {why}."
+        raise HTTPException(403, told)
 
 
 def _asked(request: Request) -> Iterator[str]:

@@ -16,6 +16,7 @@ from fonds.collections.reading.clusterings import collections
 from fonds.collections.requests import fulfil, waiting
 from fonds.collections.tables import Tables
 from fonds.config import Settings
+from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.ports import Stores
 from fonds.process_identity import this_process
 from fonds.timetable import RecurringTask, Runner, Timetable
@@ -24,6 +25,8 @@ from fonds.wiring.steps import now
 
 COLLECT = "collect"
 GROUP = "group"
+LIFT = "lift-embargoes"
+LIFT_EVERY_S = 60
 
 
 def open_tables(stores: Stores, settings: Settings) -> Tables:
@@ -80,8 +83,8 @@ def rebuild_threads(settings: Settings, *, beside_others: bool = False) -> int:
 
 @contextmanager
 def recurring(stores: Stores, settings: Settings) -> Iterator[None]:
-    """Collects and rebuilds while the context lasts, each in a thread of its own: a rebuild takes long, and
-    what is taken in arrives meanwhile. Of several processes one does it."""
+    """Collects, rebuilds and lifts embargoes while the context lasts, each in a thread of its own: a rebuild
+    takes long, and what is taken in arrives meanwhile. Of several processes one does it."""
     changes, stopped = open_changes(stores, settings), Event()
     filling = collecting(stores, changes, stopped)
 
@@ -106,8 +109,16 @@ def recurring(stores: Stores, settings: Settings) -> Iterator[None]:
                     told.append(f"{done.name} by {done.conf} not built: {done.refused}")
         return "; ".join(told)
 
+    def lift() -> str:
+        lifted = Hiding(stores, changes, now).lift_due(stopped.is_set)
+        return f"{lifted} embargoes lifted" if lifted else ""
+
     every_s = settings.collections.every_s
-    with _runner(stores, COLLECT, every_s, collect), _runner(stores, GROUP, every_s, group):
+    with (
+        _runner(stores, COLLECT, every_s, collect),
+        _runner(stores, GROUP, every_s, group),
+        _runner(stores, LIFT, LIFT_EVERY_S, lift),
+    ):
         try:
             yield
         finally:

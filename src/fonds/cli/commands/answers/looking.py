@@ -150,6 +150,27 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
         ),
         answer("without --yes: one", *AUDIT, ("would", "object", "acts that would be done")),
     ),
+    "embargo": (
+        answer(
+            "with --dry-run: one for each file",
+            ("sha1hex", "text", "the file"),
+            ("title", "text?", "that of its document"),
+            ("captures", "integer", "places in WARCs that are not told of"),
+            ("documents", "list", "ids of the documents that are taken out of the index"),
+            ("collections", "list", "collections it is taken out of"),
+        ),
+        answer(
+            "else: one for each file that is hidden, or was shown again",
+            ("sha1hex", "text", "the file"),
+            ("reason_class", "text", "why, as everybody is told"),
+            ("note", "text", "who asked for it and how"),
+            ("until", "time", "when it is to end"),
+            ("made_by", "text", "who did it"),
+            ("row_created", "time", "since when it is hidden"),
+            ("lifting", "time?", "when it was hidden no more"),
+            ("ended", "time?", "when it was back in its place"),
+        ),
+    ),
     "takedown": (
         answer(
             "with --dry-run: one for each file",

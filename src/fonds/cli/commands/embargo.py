@@ -1,0 +1,203 @@
+"""`fonds embargo`: files nobody is shown until a date, and which those are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from fonds.cli.context import App, command, console, echo_json, say
+from fonds.cli.names import Name
+from fonds.cli.working.files_named import AT_ONCE_MAX, checked_note, files_named
+from fonds.model.document import SearchQuery
+from fonds.model.embargo import EmbargoReason
+from fonds.model.rows import EmbargoRow, TakedownRow
+from fonds.process_identity import logged_in
+
+if TYPE_CHECKING:
+    from fonds.config import Settings
+    from fonds.library.tracing.embargoes.hiding import Hiding
+    from fonds.ports import Stores
+
+
+@command("embargo")
+@click.argument("keys", nargs=-1, metavar="[SHA1]…")
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    metavar="DATE",
+    help="When it ends, in UTC: a day, from its beginning on, or a moment.",
+)
+@click.option(
+    "--reason",
+    type=Name("reason", map(str, EmbargoReason)),
+    metavar="CLASS",
+    help=f"Why, which everybody is told: {', '.join(map(str, EmbargoReason))}.",
+)
+@click.option("--note", default="", help="Who asked for it and how; shown by this command alone.")
+@click.option(
+    "--query", "searched", metavar="QUERY", help="All files a search finds, 1,000 at most."
+)
+@click.option("--lift", is_flag=True, help="Show these files again now.")
+@click.option("--dry-run", is_flag=True, help="Say which files, and change nothing.")
+def embargo(
+    app: App,
+    keys: tuple[str, ...],
+    until: datetime | None,
+    reason: str | None,
+    note: str,
+    searched: str | None,
+    lift: bool,
+    dry_run: bool,
+) -> int:
+    """Hide files from readers until a date; without SHA-1s, list what is hidden.
+
+    They are kept and worked on, and are in no search, list, count, theme or feed; their addresses answer with
+    the class of the reason and the date. `fonds run` shows them again when it has come.
+
+    \b
+    fonds embargo 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b --until 2027-05-01 --reason publication
+    fonds embargo --query 'site:press.example' --until 2027-05-01 --reason rights --dry-run
+    fonds embargo --lift 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b
+    """
+    if not keys and searched is None:
+        if until or reason or note or lift or dry_run:
+            raise click.UsageError("say which files, by their SHA-1s or by --query")
+        return _list(app)
+    if lift and (until or reason or note or searched is not None):
+        raise click.UsageError("--lift takes SHA-1s alone")
+    if not (lift or dry_run) and (until is None or reason is None):
+        raise click.UsageError("say until when and why: --until DATE --reason CLASS")
+    checked_note(note)
+    ends = None if until is None else until.replace(tzinfo=UTC)
+    if ends is not None and ends <= datetime.now(UTC):
+        raise click.UsageError(f"--until {ends:%Y-%m-%d} is over already")
+    named = files_named(keys)
+    settings = app.settings()
+    stores = app.stores(settings)
+    files = list(dict.fromkeys([*named, *_found(stores, searched)]))
+    if dry_run:
+        return _look(app, stores, settings, files)
+    if lift:
+        return _lift(app, stores, settings, files)
+    who, now = logged_in(), datetime.now(UTC)
+    wanted = [EmbargoRow(one, reason or "", note, ends or now, who, now) for one in files]
+    return _hide(app, stores, settings, wanted)
+
+
+def _found(stores: Stores, searched: str | None) -> list[str]:
+    """The files of what a search finds. Raises click.UsageError for no query, and for too many."""
+    if searched is None:
+        return []
+    from fonds.library.searching.whole import found_now, whole
+
+    try:
+        found = found_now(stores.index, SearchQuery(searched))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if found.total > AT_ONCE_MAX:
+        raise click.UsageError(
+            f"{found.total:,} documents are found; at most {AT_ONCE_MAX:,} at once"
+        )
+    return [one.sha1hex for one in whole(stores.index, found.query, AT_ONCE_MAX)]
+
+
+def _hiding(stores: Stores, settings: Settings) -> Hiding:
+    from fonds.library.tracing.embargoes.hiding import Hiding
+    from fonds.wiring.recurring.collections import changes_there
+    from fonds.wiring.steps import now
+
+    return Hiding(stores, changes_there(stores, settings), now)
+
+
+def _hide(app: App, stores: Stores, settings: Settings, wanted: Sequence[EmbargoRow]) -> int:
+    from fonds.runtime.homelock import HomeLock
+    from fonds.wiring.backends import all_shared
+
+    gone = {row.sha1hex for row in stores.records.get(TakedownRow, [one.sha1hex for one in wanted])}
+    with HomeLock(app.home, shared=all_shared(settings)):
+        act = _hiding(stores, settings)
+        for one in wanted:
+            if one.sha1hex in gone:
+                say(f"{one.sha1hex} was taken down: nothing is left to be hidden")
+                continue
+            row = act.hide(one)
+            if app.json:
+                echo_json(_told(row))
+            else:
+                console().print(f"{row.sha1hex} is hidden until {row.until:%Y-%m-%d %H:%M} UTC.")
+    return 1 if gone else 0
+
+
+def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
+    from fonds.runtime.homelock import HomeLock
+    from fonds.wiring.backends import all_shared
+
+    code = 0
+    with HomeLock(app.home, shared=all_shared(settings)):
+        act = _hiding(stores, settings)
+        for sha1hex in files:
+            if not act.lift(sha1hex):
+                say(f"{sha1hex} is under no embargo")
+                code = 1
+            elif app.json:
+                echo_json(_told(stores.records.get(EmbargoRow, [sha1hex])[0]))
+            else:
+                console().print(f"{sha1hex} is shown again.")
+    return code
+
+
+def _look(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
+    from fonds.library.tracing.traces import traces
+    from fonds.wiring.recurring.collections import tables_there
+
+    tables = tables_there(stores, settings)
+    for sha1hex in files:
+        one = traces(stores, tables, sha1hex)
+        titles = [document.article_title for document in stores.index.get(one.documents).values()]
+        if app.json:
+            told = {"sha1hex": sha1hex, "title": next(iter(titles), None), "captures": one.captures}
+            echo_json(told | {"documents": one.documents, "collections": one.collections})
+            continue
+        lines = [
+            f"{sha1hex}  {next(iter(titles), None) or 'no title'}",
+            f"   captures: {one.captures:,}; documents in the index: {len(one.documents):,};"
+            f" collections: {', '.join(one.collections) or 'none'}",
+        ]
+        console().print("\n".join(lines), markup=False)
+    if not app.json:
+        console().print(f"{len(files):,} would be hidden." if files else "Nothing is found.")
+    return 0
+
+
+def _told(row: EmbargoRow) -> dict[str, object]:
+    return {
+        "sha1hex": row.sha1hex,
+        "reason_class": row.reason_class,
+        "note": row.note,
+        "until": row.until,
+        "made_by": row.made_by,
+        "row_created": row.row_created,
+        "lifting": row.lifting,
+        "ended": row.ended,
+    }
+
+
+def _list(app: App) -> int:
+    from fonds.library.tracing.embargoes.hiding import in_force
+
+    count, now = 0, datetime.now(UTC)
+    for row in in_force(app.stores()):
+        count += 1
+        if app.json:
+            echo_json(_told(row))
+            continue
+        state = "  DUE: fonds run lifts it, or --lift" if row.until <= now else ""
+        state = "  NOT LIFTED TO THE END: say --lift again" if row.lifting else state
+        who = f"until {row.until:%Y-%m-%d %H:%M}  {row.reason_class}  by {row.made_by}"
+        console().print(f"{row.sha1hex}  {who}  {row.note}{state}", markup=False)
+    if not count and not app.json:
+        console().print("Nothing is under embargo.")
+    return 0

@@ -1,0 +1,1 @@
+"""What nobody is shown until a date: hidden, listed, and shown again."""

@@ -1,0 +1,111 @@
+"""Hides files until a date without removing them, and shows them again.
+
+The row of `embargoes` says so first: from then on the index takes none of their documents and readers are
+shown none of their rows. What is in the index and in collections goes behind it. Showing is the same the
+other way round: first the row says that the file is hidden no more, then everything comes back, then the
+row says that it did. Whoever is killed in between says it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from fonds.collections.changing.writing import Changes
+from fonds.kinds.documents import UNKNOWN, origins, put_current
+from fonds.kinds.embargoes import embargoed
+from fonds.kinds.kind import Indexed
+from fonds.library.tracing.embargoes.set_aside import put_aside, put_back
+from fonds.library.tracing.traces import indexed
+from fonds.model.document import IndexDocument
+from fonds.model.keys import text_blob_key
+from fonds.model.rows import EmbargoRow
+from fonds.ports import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class Hiding:
+    """What hides files. `changes`: None where there are no collections; `clock` gives aware UTC."""
+
+    stores: Stores
+    changes: Changes | None
+    clock: Callable[[], datetime]
+
+    def hide(self, wanted: EmbargoRow) -> EmbargoRow:
+        """Hide one file, or say anew until when; the row as it stands then. The file need not be here yet:
+        its bytes are taken in, and stay hidden."""
+        row = replace(wanted, lifting=None, ended=None)
+        self.stores.records.put([row])
+        self._follow(row.sha1hex)
+        return row
+
+    def lift(self, sha1hex: str) -> bool:
+        """Show one file again, before its date or behind it; whether there was anything to lift."""
+        records = self.stores.records
+        records.change(EmbargoRow, [sha1hex], {"lifting": self.clock()}, {"lifting": None})
+        row = next(iter(records.get(EmbargoRow, [sha1hex])), None)
+        if row is None or row.ended is not None:
+            return False
+        self._follow(sha1hex)
+        # Who hides it again meanwhile has a row of another time, and ends later.
+        records.change(EmbargoRow, [sha1hex], {"ended": self.clock()}, {"lifting": row.lifting})
+        return True
+
+    def lift_due(self, stopped: Callable[[], bool] = lambda: False) -> int:
+        """Lift what is due, and go on with what was broken off; how many files. It leaves off, between two
+        files, when `stopped`."""
+        count = 0
+        for row in due(self.stores, self.clock()):
+            if stopped():
+                break
+            count += self.lift(row.sha1hex)
+        return count
+
+    def _follow(self, sha1hex: str) -> None:
+        """Bring index and collections to what the row says, whoever changes that meanwhile."""
+        _index_anew(self.stores, sha1hex)
+        if self.changes is None:
+            return
+        stores = self.stores
+        if not embargoed(stores.records, [sha1hex]):
+            put_back(self.changes, stores.blobs, sha1hex)
+        if embargoed(stores.records, [sha1hex]):
+            put_aside(self.changes, stores.blobs, stores.records, sha1hex)
+
+
+def in_force(stores: Stores) -> Iterator[EmbargoRow]:
+    """What is hidden now, and what is not wholly back in its place yet, by SHA-1; streamed."""
+    yield from stores.records.find(EmbargoRow, {"ended": None})
+
+
+def due(stores: Stores, now: datetime) -> Iterator[EmbargoRow]:
+    """What is to be lifted now, or was not lifted to the end."""
+    return (row for row in in_force(stores) if row.until <= now or row.lifting is not None)
+
+
+def _index_anew(stores: Stores, sha1hex: str) -> None:
+    """The file's documents as they are to be now; of a story that has other versions the newest shown."""
+    for kind, one in indexed():
+        ids = sorted({one.id_of(row) for row in stores.records.find(kind, {"sha1hex": sha1hex})})
+        if ids:
+            _put(stores, one, ids)
+
+
+def _put(stores: Stores, one: Indexed, ids: Sequence[str]) -> None:
+    def read() -> Mapping[str, Any]:
+        return one.current(stores.records, ids)
+
+    def documents(rows: Sequence[Any]) -> list[IndexDocument]:
+        came = origins(stores.records, [row.sha1hex for row in rows])
+        return [
+            one.document(
+                row,
+                stores.blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None,
+                came.get(row.sha1hex, UNKNOWN),
+            )
+            for row in rows
+        ]
+
+    put_current(stores.index, ids, read, documents)

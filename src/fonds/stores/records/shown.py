@@ -1,0 +1,152 @@
+"""What readers are shown: each table without the rows that tell of a file under embargo, and the tallies
+without what these count.
+
+Decided here alone, as a query in the place of each table, so that whatever is asked for - rows, pages of
+rows, counts - is answered as a database without these rows would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, FromClause, Select
+
+from fonds.model.failure import COUNTED_AS
+from fonds.model.rows import (
+    CdxRow,
+    DecisionRow,
+    DispositionRow,
+    EmbargoRow,
+    EntryRow,
+    FaultRow,
+    FetchedRow,
+    FileMetaRow,
+    InputRow,
+    Row,
+    TakedownRow,
+    TallyRow,
+)
+from fonds.model.rows.files import ArchivingRow
+from fonds.stores.records.accounting.tallies import COUNTED
+from fonds.stores.records.schema import table_of
+
+ALWAYS: Sequence[type[Row]] = (EmbargoRow, TakedownRow)
+"""What says that a file is hidden is not hidden itself."""
+_BY_CAPTURE: Mapping[type[Row], str] = {
+    EntryRow: "entry_id",
+    DispositionRow: "entry_id",
+    DecisionRow: "entry_id",
+    FetchedRow: "capture_id",
+    ArchivingRow: "capture_id",
+}
+_BY_FILE: Mapping[type[Row], str] = {FaultRow: "subject"}
+
+
+@cache
+def shown(kind: type[Row]) -> FromClause:
+    """What stands in the place of a table: its columns, and no row about a file under embargo."""
+    table = table_of(kind)
+    if kind is TallyRow:
+        return _tallies().subquery(table.name)
+    hidden = _hidden(kind)
+    if hidden is None:
+        return table
+    return sa.select(table).where(sa.not_(hidden)).subquery(table.name)
+
+
+def _hidden(kind: type[Row]) -> ColumnElement[bool] | None:
+    """The condition of the rows that are not shown, never unknown; None where all are."""
+    columns = table_of(kind).c
+    if kind in ALWAYS:
+        return None
+    if kind in _BY_CAPTURE:
+        return _among(columns[_BY_CAPTURE[kind]], _captures())
+    if kind is InputRow:
+        return _among(columns.input_id, _inputs())
+    name = _BY_FILE.get(kind, "sha1hex")
+    return _among(columns[name], _files()) if name in columns else None
+
+
+def _among(column: ColumnElement[Any], found: Any) -> ColumnElement[bool]:
+    return sa.and_(column.is_not(None), column.in_(found))
+
+
+def _files() -> Select[Any]:
+    """The SHA-1s of what is under embargo."""
+    rows = table_of(EmbargoRow).alias()
+    return sa.select(rows.c.sha1hex).where(rows.c.lifting.is_(None))
+
+
+def _captures() -> Select[Any]:
+    """The ids of captures of these files: of those in WARCs, of those that own them, and of all whose
+    messages were about them."""
+    found = [
+        sa.select(table.c[id_]).where(table.c[file].in_(_files()))
+        for table, id_, file in (
+            (table_of(CdxRow).alias(), "capture_id", "sha1hex"),
+            (table_of(FileMetaRow).alias(), "capture_id", "sha1hex"),
+            (table_of(DispositionRow).alias(), "entry_id", "about"),
+        )
+    ]
+    every = sa.union(*found).subquery()
+    return sa.select(every.c[0])
+
+
+def _inputs() -> Select[Any]:
+    """Inputs that brought such captures and no other: a loose file's path tells of it."""
+    entry, other = table_of(EntryRow).alias(), table_of(EntryRow).alias()
+    others = sa.exists().where(
+        other.c.input_id == entry.c.input_id, other.c.entry_id.not_in(_captures())
+    )
+    return sa.select(entry.c.input_id).where(entry.c.entry_id.in_(_captures()), sa.not_(others))
+
+
+def _tallies() -> Select[Any]:
+    """The tallies less what is hidden. Inputs' stay: what they count was never a file."""
+    table = table_of(TallyRow)
+    less = sa.union_all(*_counted()).subquery()
+    same = sa.and_(*(table.c[name] == less.c[name] for name in TallyRow.KEY))
+    left = table.c.count - sa.func.coalesce(less.c.count, 0)
+    named = [table.c[name] for name in TallyRow.KEY]
+    return sa.select(*named, left.label("count")).select_from(table.outerjoin(less, same))
+
+
+def _counted() -> list[Select[Any]]:
+    """How many rows are hidden, counted as tallies are kept (`accounting/tallies.py`)."""
+    entry, ended = table_of(EntryRow).c, table_of(DispositionRow).c
+    over = entry.outcome != "pending"
+    by_outcome = (
+        entry.outcome,
+        sa.case((over, entry.reason), else_=None),
+        sa.case((over, entry.step), else_=None),
+    )
+    failed = (entry.failure_group, entry.step, entry.reason)
+    of_files = [
+        _count(kind, kind.TABLE, None, [table_of(kind).c[name] for name in by])
+        for kind, by in COUNTED.items()
+    ]
+    return [
+        *of_files,
+        _count(EntryRow, EntryRow.TABLE, entry.pipeline, by_outcome),
+        _count(EntryRow, COUNTED_AS, entry.pipeline, failed, entry.failure_group.is_not(None)),
+        _count(DispositionRow, DispositionRow.TABLE, ended.pipeline, (ended.step, ended.verdict)),
+    ]
+
+
+def _count(
+    kind: type[Row],
+    counted: str,
+    pipeline: ColumnElement[str] | None,
+    values: Sequence[ColumnElement[Any]],
+    *more: ColumnElement[bool],
+) -> Select[Any]:
+    hidden = _hidden(kind)
+    said = [sa.func.coalesce(one, "") for one in values] + [sa.literal("")] * (3 - len(values))
+    group = [sa.literal(counted), sa.literal("") if pipeline is None else pipeline, *said]
+    named = [one.label(name) for one, name in zip(group, TallyRow.KEY, strict=True)]
+    by = [*([] if pipeline is None else [pipeline]), *said[: len(values)]]
+    where = [*more, *([] if hidden is None else [hidden])]
+    return sa.select(*named, sa.func.count().label("count")).where(*where).group_by(*by)

@@ -1,0 +1,130 @@
+"""Readers are shown the rows, counts and tallies of a library without the hidden file."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from contract.ledger_rows import input_row
+from contract.record_rows import NOON, cdx_row, file_row, pdf_row
+from fonds.model.rows import (
+    ROWS,
+    CdxRow,
+    DispositionRow,
+    EmbargoRow,
+    EntryRow,
+    FaultRow,
+    FileMetaRow,
+    InputRow,
+    PdfMetaRow,
+    StoryMetaRow,
+    TallyRow,
+)
+from fonds.ports.records import RecordsOfAll
+
+HIDDEN, SEEN = "a" * 40, "d" * 40
+TOLD = (CdxRow, EntryRow, DispositionRow, FaultRow, FileMetaRow, InputRow, PdfMetaRow, StoryMetaRow)
+
+
+def _entry(id_: str, about: str | None, input_id: str) -> EntryRow:
+    return EntryRow(
+        id_, "library", "capture", input_id, f"http://{id_}/", None, None, "c", NOON, about=about
+    )
+
+
+def _ended(id_: str, about: str | None) -> DispositionRow:
+    return DispositionRow(
+        f"{id_}-1",
+        "library",
+        "identify",
+        id_,
+        None,
+        None,
+        "done",
+        False,
+        None,
+        "",
+        about,
+        0,
+        NOON,
+        NOON,
+    )
+
+
+def _fill(records: Any, sha1hex: str, mark: str) -> None:
+    """One file of two captures, a PDF, and an input that brought the first alone."""
+    entries = [
+        _entry(f"{mark}1", None, f"input-{mark}"),
+        _entry(f"{mark}2", sha1hex, "both"),
+        _entry(f"{mark}3", None, "both"),
+    ]
+    records.ledger.enter([input_row(f"input-{mark}"), input_row("both")], entries, ["identify"])
+    records.ledger.write(
+        [_ended(f"{mark}1", None), _ended(f"{mark}2", None), _ended(f"{mark}3", sha1hex)]
+    )
+    records.put(
+        [
+            replace(file_row(1), sha1hex=sha1hex, capture_id=f"{mark}1"),
+            cdx_row(f"{mark}.warc", 0, sha1hex=sha1hex, capture_id=f"{mark}2"),
+            pdf_row(sha1hex=sha1hex),
+            FaultRow(sha1hex, "something", "row", NOON),
+        ]
+    )
+
+
+def _shown(records: Any) -> dict[str, Any]:
+    told = {kind.TABLE: list(records.find(kind)) for kind in TOLD}
+    counts = {kind.TABLE: records.count(kind) for kind in TOLD}
+    # What an input counted and did not hand on was never a file.
+    rows = [row for row in records.find(TallyRow) if row.count and row.counted != InputRow.TABLE]
+    tallies = {replace(row, count=0): row.count for row in rows}
+    return {"rows": told, "counts": counts, "tallies": tallies}
+
+
+def _embargo(sha1hex: str, **changes: Any) -> EmbargoRow:
+    return replace(EmbargoRow(sha1hex, "rights", "", NOON, "ann", NOON), **changes)
+
+
+def test_readers_are_shown_a_library_without_what_is_hidden(records: Any) -> None:
+    _fill(records, SEEN, "seen")
+    without = _shown(records)
+    readers: RecordsOfAll = records.for_readers()
+    _fill(records, HIDDEN, "hidden")
+    whole = _shown(records)
+    assert _shown(readers) == whole
+    records.put([_embargo(HIDDEN)])
+    assert _shown(readers) == without
+    assert readers.get(FileMetaRow, [HIDDEN, SEEN]) == records.get(FileMetaRow, [SEEN])
+    assert readers.get(CdxRow, [("hidden.warc", 0)]) == []
+    assert _shown(records) == whole
+    records.change(EmbargoRow, [HIDDEN], {"lifting": NOON}, {"lifting": None})
+    assert _shown(readers) == whole
+
+
+def test_pages_of_a_list_are_full_and_in_order(records: Any) -> None:
+    records.put([file_row(at, row_created=NOON) for at in range(1, 30)])
+    records.put([_embargo(f"{at:040x}") for at in range(1, 30, 2)])
+    readers = records.for_readers()
+    for order in ((), ("row_created",), ("-row_created",)):
+        rows = list(readers.find(FileMetaRow, order=order, count_max=10))
+        assert [int(row.sha1hex, 16) for row in rows] == list(range(2, 21, 2))
+        last = rows[-1]
+        after = {"sha1hex": last.sha1hex, "row_created": last.row_created}
+        behind = list(readers.find(FileMetaRow, order=order, after=after, count_max=10))
+        assert [int(row.sha1hex, 16) for row in behind] == list(range(22, 29, 2))
+    by = ("-count", *TallyRow.KEY)
+    (tally,) = [one for one in readers.find(TallyRow, order=by) if one.counted == "file_meta"]
+    assert tally.count == 14
+
+
+@pytest.mark.parametrize("kind", ROWS, ids=lambda kind: kind.TABLE)
+def test_every_table_that_names_a_file_or_a_capture_is_covered(kind: Any) -> None:
+    from fonds.stores.records.schema import table_of
+    from fonds.stores.records.shown import ALWAYS, shown
+
+    naming = {"sha1hex", "about", "capture_id", "entry_id", "subject", "input_id"}
+    names = {one.name for one in fields(kind)} & naming
+    is_covered = shown(kind) is not table_of(kind)
+    assert is_covered == ((bool(names) and kind not in ALWAYS) or kind is TallyRow)

@@ -1,0 +1,261 @@
+"""A file under embargo is in no index, collection or row that readers are shown, and comes back as it was."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filled_home import Filled, fill, opened
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims
+from fonds.collections.documents import Document
+from fonds.collections.names import Name
+from fonds.collections.tables import DOCUMENTS, Tables
+from fonds.kinds.documents import put_current
+from fonds.kinds.pdf import indexed_rows
+from fonds.library.audit import audit
+from fonds.library.checks.fault import Fault
+from fonds.library.reindex import reindex
+from fonds.library.tracing.embargoes.hiding import Hiding, in_force
+from fonds.library.tracing.takedown import TakingDown
+from fonds.library.tracing.traces import traces
+from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.keys import aside_blob_key
+from fonds.model.rows import EmbargoRow, TakedownRow
+from fonds.ports import Stores
+from fonds.process_identity import this_process
+from home_rows import NOW
+
+NAME = Name("told", "kept")
+UNTIL = NOW + timedelta(days=30)
+STORES = ("records", "blobs", "index", "table")
+
+
+class _Clock:
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+    with opened(tmp_path) as stores:
+        yield stores, fill(stores)
+
+
+def _changes(stores: Stores) -> Changes:
+    tables = Tables(stores.table)
+    tables.declare()
+    claims = Claims(stores.records, this_process(), time.monotonic)
+    return Changes(tables, claims, lambda: 1)
+
+
+def _wanted(sha1hex: str) -> EmbargoRow:
+    return EmbargoRow(sha1hex, "publication", "asked for", UNTIL, "ann", NOW)
+
+
+def _document(stores: Stores, id_: str) -> IndexDocument:
+    return stores.index.get([id_])[id_]
+
+
+@pytest.mark.parametrize("which", ["pdfs", "stories"])
+def test_hidden_it_is_out_of_index_and_collections_and_lifted_back_as_it_was(
+    home: tuple[Stores, Filled], which: str
+) -> None:
+    stores, filled = home
+    sha1hex = getattr(filled, which)[1]
+    changes = _changes(stores)
+    (id_,) = traces(stores, None, sha1hex).documents
+    kept = Document(id_, "flood " * 20, "A title", "http://x.example/", "en", 7)
+    changes.put(NAME, [kept, Document("other", "bridge " * 20)])
+    before, row = _document(stores, id_), changes.tables.row(DOCUMENTS, NAME.document(id_))
+    act = Hiding(stores, changes, lambda: NOW)
+    act.hide(_wanted(sha1hex))
+    assert stores.index.get([id_]) == {}
+    assert changes.tables.row(DOCUMENTS, NAME.document(id_)) is None
+    assert changes.tables.row(DOCUMENTS, NAME.document("other")) is not None
+    assert act.lift(sha1hex)
+    after = _document(stores, id_)
+    assert (after.sha1hex, after.url, after.text_content) == (
+        before.sha1hex,
+        before.url,
+        before.text_content,
+    )
+    again = changes.tables.row(DOCUMENTS, NAME.document(id_)) or {}
+    assert (row or {}).keys() <= again.keys()
+    assert again["main:text"] == kept.text.encode()
+    assert stores.blobs.get(aside_blob_key(sha1hex)) is None
+    assert not act.lift(sha1hex)
+
+
+def test_it_is_lifted_when_its_date_has_come_and_not_before(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    clock = _Clock(NOW)
+    act = Hiding(stores, None, clock)
+    act.hide(_wanted(filled.pdfs[1]))
+    act.hide(replace(_wanted(filled.pdfs[2]), until=UNTIL + timedelta(days=1)))
+    clock.now = UNTIL - timedelta(seconds=1)
+    assert act.lift_due() == 0
+    clock.now = UNTIL
+    assert act.lift_due() == 1
+    assert [row.sha1hex for row in in_force(stores)] == [filled.pdfs[2]]
+    assert set(stores.index.get(filled.pdfs[1:3])) == {filled.pdfs[1]}
+
+
+def test_whoever_writes_meanwhile_does_not_bring_it_back(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    sha1hex = filled.pdfs[1]
+    document = _document(stores, sha1hex)
+    total = stores.index.count()
+    Hiding(stores, None, lambda: NOW).hide(_wanted(sha1hex))
+    stores.index.put([document])
+    assert stores.index.get([sha1hex]) == {}
+    put_current(
+        stores.index, (), lambda: indexed_rows(stores.records, [sha1hex]), lambda rows: [document]
+    )
+    reindex(stores.records, stores.blobs, stores.index, lambda _: None)
+    assert stores.index.get([sha1hex]) == {}
+    assert stores.index.count() == total - 1
+
+
+def test_a_write_that_began_before_the_embargo_is_undone_by_whoever_wrote(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    sha1hex = filled.pdfs[1]
+    document = _document(stores, sha1hex)
+
+    class _Slow:
+        """An index that is written to while somebody hides the file."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(stores.index.index, name)  # type: ignore[attr-defined]
+
+        def put(self, documents: Any) -> None:
+            Hiding(stores, None, lambda: NOW).hide(_wanted(sha1hex))
+            stores.index.index.put(documents)  # type: ignore[attr-defined]
+
+    replace(stores.index, index=_Slow()).put([document])  # type: ignore[type-var]
+    assert stores.index.get([sha1hex]) == {}
+
+
+def test_of_a_story_another_version_is_shown_meanwhile(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    shown, other = filled.stories[31:33]
+    (id_,) = traces(stores, None, shown).documents
+    act = Hiding(stores, None, lambda: NOW)
+    act.hide(_wanted(shown))
+    assert _document(stores, id_).sha1hex == other
+    act.hide(_wanted(other))
+    assert stores.index.get([id_]) == {}
+    act.lift(other)
+    act.lift(shown)
+    assert _document(stores, id_).sha1hex == shown
+
+
+def test_the_audit_asks_for_no_document_and_finds_one_that_should_not_be(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    sha1hex = filled.pdfs[1]
+    document = _document(stores, sha1hex)
+    before: list[Fault] = []
+    audit(stores, {}, before.append)
+    Hiding(stores, None, lambda: NOW).hide(_wanted(sha1hex))
+    hidden: list[Fault] = []
+    audit(stores, {}, hidden.append)
+    assert {one.told for one in hidden} - {one.told for one in before} == set()
+    stores.index.index.put([document])  # type: ignore[attr-defined]
+    leaked: list[Fault] = []
+    audit(stores, {}, leaked.append)
+    (told,) = {one.told for one in leaked} - {one.told for one in before}
+    assert told == f"PDF {sha1hex} is in the index and is not to be there"
+
+
+class _KilledError(Exception):
+    """What happens to the process."""
+
+
+class _Dying:
+    """A store that lets so many acts of all stores happen, and no more."""
+
+    def __init__(self, store: Any, left: list[int]) -> None:
+        self._store, self._left = store, left
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name not in ("put", "delete", "change"):
+            return found
+
+        def act(*args: Any, **more: Any) -> Any:
+            if self._left[0] == 0:
+                raise _KilledError
+            self._left[0] -= 1
+            return found(*args, **more)
+
+        return act
+
+
+def _dying(stores: Stores, left: list[int]) -> Stores:
+    return replace(stores, **{one: _Dying(getattr(stores, one), left) for one in STORES})
+
+
+def test_killed_between_any_two_acts_nothing_is_shown_early_and_nothing_is_lost(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    sha1hex = filled.pdfs[1]
+    changes = _changes(stores)
+    kept = Document(sha1hex, "flood " * 20)
+    changes.put(NAME, [kept])
+    for killed in range(200):
+        left = [killed]
+        dying = _dying(stores, left)
+        moved = replace(changes, tables=Tables(dying.table))
+        try:
+            Hiding(dying, moved, lambda: NOW).hide(_wanted(sha1hex))
+            break
+        except _KilledError:
+            in_index = sha1hex in stores.index.get([sha1hex])
+            assert stores.records.get(EmbargoRow, [sha1hex]) or in_index
+            aside = stores.blobs.get(aside_blob_key(sha1hex))
+            assert aside or changes.tables.row(DOCUMENTS, NAME.document(sha1hex))
+    assert killed > 3
+    assert changes.tables.row(DOCUMENTS, NAME.document(sha1hex)) is None
+    for killed in range(200):
+        left = [killed]
+        dying = _dying(stores, left)
+        moved = replace(changes, tables=Tables(dying.table))
+        try:
+            Hiding(dying, moved, _Clock(UNTIL)).lift_due()
+            break
+        except _KilledError:
+            assert [row.sha1hex for row in in_force(stores)] == [sha1hex]
+    assert killed > 3
+    assert list(in_force(stores)) == []
+    assert set(stores.index.get([sha1hex])) == {sha1hex}
+    assert changes.tables.row(DOCUMENTS, NAME.document(sha1hex)) is not None
+
+
+def test_it_may_be_hidden_before_it_comes_and_is_taken_down_like_any_other(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    act = Hiding(stores, None, lambda: NOW)
+    act.hide(_wanted("ab" * 20))
+    act.hide(_wanted(filled.pdfs[1]))
+    row = TakingDown(stores, None, (), lambda: NOW)(
+        TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW, {})
+    )
+    assert row.finished is not None
+    assert [one.sha1hex for one in in_force(stores)] == ["ab" * 20]
+    found = stores.index.search(SearchQuery("measurement"))
+    assert found.total == 0
