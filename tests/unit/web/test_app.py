@@ -143,6 +143,9 @@ class _Faulty:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
+    def for_readers(self) -> _Faulty:
+        return self
+
     def __getattr__(self, name: str) -> Any:
         def fail(*_: object, **__: object) -> None:
             raise self.error

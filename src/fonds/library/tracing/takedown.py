@@ -160,5 +160,8 @@ def _redact_entries(records: Records, entry_ids: Sequence[str]) -> None:
         of_input = {"input_id": input_id}
         total = records.count(EntryRow, (), of_input)[()]
         if total == records.count(EntryRow, (), {**of_input, "url": REDACTED})[()]:
-            keys = [key_of(row) for row in records.find(InputRow, of_input)]
-            records.change(InputRow, keys, {"path": REDACTED})
+            inputs = list(records.find(InputRow, of_input))
+            records.change(InputRow, [key_of(row) for row in inputs], {"path": REDACTED})
+            # Why reading ended early is told with the path.
+            broken = [key_of(row) for row in inputs if row.error is not None]
+            records.change(InputRow, broken, {"error": REDACTED})
