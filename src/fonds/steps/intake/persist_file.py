@@ -17,6 +17,7 @@ from fonds.model.rows import CdxRow, FileMetaRow, TakedownRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
+from fonds.ports.walking import walk_pages
 from fonds.steps.intake.capture_count import note_capture_counts
 
 EMITS = (
@@ -40,15 +41,34 @@ class PersistFile:
 
     def __call__(self, items: Sequence[Identified]) -> list[Result]:
         """Idempotent: a capture seen again finds itself the owner and is sent on again. Of bytes that were
-        taken down nothing is written, whoever brings them."""
+        taken down nothing stays written, whoever brings them.
+
+        It is asked before the write and again behind it: a takedown says so before it purges, so that what
+        it came too early to see is found here. What a killed process wrote goes when its message is back.
+        """
         gone = self._taken_down(items)
-        kept = iter(self._persist([one for one in items if _sha1(one) not in gone]))
+        wanted = [one for one in items if _sha1(one) not in gone]
+        kept = dict(zip(map(id, wanted), self._persist(wanted), strict=True))
+        gone |= self._taken_down(wanted)
+        if gone:
+            self._forget([one for one in items if _sha1(one) in gone])
         refused = Result(dropped(Reason.TAKEN_DOWN))
-        return [refused if _sha1(one) in gone else next(kept) for one in items]
+        return [refused if _sha1(one) in gone else kept[id(one)] for one in items]
 
     def _taken_down(self, items: Sequence[Identified]) -> set[str]:
         wanted = {sha1 for one in items if (sha1 := _sha1(one)) is not None}
         return {row.sha1hex for row in self.records.get(TakedownRow, sorted(wanted))}
+
+    def _forget(self, items: Sequence[Identified]) -> None:
+        """Remove what was written of these, their files last, by which the rest is found."""
+        now = self.clock()
+        places = [row for one in items for row in self._captures(one, now)]
+        self.records.delete(CdxRow, [(row.warc_path, row.warc_offset) for row in places])
+        sha1hexes = sorted({sha1 for one in items if (sha1 := _sha1(one)) is not None})
+        for sha1hex in sha1hexes:
+            for page in walk_pages(self.table, self.journal, row_key(sha1hex)):
+                self.table.delete(self.journal, [key for key, _ in page])
+        self.records.delete(FileMetaRow, sha1hexes)
 
     def _persist(self, items: Sequence[Identified]) -> list[Result]:
         now = self.clock()

@@ -128,6 +128,63 @@ def test_its_bytes_are_refused_and_nothing_of_them_is_written(
     assert stores.records.get(FileMetaRow, ["ef" * 20]) != []
 
 
+class _Interrupted:
+    """Records in which somebody takes a file down behind the look for takedowns, before what is put then."""
+
+    def __init__(self, stores: Stores, wanted: TakedownRow) -> None:
+        self._stores, self._wanted, self._is_done = stores, wanted, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stores.records, name)
+
+    def put(self, rows: Any, **more: Any) -> None:
+        if not self._is_done:
+            self._is_done = True
+            assert _act(self._stores)(self._wanted).finished is not None
+        self._stores.records.put(rows, **more)
+
+
+@pytest.mark.parametrize("is_revisit", [False, True])
+def test_a_takedown_between_the_look_and_the_write_of_a_message_misses_nothing(
+    home: tuple[Stores, Filled], is_revisit: bool
+) -> None:
+    stores, filled = home
+    sha1hex = filled.pdfs[1]
+    known = stores.records.get(FileMetaRow, [sha1hex])[0]
+    records: Any = _Interrupted(stores, _wanted(sha1hex))
+    persist = PersistFile(stores.table, records, stores.journal, False, lambda: NOW)
+    place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
+    capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
+    mime = "application/pdf"
+    file = FileMeta(
+        known.size_bytes, mime, "PDF document", mime, sha1hex, known.md5hex, known.sha256hex
+    )
+    fresh = Identified(
+        replace(capture, id="other", place=replace(place, offset=99)), replace(file, sha1="ef" * 20)
+    )
+    revisit = replace(capture, record_type="revisit", digest=sha1hex)
+    one = Identified(revisit, None) if is_revisit else Identified(capture, file)
+    told = persist([one, fresh])
+    assert [result.disposition.reason for result in told] == [Reason.TAKEN_DOWN, None]
+    assert not traces(stores, None, sha1hex).any
+    assert stores.records.get(FileMetaRow, ["ef" * 20]) != []
+
+
+def test_what_a_killed_process_wrote_goes_when_its_message_is_back(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, filled = home
+    sha1hex = filled.pdfs[1]
+    (before,) = stores.records.get(FileMetaRow, [sha1hex])
+    assert _act(stores)(_wanted(sha1hex)).finished is not None
+    stores.records.put([before])
+    persist = PersistFile(stores.table, stores.records, stores.journal, False, lambda: NOW)
+    place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
+    capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
+    persist([Identified(replace(capture, record_type="revisit", digest=sha1hex), None)])
+    assert not traces(stores, None, sha1hex).any
+
+
 def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, Filled]) -> None:
     stores, _ = home
     body = Body(900, "http://later.example/secret", NOW, "application/pdf", b"%PDF secret")
