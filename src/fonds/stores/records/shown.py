@@ -117,7 +117,7 @@ def _tallies() -> Select[Any]:
 def _counted() -> list[Select[Any]]:
     """How many rows are hidden, counted as tallies are kept (`accounting/tallies.py`)."""
     entry, ended = table_of(EntryRow).c, table_of(DispositionRow).c
-    over = entry.outcome != "pending"
+    over = entry.outcome != _constant("pending")
     by_outcome = (
         entry.outcome,
         sa.case((over, entry.reason), else_=None),
@@ -144,9 +144,16 @@ def _count(
     *more: ColumnElement[bool],
 ) -> Select[Any]:
     hidden = _hidden(kind)
-    said = [sa.func.coalesce(one, "") for one in values] + [sa.literal("")] * (3 - len(values))
-    group = [sa.literal(counted), sa.literal("") if pipeline is None else pipeline, *said]
+    nothing = _constant("")
+    said = [sa.func.coalesce(one, nothing) for one in values] + [nothing] * (3 - len(values))
+    group = [_constant(counted), nothing if pipeline is None else pipeline, *said]
     named = [one.label(name) for one, name in zip(group, TallyRow.KEY, strict=True)]
     by = [*([] if pipeline is None else [pipeline]), *said[: len(values)]]
     where = [*more, *([] if hidden is None else [hidden])]
     return sa.select(*named, sa.func.count().label("count")).where(*where).group_by(*by)
+
+
+def _constant(text: str) -> ColumnElement[str]:
+    """A word of ours in the statement itself: what is grouped by must be said alike in both places, and two
+    parameters of a statement are never alike to PostgreSQL."""
+    return sa.literal_column(f"'{text}'", sa.Text)
