@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
-from filled_home import opened
+from filled_home import fill, opened
 from fonds.collections.documents import Document
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.requests import DONE, QUEUED, request, requested
 from fonds.config import Settings
+from fonds.library.tracing.embargoes.hiding import Hiding, in_force
+from fonds.model.rows import EmbargoRow
 from fonds.wiring.recurring.collections import open_changes, recurring
+from home_rows import NOW
 from themed_texts import themed_texts
 
 NAME = Name("news", "asked")
@@ -35,3 +39,19 @@ def test_a_rebuild_that_was_asked_for_is_done_while_fonds_runs(tmp_path: Path) -
             while state() != DONE and time.monotonic() < ends_s:
                 time.sleep(0.05)
         assert state() == DONE
+
+
+def test_an_embargo_that_is_over_is_lifted_while_fonds_runs(tmp_path: Path) -> None:
+    settings = Settings().changed(collections_every_s=1)
+    with opened(tmp_path) as stores:
+        over, later = fill(stores).pdfs[1:3]
+        act = Hiding(stores, None, lambda: NOW)
+        act.hide(EmbargoRow(over, "rights", "", NOW, "ann", NOW))
+        ends = datetime(2999, 1, 1, tzinfo=UTC)
+        act.hide(EmbargoRow(later, "rights", "", ends, "ann", NOW))
+        ends_s = time.monotonic() + WAIT_S
+        with recurring(stores, settings):
+            while len(list(in_force(stores))) > 1 and time.monotonic() < ends_s:
+                time.sleep(0.05)
+        assert [row.sha1hex for row in in_force(stores)] == [later]
+        assert set(stores.index.get([over, later])) == {over}
