@@ -126,6 +126,7 @@ def create_app(
         responses={"4XX": {"model": Problem, "description": "What is wrong, in a sentence"}},
     )
     app.state.stores = stores.for_readers()
+    app.state.whole_stores = stores
     app.state.title = title
     app.state.replay = replay
     app.state.settings = settings or Settings()

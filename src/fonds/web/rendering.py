@@ -16,11 +16,15 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from fonds.config import Settings
+from fonds.kinds.embargoes import embargoed
 from fonds.model.access import Role
 from fonds.model.capture import from_datetime14
 from fonds.model.disposition import Reason, Weight
+from fonds.model.embargo import EXPLAINED, EmbargoReason
+from fonds.model.keys import sha1_from_text
+from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
-from fonds.web.access.viewers import asker_of
+from fonds.web.access.viewers import TheViewer, asker_of
 from fonds.web.charts import meter
 
 TITLE_MAX_CHARS = 300
@@ -28,8 +32,25 @@ FILE_URL = "file://"
 _LANGUAGE = re.compile(r"[a-z]{2}")
 
 
-def _stores(request: Request) -> Stores:
+NAMING = ("key",)
+"""Parameters that name a thing, beside whatever stands in the path."""
+ASKED_MAX, ASKED_MAX_CHARS = 20, 100
+
+
+def files_asked(request: Request) -> list[str]:
+    """The SHA-1s a request names, in hex and in whatever spelling; at most twenty values are looked at."""
+    values = [str(value) for value in request.path_params.values()]
+    values += [value for name in NAMING for value in request.query_params.getlist(name)]
+    found = (sha1_from_text(value[:ASKED_MAX_CHARS]) for value in values[:ASKED_MAX])
+    return sorted({raw.hex() for raw in found if raw is not None})
+
+
+def _stores(request: Request, viewer: TheViewer) -> Stores:
+    """As readers are shown them; who may curate sees a file under embargo where it is asked for itself."""
     stores: Stores = request.app.state.stores
+    if viewer.may(Role.CURATOR) and (asked := files_asked(request)):
+        whole: Stores = request.app.state.whole_stores
+        return whole if embargoed(whole.records, asked) else stores
     return stores
 
 
@@ -201,6 +222,12 @@ def language_code(language: str | None) -> str | None:
 def day(at: date) -> str:
     """3 May 2021."""
     return f"{at.day} {at:%b} {at.year}"
+
+
+def embargo_told(row: EmbargoRow) -> str:
+    """Until when a file is hidden and why: all anybody is told of it."""
+    why = EXPLAINED[EmbargoReason(row.reason_class)]
+    return f"Under embargo until {day(row.until)} ({row.reason_class}): {why}"
 
 
 def tone(outcome: str, reason: str | None) -> str:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
@@ -19,9 +20,11 @@ from fonds.collections.changing.writing import Changes
 from fonds.library.reindex import reindex
 from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.library.tracing.takedown import TakingDown
+from fonds.model.access import Role, Viewer
 from fonds.model.keys import sha1_base32
 from fonds.model.rows import EmbargoRow, SourceRow, StoryMetaRow, TakedownRow
 from fonds.ports import Stores
+from fonds.web.access.viewers import viewer_of
 from fonds.web.app import create_app
 from fonds.web.replay.app import create_replay
 from hidden_files import MIRRORED, SITE, URL, Hidden, add_hidden
@@ -41,6 +44,8 @@ QUESTIONS = (
     "quorbatri*",
     f"site:{SITE}",
 )
+UNASKED = "after group entry n since whole filter collapse fl poll at matchType resumeKey showResumeKey id"
+"""These narrow what the others ask for, or take what an answer gave before."""
 IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "q": QUESTIONS,
     "find": ("zyzzo",),
@@ -72,26 +77,8 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "count": ("100",),
     "changes": ("true",),
     "output": ("json",),
-    "matchType": (),
     "limit": ("5",),
-    # These narrow or order what the others ask for, and take what an answer gave before.
-    **dict.fromkeys(
-        (
-            "after",
-            "group",
-            "entry",
-            "n",
-            "since",
-            "whole",
-            "filter",
-            "collapse",
-            "fl",
-            "poll",
-            "at",
-        ),
-        (),
-    ),
-    **dict.fromkeys(("resumeKey", "showResumeKey", "id"), ()),
+    **dict.fromkeys(UNASKED.split(), ()),
 }
 CHANGING = {
     "/failures/{act}", "/collections/{ns}/{key}", "/configurations/{ns}/{conf}",
@@ -116,6 +103,13 @@ _PASSING = (
 """What differs from one moment to the next. A score depends on how often its words are in the index, and
 tantivy counts what was deleted until it merges its files. A clustering counts what was ever placed in it
 until it is built anew."""
+
+
+def app_for(stores: Stores, role: Role = Role.READER) -> FastAPI:
+    """The application as who has this role meets it."""
+    app = create_app(stores)
+    app.dependency_overrides[viewer_of] = lambda: Viewer("ann", role)
+    return app
 
 
 def _in_path(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
@@ -151,7 +145,7 @@ class _Home:
         self.changes.delete(LIBRARY, in_path["id"][1:])
         # What is equally good is told in the order it was put: this one will be put again.
         stores.index.put(list(stores.index.get(in_path["id"][1:]).values()))
-        self.app = create_app(stores)
+        self.app = app_for(stores)
         self.replay = create_replay(stores)
         self.paths = list(addresses(self.app, in_path, IN_QUERY))
         (story,) = stores.records.get(StoryMetaRow, [self.filled.stories[1]])
@@ -310,7 +304,7 @@ def test_thumbnails_and_bytes_are_closed_however_they_are_asked_for(
     with opened(tmp_path) as stores:
         filled = fill(stores)
         sha1hex = filled.pdfs[1]
-        with TestClient(create_app(stores), base_url=ORIGIN) as client:
+        with TestClient(app_for(stores), base_url=ORIGIN) as client:
             paths = [f"/file/{sha1hex}/{one}" for one in ("thumbnail", "body", "text", "pdf")]
             kept = {path: client.get(path) for path in paths}
             assert {one.status_code for one in kept.values()} == {200}
@@ -320,3 +314,24 @@ def test_thumbnails_and_bytes_are_closed_however_they_are_asked_for(
             for path, one in kept.items():
                 told = {"If-None-Match": one.headers.get("etag", ""), "Range": "bytes=0-3"}
                 assert client.get(path, headers=told).status_code == 403
+
+
+def test_a_curator_sees_it_at_its_own_addresses_with_a_notice_and_nowhere_else(
+    home: tuple[str, _Home],
+) -> None:
+    act, found = home
+    sha1hex = found.hidden.pdf
+    values = _in_path(found.stores, found.filled)
+    with TestClient(app_for(found.stores, Role.CURATOR), base_url=ORIGIN) as client:
+        own = client.get(f"/file/{sha1hex}")
+        if act == "takedown":
+            assert own.status_code == 410
+            return
+        assert (own.status_code, "Under embargo until 13 Apr 2026" in own.text) == (200, True)
+        assert "Zyzzogeton" in own.text
+        for form in ("text", "thumbnail", "pages/1", "cite"):
+            assert client.get(f"/file/{sha1hex}/{form}").status_code == 200
+        assert client.get(f"/file/{values['sha1hex'][0]}").text.count("Under embargo") == 0
+        others = {path: told for path, told in found.after.items() if not path.startswith("replay")}
+        asked = {path: _asked(client, path) for path in list(others)[::7]}
+    assert found.leaks(asked) == {}

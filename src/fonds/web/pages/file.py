@@ -11,6 +11,7 @@ from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import RedirectResponse, Response
 
 from fonds.kinds import KINDS, kinds_with_rows
+from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import Fact, Relatives
 from fonds.library.description import Cited, Description, description
 from fonds.library.reading.story import StoryHead, Versions, story_head, versions_of
@@ -20,7 +21,7 @@ from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Stores
 from fonds.replay.memento import in_link
 from fonds.web.access.declared import READS
-from fonds.web.rendering import OpenStores, cut, page, size, web_url
+from fonds.web.rendering import OpenStores, cut, embargo_told, page, size, web_url
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import ThemeLink, tagged
 
@@ -281,6 +282,7 @@ def file_html(request: Request, stores: OpenStores, themes: TheService, sha1hex:
         "file.html",
         heading=found.title,
         found=found,
+        embargo=next(map(embargo_told, embargoed(stores.records, [sha1hex]).values()), None),
         pages=text[:TEXT_SHOWN_CHARS].split("\f"),
         pages_total=text.count("\f") + 1,
         text_cut=len(text) > TEXT_SHOWN_CHARS,
