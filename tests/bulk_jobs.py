@@ -19,6 +19,7 @@ from fonds.model.keys import sha1_base32
 from fonds.model.rows import CdxRow
 from fonds.ports import Job
 from fonds.stores.records.sql import open_sqlite
+from fonds.stores.table.hbase import HbaseTable
 from fonds.stores.table.sqlite import SqliteTable
 
 JOURNAL = "fonds-journal-extract-0-test"
@@ -52,6 +53,11 @@ def word_job(name: str, part_count: int, ranges: tuple[bytes, ...], **more: Any)
 def open_collections(file: Path) -> Tables:
     """The tables of collections in a file, opened by whatever process."""
     return Tables(SqliteTable(file))
+
+
+def open_hbase_collections(url: str, prefix: str) -> Tables:
+    """Those of a test on HBase, opened by whatever process."""
+    return Tables(HbaseTable(url), prefix)
 
 
 def made_lines(seed: int, count: int, files: int) -> list[str]:

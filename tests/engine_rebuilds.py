@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from bulk_jobs import open_collections
 from fonds.bulk.grouping.gathering import ByEngine
+from fonds.bulk.grouping.reading import OpenTables
 from fonds.collections.building.rebuilding import Passes
 from fonds.collections.configurations import configuration, put
 from fonds.collections.documents import Document
@@ -21,6 +21,7 @@ from fonds.collections.tables import (
     DOCUMENTS,
     MEMBERS,
     READINGS,
+    Tables,
 )
 from fonds.ports import Engine
 from kept_collections import NEWS, Clock, Kept, open_kept, themed
@@ -28,13 +29,13 @@ from kept_collections import NEWS, Clock, Kept, open_kept, themed
 TABLES = (CLUSTERS, MEMBERS, ASSIGNMENTS, DOCUMENTS, COLLECTIONS, READINGS)
 
 
-def filled(folder: Path, migrated: Path | None = None) -> Kept:
+def filled(folder: Path, migrated: Path | None = None, tables: Tables | None = None) -> Kept:
     """A collection of copies, near-copies, empty and short documents, of several languages and none;
-    `migrated`: records to begin with."""
+    `migrated`: records to begin with; `tables`: None for a file in the folder."""
     folder.mkdir()
     if migrated is not None:
         shutil.copy(migrated, folder / "records.sqlite")
-    kept = open_kept(folder, Clock())
+    kept = open_kept(folder, Clock(), tables=tables)
     documents = themed(240)
     texts = [one.text for one in documents]
     kept.changes.put(
@@ -53,11 +54,11 @@ def filled(folder: Path, migrated: Path | None = None) -> Kept:
     return kept
 
 
-def by_engine(engine: Engine, folder: Path, names: Callable[[], int] | None = None) -> Passes:
-    """The passes of a rebuild of what lies in a folder."""
-    number = names or count().__next__
-    opens = partial(open_collections, folder / "table.sqlite")
-    by = ByEngine(engine, opens, lambda: f"{folder.name}{number()}", 50)
+def by_engine(engine: Engine, folder: Path, opens: OpenTables | None = None) -> Passes:
+    """The passes of a rebuild of what lies in a folder, or in what `opens` opens."""
+    number = count()
+    opens = opens or partial(open_collections, folder / "table.sqlite")
+    by = ByEngine(engine, opens, lambda: f"{folder.name}{next(number)}", 50)
     return Passes(by.read, by.put)
 
 

@@ -59,13 +59,16 @@ class Kept:
             one.close()  # type: ignore[attr-defined]
 
 
-def open_kept(folder: Path, clock: Clock | None = None, lease_s: float = 30.0) -> Kept:
-    """Open what is kept in a folder; `records.sqlite` is made when it is not there."""
-    store, records = SqliteTable(folder / "table.sqlite"), open_sqlite(folder / "records.sqlite")
-    tables = Tables(store)
+def open_kept(
+    folder: Path, clock: Clock | None = None, lease_s: float = 30.0, tables: Tables | None = None
+) -> Kept:
+    """Open what is kept in a folder, or in the tables of a server with its records there; `records.sqlite`
+    is made when it is not there."""
+    tables = tables or Tables(SqliteTable(folder / "table.sqlite"))
+    records = open_sqlite(folder / "records.sqlite")
     tables.declare()
     claims = Claims(records, this_process(), time.monotonic, lease_s)
-    return Kept(tables, Changes(tables, claims, clock or Clock()), [store, records])
+    return Kept(tables, Changes(tables, claims, clock or Clock()), [tables.store, records])
 
 
 def themed(count: int, seed: int = 1, themes: int = 5) -> list[Document]:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import random
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
-from bulk_jobs import captures_job, left_in, made_lines, word_job
+from bulk_jobs import captures_job, left_in, made_lines, open_hbase_collections, word_job
 from engine_rebuilds import by_engine, filled, left
 from fonds.bulk.captures.tallies import as_json, summed
 from fonds.bulk.extraction.books import as_json as as_counts
 from fonds.bulk.extraction.books import booked
 from fonds.bulk.extraction.rows import RESULTS
 from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.reading.clusters import clusters
+from fonds.collections.tables import READINGS
 from fonds.engines.local.engine import LocalEngine
 from fonds.engines.spark import SparkEngine
 from fonds.model.errors import StoreUnavailableError
-from kept_collections import NEWS
+from kept_collections import NEWS, faults, themed
 from made_warcs import ENDED, extraction, rows_in, write_warcs
 from real_servers import url_of
 
@@ -53,6 +58,28 @@ def test_a_rebuild_leaves_the_same_rows_as_in_one_process(
     passes = by_engine(spark, tmp_path / "there")
     assert rebuild(there.changes, NEWS, "deep", threads=1, passes=passes) == first
     assert left(there) == left(here)
+    for kept in (here, there):
+        kept.close()
+
+
+def test_on_hbase_rebuilds_leave_the_rows_one_process_leaves_in_a_file(
+    spark: SparkEngine, tmp_path: Path
+) -> None:
+    there_url, prefix = url_of("TEST_HBASE_URL"), f"t{os.urandom(5).hex()}_"
+    opens = partial(open_hbase_collections, there_url, prefix)
+    here, there = filled(tmp_path / "here"), filled(tmp_path / "there", tables=opens())
+    passes = by_engine(spark, tmp_path / "there", opens)
+    more = [replace(one, id=f"more-{one.id}") for one in themed(60, seed=2)]
+    for conf in ("deep", "deep", "dense"):
+        first = rebuild(here.changes, NEWS, conf, threads=1)
+        assert rebuild(there.changes, NEWS, conf, threads=1, passes=passes) == first
+        assert left(there) == left(here)
+        for kept in (here, there):
+            kept.changes.put(NEWS, more)
+    served = [clusters(kept.tables, NEWS, "deep") for kept in (here, there)]
+    assert served[0] == served[1] is not None
+    assert faults(there.tables, NEWS) == []
+    assert left(there)[READINGS] == []
     for kept in (here, there):
         kept.close()
 
