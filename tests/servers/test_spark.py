@@ -18,6 +18,7 @@ from fonds.bulk.extraction.books import as_json as as_counts
 from fonds.bulk.extraction.books import booked
 from fonds.bulk.extraction.rows import RESULTS
 from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.configurations import configuration, put
 from fonds.collections.reading.clusters import clusters
 from fonds.collections.tables import READINGS
 from fonds.engines.local.engine import LocalEngine
@@ -80,6 +81,20 @@ def test_on_hbase_rebuilds_leave_the_rows_one_process_leaves_in_a_file(
     assert served[0] == served[1] is not None
     assert faults(there.tables, NEWS) == []
     assert left(there)[READINGS] == []
+    for kept in (here, there):
+        kept.close()
+
+
+def test_executors_encode_texts_as_one_process_does(spark: SparkEngine, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `dense` is not installed")
+    here, there = filled(tmp_path / "here"), filled(tmp_path / "there")
+    for kept in (here, there):
+        put(kept.tables, "news", "meant", configuration({"clusters": 5, "encoder": "minilm"}))
+    first = rebuild(here.changes, NEWS, "meant", threads=1)
+    passes = by_engine(spark, tmp_path / "there")
+    assert rebuild(there.changes, NEWS, "meant", threads=1, passes=passes) == first
+    assert left(there) == left(here)
+    assert faults(there.tables, NEWS) == []
     for kept in (here, there):
         kept.close()
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from fonds.collections.configurations import ENCODERS
 from fonds.collections.names import DEFAULT, Name, checked_id
 from fonds.collections.tables import Cells, number, text, utf8
 from fonds.formats.grouping.dense import NUMBERS_MAX, from_vector_dense, to_vector_dense
@@ -18,8 +19,13 @@ TITLE_CHARACTERS_MAX = 1000
 URL_CHARACTERS_MAX = 4000
 SEQUENCE = "main:sequence"
 VECTOR = "processing:vector_dense"
+ENCODED = tuple(f"processing:vector_{one}" for one in ENCODERS)
+"""The columns with the vectors encoders made of the text."""
+EncodedCells = dict[str, dict[str, bytes]]
+"""Cells of encoded vectors, by the document's id and by column."""
+
 WITHOUT_TEXT = ("main:id", "main:title", "main:url", "main:language", "main:time", SEQUENCE)
-COLUMNS = ("main:text", VECTOR, *WITHOUT_TEXT)
+COLUMNS = ("main:text", VECTOR, *ENCODED, *WITHOUT_TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,28 @@ def document_of(cells: Cells) -> Kept:
         ),
         number(cells, SEQUENCE),
     )
+
+
+def encoded_column(encoder: str) -> str:
+    """The column with the vector this encoder made of the text."""
+    return ENCODED[ENCODERS.index(encoder)]
+
+
+def encoded_cells(rows: Mapping[bytes, Cells]) -> EncodedCells:
+    """The cells of encoded vectors in rows of documents, by id; those that have none left out."""
+    found: EncodedCells = {}
+    for cells in rows.values():
+        own = {column: cells[column] for column in ENCODED if cells.get(column)}
+        if own:
+            found[text(cells, "main:id")] = own
+    return found
+
+
+def outdated(there: Cells, wanted: Cells) -> dict[str, bytes]:
+    """What takes the place of encoded vectors in a row that is given another text."""
+    if there.get("main:text") == wanted["main:text"]:
+        return {}
+    return {column: b"" for column in ENCODED if there.get(column)}
 
 
 def is_same(cells: Cells, wanted: Cells) -> bool:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from engine_rebuilds import by_engine, filled, left
+from fonds.collections.building import rebuilding
 from fonds.collections.building.models import read_model
 from fonds.collections.building.rebuilding import rebuild
 from fonds.collections.building.tending import tend
 from fonds.collections.changing import encoding
-from fonds.collections.checking.checking import damages
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document
+from fonds.collections.changing.encoding import holds
+from fonds.collections.checking.checking import damages, mend
+from fonds.collections.checking.damage import Remedy
+from fonds.collections.configurations import configuration, put, remove
+from fonds.collections.documents import Document, EncodedCells, encoded_column
+from fonds.collections.names import Name
 from fonds.collections.reading.clusters import clusters
 from fonds.collections.reading.documents import places, why
-from fonds.collections.tables import CLUSTERINGS
+from fonds.collections.tables import CLUSTERINGS, DOCUMENTS, Tables
+from fonds.engines.local.engine import LocalEngine
+from fonds.formats.grouping.encoded import from_vector_encoded
 from fonds.grouping import dense
+from fonds.grouping.space.weighting import Floats
 from fonds.model.errors import ConfigurationError
 from kept_collections import NEWS, Kept, faults, themed
 
 CONF = "meant"
+COLUMN = encoded_column("minilm")
 
 
 @pytest.fixture
@@ -86,6 +96,128 @@ def test_one_that_cannot_be_built_here_holds_up_no_other(
     assert "pip install 'fonds[dense]'" in tended[CONF].refused
     (other,) = (one for conf, one in tended.items() if conf != CONF)
     assert (bool(other.why), other.refused) == (True, "")
+
+
+@pytest.fixture
+def counted(installed: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts the model is given, as they are."""
+    given: list[str] = []
+    real = dense.Encoder.encode
+
+    def counting(encoder: dense.Encoder, texts: Sequence[str]) -> Floats:
+        given.extend(texts)
+        return real(encoder, texts)
+
+    monkeypatch.setattr(dense.Encoder, "encode", counting)
+    return given
+
+
+def cell_of(kept: Kept, id_: str) -> bytes:
+    return (kept.tables.row(DOCUMENTS, NEWS.document(id_), [COLUMN]) or {}).get(COLUMN, b"")
+
+
+def test_a_text_is_encoded_once(asked: Kept, counted: list[str]) -> None:
+    rebuild(asked.changes, NEWS, CONF, threads=1)
+    assert sorted(counted) == sorted(one.text for one in themed(40, themes=3))
+    counted.clear()
+    before = clusters(asked.tables, NEWS, CONF)
+    rebuild(asked.changes, NEWS, CONF, threads=1)
+    put(asked.tables, "news", "more", configuration({"clusters": 2, "encoder": "minilm"}))
+    rebuild(asked.changes, NEWS, "more", threads=1)
+    assert why(asked.tables, asked.changes.models, NEWS, "d1", CONF) is not None
+    assert counted == []
+    after = clusters(asked.tables, NEWS, CONF)
+    assert before is not None
+    assert after is not None
+    assert [one.size for one in after.clusters] == [one.size for one in before.clusters]
+
+    changed = Document("d3", "Another text about a harbour and its ships")
+    asked.changes.put(NEWS, [changed, Document("new", "A new text on the same harbour")])
+    assert sorted(counted) == ["A new text on the same harbour", changed.text]
+    counted.clear()
+    asked.changes.put(NEWS, [replace(changed, title="Another title alone")])
+    rebuild(asked.changes, NEWS, CONF, threads=1)
+    rebuild(asked.changes, NEWS, "more", threads=1)
+    assert counted == []
+    assert damages(asked.changes, NEWS) == []
+    assert faults(asked.tables, NEWS) == []
+
+
+def test_what_was_encoded_goes_with_its_text_and_its_document(
+    asked: Kept, counted: list[str]
+) -> None:
+    put(asked.tables, "news", "without", configuration({"clusters": 3}))
+    rebuild(asked.changes, NEWS, CONF, threads=1)
+    assert from_vector_encoded(cell_of(asked, "d1")).numbers.shape == (dense.NUMBERS,)
+    remove(asked.tables, "news", CONF)
+    asked.tables.clear(CLUSTERINGS, NEWS.row)
+    asked.changes.put(NEWS, [Document("d1", "Another text about a harbour and its ships")])
+    assert cell_of(asked, "d1") == b""
+    asked.changes.delete(NEWS, ["d2"])
+    assert asked.tables.row(DOCUMENTS, NEWS.document("d2")) is None
+    assert len(counted) == 40
+
+
+def test_a_document_that_goes_while_it_is_encoded_leaves_nothing(
+    asked: Kept, counted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = encoding.keep
+
+    def late(tables: Tables, name: Name, made: EncodedCells) -> None:
+        assert "d2" in made
+        tables.delete(DOCUMENTS, [name.document("d2")])
+        tables.put(DOCUMENTS, [(name.document("d3"), {"main:text": b"Another"})])
+        real(tables, name, made)
+        raise RuntimeError("died")
+
+    monkeypatch.setattr(rebuilding, "keep", late)
+    with pytest.raises(RuntimeError, match="died"):
+        rebuild(asked.changes, NEWS, CONF, threads=1)
+    assert asked.tables.row(DOCUMENTS, NEWS.document("d2")) is None
+    assert cell_of(asked, "d3") == b""
+    assert holds(cell_of(asked, "d4"), themed(40, themes=3)[4].text)
+    assert len(counted) == 40
+
+
+def test_another_model_makes_its_own(
+    asked: Kept, counted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebuild(asked.changes, NEWS, CONF, threads=1)
+    counted.clear()
+    monkeypatch.setattr(encoding._encoder(), "version", b"another!")
+    rebuild(asked.changes, NEWS, CONF, threads=1)
+    assert len(counted) == 40
+    assert from_vector_encoded(cell_of(asked, "d1")).version == b"another!"
+    assert damages(asked.changes, NEWS) == []
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("cut", [slice(0, 40), slice(5, None), slice(0, -1)])
+def test_the_audit_tells_of_vectors_that_are_not_of_their_text(asked: Kept, cut: slice) -> None:
+    rebuild(asked.changes, NEWS, CONF, threads=1)
+    of_other = cell_of(asked, "d2")
+    asked.tables.put(DOCUMENTS, [(NEWS.document("d1"), {COLUMN: of_other})])
+    asked.tables.put(DOCUMENTS, [(NEWS.document("d4"), {COLUMN: cell_of(asked, "d4")[cut]})])
+    (damage,) = damages(asked.changes, NEWS)
+    assert (damage.remedy, damage.told[:12]) == (Remedy.FORGET, "2 documents ")
+    assert any("2 documents" in told for told in mend(asked.changes, NEWS, threads=1))
+    assert (cell_of(asked, "d1"), cell_of(asked, "d4")) == (b"", b"")
+    assert cell_of(asked, "d2") == of_other
+    assert damages(asked.changes, NEWS) == []
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_engine_encodes_for_the_rows_as_one_process_does(tmp_path: Path, migrated: Path) -> None:
+    here, there = filled(tmp_path / "here", migrated), filled(tmp_path / "there", migrated)
+    for kept in (here, there):
+        put(kept.tables, "news", CONF, configuration({"clusters": 3, "encoder": "minilm"}))
+    passes = by_engine(LocalEngine(tmp_path / "bulk", 1, 1), tmp_path / "there")
+    first = rebuild(here.changes, NEWS, CONF, threads=1)
+    assert rebuild(there.changes, NEWS, CONF, threads=1, passes=passes) == first
+    assert left(there) == left(here)
+    assert cell_of(there, "d1") != b""
+    for kept in (here, there):
+        kept.close()
 
 
 @pytest.mark.parametrize(

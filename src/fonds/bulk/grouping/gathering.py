@@ -18,7 +18,7 @@ from fonds.bulk.grouping.reading import (
 from fonds.bulk.grouping.slices import from_value
 from fonds.collections.building.models import get_chunks
 from fonds.collections.building.new_rows import Placed
-from fonds.collections.building.reading_in import ReadIn, empty, usual_language
+from fonds.collections.building.reading_in import Keep, ReadIn, empty, usual_language
 from fonds.collections.clusterings import Known
 from fonds.collections.configurations import Configuration
 from fonds.collections.tables import READINGS, Tables
@@ -46,6 +46,7 @@ class ByEngine:
         until: int,
         configuration: Configuration,
         progress: Callable[[int], None],
+        keep: Keep,
     ) -> ReadIn:
         """As `read_in`: every text is read by the engine, and comes back as counts."""
         usual = usual_language(tables, one.name)
@@ -57,7 +58,9 @@ class ByEngine:
             vocabulary = Vocabulary(_known(list(counts)))
             found = empty(tables, one.name, vocabulary)
             for value in _values(tables, one):
-                found.add(from_value(value, vocabulary))
+                page = from_value(value, vocabulary)
+                keep(page.encoded)
+                found.add(page)
                 progress(len(found.ids) + len(found.apart))
         finally:
             tables.clear(READINGS, one.row)

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from fonds.collections.building.reading_in import ReadPage
+from fonds.collections.documents import EncodedCells
 from fonds.grouping.text.counting import counted
 from fonds.grouping.text.duplicates import BANDS
 from fonds.grouping.text.reading import Slice
@@ -44,6 +45,7 @@ class _Packed(msgspec.Struct, frozen=True, array_like=True):
     bands: bytes
     dense: bytes | None
     numbers_a_vector: int
+    encoded: EncodedCells
 
 
 def key_of(part: int, page: int) -> bytes:
@@ -70,6 +72,7 @@ def to_value(page: ReadPage, vocabulary: Vocabulary) -> bytes:
         page.terms.bands.astype("<u8").tobytes(),
         None if page.dense is None else page.dense.astype("<f2").tobytes(),
         0 if page.dense is None else page.dense.shape[1],
+        page.encoded,
     )
     return zlib.compress(msgspec.msgpack.encode(packed), _LEVEL)
 
@@ -118,4 +121,6 @@ def _unpacked(packed: _Packed, vocabulary: Vocabulary) -> ReadPage:
     if packed.dense is not None:
         shape = (len(packed.ids), packed.numbers_a_vector)
         dense = np.frombuffer(packed.dense, "<f2").astype(np.float16).reshape(shape)
-    return ReadPage(packed.ids, packed.languages, packed.times, packed.apart, terms, dense)
+    return ReadPage(
+        packed.ids, packed.languages, packed.times, packed.apart, terms, dense, packed.encoded
+    )

@@ -17,7 +17,7 @@ from fonds.collections.changing.encoding import numbers_of
 from fonds.collections.changing.placing import dense_of, set_apart
 from fonds.collections.clusterings import Known
 from fonds.collections.configurations import Configuration
-from fonds.collections.documents import COLUMNS, Document, document_of
+from fonds.collections.documents import COLUMNS, Document, EncodedCells, document_of, encoded_cells
 from fonds.collections.names import Name
 from fonds.collections.tables import (
     ASSIGNMENTS,
@@ -48,6 +48,9 @@ TEXTS_AT_ONCE = 50
 SPELLED_CHARACTERS = 20_000
 _HASHES = 2**32
 
+Keep = Callable[[EncodedCells], None]
+"""Keeps what was encoded of some documents."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
@@ -55,7 +58,8 @@ class ReadPage:
     those that are apart from the start, with the reason.
 
     `languages`: as documents say them, '' where they do not; `times`: seconds, NaN for undated ones; `dense`:
-    their vectors as binary16, None where the configuration asks for none.
+    their vectors as binary16, None where the configuration asks for none; `encoded`: the cells of those
+    that were made of the texts just now.
     """
 
     ids: list[str]
@@ -64,6 +68,7 @@ class ReadPage:
     apart: list[tuple[str, str]]
     terms: Slice
     dense: Halves | None = None
+    encoded: EncodedCells = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -112,18 +117,21 @@ def read_in(
     until: int,
     configuration: Configuration,
     progress: Callable[[int], None],
+    keep: Keep,
 ) -> ReadIn:
     """The documents whose last change was `until` or before; later ones are caught up with afterwards.
 
-    `one`: the clustering that is built; `progress` is told how many were read.
+    `one`: the clustering that is built; `progress` is told how many were read, `keep` what was encoded.
     """
     name, reader = one.name, Reader()
     found = empty(tables, name, reader.vocabulary)
     usual = usual_language(tables, name)
     seen = 0
-    for page in tables.pages(DOCUMENTS, name.row, COLUMNS):
-        found.add(read_page(page, until, configuration, usual, reader))
-        seen += len(page)
+    for rows in tables.pages(DOCUMENTS, name.row, COLUMNS):
+        page = read_page(rows, until, configuration, usual, reader)
+        keep(page.encoded)
+        found.add(page)
+        seen += len(rows)
         progress(seen)
     return found
 
@@ -150,14 +158,16 @@ def read_page(
         else:
             apart.append((one.id, reason))
     languages = spoken([one.language or None for one in grouped], usual)
-    dense = dense_of(configuration, numbers_of(configuration), grouped)
+    kept = encoded_cells(dict(page))
+    dense = dense_of(configuration, numbers_of(configuration), grouped, kept)
     return ReadPage(
         [one.id for one in grouped],
         [one.language for one in grouped],
         [math.nan if one.time is None else one.time for one in grouped],
         apart,
         reader.read([one.text for one in grouped], languages),
-        None if dense is None else dense.astype(np.float16),
+        None if dense.numbers is None else dense.numbers.astype(np.float16),
+        dense.made,
     )
 
 

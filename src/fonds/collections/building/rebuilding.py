@@ -23,6 +23,7 @@ from fonds.collections.building.new_rows import (
     put_rows,
 )
 from fonds.collections.building.reading_in import (
+    Keep,
     ReadIn,
     options_of,
     read_before,
@@ -30,7 +31,7 @@ from fonds.collections.building.reading_in import (
 )
 from fonds.collections.building.settling import Vectors, settle
 from fonds.collections.building.sweeping import drop_leavings
-from fonds.collections.changing.encoding import check_encoder
+from fonds.collections.changing.encoding import check_encoder, keep
 from fonds.collections.changing.linking import rearranged
 from fonds.collections.changing.moving import move
 from fonds.collections.changing.placing import coded_vectors, counted_terms, place
@@ -46,7 +47,7 @@ from fonds.collections.changing.writing import Changes, Held
 from fonds.collections.claims import TakenError, claim_of_rebuild
 from fonds.collections.clusterings import Known, building, known, processed, rebuilt
 from fonds.collections.configurations import Configuration, get
-from fonds.collections.documents import COLUMNS, Document, document_of
+from fonds.collections.documents import COLUMNS, Document, EncodedCells, document_of, encoded_cells
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.tables import (
     CLUSTERINGS,
@@ -75,11 +76,14 @@ Progress = Callable[[str, int, int], None]
 class Passes:
     """How the two passes over all documents are made: here, one row after the other, or by an engine.
 
-    `read` gives the documents of a clustering that were last changed by the change of a number or before;
-    `put` writes where they are. Both come to the same whoever makes them.
+    `read` gives the documents of a clustering that were last changed by the change of a number or before, and
+    what was encoded of them to who keeps it; `put` writes where they are. Both come to the same
+    whoever makes them.
     """
 
-    read: Callable[[Tables, Known, int, Configuration, Callable[[int], None]], ReadIn] = read_in
+    read: Callable[[Tables, Known, int, Configuration, Callable[[int], None], Keep], ReadIn] = (
+        read_in
+    )
     put: Callable[[Tables, Known, Iterator[Placed], Callable[[int], None]], None] = put_places
 
 
@@ -207,7 +211,13 @@ class _Building:
             until,
             self.configuration,
             lambda done: self.tell("read documents", done, 0),
+            self._keep,
         )
+
+    def _keep(self, made: EncodedCells) -> None:
+        if made:
+            with self.changes.held(self.name):
+                keep(self.tables, self.name, made)
 
     def build(self, read: ReadIn) -> Clustering:
         """The clustering of what was read, beginning with the one that is served."""
@@ -258,7 +268,7 @@ class _Building:
             ids, last = changed_ids(self.tables, self.name, self._reached)
             if len(ids) <= CAUGHT_UP_AT:
                 break
-            count += self._bring_in(served, ids)
+            count += self._bring_in(served, ids, self._keep)
             self._reached = last
         return count
 
@@ -266,7 +276,7 @@ class _Building:
         """Bring in the rest, and serve it: one row is written, and in it one cell decides."""
         with self.changes.held(self.name) as held:
             ids, last = changed_ids(self.tables, self.name, self._reached)
-            count = self._bring_in(served, ids)
+            count = self._bring_in(served, ids, lambda made: keep(self.tables, self.name, made))
             moment = utf8(self.changes.now())
             self.tables.put(CLUSTERINGS, [(self.known.row, {"main:ended": moment})])
             self.changes.claims.check(held.claim)
@@ -281,11 +291,12 @@ class _Building:
             _forget_changes(self.changes, held, self.conf, last)
         return count
 
-    def _bring_in(self, served: Served, ids: Sequence[str]) -> int:
+    def _bring_in(self, served: Served, ids: Sequence[str], keep: Keep) -> int:
         for done, some in enumerate(chunks(ids, 500)):
             self.tell("catch up", 500 * done, len(ids))
-            documents = current(self.changes, self.name, some)
-            placed = place(served, documents)
+            documents, encoded = current(self.changes, self.name, some)
+            placed = place(served, documents, encoded)
+            keep(placed.encoded)
             cells = self.tables.row(COLLECTIONS, self.name.row, ["main:"]) or {}
             alike = self.changes.finders.of(self.name).of(self.tables, cells, documents)
             own = dict(zip([one.id for one in documents], placed.placements, strict=True))
@@ -296,10 +307,12 @@ class _Building:
         return len(ids)
 
 
-def current(changes: Changes, name: Name, ids: Sequence[str]) -> list[Document]:
-    """Those of these documents that are there, as they are now."""
+def current(
+    changes: Changes, name: Name, ids: Sequence[str]
+) -> tuple[list[Document], EncodedCells]:
+    """Those of these documents that are there, as they are now, and what is kept encoded of them."""
     rows = changes.tables.rows(DOCUMENTS, [name.document(id_) for id_ in ids], COLUMNS)
-    return [document_of(cells).document for cells in rows.values()]
+    return [document_of(cells).document for cells in rows.values()], encoded_cells(rows)
 
 
 def _forget_changes(changes: Changes, held: Held, conf: str, until: int) -> None:

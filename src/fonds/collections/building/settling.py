@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from fonds.collections.building.inverted_index import put_index
 from fonds.collections.building.sweeping import drop_old
-from fonds.collections.changing.placing import place
+from fonds.collections.changing.placing import vectors_of
 from fonds.collections.changing.redo import Indexed, forget, indexed_cells, needed_after
 from fonds.collections.changing.writing import Changes
 from fonds.collections.clusterings import Known, is_served, settled
@@ -96,8 +96,8 @@ def _coded(
     if served is None:
         return None
     rows = changes.tables.rows(DOCUMENTS, missing, COLUMNS)
-    placed = place(served, [document_of(cells).document for cells in rows.values()])
-    for row, pair in zip(rows, placed.vectors, strict=True):
+    made = vectors_of(served, [document_of(cells).document for cells in rows.values()])
+    for row, pair in zip(rows, made, strict=True):
         if pair is not None:
             found[row] = pair
     return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fonds.collections.building.models import Served
-from fonds.collections.changing.encoding import encoded
+from fonds.collections.changing.encoding import Dense, encoded
 from fonds.collections.changing.placement import (
     EMPTY,
     FIELD,
@@ -19,13 +19,12 @@ from fonds.collections.changing.placement import (
     Placement,
 )
 from fonds.collections.configurations import Configuration, wheres
-from fonds.collections.documents import Document
+from fonds.collections.documents import Document, EncodedCells
 from fonds.collections.names import apart_conf
-from fonds.collections.tables import score_text
+from fonds.collections.tables import Cells, score_text
 from fonds.formats.grouping.vectors import to_vector_idf, to_vector_tfidf
 from fonds.grouping.assigning import Assigned, assign, vector
 from fonds.grouping.families.partition import NONE
-from fonds.grouping.space.weighting import Floats
 from fonds.grouping.text.tokens import terms
 
 _READ_CHARACTERS = 2000
@@ -34,12 +33,14 @@ _READ_CHARACTERS = 2000
 @dataclass(frozen=True, slots=True)
 class Placed:
     """Documents placed: `placements` of each; its vectors as they are stored, None for those that were not
-    asked about; how many of their terms were looked at, and how many the dictionary does not know."""
+    asked about; how many of their terms were looked at, and how many the dictionary does not know; the cells
+    of what was encoded for it."""
 
     placements: list[list[Placement]]
     vectors: list[tuple[bytes, bytes] | None]
     terms: int
     unknown: int
+    encoded: EncodedCells
 
 
 def set_apart(configuration: Configuration, document: Document) -> str | None:
@@ -56,41 +57,46 @@ def set_apart(configuration: Configuration, document: Document) -> str | None:
 
 
 def dense_of(
-    configuration: Configuration, numbers: int, documents: Sequence[Document]
-) -> Floats | None:
-    """The vectors that count, documents x `numbers`: made of the texts where a configuration says so, else
-    those documents were posted with, zeros for one of another length; None where none count."""
+    configuration: Configuration,
+    numbers: int,
+    documents: Sequence[Document],
+    kept: Mapping[str, Cells],
+) -> Dense:
+    """The vectors that count, documents x `numbers`: made of the texts where a configuration says so, those
+    of `kept` not again; else those documents were posted with, zeros for one of another length."""
     if not numbers:
-        return None
+        return Dense(None)
     if configuration.encoder is not None:
-        return encoded([one.text for one in documents])
+        return encoded(configuration.encoder, documents, kept)
     found = np.zeros((len(documents), numbers), np.float32)
     for place, one in enumerate(documents):
         if len(one.vector) == numbers:
             found[place] = one.vector
-    return found
+    return Dense(found)
 
 
-def place(served: Served, documents: Sequence[Document]) -> Placed:
-    """Place documents by the model as it is."""
+def place(served: Served, documents: Sequence[Document], kept: Mapping[str, Cells]) -> Placed:
+    """Place documents by the model as it is; `kept`: cells of encoded vectors, by id."""
     reasons = [set_apart(served.configuration, one) for one in documents]
     asked = [at for at, reason in enumerate(reasons) if reason is None]
     placements = [[_apart(served.conf, reason)] if reason else [] for reason in reasons]
     vectors: list[tuple[bytes, bytes] | None] = [None] * len(documents)
     some = [documents[at] for at in asked]
     known = unknown = 0
+    dense = Dense(None)
     if some:
+        dense = dense_of(served.configuration, served.model.space.dense, some, kept)
         found = assign(
             served.model,
             [one.text for one in some],
             [one.language or None for one in some],
-            dense_of(served.configuration, served.model.space.dense, some),
+            dense.numbers,
         )
         for row, at in enumerate(asked):
             placements[at] = _placements(served, found, row)
             vectors[at] = coded_vectors(found.frequencies, found.weighted, row, served.timestamp)
         known, unknown = counted_terms(served, some)
-    return Placed(placements, vectors, known, unknown)
+    return Placed(placements, vectors, known, unknown, dense.made)
 
 
 def vectors_of(served: Served, documents: Sequence[Document]) -> list[tuple[bytes, bytes] | None]:

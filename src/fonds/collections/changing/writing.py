@@ -32,12 +32,16 @@ from fonds.collections.clusterings import (
     ready,
 )
 from fonds.collections.documents import (
+    ENCODED,
     VECTOR,
     Document,
+    EncodedCells,
     cells_of,
     checked_document,
+    encoded_cells,
     is_same,
     member_of,
+    outdated,
 )
 from fonds.collections.names import Name, checked
 from fonds.collections.tables import (
@@ -161,7 +165,8 @@ class Changes:
         if "main:namespace" not in held.cells:
             clear(self.tables, name)
         rows = {name.document(one.id): one for one in batch}
-        there = self.tables.rows(DOCUMENTS, list(rows), ["main:", VECTOR])
+        there = self.tables.rows(DOCUMENTS, list(rows), ["main:", VECTOR, *ENCODED])
+        encoded = encoded_cells(there)
         writes, changed = Writes(), []
         outcomes = {}
         for row, one in rows.items():
@@ -170,7 +175,7 @@ class Changes:
                 outcomes[one.id] = Outcome.UNCHANGED
                 continue
             outcomes[one.id] = Outcome.REPLACED if row in there else Outcome.ADDED
-            writes.put(DOCUMENTS, row, wanted)
+            writes.put(DOCUMENTS, row, wanted | outdated(there.get(row, {}), wanted))
             changed.append(one)
         new = {id_ for id_, outcome in outcomes.items() if outcome is Outcome.ADDED}
         if not changed and held.cells:
@@ -180,7 +185,7 @@ class Changes:
         finder = self.finders.of(name) if served else None
         alike = finder.of(self.tables, held.cells, changed) if finder else {}
         for clustering in served:
-            self._assign(clustering, changed, new, alike, writes)
+            self._assign(clustering, changed, new, alike, encoded, writes)
         moment = utf8(self.now())
         cells = {MODIFIED: moment} | {processed(each.conf): moment for each in served}
         ids = [one.id for one in changed]
@@ -195,6 +200,7 @@ class Changes:
         documents: Sequence[Document],
         new: set[str],
         alike: Mapping[str, Sequence[str]],
+        encoded: EncodedCells,
         writes: Writes,
     ) -> None:
         from fonds.collections.changing.placing import place
@@ -202,12 +208,15 @@ class Changes:
         served = self.models.of(self.tables, one)
         if served is None or not documents:
             return
-        placed = place(served, documents)
+        placed = place(served, documents, encoded)
         ids = [document.id for document in documents]
         own = dict(zip(ids, placed.placements, strict=True))
         old = [id_ for id_ in ids if id_ not in new]
         before, after = rearranged(self.tables, one, old, own, alike)
         apart = move(self.tables, one, before, after, writes)
+        for id_, cells in placed.encoded.items():
+            encoded.setdefault(id_, {}).update(cells)
+            writes.put(DOCUMENTS, one.name.document(id_), cells)
         for id_, vectors in zip(ids, placed.vectors, strict=True):
             row = one.name.document(id_)
             label = next((p.label for p in after[id_] if p.conf == one.conf), "")

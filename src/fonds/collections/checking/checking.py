@@ -12,6 +12,7 @@ from fonds.collections.changing.writing import COLLECTION_SIZE, Changes
 from fonds.collections.checking.clusterings import clusterings_of
 from fonds.collections.checking.damage import Damage, Remedy
 from fonds.collections.checking.documents import documents_of
+from fonds.collections.checking.encodings import forget_wrong
 from fonds.collections.claims import TakenError, claim_of_rebuild
 from fonds.collections.clusterings import all_rows, is_served, known
 from fonds.collections.names import Name
@@ -36,6 +37,9 @@ def mend(changes: Changes, name: Name, *, threads: int | None = None) -> Iterato
     wanted = {remedy: [one for one in found if one.remedy is remedy] for remedy in Remedy}
     if wanted[Remedy.COUNT]:
         yield f"{name}: {_count(changes, name):,} documents were counted"
+    if wanted[Remedy.FORGET]:
+        count = forget_wrong(changes, name)
+        yield f"{name}: vectors that were not of the text of {count:,} documents were removed"
     if wanted[Remedy.SWEEP]:
         yield f"{name}: {_sweep(changes, name):,} leavings were removed"
     built = sorted({one.conf for one in wanted[Remedy.BUILD]})

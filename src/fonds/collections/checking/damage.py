@@ -11,6 +11,8 @@ class Remedy(StrEnum):
 
     COUNT = "count"
     """The documents are counted again."""
+    FORGET = "forget"
+    """Vectors an encoder made of another text are removed; who needs them next makes them again."""
     SWEEP = "sweep"
     """What a dead rebuild left is removed."""
     BUILD = "build"

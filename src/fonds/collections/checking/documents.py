@@ -12,6 +12,7 @@ from fonds.collections.building.models import DICTIONARY, Served, get_chunks
 from fonds.collections.changing.placing import vectors_of
 from fonds.collections.changing.writing import COLLECTION_SIZE, Changes
 from fonds.collections.checking.damage import Damage, Remedy
+from fonds.collections.checking.encodings import TOLD, wrong
 from fonds.collections.clusterings import Known, is_served, known, settled
 from fonds.collections.documents import COLUMNS, Document, document_of, member_of
 from fonds.collections.names import Name, apart_conf
@@ -51,6 +52,7 @@ def documents_of(changes: Changes, name: Name, cells: Cells) -> Iterator[Damage]
         for one, _ in served:
             counts.update(_places(tables, one, there))
         counts.update(_vectors(served, there))
+        counts.update((Remedy.FORGET, TOLD, "", 0) for one in there if wrong(one))
     for (remedy, told, conf, timestamp), count in counts.items():
         yield Damage(remedy, f"{count:,} documents {told}", conf, timestamp)
     if total != (size := number(cells, COLLECTION_SIZE)):

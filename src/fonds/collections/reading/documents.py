@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fonds.collections.changing.writing import Models
 from fonds.collections.clusterings import Known, is_served, known, ready
-from fonds.collections.documents import Document, document_of
+from fonds.collections.documents import COLUMNS, Document, document_of, encoded_cells
 from fonds.collections.names import DEFAULT, Name, apart_conf, level_conf
 from fonds.collections.tables import (
     ASSIGNMENTS,
@@ -104,14 +104,18 @@ def why(
         (each for each in known(tables, name) if each.conf == conf and is_served(each, collection)),
         None,
     )
-    there = document(tables, name, document_id)
-    if one is None or there is None:
+    row = name.document(document_id)
+    rows = tables.rows(DOCUMENTS, [row], COLUMNS)
+    if one is None or "main:id" not in rows.get(row, {}):
         return None
+    there = document_of(rows[row]).document
     place = next((each for each in _places(tables, one, document_id) if each.level == 0), None)
     served = models.of(tables, one)
     if place is None or served is None:
         return None
-    terms, next_label, reach = explained(served, there, place.label, min(terms_max, TERMS_MAX))
+    terms, next_label, reach = explained(
+        served, there, encoded_cells(rows), place.label, min(terms_max, TERMS_MAX)
+    )
     spoken = tuple(Speaking(*term) for term in terms)
     return Why(place, spoken, next_label, reach)
 

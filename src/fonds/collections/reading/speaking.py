@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from fonds.collections.building.models import Served
 from fonds.collections.changing.placing import dense_of
 from fonds.collections.documents import Document
+from fonds.collections.tables import Cells
 from fonds.grouping.assigning import assign
 
 
 def explained(
-    served: Served, document: Document, label: str | None, terms_max: int
+    served: Served,
+    document: Document,
+    kept: Mapping[str, Cells],
+    label: str | None,
+    terms_max: int,
 ) -> tuple[list[tuple[str, float, float]], str | None, float | None]:
     """(term, its tf-idf, how much more it speaks for the cluster than for the next one), the strongest first;
     the label of the next cluster; the cosine the cluster asks for.
 
     A document in no cluster is explained by the one it is nearest to, which is the next one then. Where the
-    model has no evidence of terms, a term speaks by its direction's cosine to the middles.
+    model has no evidence of terms, a term speaks by its direction's cosine to the middles. `kept`: what is
+    kept encoded of the document.
     """
     model = served.model
-    dense = dense_of(served.configuration, model.space.dense, [document])
-    found = assign(model, [document.text], [document.language or None], dense)
+    dense = dense_of(served.configuration, model.space.dense, [document], kept)
+    found = assign(model, [document.text], [document.language or None], dense.numbers)
     labels = [places[0][1] for places in served.places]
     features, weights = found.weighted.indices, found.weighted.data
     if not labels or not len(features):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from fonds.bulk.grouping.gathering import ByEngine
 from fonds.bulk.grouping.parts import stretches
 from fonds.bulk.grouping.reading import ReadDocuments, frequencies_of, reading_job
-from fonds.collections.building.reading_in import ReadIn, usual_language
+from fonds.collections.building.reading_in import Keep, ReadIn, usual_language
 from fonds.collections.building.rebuilding import Passes
 from fonds.collections.changing.redo import SEQUENCE
 from fonds.collections.clusterings import Known
@@ -44,11 +45,12 @@ def rebuild_passes(
         until: int,
         configuration: Configuration,
         progress: Callable[[int], None],
+        keep: Keep,
     ) -> ReadIn:
         # Whoever builds this has the claim of it: what is there is of one that died.
         for left in (home / BULK_FOLDER).glob(f"group-{digest}-*"):
             shutil.rmtree(left, ignore_errors=True)
-        return by.read(tables, one, until, configuration, progress)
+        return by.read(tables, one, until, configuration, progress, keep)
 
     return Passes(read, by.put)
 
@@ -64,15 +66,15 @@ def document_frequencies(
     workers: int = 0,
 ) -> tuple[int, Iterator[tuple[str, int]]]:
     """How many documents of a collection a configuration groups, and of each of their terms, in order, in how
-    many it stands. Raises ConfigurationError as `open_engine` does, ValueError for a configuration there is
-    not."""
+    many it stands; nothing is encoded for it. Raises ConfigurationError as `open_engine`
+    does, ValueError for a configuration there is not."""
     engine = open_engine(url, home, settings, workers=workers, stores=STORES)
     until = number(tables.row(COLLECTIONS, name.row, [SEQUENCE]), SEQUENCE)
     read = ReadDocuments(
         partial(open_there, home, settings),
         Known(name, conf, 0, 1, {}),
         until,
-        get(tables, name.namespace, conf),
+        replace(get(tables, name.namespace, conf), encoder=None),
         usual_language(tables, name),
         keeps_pages=False,
     )
