@@ -121,7 +121,7 @@ def test_pages_of_a_list_are_full_and_in_order(records: Any) -> None:
 
 @pytest.mark.parametrize("kind", ROWS, ids=lambda kind: kind.TABLE)
 def test_every_table_that_names_a_file_or_a_capture_is_covered(kind: Any) -> None:
-    from fonds.stores.records.schema import table_of
+    from fonds.stores.records.schema.tables import table_of
     from fonds.stores.records.shown import ALWAYS, shown
 
     naming = {"sha1hex", "about", "capture_id", "entry_id", "subject", "input_id"}

@@ -23,9 +23,10 @@ from fonds.model import rows
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.model.rows.row import Prefix
-from fonds.stores.records import engine, schema
+from fonds.stores.records import engine
 from fonds.stores.records.migration import upgrade
 from fonds.stores.records.revision import VERSION_TABLE
+from fonds.stores.records.schema import tables
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
@@ -91,9 +92,9 @@ def test_the_migrations_end_where_the_schema_is(records: SqlRecords) -> None:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "version_table": VERSION_TABLE}
         )
-        assert compare_metadata(context, schema.metadata) == []
+        assert compare_metadata(context, tables.metadata) == []
         inspector = sa.inspect(connection)
-        for table in schema.metadata.tables.values():
+        for table in tables.metadata.tables.values():
             assert _checks(inspector, table.name) == _declared_checks(table)
 
 
@@ -111,11 +112,11 @@ def _declared_checks(table: sa.Table) -> set[str]:
 
 def test_the_schema_has_the_rows_columns_in_their_order() -> None:
     kinds = [getattr(rows, name) for name in rows.__all__ if name not in ("Row", "Prefix")]
-    assert {kind.TABLE for kind in kinds} == {*schema.metadata.tables}
+    assert {kind.TABLE for kind in kinds} == {*tables.metadata.tables}
     for kind in kinds:
         names = [one.name for one in dataclasses.fields(kind)]
-        assert schema.table_of(kind).c.keys() == names
-        assert {one.name for one in schema.table_of(kind).primary_key} == set(kind.KEY)
+        assert tables.table_of(kind).c.keys() == names
+        assert {one.name for one in tables.table_of(kind).primary_key} == set(kind.KEY)
 
 
 def test_a_database_of_a_newer_fonds_is_refused(path: Path, records: SqlRecords) -> None:
@@ -213,7 +214,7 @@ def test_a_database_locked_for_too_long_is_unavailable(
 def test_readers_do_not_wait_for_a_writer(path: Path, records: SqlRecords) -> None:
     records.put([FILE])
     with engine.writing(records._engine) as connection, connection.begin():
-        connection.execute(sa.delete(schema.table_of(FileMetaRow)))
+        connection.execute(sa.delete(tables.table_of(FileMetaRow)))
         assert list(records.find(FileMetaRow)) == [FILE]
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, ColumnElement, Table
 
 from fonds.model.rows.row import Prefix
-from fonds.stores.records.column_types import CleanText, clean_text
+from fonds.stores.records.schema.column_types import CleanText, clean_text
 
 VALUES_MAX = 30_000
 """Alternatives in one condition; SQLite takes 32,766 values in a statement, PostgreSQL 65,535."""

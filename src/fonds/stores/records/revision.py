@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from fonds.model.errors import ConfigurationError
-from fonds.stores.records.schema import metadata
+from fonds.stores.records.schema.tables import metadata
 
 VERSION_TABLE = "fonds_revision"
 NEWEST = "head"

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Insert, Table
 
 from fonds.model.rows import Row
 from fonds.stores.records.conditions import keyed
-from fonds.stores.records.schema import key_columns, table_of
+from fonds.stores.records.schema.tables import key_columns, table_of
 
 KEYS_PER_STATEMENT = 500
 Key = tuple[Any, ...]

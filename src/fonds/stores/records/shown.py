@@ -31,7 +31,7 @@ from fonds.model.rows import (
 )
 from fonds.model.rows.files import ArchivingRow
 from fonds.stores.records.accounting.tallies import COUNTED
-from fonds.stores.records.schema import table_of
+from fonds.stores.records.schema.tables import table_of
 
 ALWAYS: Sequence[type[Row]] = (EmbargoRow, TakedownRow)
 """What says that a file is hidden is not hidden itself."""

@@ -26,7 +26,7 @@ from fonds.stores.records.revision import (
     wait_for_turn,
 )
 from fonds.stores.records.rows_io import chunks, inserting_new, key_of, upserting, values_of
-from fonds.stores.records.schema import key_columns, table_of
+from fonds.stores.records.schema.tables import key_columns, table_of
 from fonds.stores.records.shown import shown
 
 R = TypeVar("R", bound=Row)

@@ -28,7 +28,7 @@ from fonds.stores.records.accounting.outcomes import (
 )
 from fonds.stores.records.engine import translated, writing
 from fonds.stores.records.rows_io import Key, insert, key_of, load, upsert
-from fonds.stores.records.schema import table_of
+from fonds.stores.records.schema.tables import table_of
 
 Rows = dict[Key, DispositionRow]
 

@@ -14,7 +14,7 @@ from fonds.model.rows import DispositionRow, EntryRow, TallyRow
 from fonds.stores.records.accounting import tallies
 from fonds.stores.records.accounting.outcomes import heaviest, outcome, unweighed
 from fonds.stores.records.rows_io import upsert
-from fonds.stores.records.schema import table_of
+from fonds.stores.records.schema.tables import table_of
 
 DIFFERENCES_MAX = 1_000
 PAGE_ROWS = 1_000

@@ -25,7 +25,7 @@ from fonds.model.rows import (
 )
 from fonds.stores.records.conditions import keyed
 from fonds.stores.records.rows_io import chunks, inserting
-from fonds.stores.records.schema import key_columns, table_of
+from fonds.stores.records.schema.tables import key_columns, table_of
 
 _TURN = 0x466F54616C
 _TALLIES = table_of(TallyRow)

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from fonds.stores.records.column_types import CleanJson
+from fonds.stores.records.schema.column_types import CleanJson
 
 revision = "0012"
 down_revision = "0011"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Table
 
-from fonds.stores.records.column_types import CleanText, UtcTime
+from fonds.stores.records.schema.column_types import CleanText, UtcTime
 
 
 def add_access_tables(metadata: sa.MetaData) -> None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Table
 
 from fonds.model.rows import Row
-from fonds.stores.records.column_types import CleanJson, CleanText, UtcTime
+from fonds.stores.records.schema.column_types import CleanJson, CleanText, UtcTime
 
 SHA1HEX = "sha1hex"
 _TYPES: Mapping[type, Any] = {

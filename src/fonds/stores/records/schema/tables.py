@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table
 
 from fonds.model.rows import ROWS, Row
-from fonds.stores.records.access_tables import add_access_tables
-from fonds.stores.records.column_types import CleanJson, CleanText, UtcTime
-from fonds.stores.records.derived import derive
+from fonds.stores.records.schema.access_tables import add_access_tables
+from fonds.stores.records.schema.column_types import CleanJson, CleanText, UtcTime
+from fonds.stores.records.schema.derived import derive
 
 metadata = sa.MetaData()
 

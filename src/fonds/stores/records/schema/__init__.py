@@ -1,0 +1,1 @@
+"""The tables of the SQL store, and what their columns hold."""
