@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 from types import ModuleType
 
+import click
 import pytest
 
+from fonds.cli.main import COMMANDS, cli
 from fonds.config import SETTINGS
 from fonds.model.disposition import Reason
 from fonds.model.pdf import PdfStatus, StatusClass
@@ -26,12 +28,32 @@ def _script(name: str) -> ModuleType:
 PAGES: dict[str, str] = _script("settings_page").pages() | _script("wire_page").pages()
 PAGES |= _script("openapi_page").pages()
 PAGES |= _script("json_page").pages()
+MANUAL: str = _script("man_page").pages()["docs/fonds.1"]
+PAGES["docs/fonds.1"] = MANUAL
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_a_generated_page_is_up_to_date(name: str) -> None:
     """`python scripts/settings_page.py` and its siblings write them anew."""
     assert (ROOT / name).read_text("utf-8") == PAGES[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_manual_tells_of_a_command_and_its_options(name: str) -> None:
+    shown = MANUAL.replace("\\-", "-")
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert f".SS fonds {name}" in shown
+    assert f".B fonds {name}" in shown
+    assert [
+        one.opts for one in command.params if one.opts[0][:1] == "-" and one.opts[0] not in shown
+    ] == []
+
+
+def test_the_manual_is_ascii_and_says_nothing_else_to_roff() -> None:
+    requests = {line.split()[0] for line in MANUAL.splitlines() if line.startswith((".", "'"))}
+    assert requests == {'.\\"', ".TH", ".SH", ".SS", ".B", ".RI", ".PP", ".TP", ".nf", ".fi"}
+    assert MANUAL.isascii()
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -72,7 +72,7 @@ ROUTERS = (
 _TITLES = {
     400: "This cannot be answered",
     401: "This needs a key",
-    403: "This may not be done",
+    403: "This is not open to you",
     404: "Nothing is here",
     410: "This was taken down",
     405: "This page is only for reading",

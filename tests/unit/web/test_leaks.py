@@ -51,6 +51,7 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "find": ("zyzzo",),
     "facets": ("domain",),
     "key": (URL, MIRRORED, "zyzzogeton.pdf"),
+    "next": ("/search",),
     "url": (URL, f"{SITE}/*", f"{SITE}&matchType=domain", "daily.example/*"),
     "domain": (SITE,),
     "kind": ("pdf", "story"),
@@ -84,9 +85,12 @@ CHANGING = {
     "/failures/{act}", "/collections/{ns}/{key}", "/configurations/{ns}/{conf}",
     "/configurations/{ns}/transforms/{conf}", "/queries/{ns}/{name}",
     "/run/{ns}", "/run/{ns}/{name}", "/run/{ns}/{conf}/{name}",
+    "/sign-in", "/sign-out", "/admin/revoke",
 }  # fmt: skip
 """Routes that change something and name no file: what they answer with says what they did."""
 WARC = "warc"
+FROM_ELSEWHERE = {"X-Forwarded-For": "192.0.2.1"}
+"""A request that is nobody's who sits at this machine: of a reader."""
 _PASSING = (
     r"<p>As of <time.*?</time>",
     r'"as_of":"[^"]*"',
@@ -171,8 +175,8 @@ class _Home:
 
     def answers(self) -> dict[str, tuple[int, bytes]]:
         """What every address answers with now, its headers behind the bytes."""
-        with TestClient(self.app, base_url=ORIGIN) as pages:
-            replay = TestClient(self.replay, base_url=ORIGIN)
+        with TestClient(self.app, base_url=ORIGIN, headers=FROM_ELSEWHERE) as pages:
+            replay = TestClient(self.replay, base_url=ORIGIN, headers=FROM_ELSEWHERE)
             found = {path: _asked(pages, path) for path in self.paths}
             return found | {f"replay {path}": _asked(replay, path) for path in self.captures}
 

@@ -1,0 +1,134 @@
+"""Writes docs/fonds.1, the manual page: what `--help` says of each command, and the examples of the README.
+
+Source: man(7), groff_man(7).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+
+import click
+
+from fonds.cli.context import global_options
+from fonds.cli.main import cli
+from written_pages import ROOT, write
+
+TOP = r"""
+.\" Written by scripts/man_page.py.
+.TH FONDS 1 "" "Fonds" "User Commands"
+.SH NAME
+fonds \- turn crawls into a library
+.SH SYNOPSIS
+.B fonds
+.RI [ OPTIONS ] " COMMAND " [ ARGUMENTS ]
+""".lstrip()
+EXITS = (
+    ("0", "All is well; also when a search found nothing."),
+    ("1", "Something failed or was quarantined, or is not as it should be."),
+    ("2", "The call or a setting is wrong."),
+    ("130", "Interrupted; the same call goes on where it stopped."),
+)
+_ESCAPED = {
+    "\\": r"\e",
+    "-": r"\-",
+    "'": r"\(aq",
+    '"': r"\(dq",
+    "`": r"\(ga",
+    "^": r"\(ha",
+    "~": r"\(ti",
+}
+_EXAMPLE = re.compile(r"(fonds [a-z].*?)\s+# (.+)")
+
+
+def pages() -> dict[str, str]:
+    """The page by its path from the repository's root."""
+    return {"docs/fonds.1": "".join(f"{line}\n" for line in _lines())}
+
+
+def examples() -> list[tuple[str, str]]:
+    """Each command of the README's list, and what it is for."""
+    found = map(_EXAMPLE.fullmatch, (ROOT / "README.md").read_text("utf-8").splitlines())
+    return [(one[1].strip(), one[2]) for one in found if one]
+
+
+def _lines() -> Iterator[str]:
+    yield from TOP.splitlines()
+    yield ".SH DESCRIPTION"
+    yield from _prose(cli.help or "")
+    yield ".SH OPTIONS"
+    yield "Before or behind the command:"
+    for option in global_options():
+        yield from _option(option)
+    yield ".SH COMMANDS"
+    for path, command in _commands(cli, ()):
+        yield from _command(path, command)
+    yield ".SH EXIT STATUS"
+    for code, meaning in EXITS:
+        yield from (".TP", f".B {code}", _text(meaning))
+    yield ".SH FILES"
+    yield from (
+        ".TP",
+        r".B ./fonds\-data",
+        "The home, where neither --home nor FONDS_HOME says another one.",
+    )
+    yield from (".TP", ".B HOME/fonds.toml", "The settings.")
+    yield ".SH EXAMPLES"
+    for example, meaning in examples():
+        yield from (".TP", f".B {_text(example)}", _text(f"{meaning[:1].upper()}{meaning[1:]}."))
+
+
+def _commands(
+    group: click.Group, above: Sequence[str]
+) -> Iterator[tuple[Sequence[str], click.Command]]:
+    """Every command with the words that lead to it; groups before what they hold."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        path = (*above, name)
+        yield path, command
+        if isinstance(command, click.Group):
+            yield from _commands(command, path)
+
+
+def _command(path: Sequence[str], command: click.Command) -> Iterator[str]:
+    shared = {option.name for option in global_options()}
+    context = click.Context(command, info_name=path[-1])
+    usage = " ".join(one for one in command.collect_usage_pieces(context) if one != "[OPTIONS]")
+    yield f".SS {_text(' '.join(['fonds', *path, usage]).strip())}"
+    yield from _prose(command.help or "")
+    for one in command.params:
+        if isinstance(one, click.Option) and not one.hidden and one.name not in shared:
+            yield from _option(one)
+
+
+def _option(option: click.Option) -> Iterator[str]:
+    record = option.get_help_record(click.Context(cli))
+    assert record is not None
+    yield from (".TP", f".B {_text(record[0])}", _text(record[1] or "As its name says."))
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Paragraphs; those behind a backspace stay as they were typed."""
+    for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
+        is_kept = part.lstrip().startswith("\b")
+        lines = [line for line in part.replace("\b", "").splitlines() if line.strip()]
+        yield ".PP"
+        if is_kept:
+            yield from (".nf", *map(_text, lines), ".fi")
+        else:
+            yield _text(" ".join(line.strip() for line in lines))
+
+
+def _text(text: str) -> str:
+    """A line of text that says nothing to roff, and can be copied from what is shown."""
+    plain = "".join(
+        _ESCAPED.get(one) or (one if one.isascii() else rf"\[u{ord(one):04X}]") for one in text
+    )
+    return rf"\&{plain}" if plain[:1] == "." else plain
+
+
+if __name__ == "__main__":
+    write(pages())
