@@ -75,8 +75,8 @@ def test_a_key_is_shown_once_and_its_session_ends_when_it_is_revoked(
     assert admins.cookies() == []
 
 
-@pytest.mark.parametrize("path", ["/sign-in", "/admin"])
-def test_the_pages_of_keys_are_accessible_and_fit_a_phone(
+@pytest.mark.parametrize("path", ["/sign-in", "/admin", "/embargoes"])
+def test_the_pages_of_access_are_accessible_and_fit_a_phone(
     browser: Browser, served: tuple[Guarded, str], path: str
 ) -> None:
     home, address = served

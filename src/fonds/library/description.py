@@ -12,6 +12,7 @@ from fonds.extract.url import story_id
 from fonds.formats.journal import GROBID_METADATA, row_key
 from fonds.formats.surt import NONE, surt
 from fonds.kinds import KINDS, kinds_with_rows
+from fonds.kinds.documents import UNKNOWN
 from fonds.kinds.kind import Relatives
 from fonds.kinds.story import versions
 from fonds.library.accounting import history
@@ -73,6 +74,13 @@ class Description:
     def known(self) -> bool:
         """Whether anything at all is known."""
         return bool(self.file or self.captures or self.history)
+
+    @property
+    def title(self) -> str | None:
+        """What the index calls it; of what is not in there, what its document would be called."""
+        if self.document is not None:
+            return self.document.article_title
+        return own_title(self.derivatives)
 
     @property
     def body_place(self) -> Place | None:
@@ -218,3 +226,14 @@ def read_body(stores: Stores, found: Description) -> bytes:
         except PermanentError as error:
             failed = error
     raise failed
+
+
+def own_title(derivatives: Mapping[str, DerivativeRow]) -> str | None:
+    """The title a document made of these rows, by kind, would have."""
+    for kind in KINDS:
+        row = derivatives.get(kind.name)
+        if row is not None and kind.indexed is not None and kind.indexed.has_text(row):
+            title = kind.indexed.document(row, None, UNKNOWN).article_title
+            if title:
+                return title
+    return None

@@ -23,7 +23,7 @@ from fonds.model.access import Role
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.access import admin, signing_in
+from fonds.web.access import admin, embargoes, signing_in
 from fonds.web.access.declared import OPEN, READS, Least, Needs, permitted
 from fonds.web.access.described import described
 from fonds.web.access.gate import Gate, Passing, make_gate
@@ -68,6 +68,7 @@ ROUTERS = (
     *THEMES_ROUTERS,
     signing_in.router,
     admin.router,
+    embargoes.router,
 )
 _TITLES = {
     400: "This cannot be answered",

@@ -148,8 +148,7 @@ def _as_json(one: Description) -> dict[str, Any]:
 
 
 def _print(screen: Console, one: Description) -> None:
-    title = one.document.article_title if one.document else None
-    screen.print(f"[bold]{escape(title or one.sha1hex)}[/bold]")
+    screen.print(f"[bold]{escape(one.title or one.sha1hex)}[/bold]")
     for heading, rows in _sections(one):
         if rows:
             _print_section(screen, heading, rows)

@@ -179,8 +179,7 @@ def file_text(stores: Stores, found: Description) -> str | None:
 
 def _title(found: Description, values: Mapping[str, object]) -> str:
     """The best name there is: the document's, that of a derivative, the URL, the hash."""
-    named: list[object] = [found.document.article_title if found.document else None]
-    named.append(values.get("title"))
+    named: list[object] = [found.title, values.get("title")]
     named += [row.url for row in found.captures[:1]] + [row.url for row in found.entries[:1]]
     text = next((one.strip() for one in named if isinstance(one, str) and one.strip()), None)
     return cut(" ".join(text.split())) if text else f"File {found.sha1hex}"

@@ -1,0 +1,49 @@
+"""What is under embargo, as curators are shown it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from filled_home import fill
+from fonds.library.tracing.embargoes.hiding import Hiding
+from fonds.model.access import Role
+from fonds.model.rows import EmbargoRow
+from guarded_home import guarded
+from home_rows import NOW
+from page_reading import PageRead
+
+
+def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_path: Path) -> None:
+    with guarded(tmp_path) as home:
+        filled = fill(home.stores)
+        files = [filled.pdfs[1], filled.stories[1]]
+        act = Hiding(home.stores, None, lambda: NOW)
+        for days, one in enumerate(files, start=1):
+            until = NOW + timedelta(days=3 - days)
+            act.hide(EmbargoRow(one, "review", f"<b>note {days}</b>", until, "ann", NOW))
+        unknown = "0" * 40
+        act.hide(EmbargoRow(unknown, "rights", "", NOW + timedelta(days=9), "ann", NOW))
+        curator = home.signed_in(Role.CURATOR)
+        page = PageRead(curator.get("/embargoes").text)
+        assert page.heading == "3 files are under embargo."
+        links = page.tree.xpath("//main//li//a")
+        assert [one.get("href") for one in links] == [
+            f"/file/{one}" for one in (files[1], files[0], unknown)
+        ]
+        titles = [one.text_content() for one in links]
+        assert titles[2] == unknown
+        assert files[0] not in titles
+        assert files[1] not in titles
+        assert "<b>note 1</b>" in page.words()
+        told = curator.get("/api/embargoes").json()
+        assert told == curator.get("/embargoes.json").json()
+        assert [one["title"] for one in told["files"]] == [*titles[:2], None]
+        assert titles[1] in PageRead(curator.get(f"/file/{files[0]}").text).heading
+        assert home.signed_in(Role.READER).get("/embargoes").status_code == 403
+        assert home.client().get("/api/embargoes").status_code == 401
+        assert "/embargoes" not in home.signed_in(Role.READER).get("/").text
+        for one in (*files, unknown):
+            act.lift(one)
+        assert PageRead(curator.get("/embargoes").text).heading == "Nothing is under embargo."
+        assert curator.get("/api/embargoes").json() == {"files": [], "total": 0}
