@@ -25,7 +25,7 @@ from fonds.wiring.steps import now
 
 COLLECT = "collect"
 GROUP = "group"
-LIFT = "lift-embargoes"
+LIFT = "embargoes"
 LIFT_EVERY_S = 60
 
 
