@@ -1,4 +1,4 @@
-"""Rows about news pages."""
+"""Rows about news pages, and those by which pages are found that say nearly the same."""
 
 from __future__ import annotations
 
@@ -33,3 +33,37 @@ class StoryMetaRow:
     word_count: int
     story: Mapping[str, Any]
     extractor: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextSketchRow:
+    """`text_sketch`: what is kept of a story's text to tell it from other texts, and its versions apart.
+
+    `text_sha256hex` is the hash of the text as it lies in the blobs. `signature` are its MinHash values in
+    hex (`extract/similarity/minhash.py`), "" where `status` is `too-short`. `url`, `story_id` and `captured`
+    are those of the story's row.
+    """
+
+    TABLE: ClassVar[str] = "text_sketch"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    COUNTED_BY: ClassVar[tuple[str, ...]] = ("status",)
+    WITHOUT_FIXITY: ClassVar[tuple[str, ...]] = ()
+    sha1hex: str
+    story_id: str
+    captured: str
+    updated: dt.datetime
+    status: str
+    url: str
+    text_sha256hex: str
+    signature: str
+    extractor: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextBandRow:
+    """`text_band`: a text has this band; texts that are alike share one or more of theirs."""
+
+    TABLE: ClassVar[str] = "text_band"
+    KEY: ClassVar[tuple[str, ...]] = ("band", "sha1hex")
+    band: int
+    sha1hex: str
