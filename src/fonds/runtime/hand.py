@@ -3,6 +3,9 @@
 Order matters: what a message brought forth is put on its topics first, then its ending goes to the
 ledger, then it is settled. A process that dies in between gets the message again, and everything it
 did is done again with the same ids, so nothing is lost and nothing is counted twice.
+
+What is to come back stands in the ledger before it is on the queue again: its next turn may end before all
+else that was made of the same message has, and with it this one's row would be written, and stand.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import compress
 
 from fonds.formats.envelope import foreign_entry
 from fonds.model.disposition import COMES_BACK, Verdict
@@ -69,10 +73,14 @@ class Hand:
         it again does no harm.
         """
         packed = [self._pack(one, result) for one, result in zip(deliveries, results, strict=True)]
-        children = self._hand_on(packed)
         now = self.clock()
         rows = [one.rows(self.bound, now) for one in packed]
-        self.handover.end(zip(deliveries, rows, strict=True), children)
+        back = [one.disposition.verdict in COMES_BACK for one in packed]
+        if any(back):
+            self.ledger.write([row for some in compress(rows, back) for row in some])
+        children = self._hand_on(packed)
+        left = [[] if is_back else some for some, is_back in zip(rows, back, strict=True)]
+        self.handover.end(zip(deliveries, left, strict=True), children)
         return [some[0] for some in rows]
 
     def flush(self) -> None:

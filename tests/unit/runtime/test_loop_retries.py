@@ -10,11 +10,15 @@ from fonds.model.disposition import Reason, deferred, retried
 from fonds.model.errors import (
     TransientError,
 )
+from fonds.model.rows import DispositionRow
 from fonds.model.step import Result
+from fonds.runtime.binding import bind
+from fonds.runtime.hand import Hand
+from fonds.runtime.handover import Handover
 from fonds.runtime.working import (
     RetryPolicy,
 )
-from small_pipeline import RETRY, Number, Workplace
+from small_pipeline import AT_ONCE, RETRY, SUMS, Double, Number, Spy, Workplace, double, keep
 
 
 def _unavailable(item: Number) -> Result:
@@ -110,3 +114,42 @@ def test_what_is_deferred_waits_as_long_as_asked_and_no_attempt_is_charged(
     assert place.outcomes() == {"id-001": "pending"}
     assert place.loop().turn(0.0) == 1
     assert place.ended() == {"id-001": ("done", None)}
+
+
+def test_what_came_back_and_ended_stays_ended_though_its_siblings_end_later(
+    place: Workplace,
+) -> None:
+    """Of two that were made of one message one is deferred, comes back and ends; then the other does."""
+    stages = bind(SUMS, {"double": double, "keep": keep}, "t")
+    handover = Handover(place.queue, place.ledger, [stages[1].subscription.incoming], AT_ONCE)
+    first, last = (Hand(one, place.queue, place.ledger, handover, place.clock) for one in stages)
+    place.enter(1)
+    two = Result(items=(Double(1, "1" * 40), Double(2, "2" * 40)))
+    first.let_go(first.take(1, 0.0), [two])
+    early, late = last.take(2, 0.0)
+    last.let_go([early], [Result(deferred(Reason.NOT_YET, "another has it", 2.0))])
+    handover.flush()
+    row = place.row(early.message.id, "keep")
+    assert row is not None
+    assert (row.verdict, row.is_open) == ("deferred", True)
+    place.clock.pass_s(3)
+    (again,) = last.take(1, 0.0)
+    assert again.message.id == early.message.id
+    last.let_go([again], [Result()])
+    handover.flush()
+    last.let_go([late], [Result()])
+    handover.flush()
+    verdicts = {found.message_id: found.verdict for found in place.records.find(DispositionRow)}
+    assert set(verdicts.values()) == {"done"}
+    assert place.outcomes() == {"id-001": "done"}
+    assert place.ledger.recount() == []
+
+
+def test_what_comes_back_is_on_the_books_before_it_is_on_the_queue_again(place: Workplace) -> None:
+    place.enter(1)
+    calls: list[str] = []
+    loop = place.loop(_unavailable, queue=Spy(place.queue, calls), ledger=Spy(place.ledger, calls))
+    loop.turn(0.0)
+    told = [one for one in calls if one.startswith(("write", "put", "settle"))]
+    assert told[:2] == ["write", f"put {place.subscriptions[0].incoming}"]
+    assert told[-1] == "settle"
