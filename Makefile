@@ -109,6 +109,9 @@ bench-collections: $(VENV)/.dev ## documents put, a rebuild, and reads meanwhile
 	$(BIN)/python scripts/bench_collections.py $(DOCUMENTS)
 	$(BIN)/python scripts/bench_posting.py
 
+bench-pages-served: $(VENV)/.dev ## each page at 20 users in a made library; DOCUMENTS=100000 HOME_OF=FOLDER keeps it
+	$(BIN)/python scripts/bench_pages_served.py --documents $(or $(DOCUMENTS),100000) $(if $(HOME_OF),--home $(HOME_OF))
+
 bench-worst: $(VENV)/.dev ## the worst input of each format: twice the size may cost 2.3 times the CPU; ONLY="codings", MB=64
 	$(BIN)/python scripts/bench_worst.py --mb $(MB) $(ONLY)
 
@@ -125,4 +128,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data, not sample-library)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-worst fuzz lock clean
+.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-pages-served bench-worst fuzz lock clean

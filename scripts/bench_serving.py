@@ -43,7 +43,7 @@ def main() -> None:
         with subprocess.Popen(
             [*FONDS, "--home", str(home), "serve", "--port", "0"], stderr=subprocess.PIPE, text=True
         ) as serving:
-            port = _port(serving)
+            port = port_of(serving)
             errors: list[str] = []
             threading.Thread(
                 target=lambda: errors.extend(serving.stderr or ()), daemon=True
@@ -71,7 +71,7 @@ def _sample(folder: Path) -> Path:
     return home
 
 
-def _port(serving: subprocess.Popen[str]) -> int:
+def port_of(serving: subprocess.Popen[str]) -> int:
     assert serving.stderr is not None
     for line in serving.stderr:
         if "http://" in line:

@@ -82,6 +82,16 @@ class World:
         )
 
     @property
+    def archived(self) -> str:
+        """A page whose first capture lies in a WARC of ours."""
+        return str(
+            self.one(
+                "select f.sha1hex from file_meta f join cdx c using (sha1hex, capture_id)"
+                " where c.warc_path not like '/%' order by f.sha1hex"
+            )
+        )
+
+    @property
     def warc(self) -> Path:
         """The largest WARC of ours."""
         found = (self.home / "archive").glob("*.warc.gz")
@@ -184,10 +194,12 @@ def said(verdict: str, reason: str, step: str, *more: str) -> Act:
     )
 
 
-def cell(change: Callable[[dict[str, Any]], object], column: str) -> Act:
+def cell(change: Callable[[dict[str, Any]], object], column: str, *, ours: bool = False) -> Act:
+    """Of a page in a WARC that is not ours, or of one that is in ours."""
+
     def act(world: World) -> None:
         with world.stores() as stores:
-            key = bytes.fromhex(world.story)
+            key = bytes.fromhex(world.archived if ours else world.story)
             cells = stores.table.get(stores.journal, [key])[key]
             found = change(json.loads(cells[column]))
             stores.table.put(stores.journal, [(key, {column: json.dumps(found).encode()})])

@@ -28,6 +28,7 @@ from damaged_world import (
     without_line,
     zeroed,
 )
+from fonds.formats.journal import F_C
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 
 _SUCCESS = "(select sha1hex from pdf_meta where status = 'success' and word_count > 0 limit 1)"
@@ -275,6 +276,17 @@ DAMAGES = (
     Damage("table-gone", without_database("table"), "has no row in the table"),
     Damage("cdx-cell-gone", without_cdx_cell, "does not say its place"),
     Damage("f-c-junk", junk_in_f_c, "f:c"),
+    Damage("f-c-of-ours-gone", cell(lambda seen: {}, F_C, ours=True), "f:c"),
+    Damage(
+        "record-id",
+        cell(
+            lambda seen: {**seen, "i": f"urn:uuid:{'0' * 8}-0000-4000-8000-{'0' * 12}"},
+            F_C,
+            ours=True,
+        ),
+        "which it is not",
+        deep=True,
+    ),
     Damage("meta-cell", cell(lambda meta: {**meta, "size": 1}, "file:meta"), "differ in size"),
     # Blobs.
     Damage("text-gone", lambda w: gone(w.blob(text_blob_key(w.pdf))), "is missing"),

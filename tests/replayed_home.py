@@ -6,7 +6,7 @@ from dataclasses import replace
 from hashlib import sha1
 
 from cdx_rows import captured
-from fonds.model.archive import ArchiveEntry, HttpHead
+from fonds.model.archive import ArchiveEntry, HttpHead, Original
 from fonds.model.capture import REVISIT_MIME, from_datetime14, to_datetime14
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
@@ -64,7 +64,7 @@ def entries(target: str) -> list[ArchiveEntry]:
         capture_id="again",
         captured_at=from_datetime14(TIMES[2]),
         http=html(("X-Second", "yes")),
-        revisit_of=(PAGE, pages[1].captured_at),
+        revisit_of=Original(PAGE, pages[1].captured_at),
     )
     evil = html(
         SET_COOKIE,

@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from fixtures import warcs
 from fixtures.archives import BODY_MAX_BYTES, entry, files, index_of, refused
 from fonds.formats.warc import RecordHead, read_heads
+from fonds.model.archive import Original
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
@@ -39,6 +41,21 @@ def test_what_is_written_can_be_read_at_once(archive: Archive) -> None:
         assert payload.body == written.body
         assert payload.size_bytes == one.place.size_bytes
         assert payload.http is not None
+
+
+def test_what_is_written_has_the_id_that_is_told(archive: Archive) -> None:
+    entries = [entry(n, metadata_json=b"{}") for n in range(7)]
+    entries[2] = replace(entries[2], revisit_of=Original(entries[1].url, entries[1].captured_at))
+    archived = archive.write(entries)
+
+    def there() -> list[str]:
+        return [archive.read(one.place).warc_headers["WARC-Record-ID"] for one in archived]
+
+    told = [f"<{one.record_id}>" for one in archived]
+    assert len(set(told)) == len(entries)
+    assert there() == told
+    archive.finish()
+    assert there() == told
 
 
 def test_our_files_are_known_by_their_bare_name(archive: Archive, tmp_path: Path) -> None:
@@ -110,7 +127,7 @@ def test_a_file_is_closed_when_it_is_large(archive: Archive, tmp_path: Path) -> 
 
 def test_repeats_and_metadata_are_written_too(archive: Archive, tmp_path: Path) -> None:
     first = entry(1, metadata_json=b'{"content_metadata": {}}')
-    repeat = entry(2, body=first.body, revisit_of=(first.url, first.captured_at))
+    repeat = entry(2, body=first.body, revisit_of=Original(first.url, first.captured_at))
     archived = archive.write([first, repeat])
     assert archive.read(archived[1].place).body == b""
     archive.finish()

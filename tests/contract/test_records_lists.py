@@ -18,6 +18,8 @@ from fonds.model.rows import (
 from fonds.model.rows.row import Prefix
 from fonds.ports import Records
 
+ERRORS = (None, "torn", "gone")
+
 
 def test_where_means_equal_or_any_of_or_absent(records: Records) -> None:
     records.put(
@@ -191,3 +193,25 @@ def test_counts_are_by_combination(records: Records) -> None:
     }
     assert records.count(DispositionRow, ("step",), {"message_id": Prefix("b")}) == {("x",): 1}
     assert records.count(DispositionRow, ("step",), {"message_id": "none"}) == {}
+
+
+@pytest.mark.parametrize("order", [("path",), ("-path",), ("error",), ("-error", "entries")])
+def test_the_first_of_each_is_the_first_of_what_is_found(
+    records: Records, order: tuple[str, ...]
+) -> None:
+    """More conditions than one statement takes, some of them with no row, in any order."""
+    records.put(
+        [
+            input_row(f"{n:03}", path=str(n * 7919 % 101), entries=n % 60, error=ERRORS[n % 3])
+            for n in range(300)
+        ]
+    )
+    wheres: list[dict[str, object]] = [{"entries": n % 70} for n in range(260)]
+    wheres += [{"error": None}, {"error": ["torn", None], "entries": [1, 2]}, {}]
+    found = [list(records.find(InputRow, where, order=order, count_max=1)) for where in wheres]
+    expected = [some[0] if some else None for some in found]
+    assert records.first_of_each(InputRow, wheres, order) == expected
+    assert None in expected
+    assert records.first_of_each(InputRow, [], order) == []
+    with pytest.raises(ValueError, match="has no column 'nothing'"):
+        records.first_of_each(InputRow, [{"nothing": 1}], order)

@@ -1,5 +1,5 @@
 """The whole state of a home as plain values, without what differs from run to run by nature: times,
-and where in our own WARC files a record came to lie."""
+where in our own WARC files a record came to lie, and the id it has there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 
 from fonds.config import Settings, load_settings
 from fonds.formats.warc import Damage, read_heads
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.errors import PermanentError
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
     CdxRow,
@@ -132,26 +134,38 @@ def _document(document: Any) -> dict[str, Any]:
     return plain
 
 
-def _table(stores: Any) -> dict[bytes, dict[str, Any]]:
+def _table(stores: Stores) -> dict[bytes, dict[str, Any]]:
     rows: dict[bytes, dict[str, Any]] = {}
     after = None
     while page := stores.table.scan(stores.journal, after=after, count_max=500):
         for key, cells in page:
-            rows[key] = {name: _cell(value) for name, value in cells.items()}
+            rows[key] = {name: _cell(stores, value) for name, value in cells.items()}
         after = page[-1][0]
     return rows
 
 
-def _cell(value: bytes) -> Any:
+def _cell(stores: Stores, value: bytes) -> Any:
     try:
         found = json.loads(value)
     except ValueError:
         return value
     if isinstance(found, dict):
+        if "i" in found and str(found.get("f", "")).startswith(OURS):
+            found["i"] = _whose(stores, found)
         for path, offset in (("warc", "offset"), ("f", "o")):
             if str(found.get(path, "")).startswith(OURS):
                 found |= {path: "ours", offset: 0, "c_size": 0}
     return found
+
+
+def _whose(stores: Stores, seen: dict[str, Any]) -> str:
+    """Whether the id in an `f:c` is that of the record of ours it leads to: ids are chance, this is not."""
+    try:
+        payload = stores.archive.read(Place(PlaceKind.WARC, seen["f"], seen["o"]))
+    except PermanentError as error:
+        return f"of a record that cannot be read: {error.reason}"
+    own = payload.warc_headers["WARC-Record-ID"] == f"<{seen['i']}>"
+    return "its record's" if own else "another record's"
 
 
 def _archive(home: Path) -> Counter[tuple[str, str | None, str | None]]:

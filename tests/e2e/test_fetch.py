@@ -211,6 +211,7 @@ def test_a_page_that_did_not_change_is_a_revisit_of_what_is_known(
         assert told.get_header("WARC-Profile").endswith("/revisit/server-not-modified")
         assert told.get_header("WARC-Refers-To-Target-URI") == url
         assert told.get_header("WARC-Refers-To-Date") == first.get_header("WARC-Date")
+        assert told.get_header("WARC-Refers-To") == first.get_header("WARC-Record-ID")
         same = "WARC-Payload-Digest"
         assert told.get_header(same) == first.get_header(same)
         assert one.http_headers.get_statuscode() == "304"

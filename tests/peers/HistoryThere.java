@@ -2,6 +2,7 @@ package org.archive.modules.recrawl.hbase;
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.net.URI;
 import java.util.Map;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.KeyValue;
@@ -9,9 +10,15 @@ import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.Result;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.archive.modules.CrawlURI;
+import org.archive.modules.recrawl.RecrawlAttributeConstants;
+import org.archive.modules.revisit.IdenticalPayloadDigestRevisit;
 import org.archive.net.UURIFactory;
+import org.archive.uid.UUIDGenerator;
 
-/** Reads lines of a SHA-1 in hex and an f:c cell, and prints the key and the cell Heritrix writes of it. */
+/**
+ * Reads lines of a SHA-1 in hex and an f:c cell, and prints the key, how a revisit names the record, the id of a
+ * record of its own, and the cell Heritrix writes of it.
+ */
 public class HistoryThere {
     public static void main(String[] words) throws Exception {
         // Its HBase client knows no Java newer than 8 by its version.
@@ -31,7 +38,11 @@ public class HistoryThere {
             uri.getContentDigestHistory().putAll(known);
             Put put = history.createHbasePut(uri);
             byte[] written = put.get(Bytes.toBytes("f"), Bytes.toBytes("c")).get(0).getValue();
-            System.out.println(Bytes.toString(put.getRow()) + " " + Bytes.toString(written));
+            IdenticalPayloadDigestRevisit revisit = new IdenticalPayloadDigestRevisit("sha1:");
+            revisit.setRefersToRecordID((String) known.get(RecrawlAttributeConstants.A_WARC_RECORD_ID));
+            String named = (String) revisit.getWarcHeaders().get("WARC-Refers-To");
+            URI own = new UUIDGenerator().getRecordID();
+            System.out.println(Bytes.toString(put.getRow()) + " " + named + " " + own + " " + Bytes.toString(written));
         }
     }
 }

@@ -6,7 +6,7 @@ import gzip
 from datetime import UTC, datetime, timedelta
 
 from fixtures.pdfs import text_pdf
-from fonds.model.archive import ArchiveEntry, HttpHead
+from fonds.model.archive import ArchiveEntry, HttpHead, Original
 
 AT = datetime(2024, 3, 5, 6, 7, 8, 123456, UTC)
 URLS = (
@@ -86,7 +86,9 @@ def entries() -> list[ArchiveEntry]:
     # The same page an hour later, and at another address.
     first = made[1]
     for number, url in ((400, first.url), (401, "http://example.org/another")):
-        made.append(_entry(number, url, first.body, revisit_of=(first.url, first.captured_at)))
+        made.append(
+            _entry(number, url, first.body, revisit_of=Original(first.url, first.captured_at))
+        )
     return made
 
 
@@ -99,7 +101,7 @@ def _entry(
     url: str,
     body: bytes,
     http: HttpHead = HEADS[3],
-    revisit_of: tuple[str, datetime] | None = None,
+    revisit_of: Original | None = None,
 ) -> ArchiveEntry:
     told = b'{"rss_entry": {}, "content_metadata": {"title": "Page %d"}}' % number
     return ArchiveEntry(

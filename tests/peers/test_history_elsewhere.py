@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,11 @@ from fonds.formats.journal import (
     read_first_seen,
     recounted,
 )
+from fonds.formats.warc import read_record
+from fonds.formats.warc.write import RecordWriter
+from fonds.model.archive import ArchiveEntry, Original
 from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.keys import record_id_from_text
 from peers.others import installed, run
 
 pytestmark = pytest.mark.slow
@@ -31,7 +36,7 @@ MOMENT = datetime(2017, 3, 4, 5, 6, 7, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def heritrix(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], list[str]]:
-    """What Heritrix makes of a cell it loaded: key and cell."""
+    """What Heritrix makes of a cell it loaded: key, how a revisit names the record, an own id, cell."""
     for program in ("mvn", "java", "javac"):
         if shutil.which(program) is None:
             pytest.skip(f"there is no {program}: install openjdk-17-jdk-headless and maven")
@@ -45,7 +50,7 @@ def heritrix(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], list
         words = ("java", "-Dfile.encoding=UTF-8", "-cp", f"{folder}:{folder}/lib/*")
         line = f"{SHA1HEX} {cell.decode()}\n"
         said = run(*words, "org.archive.modules.recrawl.hbase.HistoryThere", stdin=line)
-        return said.splitlines()[-1].split(" ", 1)
+        return said.splitlines()[-1].split(" ", 3)
 
     return asked
 
@@ -55,8 +60,11 @@ def test_heritrix_reads_what_we_write_and_we_what_it_writes(
 ) -> None:
     place = Place(PlaceKind.WARC, "/crawls/X-2017-00001.warc.gz", 2**33, 10)
     capture = Capture("id", "in", place, "http://example.org/a?b=é</x>", MOMENT, "response")
-    cell = first_seen_cell(capture, place, count=2, record_id="<urn:uuid:1>")
-    key, written = heritrix(recounted(cell[F_C], 3))
+    out = BytesIO()
+    entry = ArchiveEntry("id", capture.url, MOMENT, "text/html", b"<p>")
+    record_id = RecordWriter(out).write_entry(entry).record_id
+    cell = first_seen_cell(capture, place, count=2, record_id=record_id)
+    key, named, own, written = heritrix(recounted(cell[F_C], 3))
     assert key.encode() == older_key(SHA1HEX)
     assert key_from_text(key) == bytes.fromhex(SHA1HEX)
     assert json.loads(written) == {**json.loads(cell[F_C]), "c": 3}
@@ -67,4 +75,7 @@ def test_heritrix_reads_what_we_write_and_we_what_it_writes(
         *(ours.url, ours.date, ours.warc, ours.offset),
         3,
     )
-    assert first_archived({F_C: written.encode()}) == (capture.url, MOMENT)
+    record = read_record(BytesIO(out.getvalue()), 0, body_max_bytes=10)
+    assert record.warc_headers["WARC-Record-ID"] == named
+    assert record_id_from_text(own) == own
+    assert first_archived({F_C: written.encode()}) == Original(capture.url, MOMENT, record_id)

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from fonds.formats.warc.tombstone import is_tombstone
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import to_datetime14
+from fonds.model.takedown import Tombstone
 from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.archive.options import ArchiveOptions
 from peers.entries import entries
@@ -91,6 +93,54 @@ def test_jwarc_finds_every_record_right(jar: Path, warc: Path) -> None:
 
 def test_jwarc_calls_the_file_valid(jar: Path, warc: Path) -> None:
     run("java", "-jar", jar, "validate", warc)
+
+
+@pytest.fixture(scope="module")
+def purged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished WARC of ours out of which every third entry was taken down."""
+    folder = tmp_path_factory.mktemp("purged")
+    archive = FolderArchive(folder)
+    archive.write(entries())
+    archive.finish()
+    (found,) = folder.glob("*.warc.gz")
+    for one in entries()[::3]:
+        key = sha1(one.body).hexdigest()
+        assert not archive.purge(found.name, Tombstone(key, "privacy", one.captured_at)).waits
+    return found
+
+
+@pytest.mark.parametrize("reader", ["read_warcio.py", "read_fastwarc.py"])
+def test_python_readers_find_tombstones_right_and_all_else_as_it_was(
+    python: Path, purged: Path, reader: str
+) -> None:
+    found = [json.loads(line) for line in run(python, HERE / reader, purged).splitlines()]
+    told = [(one["type"], one["url"], one["sha1"]) for one in found[1:]]
+    assert len(told) == len(_expected())
+    stones = [is_tombstone(url) for _, url, _ in told]
+    assert sum(stones) >= 2 * len(entries()[::3])
+    assert {kind for (kind, _, _), stone in zip(told, stones, strict=True) if stone} == {"resource"}
+    left = [
+        (one, was) for one, was, stone in zip(told, _expected(), stones, strict=True) if not stone
+    ]
+    assert all(one == was for one, was in left)
+    assert [one for one in found if not (one["digest"] or one["type"] == "revisit")] == []
+
+
+def test_pywb_replays_what_was_not_taken_down(python: Path, purged: Path, tmp_path: Path) -> None:
+    gone = {sha1(one.body).hexdigest() for one in entries()[::3]}
+    made = [one for one in entries() if sha1(one.body).hexdigest() not in gone]
+    asked = json.dumps([[to_datetime14(one.captured_at), one.url] for one in made])
+    answers = json.loads(run(python, HERE / "replay_pywb.py", tmp_path, purged, stdin=asked))
+    wrong = [
+        one.url
+        for one, (status, digest) in zip(made, answers, strict=True)
+        if (status, digest) != (_status(one), sha1(one.body).hexdigest())
+    ]
+    assert (wrong, len(made) > 20) == ([], True)
+
+
+def test_jwarc_calls_a_file_with_tombstones_valid(jar: Path, purged: Path) -> None:
+    run("java", "-jar", jar, "validate", purged)
 
 
 def _expected() -> list[tuple[str, str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import secrets
 import subprocess
 import sys
 import threading
@@ -19,30 +18,14 @@ from e2e.states import state
 from fixtures.archives import entry, fetched
 from fonds.model.errors import StoreUnavailableError
 from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.s3 import S3Archive
 from real_servers import private, url_of
+from s3_archives import below, here, opened
 
 pytestmark = pytest.mark.servers
 
 KILLS = 8
 SEED = 20261121
 RUN_MAX_S = 300
-
-
-def below(url: str) -> str:
-    """The bucket's URL with a prefix nobody else has."""
-    parts = urlsplit(url)
-    path = f"{parts.path.rstrip('/')}/archive-{secrets.token_hex(6)}"
-    return parts._replace(path=path).geturl()
-
-
-def opened(url: str, home: Path, **options: object) -> S3Archive:
-    return S3Archive(url, ArchiveOptions(waiting_folder=home / "archive", **options))  # type: ignore[arg-type]
-
-
-def here(home: Path) -> list[Path]:
-    return list((home / "archive").iterdir())
 
 
 def test_a_file_of_several_parts_is_moved_whole(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ OF_ONE_PREFIX_MAX = 4
 REASON_CHARACTERS_MAX = 500
 USED_EVERY = timedelta(minutes=10)
 """So often at most the last use of a key is written."""
-_NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,59}")
+NAME_CHARACTERS_MAX = 60
+_NAME = re.compile(rf"[a-z0-9][a-z0-9._@-]{{0,{NAME_CHARACTERS_MAX - 1}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Keys:
         """
         if not _NAME.fullmatch(name):
             raise ValueError(
-                f"{name[:100]!r} is no name of a key: at most 60 of a-z, 0-9, ., _, @ and -"
+                f"{name[:100]!r} is no name of a key:"
+                f" at most {NAME_CHARACTERS_MAX} of a-z, 0-9, ., _, @ and -"
             )
         now = self.now()
         if until is not None and until <= now:

@@ -12,6 +12,7 @@ from fonds.formats.journal import (
     alternate_key,
     cdx_cell,
     first_seen_cell,
+    read_first_seen,
     read_location,
 )
 from fonds.formats.members.record_stream import split_offset
@@ -39,9 +40,24 @@ def revisit_rows(capture: Capture, now: datetime) -> list[CdxRow]:
     return [_row(capture, raw.hex(), REVISIT_MIME, capture.place, now)]
 
 
-def first_cells(capture: Capture, place: Place) -> dict[str, bytes]:
-    """What the row of a file says of the capture that brought it: `f:c` and `file:cdx`."""
-    return first_seen_cell(capture, place) | cdx_cell(capture, place, surt(capture.url))
+def first_cells(capture: Capture, place: Place, record_id: str | None = None) -> dict[str, bytes]:
+    """What the row of a file says of the capture that brought it: `f:c` and `file:cdx`.
+
+    `record_id` is that of the record at `place`, as in `Archived`; None when it is not known.
+    """
+    seen = first_seen_cell(capture, place, record_id=record_id)
+    return seen | cdx_cell(capture, place, surt(capture.url))
+
+
+def noted_record_id(cells: Mapping[str, bytes], url: str, place: Place) -> str | None:
+    """The id that `f:c` has of the record of `url` at `place`; None when it speaks of another or has none."""
+    try:
+        seen = read_first_seen(cells)
+    except ValueError:
+        return None
+    there = (url, place.path.rpartition("/")[2], place.offset)
+    same = seen is not None and (seen.url, seen.warc, seen.offset) == there
+    return seen.record_id if seen and same else None
 
 
 def later_cells(capture: Capture, place: Place) -> dict[str, bytes]:

@@ -27,12 +27,25 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True)
+class Original:
+    """The capture under which bytes were archived before.
+
+    `record_id` is that of its record, `urn:uuid:…` without brackets; None when it is not known. It may come
+    from others: what is no such id is not written.
+    """
+
+    url: str
+    captured_at: datetime
+    record_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ArchiveEntry:
     """One body to be written: a `response` when `http` is known, else a `resource`.
 
     `metadata_json` is written as a `metadata` record beside it
-    (`application/x.mediacloud-indexer+json`), None when there is none. `revisit_of` names the
-    (url, captured_at) under which the same bytes were archived before: a `revisit` is written then.
+    (`application/x.mediacloud-indexer+json`), None when there is none. With `revisit_of` the same bytes
+    were archived before: a `revisit` is written that names it.
     With an `exchange` the request is written as well, and from where the answer came.
     `prefix` begins the name of the file it is written to, "" for the archive's own.
     """
@@ -44,17 +57,21 @@ class ArchiveEntry:
     body: bytes
     http: HttpHead | None = None
     metadata_json: bytes | None = None
-    revisit_of: tuple[str, datetime] | None = None
+    revisit_of: Original | None = None
     exchange: Exchange | None = None
     prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """Where an entry lies now; durable on disk when it is returned."""
+    """Where an entry lies now; durable on disk when it is returned.
+
+    `record_id` is that of the record at `place`, `urn:uuid:…` as `f:c` has it: without brackets.
+    """
 
     capture_id: str
     place: Place
+    record_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +97,14 @@ class Held:
     size_bytes: int | None
     records: Sequence[IndexedRecord] | None = None
     is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What became of a file's records in one WARC of ours: so many were replaced just now, which have
+    `size_bytes` there. `waits` says in a sentence why it is not done as yet; "" when nothing of them is left.
+    """
+
+    records: int = 0
+    size_bytes: int = 0
+    waits: str = ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+NOTE_CHARACTERS_MAX = 500
+
 
 class EmbargoReason(StrEnum):
     """The classes."""

@@ -1,4 +1,4 @@
-"""Keys: the SHA-1 of a file in its three spellings, and the two-level folder of a blob."""
+"""Keys: the SHA-1 of a file in its three spellings, the id of a WARC record, and the folder of a blob."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 
 _HEX = re.compile(r"[0-9a-f]{40}")
 _BASE32 = re.compile(r"[A-Z2-7]{32}")
+_RECORD_ID = re.compile(r"<?(urn:uuid:[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})>?")
 
 
 def sha1_from_text(text: str) -> bytes | None:
@@ -26,6 +27,13 @@ def sha1_from_text(text: str) -> bytes | None:
 def sha1_base32(raw: bytes) -> str:
     """The 32 base32 characters of 20 raw bytes, as CDX files and WARC digests write them."""
     return base64.b32encode(raw).decode("ascii")
+
+
+def record_id_from_text(text: str) -> str | None:
+    """The id of a WARC record, `urn:uuid:` and a UUID, as it stands in `f:c`: without the angle brackets that
+    the header `WARC-Record-ID` puts round it, and `text` may have. None for anything else."""
+    found = _RECORD_ID.fullmatch(text)
+    return found.group(1) if found else None
 
 
 def blob_key(folder: str, sha1hex: str, extension: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 REDACTED = "taken down"
@@ -25,3 +27,12 @@ class ReasonClass(StrEnum):
     COURT_ORDER = "court-order", "a court or an authority ordered it"
     HARMFUL = "harmful", "it could harm whoever opens it, or others"
     BY_MISTAKE = "by-mistake", "it should never have been collected"
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What stands where a file stood that was taken down, and no more: its SHA-1, the class, the time."""
+
+    sha1hex: str
+    reason_class: str
+    at: datetime

@@ -9,12 +9,22 @@ named where they belong. A port is safe to use from several threads of one proce
 from fonds.ports.bulk import Engine, Job
 from fonds.ports.queue import Queue, TopicQueue, Topics
 from fonds.ports.records import Ledger, Records, RecordsOfAll
-from fonds.ports.stores import Archive, Blobs, Index, Stores, Table, WarcArchive, WarcFiles
+from fonds.ports.stores import (
+    Archive,
+    Blobs,
+    Completes,
+    Index,
+    Stores,
+    Table,
+    WarcArchive,
+    WarcFiles,
+)
 from fonds.ports.work import Errands, Isolate, Sink, Source, Step
 
 __all__ = [
     "Archive",
     "Blobs",
+    "Completes",
     "Engine",
     "Errands",
     "Index",

@@ -10,28 +10,8 @@ from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row
 R = TypeVar("R", bound=Row)
 
 
-class Records(Protocol):
-    """SQL rows that people query and join; one frozen value per row (`model/rows.py`)."""
-
-    def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
-        """Upsert by primary key, all rows in one transaction; rows of several tables may be mixed.
-
-        The last of several rows with one key wins. Without `replace`, rows whose key exists stay as they
-        were, and the first of several wins. NUL and lone surrogates in texts are removed here.
-        """
-
-    def change(
-        self,
-        kind: type[Row],
-        keys: Sequence[object],
-        values: Mapping[str, object],
-        where: Mapping[str, object] | None = None,
-    ) -> int:
-        """Set these columns of the rows with these keys that still are as `where` says (as in `find`).
-
-        How many rows were changed; absent ones are no error. One transaction: of several who would
-        change the same row away from the same `where`, one does.
-        """
+class RecordsRead(Protocol):
+    """What is asked of the records."""
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
         """The rows with these keys (a value, or a tuple for a composed key), in no order."""
@@ -56,6 +36,38 @@ class Records(Protocol):
         self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None
     ) -> dict[tuple[Any, ...], int]:
         """How many rows there are for each combination of the columns `by`; {(): n} for `by` empty."""
+
+    def first_of_each(
+        self, kind: type[R], wheres: Sequence[Mapping[str, object]], order: Sequence[str]
+    ) -> list[R | None]:
+        """The first row of each `where` in this order (both as in `find`), None where none fits.
+
+        It costs what those rows cost, not what lies behind them, and few statements however many are asked.
+        """
+
+
+class Records(RecordsRead, Protocol):
+    """SQL rows that people query and join; one frozen value per row (`model/rows.py`)."""
+
+    def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
+        """Upsert by primary key, all rows in one transaction; rows of several tables may be mixed.
+
+        The last of several rows with one key wins. Without `replace`, rows whose key exists stay as they
+        were, and the first of several wins. NUL and lone surrogates in texts are removed here.
+        """
+
+    def change(
+        self,
+        kind: type[Row],
+        keys: Sequence[object],
+        values: Mapping[str, object],
+        where: Mapping[str, object] | None = None,
+    ) -> int:
+        """Set these columns of the rows with these keys that still are as `where` says (as in `find`).
+
+        How many rows were changed; absent ones are no error. One transaction: of several who would
+        change the same row away from the same `where`, one does.
+        """
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
         """Remove rows by key; absent ones are no error."""

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 
-from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
+from fonds.model.archive import Archived, ArchiveEntry, Held, Payload, Purged
 from fonds.model.blob import Blob
 from fonds.model.capture import Place
+from fonds.model.completing import Completing
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.model.takedown import Tombstone
 from fonds.ports.queue import TopicQueue
 from fonds.ports.records import Ledger, RecordsOfAll
 
@@ -120,6 +122,19 @@ class Index(Protocol):
         """How many documents there are."""
 
 
+class Completes(Protocol):
+    """What may come next in a search, as it is typed, out of what an index finds."""
+
+    def complete(self, text: str, at: int | None = None) -> Completing:
+        """The completions at the cursor, in characters from 0; None: at the end. At most ten.
+
+        Raises ValueError for a place outside of the text."""
+
+    def instead(self, text: str, at: int) -> Completing | None:
+        """For a search that fails or finds nothing: what may stand in the place of its value at `at`,
+        whatever was typed there. None where no value stands there, or one that is known."""
+
+
 class Archive(Protocol):
     """Bodies in WARC files: read from any place, written to files of our own."""
 
@@ -167,6 +182,18 @@ class WarcFiles(Protocol):
     def unsent(self) -> Mapping[str, int]:
         """Finished WARCs of ours that are here alone and are to be moved on: bytes by name, with indexes.
         Empty where they stay where they are written."""
+
+    def purge(
+        self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
+    ) -> Purged:
+        """Replace the records of a file in a WARC of ours, and what stands beside them, by tombstones of
+        the same length: all other bytes stay where they are, and readers see the file as it was or as it is.
+        Its CDXJ forgets them. Again is harmless; two at once are not. `tick` is told bytes gone through.
+
+        A file that is written to, or not where it could be found, waits. Of a WARC that was not written by
+        us nothing is changed. Raises DamagedInputError where damage may hide such a record, and
+        StorageFullError.
+        """
 
 
 class WarcArchive(Archive, WarcFiles, Protocol):

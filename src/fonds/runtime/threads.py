@@ -15,6 +15,7 @@ from fonds.ports import Queue
 from fonds.runtime.binding import Bound
 from fonds.runtime.handover import Handover
 from fonds.runtime.paces.crowd import Crowd
+from fonds.runtime.paces.heartbeat import Heartbeat
 from fonds.runtime.paces.loop import Loop
 
 logger = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ class WorkerThreads:
     `stages` stand in the order of the pipeline, so that looking at them in turn sees every message.
     `threads` None means what each stage says, and `threads_default` where it says nothing.
     A store that does not answer is waited for; a full one too when they are `patient`, else it ends
-    the work.
+    the work. `heartbeat` tells others that they are at work.
     """
 
     queue: Queue
@@ -45,6 +46,7 @@ class WorkerThreads:
     threads_default: int
     threads: int | None = None
     patient: bool = False
+    heartbeat: Heartbeat | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _failure: list[BaseException] = field(default_factory=list)
@@ -62,6 +64,8 @@ class WorkerThreads:
                 self._threads.append(thread)
         keeper = threading.Thread(target=self._keep, name="keeper", daemon=True)
         keeper.start()
+        if self.heartbeat is not None:
+            self.heartbeat.start(self.troubles)
 
     def _count(self, bound: Bound) -> int:
         """How many threads work a stage."""
@@ -74,7 +78,7 @@ class WorkerThreads:
         return self._stop.is_set()
 
     def request_stop(self) -> None:
-        """Ask all threads to leave off after the batch in hand; safe in a signal handler."""
+        """Ask all threads to leave off after the batch in hand."""
         self._stop.set()
 
     def fail(self, error: BaseException) -> None:
@@ -144,6 +148,8 @@ class WorkerThreads:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         left_off = not any(thread.is_alive() for thread in self._threads)
+        if self.heartbeat is not None:
+            self.heartbeat.stop()
         try:
             self.handover.close()
         except (TransientError, ConfigurationError) as error:

@@ -23,7 +23,7 @@ from fonds.model.access import Role
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.access import admin, embargoes, signing_in
+from fonds.web.access import admin, embargoes, embargoing, signing_in
 from fonds.web.access.declared import OPEN, READS, Least, Needs, permitted
 from fonds.web.access.described import described
 from fonds.web.access.gate import Gate, Passing, make_gate
@@ -33,7 +33,7 @@ from fonds.web.pages.failures import deciding, listing
 from fonds.web.pages.following import source, sources
 from fonds.web.pages.listed import files, records
 from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
-from fonds.web.pages.searching import exporting, feed, search
+from fonds.web.pages.searching import completing, exporting, feed, search
 from fonds.web.parameters import fault, only_known, refusal
 from fonds.web.problems import problem
 from fonds.web.rendering import OpenStores, cut, page
@@ -51,6 +51,7 @@ RETRY_AFTER_S = 5
 ROUTERS = (
     overview.router,
     search.router,
+    completing.router,
     exporting.router,
     feed.router,
     records.router,
@@ -69,6 +70,7 @@ ROUTERS = (
     signing_in.router,
     admin.router,
     embargoes.router,
+    embargoing.router,
 )
 _TITLES = {
     400: "This cannot be answered",
@@ -111,11 +113,13 @@ def create_app(
     views: PageViews | None = None,
     settings: Settings | None = None,
     gate: Gate | None = None,
+    home: Path | None = None,
 ) -> FastAPI:
     """The pages and the service of grouping over `stores`, as readers are shown them. `host` is what the
     server binds: it answers to that and to the loopback. `replay` is where captures are replayed. `service`:
     None, one of its own; `settings`: None, those of a new home. `views` draws pages of PDFs; without it their
-    text alone is shown. `gate` knows who asks; None: one of its own.
+    text alone is shown. `gate` knows who asks; None: one of its own. `home` is the folder of the
+    stores; None: nobody else works on it.
     """
     app = FastAPI(
         title=title,
@@ -128,6 +132,7 @@ def create_app(
     )
     app.state.stores = stores.for_readers()
     app.state.whole_stores = stores
+    app.state.home = home
     app.state.title = title
     app.state.replay = replay
     app.state.settings = settings or Settings()

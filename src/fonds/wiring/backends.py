@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -16,6 +16,7 @@ from fonds.config import PORTS, Settings
 from fonds.formats.journal import journal_schema, journal_table
 from fonds.kinds.embargoes import embargoed
 from fonds.model.capture import Place, PlaceKind
+from fonds.model.completing import NamedTheme
 from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.message import Subscription
 from fonds.model.names import no_such
@@ -24,7 +25,7 @@ from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
 from fonds.pipelines.papers import with_papers
-from fonds.ports import Index, Records, Stores, Table, WarcArchive
+from fonds.ports import Completes, Index, Records, Stores, Table, WarcArchive
 from fonds.ports.closing import close
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
@@ -318,3 +319,17 @@ def marking(query: str, language: str | None) -> Callable[[str], list[tuple[int,
     from fonds.stores.index.passages import marking
 
     return marking(query, language)
+
+
+def completing(
+    index: Index,
+    themes: Callable[[], Iterator[NamedTheme]],
+    names: Callable[[str, str], str],
+    chars_max: int,
+) -> Completes:
+    """What completes searches of an index, of at most `chars_max` characters. `names` gives how people call a
+    value of a field, which is itself where they have no other name for it."""
+    from fonds.stores.index.query.offering import Offering
+    from fonds.stores.index.query.values import Library
+
+    return Offering(Library(index, themes, names), chars_max)

@@ -66,6 +66,12 @@ class NotesAside:
         """As the port says."""
         return self._of(kind).find(kind, where, order=order, after=after, count_max=count_max)
 
+    def first_of_each(
+        self, kind: type[R], wheres: Sequence[Mapping[str, object]], order: Sequence[str]
+    ) -> list[R | None]:
+        """As the port says."""
+        return self._of(kind).first_of_each(kind, wheres, order)
+
     def count(
         self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None
     ) -> dict[tuple[Any, ...], int]:

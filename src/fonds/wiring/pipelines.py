@@ -1,4 +1,4 @@
-"""A pipeline's stages bound to their steps, its threads, its intake and its sources."""
+"""A pipeline's stages bound to their steps, its threads, its intake, its sources, and what is read again."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from fonds.config import Settings
+from fonds.library.catchup.selection import Selection
+from fonds.library.catchup.sending import CatchUp, CatchUpCount
 from fonds.model.errors import ConfigurationError
+from fonds.model.message import Subscription
+from fonds.model.rows import DispositionRow, EntryRow
 from fonds.model.secrets import without_user
 from fonds.ports import Stores
-from fonds.runtime.binding import Bound, Steps, bind, topic_name
+from fonds.process_identity import this_process
+from fonds.runtime.binding import Bound, Steps, bind, stage_of, topic_name
 from fonds.runtime.hand import Hand
 from fonds.runtime.handover import Handover
-from fonds.runtime.intake import Gate, Intake, Marks
+from fonds.runtime.intake import Gate, Intake, Marks, wait_for_room
 from fonds.runtime.paces.crowd import Crowd
+from fonds.runtime.paces.heartbeat import Heartbeat
 from fonds.runtime.paces.loop import Loop, Observer, unobserved
 from fonds.runtime.threads import WorkerThreads
 from fonds.runtime.working import RetryPolicy
@@ -45,9 +51,28 @@ def make_threads(
 
     `threads` None is what each stage says. Raises ConfigurationError for a stage it does not have.
     """
-    retry = RetryPolicy(
-        settings.work.retries_max, settings.work.retry_first_s, settings.work.retry_longest_s
-    )
+    here, handover = _bound(stores, readers, settings, stages)
+    steps = [one.stage.name for one in here]
+    heartbeat = Heartbeat(stores.records, this_process(), settings.pipeline, steps, now)
+    work = settings.work
+    retry = RetryPolicy(work.retries_max, work.retry_first_s, work.retry_longest_s)
+
+    def told(step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
+        heartbeat.observe(step, rows, seconds)
+        observe(step, rows, seconds)
+
+    def make_loop(bound: Bound) -> Loop | Crowd:
+        hand = Hand(bound, stores.queue, stores.ledger, handover, now)
+        return (Crowd if bound.stage.many else Loop)(hand, retry, told)
+
+    each = work.children or cores()
+    return WorkerThreads(stores.queue, handover, here, make_loop, each, threads, patient, heartbeat)
+
+
+def _bound(
+    stores: Stores, readers: Readers, settings: Settings, stages: Collection[str] | None
+) -> tuple[list[Bound], Handover]:
+    """The stages worked here, and what goes from one of them to another."""
     pipeline = pipeline_of(settings)
     known = [stage.name for stage in pipeline.stages]
     missing = sorted(set(stages or ()) - set(known))
@@ -59,14 +84,7 @@ def make_threads(
     here = [one for one in bound if stages is None or one.stage.name in stages]
     mine = {one.subscription.incoming for one in here}
     fed = {reader.incoming for one in here for way in one.routes for reader in way.readers}
-    handover = Handover(stores.queue, stores.ledger, mine & fed)
-
-    def make_loop(bound: Bound) -> Loop | Crowd:
-        hand = Hand(bound, stores.queue, stores.ledger, handover, now)
-        return (Crowd if bound.stage.many else Loop)(hand, retry, observe)
-
-    each = settings.work.children or cores()
-    return WorkerThreads(stores.queue, handover, here, make_loop, each, threads, patient=patient)
+    return here, Handover(stores.queue, stores.ledger, mine & fed)
 
 
 def make_intake(stores: Stores, settings: Settings, stopping: Callable[[], bool]) -> Intake:
@@ -83,3 +101,46 @@ def path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSo
     """The source for what a person names on the command line."""
     base = without_user(settings.warc.base)
     return PathSource(paths, home, settings.collection, base, settings.follow_links)
+
+
+def catch_up(
+    stores: Stores,
+    settings: Settings,
+    wanted: Selection,
+    tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
+    stopping: Callable[[], bool] | None = None,
+) -> CatchUpCount:
+    """Put what is wanted to the step that reads it, waiting for room on its queue until `stopping`; without
+    that it waits for none. Raises ConfigurationError where the pipeline has no such step."""
+    reader = _reader(readers_of(settings), settings.pipeline, wanted)
+    marks = Marks(settings.work.queue_high, settings.work.queue_low)
+
+    def room() -> bool:
+        if stopping is None:
+            return True
+        wait_for_room(stores.queue, reader, marks, stopping)
+        return not stopping()
+
+    sender = CatchUp(
+        stores.queue,
+        stores.records,
+        stores.ledger,
+        stores.table,
+        stores.journal,
+        reader,
+        wanted,
+        now,
+        room,
+    )
+    return sender.run(tick)
+
+
+def _reader(readers: Sequence[Subscription], pipeline: str, wanted: Selection) -> Subscription:
+    step = wanted.reading.step
+    found = next((one for one in readers if stage_of(one)[1] == step), None)
+    if found is None:
+        raise ConfigurationError(
+            f"the pipeline {pipeline!r} has no step {step}, which reads what is to be caught up;"
+            " choose another"
+        )
+    return found

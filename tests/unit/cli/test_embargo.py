@@ -83,3 +83,40 @@ def test_what_was_taken_down_is_not_hidden(home: tuple[Path, str]) -> None:
     done = fonds(folder, "embargo", sha1hex, *SAID)
     assert "was taken down" in done.stderr
     assert "Nothing is under embargo" in fonds(folder, "embargo").stdout
+
+
+def test_what_commands_change_stands_among_the_acts(home: tuple[Path, str]) -> None:
+    """Each of these commands, and none that only looks."""
+    folder, sha1hex = home
+    feed = "https://daily.example/feed"
+    done = [
+        ("embargo", sha1hex, *SAID),
+        ("embargo", "--lift", sha1hex),
+        ("sources", "add", feed),
+        ("sources", "pause", feed),
+        ("sources", "remove", feed),
+        ("collection", "create", "news/floods", "--query", "flood"),
+        ("configuration", "set", "news/DEFAULT", "clusters=3"),
+        ("configuration", "remove", "news/nothing"),
+        ("collection", "delete", "news/floods"),
+        ("failures", "accept", "--reason", "timeout", "--yes"),
+        ("takedown", sha1hex, "--reason", "copyright", "--yes"),
+    ]
+    for words in [*done, ("embargo",), ("sources", "list"), ("takedown", sha1hex, "--dry-run")]:
+        fonds(folder, *words)
+    acts = fonds(folder, "keys", "acts", "--json").stdout.splitlines()
+    told = [json.loads(one) for one in reversed(acts)]
+    said = [(" ".join(one["what"].split()[:3]), one["outcome"]) for one in told]
+    assert said == [
+        (f"fonds embargo {sha1hex}", 200),
+        ("fonds embargo --lift", 200),
+        ("fonds sources add", 200),
+        ("fonds sources pause", 200),
+        ("fonds sources remove", 200),
+        ("fonds collection create", 200),
+        ("fonds configuration set", 200),
+        ("fonds configuration remove", 400),
+        ("fonds collection delete", 200),
+        ("fonds failures accept", 200),
+        (f"fonds takedown {sha1hex}", 200),
+    ]

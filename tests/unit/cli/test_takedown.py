@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from click.testing import CliRunner, Result
 
 from filled_home import fill, opened
 from fonds.cli.main import cli
+from fonds.library.description import description, read_body
+from home_rows import NOW, Body, archived, cdx_row, file_row, write
+from purged_files import holders
 
 
 @pytest.fixture
@@ -49,3 +53,67 @@ def test_what_is_taken_down_is_known_to_nobody_and_listed(home: tuple[Path, str]
     assert (sha1hex in listed, "letter of 3 May" in listed) == (True, True)
     again = fonds(folder, *said, "--yes", "--json")
     assert json.loads(again.stdout.splitlines()[-1])["row_created"] == told["row_created"]
+
+
+def test_the_warcs_that_are_written_anew_are_named_before_and_purged(
+    home: tuple[Path, str],
+) -> None:
+    folder, sha1hex = home
+    looked = json.loads(fonds(folder, "takedown", sha1hex, "--dry-run", "--json").stdout)
+    (warc,) = looked["warcs"]
+    assert (warc["captures"], warc["is_open"]) == (1, False)
+    path = folder / "archive" / warc["name"]
+    assert path.stat().st_size == warc["size_bytes"]
+    assert f"{warc['name']} ({warc['size_bytes']:,} bytes), 1 capture replaced" in " ".join(
+        fonds(folder, "takedown", sha1hex, "--dry-run").stdout.split()
+    )
+    with opened(folder) as stores:
+        taken = read_body(stores, description(stores, sha1hex))
+    assert holders(folder, taken) == [path.name]
+    done = fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes")
+    assert f"{path.name}: 1 record replaced" in done.stderr
+    assert holders(folder, taken) == []
+    assert path.stat().st_size == warc["size_bytes"]
+    assert fonds(folder, "archive", "verify").exit_code == 0
+    assert fonds(folder, "takedown", "--everywhere").exit_code == 2
+    again = fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--everywhere", "--yes")
+    assert f"{sha1hex} is taken down." in again.stdout
+
+
+def test_a_warc_that_a_killed_process_left_open_is_finished_and_purged(
+    home: tuple[Path, str],
+) -> None:
+    folder, _ = home
+    late = Body(950, "http://late.example/", NOW, "text/html", b"<p>late " * 99)
+    child = os.fork()
+    if child == 0:
+        try:
+            with opened(folder) as stores:
+                (kept,) = archived(stores, [late])
+                write(stores, [file_row(kept), cdx_row(kept)])
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    (marker,) = (folder / "archive").glob("*.open")
+    assert holders(folder / "archive", late.content) != []
+    done = fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes", "--json")
+    assert json.loads(done.stdout.splitlines()[-1])["finished"]
+    assert not marker.exists()
+    assert holders(folder, late.content) == []
+    assert fonds(folder, "archive", "verify").exit_code == 0
+
+
+def test_a_warc_that_is_written_to_is_told_and_waits(home: tuple[Path, str]) -> None:
+    folder, _ = home
+    late = Body(950, "http://late.example/", NOW, "text/html", b"<p>late " * 99)
+    with opened(folder) as stores:
+        (kept,) = archived(stores, [late])
+        write(stores, [file_row(kept), cdx_row(kept)])
+        done = fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes")
+        assert "when it is not written to any more" in " ".join(done.stdout.split())
+        assert "1 of our WARCs hold it still" in done.stderr
+        assert "NOT FINISHED" in fonds(folder, "takedown").stdout
+        stores.archive.finish()
+    fonds(folder, "takedown", late.sha1hex, "--reason", "privacy", "--yes")
+    assert "NOT FINISHED" not in fonds(folder, "takedown").stdout
+    assert holders(folder / "archive", late.content) == []

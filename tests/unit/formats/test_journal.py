@@ -18,6 +18,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
 
 SHA1HEX = "90ffd2359008d82298821d16b21778c5c39aec36"
+RECORD_ID = "urn:uuid:00000000-0000-4000-8000-00000000000a"
 FILE = FileMeta(
     13_264, "application/pdf", "PDF document, version 1.4", "application/pdf", SHA1HEX, "c" * 32, "d" * 64
 )  # fmt: skip
@@ -98,14 +99,14 @@ def test_a_capture_is_noted_with_all_values_as_strings() -> None:
 
 
 def test_the_crawlers_note_has_numbers_as_numbers_and_the_name_of_the_warc() -> None:
-    cells = journal.first_seen_cell(CAPTURE, PLACE, record_id="<urn:uuid:1>")
+    cells = journal.first_seen_cell(CAPTURE, PLACE, record_id=RECORD_ID)
     assert json.loads(cells["f:c"]) == {
         "u": "http://example.org/a b?ü",
         "d": "2017-03-04T05:06:07Z",
         "f": "ITEM-2017-00001.warc.gz",
         "o": 8589934592,
         "c": 1,
-        "i": "<urn:uuid:1>",
+        "i": RECORD_ID,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from fonds.formats.warc import RecordHead, read_heads, read_record
 from fonds.formats.warc.media_cloud import FIELDS, MediaCloudWriter
 from fonds.formats.warc.write import RecordWriter
 from fonds.library.checks.warcs import verify
-from fonds.model.archive import ArchiveEntry, HttpHead
+from fonds.model.archive import ArchiveEntry, HttpHead, Original
 from fonds.model.story import (
     ContentMetadata,
     HttpMetadata,
@@ -26,6 +27,7 @@ from fonds.model.story import (
     RssEntry,
     Story,
 )
+from fonds.model.takedown import Tombstone
 from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.archive.options import ArchiveOptions
 
@@ -64,7 +66,7 @@ def entries() -> list[ArchiveEntry]:
         entry(3, body=b"<p>loose", http=None, metadata_json=told(story(3, None, None))),
         entry(4, body=b"<p>gone", metadata_json=told(story(4, 404))),
     ]
-    made.append(entry(5, body=LATIN1, http=http, revisit_of=(made[0].url, AT)))
+    made.append(entry(5, body=LATIN1, http=http, revisit_of=Original(made[0].url, AT)))
     return made
 
 
@@ -88,6 +90,19 @@ def test_their_readers_read_every_story_whole() -> None:
     assert stories[0].content_metadata.is_homepage is False
     assert stories[0].http_metadata.fetch_timestamp == AT.timestamp()
     assert stories[0].content_metadata.parsed_date == "2024-03-05T06:07:08"
+
+
+def test_their_readers_pass_over_what_was_taken_down(tmp_path: Path) -> None:
+    archive = FolderArchive(tmp_path, ArchiveOptions(for_media_cloud=True))
+    archive.write(entries())
+    archive.finish()
+    (warc,) = tmp_path.glob("*.warc.gz")
+    for body in (b"<p>loose", b"%PDF-1.4"):
+        taken = Tombstone(sha1(body, usedforsecurity=False).hexdigest(), "privacy", AT)
+        assert archive.purge(warc.name, taken).records > 0
+    with warc.open("rb") as stream:
+        assert [one.html for one in read_stories(stream)] == [LATIN1, LATIN1, b"<p>gone"]
+    assert verify(archive, warc.name).faults == []
 
 
 def test_their_readers_stop_at_what_we_write_otherwise() -> None:
@@ -139,6 +154,8 @@ def test_an_archive_writes_them_on_request(tmp_path: Path) -> None:
     with path.open("rb") as stream:
         assert len(list(read_stories(stream))) == 4
     assert verify(archive, path.name).faults == []
+    ids = [archive.read(one.place).warc_headers["WARC-Record-ID"] for one in archived]
+    assert ids == [f"<{one.record_id}>" for one in archived]
     assert [archive.read(one.place).body for one in archived][:5] == [
         one.body for one in entries()
     ][:5]

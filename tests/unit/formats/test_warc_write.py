@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 from contextlib import redirect_stdout
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,10 +19,12 @@ from warcio.checker import Checker
 
 from fonds.formats.warc import RecordHead, read_heads, read_record
 from fonds.formats.warc.write import METADATA_TYPE, RecordWriter
-from fonds.model.archive import ArchiveEntry, HttpHead, Payload
+from fonds.model.archive import ArchiveEntry, HttpHead, Original, Payload
 from fonds.model.keys import sha1_base32
 
 AT = datetime(2024, 3, 5, 6, 7, 8, 123456, UTC)
+FIRST = Original("http://example.org/first", AT)
+UUID = "00000000-0000-4000-8000-00000000000a"
 BODY = b"<html><body>caf\xc3\xa9</body></html>"
 HTTP = HttpHead(
     200,
@@ -53,7 +57,7 @@ def written(*entries: ArchiveEntry, version: str = "WARC/1.1") -> tuple[bytes, l
     out = io.BytesIO()
     writer = RecordWriter(out, version=version)
     writer.write_warcinfo("a.warc.gz", AT, "host.example")
-    sizes = [writer.write_entry(one) for one in entries]
+    sizes = [writer.write_entry(one).size_bytes for one in entries]
     return out.getvalue(), sizes
 
 
@@ -83,8 +87,8 @@ def test_another_program_finds_every_digest_right(version: str, tmp_path: Path) 
     data, _ = written(
         entry(metadata_json=b"{}"),
         entry(http=None, mime="application/pdf", url="file:///a%20b.pdf"),
-        entry(revisit_of=("http://example.org/first", AT)),
-        entry(revisit_of=("http://example.org/first", AT), http=None, metadata_json=b"{}"),
+        entry(revisit_of=FIRST),
+        entry(revisit_of=FIRST, http=None, metadata_json=b"{}"),
         entry(body=b""),
         entry(http=None, body=b""),
         version=version,
@@ -184,7 +188,7 @@ def test_a_head_is_written_as_one_of_http_1_and_the_protocol_beside_it(
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_a_repeat_is_a_revisit_that_names_the_first(version: str) -> None:
     first_at = datetime(2023, 1, 2, 3, 4, 5, 678, UTC)
-    repeat = entry(revisit_of=("http://example.org/first", first_at))
+    repeat = entry(revisit_of=replace(FIRST, captured_at=first_at))
     data, _ = written(repeat, version=f"WARC/{version}")
     payload = read(data, 1)
     assert payload.body == b""
@@ -196,6 +200,41 @@ def test_a_repeat_is_a_revisit_that_names_the_first(version: str) -> None:
     fraction = ".000678" if version == "1.1" else ""
     assert fields["WARC-Refers-To-Date"] == f"2023-01-02T03:04:05{fraction}Z"
     assert fields["WARC-Payload-Digest"] == "sha1:" + sha1_base32(hashlib.sha1(BODY).digest())
+
+
+@pytest.mark.parametrize("mark", ["{}", "<{}>"])
+def test_a_revisit_names_the_record_whose_id_is_known(mark: str) -> None:
+    out = io.BytesIO()
+    writer = RecordWriter(out)
+    first = writer.write_entry(entry())
+    known = replace(FIRST, record_id=mark.format(first.record_id))
+    again = writer.write_entry(entry(revisit_of=known, metadata_json=b"{}"))
+    response, revisit, metadata = (read(out.getvalue(), n).warc_headers for n in range(3))
+    assert response["WARC-Record-ID"] == f"<{first.record_id}>" == revisit["WARC-Refers-To"]
+    assert revisit["WARC-Record-ID"] == f"<{again.record_id}>" == metadata["WARC-Refers-To"]
+    assert len({first.record_id, again.record_id}) == 2
+
+
+@given(
+    told=st.text(max_size=60)
+    | st.sampled_from(
+        (
+            f"<urn:uuid:{UUID}>\r\nWARC-Type: response",
+            f"urn:uuid:{UUID}\n",
+            f" urn:uuid:{UUID}",
+            f"urn:uuid:{UUID}> <urn:uuid:{UUID}",
+            f"URN:UUID:{UUID}",
+            f"urn:uuid:{UUID}0",
+            "urn:uuid:",
+            "http://example.org/" + UUID,
+        )
+    )
+)
+def test_what_is_no_id_of_a_record_is_not_written(told: str) -> None:
+    data, _ = written(entry(revisit_of=replace(FIRST, record_id=told)))
+    assert "WARC-Refers-To" not in read(data, 1).warc_headers
+    assert b"\nWARC-Refers-To:" not in gzip.decompress(data)
+    assert [head.type for head in heads(data)] == ["warcinfo", "revisit"]
 
 
 def test_dates_have_microseconds_or_seconds_by_version_and_are_utc() -> None:
@@ -218,7 +257,7 @@ def test_nothing_breaks_out_of_its_header_line() -> None:
             mime=evil,
             http=HttpHead(200, "HTTP/1.1 200 " + evil, (("A" + evil, evil), ("B", "\ud800"))),
         ),
-        entry(mime=evil, http=None, revisit_of=("http://x/" + evil, AT)),
+        entry(mime=evil, http=None, revisit_of=Original("http://x/" + evil, AT, evil)),
     )
     assert [head.type for head in heads(data)] == ["warcinfo", "response", "revisit"]
     payload = read(data, 1)

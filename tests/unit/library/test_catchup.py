@@ -13,7 +13,8 @@ import pytest
 from fonds.formats.envelope import decode, encode
 from fonds.formats.journal import file_cells, row_key
 from fonds.kinds import pdf
-from fonds.library.catchup import CatchUp, CatchUpCount, Selection
+from fonds.library.catchup.selection import Selection
+from fonds.library.catchup.sending import CatchUp, CatchUpCount
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.file import FileMeta, Unextracted

@@ -11,7 +11,8 @@ import pytest
 from fonds.formats.envelope import decode
 from fonds.formats.journal import file_cells, row_key
 from fonds.kinds import story, thumbnail
-from fonds.library.catchup import CatchUp, CatchUpCount, Selection
+from fonds.library.catchup.selection import Selection
+from fonds.library.catchup.sending import CatchUp, CatchUpCount
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Unparsed
@@ -75,7 +76,7 @@ def send(bench: Bench, queue: SqliteQueue, **how: object) -> tuple[CatchUpCount,
 def inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loose files lie where their captures say, though no input is on the books."""
     monkeypatch.setattr(
-        "fonds.library.catchup._first_place", lambda row, found_in: _place(row.place)
+        "fonds.library.catchup.sending._first_place", lambda row, found_in: _place(row.place)
     )
 
 

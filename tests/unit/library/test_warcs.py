@@ -13,6 +13,7 @@ from fixtures.archives import BACKENDS, entry
 from fixtures.buckets import FolderBucket
 from fonds.formats.warc import RecordHead, read_heads
 from fonds.library.checks.warcs import verify
+from fonds.model.archive import Original
 from fonds.ports import WarcArchive
 from fonds.stores.archive.options import ArchiveOptions
 from fonds.stores.archive.s3 import S3Archive
@@ -32,7 +33,7 @@ def written(archive: WarcArchive) -> str:
         3,
         metadata_json=b"{}",
         body=entries[0].body,
-        revisit_of=(entries[0].url, entries[0].captured_at),
+        revisit_of=Original(entries[0].url, entries[0].captured_at),
     )
     (first, *_) = archive.write(entries)
     return first.place.path

@@ -9,7 +9,7 @@ import pytest
 
 from cdx_rows import captured
 from fixtures.archives import entry
-from fonds.model.archive import Archived, ArchiveEntry, HttpHead
+from fonds.model.archive import Archived, ArchiveEntry, HttpHead, Original
 from fonds.model.capture import REVISIT_MIME, to_datetime14
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
@@ -45,7 +45,9 @@ def test_a_revisit_has_its_own_head_and_the_bytes_it_speaks_of(
     records: SqlRecords, archive: FolderArchive
 ) -> None:
     first = entry(1)
-    again = entry(2, body=first.body, http=CHANGED, revisit_of=(first.url, first.captured_at))
+    again = entry(
+        2, body=first.body, http=CHANGED, revisit_of=Original(first.url, first.captured_at)
+    )
     rows = [
         noted(records, one, there)
         for one, there in zip((first, again), archive.write([first, again]), strict=True)

@@ -14,8 +14,9 @@ from fixtures.buckets import FolderBucket
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
-from fonds.stores.archive import moving, volume
-from fonds.stores.archive.moving import Mover, key_of
+from fonds.stores.archive import volume
+from fonds.stores.archive.finished import moving
+from fonds.stores.archive.finished.moving import Mover, key_of
 from fonds.stores.archive.options import ArchiveOptions
 from unit.stores.archive_in_bucket import here, kept, opened, records
 

@@ -14,7 +14,7 @@ import pytest
 from fixtures.archives import entry
 from fixtures.buckets import FolderBucket
 from fonds.model.archive import Archived
-from fonds.stores.archive.moving import Mover
+from fonds.stores.archive.finished.moving import Mover
 from unit.stores.archive_in_bucket import here, kept, opened, records
 
 COUNT = 12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from fixtures.archives import files
 from fonds.crawl.links import link_to
+from fonds.formats.journal import F_C, row_key
 from fonds.formats.spooled import from_spool, to_spool
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -139,9 +141,26 @@ def test_the_same_bytes_again_are_a_revisit_of_what_was_fetched_first(desk: Benc
     first, second = spooled(desk), spooled(desk, poll="next")
     archived(desk, Unarchived(first, page_file()))
     archived(desk, Unarchived(second, page_file(), repeat_of=first.id))
-    revisit = next(headers for kind, headers, _ in records_of(desk) if kind == "revisit")
+    told = {kind: headers for kind, headers, _ in records_of(desk)}
+    revisit = told["revisit"]
     assert revisit["WARC-Refers-To-Target-URI"] == HOP.url
     assert revisit["WARC-Refers-To-Date"] == "2026-11-22T01:02:03.456789Z"
+    assert revisit["WARC-Refers-To"] == told["response"]["WARC-Record-ID"]
+
+
+@pytest.mark.parametrize("key", ["u", "d"])
+def test_a_page_is_not_said_to_be_a_record_of_another_capture(desk: Bench, key: str) -> None:
+    """As when others write their own first capture into `f:c`."""
+    first, second = spooled(desk), spooled(desk, poll="next")
+    archived(desk, Unarchived(first, page_file()))
+    row = row_key(page_file().sha1)
+    seen = json.loads(desk.table.get(JOURNAL, [row])[row][F_C])
+    theirs = seen | {"u": "http://other.example/", "d": "2026-11-22T01:02:04Z"} | {key: seen[key]}
+    desk.table.put(JOURNAL, [(row, {F_C: json.dumps(theirs).encode()})])
+    archived(desk, Unarchived(second, page_file(), repeat_of=first.id))
+    revisit = next(headers for kind, headers, _ in records_of(desk) if kind == "revisit")
+    assert revisit["WARC-Refers-To-Target-URI"] == HOP.url
+    assert "WARC-Refers-To" not in revisit
 
 
 def test_what_is_nowhere_is_told(desk: Bench) -> None:

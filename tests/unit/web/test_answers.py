@@ -74,7 +74,7 @@ NOT_NAMES = {
 } | {
     ("/api/themes", "page"), ("/api/sources", "page"), (LINKS, "poll"),
     (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
-    (DOCUMENT, "id"),
+    (DOCUMENT, "id"), ("/api/complete", "q"), ("/api/complete", "at"),
 }  # fmt: skip
 # Those of export and feed are the search's own; tried in test_exporting.py and test_feed.py.
 TRIED_OF_THE_EXPORT = {

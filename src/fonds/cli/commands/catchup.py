@@ -15,14 +15,12 @@ from fonds.cli.working.working_off import work_off
 from fonds.config import Settings
 from fonds.kinds import KINDS
 from fonds.kinds.kind import DerivativeKind, Reading
-from fonds.library.catchup import CatchUp, CatchUpCount, Selection
-from fonds.model.errors import ConfigurationError
-from fonds.model.message import Subscription
+from fonds.library.catchup.selection import Selection
+from fonds.library.catchup.sending import CatchUpCount
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
-from fonds.runtime.binding import stage_of
 from fonds.runtime.homelock import HomeLock
-from fonds.runtime.intake import Entered, Intake, Marks, wait_for_room
+from fonds.runtime.intake import Entered, Intake
 
 
 @click.group("catchup", cls=Commands, invoke_without_command=True)
@@ -133,6 +131,7 @@ def _catch_up(
     if (statuses or made_by or older_than is not None) and not reextract:
         raise click.UsageError("--status, --made-by and --older-than go with --reextract")
     from fonds.wiring.backends import all_shared
+    from fonds.wiring.pipelines import catch_up
     from fonds.wiring.readers import extractors
     from fonds.wiring.steps import now
 
@@ -151,67 +150,25 @@ def _catch_up(
         return _counted(app, stores, wanted)
     with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
         if enter_only:
-            done = send(stores, settings, wanted, _never, _nothing)
+            done = catch_up(stores, settings, wanted, _nothing, _never)
             return _told(app, wanted, done)
         return _work(app, settings, stores, lock, wanted)
 
 
 def _work(app: App, settings: Settings, stores: Stores, lock: HomeLock, wanted: Selection) -> int:
     """Send in one thread, extract in the others; the account is that of the inputs concerned."""
+    from fonds.wiring.pipelines import catch_up
 
     def feed(intake: Intake, entered: Entered) -> None:
         def note(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
             entered.input_ids |= {row.input_id for row in captures}
 
-        done = send(stores, settings, wanted, intake.stopping, note)
+        done = catch_up(stores, settings, wanted, note, intake.stopping)
         if done.sent and not app.json:
             console().print(_sentence(wanted, done))
 
     nothing = f"Every {wanted.kind.title} was read by this extractor, or failed for good."
     return work_off(app, settings, stores, lock, feed, nothing)
-
-
-def send(
-    stores: Stores,
-    settings: Settings,
-    wanted: Selection,
-    stopping: Callable[[], bool],
-    tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
-) -> CatchUpCount:
-    """Put what is wanted to the step that reads it."""
-    from fonds.wiring.backends import readers_of
-    from fonds.wiring.steps import now
-
-    reader = _reader(readers_of(settings), settings.pipeline, wanted)
-    marks = Marks(settings.work.queue_high, settings.work.queue_low)
-
-    def room() -> bool:
-        wait_for_room(stores.queue, reader, marks, stopping)
-        return not stopping()
-
-    sender = CatchUp(
-        stores.queue,
-        stores.records,
-        stores.ledger,
-        stores.table,
-        stores.journal,
-        reader,
-        wanted,
-        now,
-        room,
-    )
-    return sender.run(tick)
-
-
-def _reader(readers: Sequence[Subscription], pipeline: str, wanted: Selection) -> Subscription:
-    step = wanted.reading.step
-    found = next((one for one in readers if stage_of(one)[1] == step), None)
-    if found is None:
-        raise ConfigurationError(
-            f"the pipeline {pipeline!r} has no step {step}, which reads what is to be caught up;"
-            " choose another"
-        )
-    return found
 
 
 def _counted(app: App, stores: Stores, wanted: Selection) -> int:

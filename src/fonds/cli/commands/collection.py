@@ -16,6 +16,7 @@ from fonds.cli.collections.asking import named, read_lines, there, usage
 from fonds.cli.commands.collection_frequencies import frequencies
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.names import Commands
+from fonds.cli.working.noted import noted
 from fonds.collections.changing import collections as changing
 from fonds.collections.changing.writing import Put
 from fonds.collections.collecting.rules import Rule, checked_rule
@@ -78,9 +79,9 @@ def create(app: App, name: str, query: str) -> int:
     if query or Rule(wanted, query).is_template:
         with usage():
             checked_rule(Rule(wanted, query), stores.index)
-    is_new = changing.create(
-        changes, wanted, query, wanted.key if Rule(wanted, query).is_template else ""
-    )
+    template = wanted.key if Rule(wanted, query).is_template else ""
+    with noted(stores.records, f"fonds collection create {wanted}"):
+        is_new = changing.create(changes, wanted, query, template)
     done = collecting(stores, changes).run(wanted, again=True) if query else None
     put = 0 if done is None else done.put
     if app.json:
@@ -229,9 +230,11 @@ def delete(app: App, name: str) -> int:
     \b
     fonds collection delete survey/answers
     """
-    changes = open_changes(app.stores(), app.settings())
+    stores = app.stores()
+    changes = open_changes(stores, app.settings())
     one = there(changes.tables, name)
-    changing.remove(changes, one.name)
+    with noted(stores.records, f"fonds collection delete {one.name}"):
+        changing.remove(changes, one.name)
     if app.json:
         echo_json({"deleted": str(one.name), "documents": one.size})
         return 0

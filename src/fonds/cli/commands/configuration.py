@@ -11,6 +11,7 @@ from rich.table import Table
 from fonds.cli.collections.asking import named, usage
 from fonds.cli.context import App, command, console, echo_json, global_options
 from fonds.cli.names import Commands
+from fonds.cli.working.noted import noted
 from fonds.collections import configurations
 from fonds.collections.names import checked_conf
 from fonds.model.names import no_such
@@ -95,8 +96,10 @@ def set_(app: App, name: str, values: tuple[str, ...]) -> int:
     """
     where = named(name)
     make_home(app.home)
-    tables = open_tables(app.stores(make=True), app.settings())
-    with usage():
+    stores = app.stores(make=True)
+    tables = open_tables(stores, app.settings())
+    said = f"fonds configuration set {name} {' '.join(values)}"
+    with noted(stores.records, said), usage():
         checked_conf(where.key)
         known = configurations.every(tables, where.namespace).get(where.key)
         made = configurations.configuration(dict(map(_pair, values)), known)
@@ -117,10 +120,12 @@ def remove(app: App, name: str) -> int:
     fonds configuration remove news/stories
     """
     where = named(name)
-    tables = open_tables(app.stores(), app.settings())
-    if not configurations.remove(tables, where.namespace, where.key):
-        names = configurations.every(tables, where.namespace)
-        raise click.UsageError(no_such("configuration", where.key, names))
+    stores = app.stores()
+    tables = open_tables(stores, app.settings())
+    with noted(stores.records, f"fonds configuration remove {name}"):
+        if not configurations.remove(tables, where.namespace, where.key):
+            names = configurations.every(tables, where.namespace)
+            raise click.UsageError(no_such("configuration", where.key, names))
     if app.json:
         echo_json({"removed": where.key})
         return 0

@@ -11,6 +11,7 @@ import click
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import Name
 from fonds.cli.working.files_named import AT_ONCE_MAX, checked_note, files_named
+from fonds.cli.working.noted import noted
 from fonds.model.document import SearchQuery
 from fonds.model.embargo import EmbargoReason
 from fonds.model.rows import EmbargoRow, TakedownRow
@@ -123,12 +124,17 @@ def _hide(app: App, stores: Stores, settings: Settings, wanted: Sequence[Embargo
             if one.sha1hex in gone:
                 say(f"{one.sha1hex} was taken down: nothing is left to be hidden")
                 continue
-            row = act.hide(one)
+            with noted(stores.records, _act(one)):
+                row = act.hide(one)
             if app.json:
                 echo_json(_told(row))
             else:
                 console().print(f"{row.sha1hex} is hidden until {row.until:%Y-%m-%d %H:%M} UTC.")
     return 1 if gone else 0
+
+
+def _act(row: EmbargoRow) -> str:
+    return f"fonds embargo {row.sha1hex} --until {row.until:%Y-%m-%d} --reason {row.reason_class}"
 
 
 def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
@@ -139,7 +145,9 @@ def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) ->
     with HomeLock(app.home, shared=all_shared(settings)):
         act = _hiding(stores, settings)
         for sha1hex in files:
-            if not act.lift(sha1hex):
+            with noted(stores.records, f"fonds embargo --lift {sha1hex}"):
+                is_lifted = act.lift(sha1hex)
+            if not is_lifted:
                 say(f"{sha1hex} is under no embargo")
                 code = 1
             elif app.json:

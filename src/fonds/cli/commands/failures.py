@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, pipeline_option, say
 from fonds.cli.names import Name
+from fonds.cli.working.noted import noted
 from fonds.cli.working.working_off import work_off
 from fonds.config import Settings
 from fonds.library.failures.deciding import NOTE_CHARACTERS_MAX, Act, accept, retry
@@ -204,7 +205,9 @@ def _retry(app: App, settings: Settings, asked: Asked) -> int:
 
     stores, readers, now = _opened(app, settings, asked)
     with HomeLock(app.home, shared=all_shared(settings)) as lock:
-        if not retry(stores, readers, asked, now):
+        with noted(stores.records, _act("retry", asked)):
+            count = retry(stores, readers, asked, now)
+        if not count:
             _say_nothing(app)
             return 0
         return work_off(app, settings, stores, lock, lambda intake, entered: None)
@@ -220,7 +223,8 @@ def _accept(app: App, settings: Settings, asked: Asked, note: str, *, yes: bool)
     total = failed_entries(stores.records, asked, count_max=0)[1]
     if total and not yes and not app.json:
         click.confirm(f"Accept {total:,} as final? They cannot be tried again", abort=True)
-    count = accept(stores, readers, asked, now, note)
+    with noted(stores.records, _act("accept", asked)):
+        count = accept(stores, readers, asked, now, note)
     if app.json:
         echo_json({"accepted": count})
     elif count:
@@ -228,6 +232,15 @@ def _accept(app: App, settings: Settings, asked: Asked, note: str, *, yes: bool)
     else:
         _say_nothing(app)
     return 0
+
+
+def _act(what: str, asked: Asked) -> str:
+    """The command, as far as it says which failures; of many keys how many."""
+    flags = {"failure_group": "group"}
+    said = [f"--{flags.get(name, name)} {value}" for name, value in asked.named().items()]
+    keys = [f"--key {asked.keys[0]}"] if len(asked.keys) == 1 else []
+    keys = [f"of {len(asked.keys):,} keys"] if len(asked.keys) > 1 else keys
+    return " ".join(["fonds failures", what, *said, *keys])
 
 
 def _opened(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from fonds.access.acts import REFUSED, Acts
+from fonds.access.acts import Acts
 from fonds.access.keys import Keys
+from fonds.cli.collections.asking import usage
 from fonds.cli.context import App, command, console, echo_json, global_options
 from fonds.cli.names import Commands, Name
+from fonds.cli.working.noted import local_user, noted
 from fonds.model.access import Role
 from fonds.model.rows import AccessKeyRow
-from fonds.ports import Records
-from fonds.process_identity import logged_in
 from fonds.runtime.homelock import make_home
 from fonds.wiring.steps import now
 
@@ -67,8 +65,8 @@ def create(app: App, name: str, role: str, until: datetime | None) -> int:
     make_home(app.home)
     records = app.stores(make=True).records
     ends = until.replace(tzinfo=UTC) if until else None
-    who = f"local:{logged_in()}"
-    with _noted(records, who, f"fonds keys create {name} --role {role}"):
+    who = local_user()
+    with noted(records, f"fonds keys create {name} --role {role}"), usage():
         made = Keys(records, now).create(name, Role(role), who, ends)
     if app.json:
         echo_json({**_told(made.row), "secret": made.secret})
@@ -108,8 +106,8 @@ def revoke(app: App, name: str, reason: str) -> int:
     fonds keys revoke anne --reason "left the project"
     """
     records = app.stores().records
-    who = f"local:{logged_in()}"
-    with _noted(records, who, f"fonds keys revoke {name}"):
+    who = local_user()
+    with noted(records, f"fonds keys revoke {name}"), usage():
         row = Keys(records, now).revoke(name, who, reason)
     if app.json:
         echo_json(_told(row))
@@ -127,7 +125,7 @@ def revoke(app: App, name: str, reason: str) -> int:
     help="How many, the newest first.",
 )
 def acts(app: App, limit: int) -> int:
-    """Show who changed what and when, over the web and with keys; the newest 100,000 are kept.
+    """Show who changed what and when, over the web and by commands; the newest 100,000 are kept.
 
     \b
     fonds keys acts --limit 200
@@ -145,19 +143,6 @@ def acts(app: App, limit: int) -> int:
     if not found and not app.json:
         console().print("Nobody changed anything.")
     return 0
-
-
-@contextmanager
-def _noted(records: Records, who: str, what: str) -> Iterator[None]:
-    """Note an act, and how it ended. Raises click.UsageError for values that are none."""
-    acts = Acts(records, now)
-    act = acts.begin(who, what)
-    try:
-        yield
-    except ValueError as error:
-        acts.end(act, REFUSED)
-        raise click.UsageError(str(error)) from error
-    acts.end(act)
 
 
 def _told(row: AccessKeyRow) -> dict[str, object]:

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from fonds.cli.commands.audit import deepened, interrupted, print_audit
-from fonds.cli.commands.catchup import send
 from fonds.cli.commands.reindex import reindexed
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.working.working_off import EXIT_INTERRUPTED, SPOOL, leave_at_once, work_through
@@ -20,7 +19,7 @@ from fonds.config import Settings
 from fonds.kinds import KINDS
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.audit import Audit, as_json, audit
-from fonds.library.catchup import Selection
+from fonds.library.catchup.selection import Selection
 from fonds.library.checks.fault import Act, Check, Fault
 from fonds.library.repair.entering import send_again
 from fonds.library.repair.making import make_again
@@ -228,6 +227,7 @@ class _Bench:
     def _reader(
         self, settings: Settings, stopping: Callable[[], bool]
     ) -> Callable[[DerivativeKind, frozenset[str]], None]:
+        from fonds.wiring.pipelines import catch_up
         from fonds.wiring.readers import extractors
 
         names = extractors(settings)
@@ -236,12 +236,7 @@ class _Bench:
             if kind.reading is None:
                 return
             wanted = Selection(kind, kind.reading.extractor(names), again=True)
-            send(
-                self.stores,
-                settings,
-                replace(wanted, only=only),
-                stopping,
-                lambda sent, rows: None,
-            )
+            only_these = replace(wanted, only=only)
+            catch_up(self.stores, settings, only_these, lambda sent, rows: None, stopping)
 
         return read

@@ -60,9 +60,8 @@ def serve(app: App, **flags: Any) -> int:
         service = make_service(stores, settings.collections.prefix, threads)
         views = open_page_views(app.home / SPOOL, settings)
         shared = {"host": web.host, "gate": gate}
-        application = create_app(
-            stores, replay=at, service=service, views=views, settings=settings, **shared
-        )
+        own = {"service": service, "views": views, "settings": settings, "home": app.home}
+        application = create_app(stores, replay=at, **own, **shared)
         with closing(views), service.runs.at_work():
             serving.serve(
                 (application, pages),

@@ -11,6 +11,7 @@ import click
 
 from fonds.cli.context import App, command, say
 from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
+from fonds.cli.working.noted import noted
 from fonds.model.errors import FondsError
 from fonds.model.rows import SourceRow
 from fonds.runtime.homelock import make_home
@@ -40,7 +41,9 @@ def import_(app: App, path: str, **flags: Any) -> int:
     now = datetime.now(UTC)
     rows, refused = of_outlines(listed, told_wanted(app, flags), now)
     make_home(app.home)
-    fresh = add(app.stores(make=True).records, rows)
+    records = app.stores(make=True).records
+    with noted(records, f"fonds sources import {path}: {len(rows):,} sources"):
+        fresh = add(records, rows)
     tell_added(app, fresh, len(rows) - len(fresh), refused)
     return int(bool(refused))
 

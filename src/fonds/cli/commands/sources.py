@@ -21,6 +21,7 @@ from fonds.cli.sources.source_facts import (
     source_facts,
 )
 from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
+from fonds.cli.working.noted import noted
 from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.runtime.homelock import make_home
 from fonds.sources.following.described import links_of
@@ -75,7 +76,9 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
     wanted = told_wanted(app, flags, kind, title, folder)
     rows = [new_source(url, wanted, now) for url in urls]
     make_home(app.home)
-    fresh = add(app.stores(make=True).records, rows)
+    records = app.stores(make=True).records
+    with noted(records, f"fonds sources add {' '.join(row.url for row in rows)}"):
+        fresh = add(records, rows)
     tell_added(app, fresh, len(rows) - len(fresh), {})
     return 0
 
@@ -192,7 +195,9 @@ def _change(app: App, names: tuple[str, ...], state: str, told: str) -> int:
     records = app.stores().records
     rows = [found(records, name) for name in names]
     for row in rows:
-        change_state(records, row, state, datetime.now(UTC))
+        act = "pause" if state == "paused" else "resume"
+        with noted(records, f"fonds sources {act} {row.url}"):
+            change_state(records, row, state, datetime.now(UTC))
         if not app.json:
             console().print(f"{told}: {row.url}", markup=False)
     if app.json:
@@ -210,7 +215,8 @@ def remove(app: App, names: tuple[str, ...]) -> int:
     """
     records = app.stores().records
     rows = [found(records, name) for name in names]
-    records.delete(SourceRow, [row.source_id for row in rows])
+    with noted(records, f"fonds sources remove {' '.join(row.url for row in rows)}"):
+        records.delete(SourceRow, [row.source_id for row in rows])
     if app.json:
         echo_json({"removed": [row.url for row in rows]})
     else:

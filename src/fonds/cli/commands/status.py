@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +12,10 @@ from rich.markup import escape
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.working.summary import summary_table
 from fonds.library.accounting import account, files_by_type, newest_input, tally
+from fonds.library.tracing.workers import is_overdue, workers
 from fonds.model.message import Depth
+from fonds.model.rows import WorkerRow
+from fonds.process_identity import in_words
 
 
 @command("status")
@@ -35,9 +39,10 @@ def status(app: App, **flags: Any) -> int:
         for one in readers
     }
     indexed = stores.index.count()
+    working = list(workers(stores.records, chosen))
     if app.json:
         told = {"home": str(app.home), "pipeline": chosen, **account(counted)}
-        told |= {"files": dict(kinds), "searchable": indexed}
+        told |= {"files": dict(kinds), "searchable": indexed, "workers": working}
         echo_json({**told, "newest_input_at": newest_input(stores.records), "queues": depths})
         return 0
     screen = console()
@@ -49,6 +54,7 @@ def status(app: App, **flags: Any) -> int:
     for mime, count in kinds:
         screen.print(f"{count:,} files of type {mime}")
     _print_waiting(screen, depths)
+    _print_workers(screen, working)
     return 0
 
 
@@ -58,3 +64,19 @@ def _print_waiting(screen: Console, depths: Mapping[str, Depth]) -> None:
             screen.print(
                 f"{name}: {depth.ready} ready, {depth.in_hand} in hand, {depth.delayed} delayed"
             )
+
+
+def _print_workers(screen: Console, working: Sequence[WorkerRow]) -> None:
+    """Each process once, with its steps."""
+    by_process: dict[str, list[WorkerRow]] = {}
+    for row in working:
+        by_process.setdefault(row.worker, []).append(row)
+    now = datetime.now(UTC)
+    for worker, rows in by_process.items():
+        first, steps = rows[0], ", ".join(sorted(row.step for row in rows))
+        state = "silent since" if is_overdue(first, now) else "at work, seen"
+        screen.print(
+            escape(
+                f"{in_words(worker)}: {state} {first.seen:%Y-%m-%d %H:%M:%S} UTC; {first.pipeline}: {steps}"
+            )
+        )

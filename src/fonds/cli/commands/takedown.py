@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,16 @@ import click
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import Name
 from fonds.cli.working.files_named import checked_note, files_named
+from fonds.cli.working.noted import noted
 from fonds.model.rows import TakedownRow
 from fonds.model.takedown import ReasonClass
 from fonds.process_identity import logged_in
 
 if TYPE_CHECKING:
+    from fonds.library.tracing.own_warcs import OwnWarc
     from fonds.library.tracing.traces import Traces
+
+SAID_EVERY_S = 10.0
 
 
 @command("takedown")
@@ -27,22 +32,35 @@ if TYPE_CHECKING:
     help=f"Why, which everybody is told: {', '.join(map(str, ReasonClass))}.",
 )
 @click.option("--note", default="", help="Who asked for it and how; shown by this command alone.")
+@click.option(
+    "--everywhere",
+    is_flag=True,
+    help="Look for its records in the index of every WARC of ours, not in those rows lead to alone.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def takedown(
-    app: App, keys: tuple[str, ...], reason: str | None, note: str, dry_run: bool, yes: bool
+    app: App,
+    keys: tuple[str, ...],
+    reason: str | None,
+    note: str,
+    everywhere: bool,
+    dry_run: bool,
+    yes: bool,
 ) -> int:
     """Purge files out of every store, and refuse their bytes; without SHA-1s, list what was taken down.
 
-    Their addresses answer with the class of the reason and the date. Broken off, it goes on when it is said
-    again. Exit code 1 while messages about a file are under way: say it again when they have ended.
+    Their addresses answer with the class of the reason and the date. In WARCs that Fonds wrote their records
+    are replaced by tombstones of the same length; what was taken in is not touched. Broken off, it goes on
+    when it is said again. Exit code 1 while messages about a file are under way, or a WARC is written to or
+    cannot be written anew: say it again when that is over.
 
     \b
     fonds takedown 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b --reason copyright --dry-run
     fonds takedown
     """
     if not keys:
-        if reason or note or dry_run or yes:
+        if reason or note or everywhere or dry_run or yes:
             raise click.UsageError("say which files, by their SHA-1s")
         return _list(app)
     files = files_named(keys)
@@ -66,29 +84,42 @@ def takedown(
         return 0
     if not yes:
         click.confirm(f"Take {len(files):,} down? This cannot be undone", abort=True)
-    return _take_down(app, files, reason or "", note)
+    return _take_down(app, files, reason or "", note, everywhere=everywhere)
 
 
-def _take_down(app: App, files: Sequence[str], reason: str, note: str) -> int:
+def _take_down(app: App, files: Sequence[str], reason: str, note: str, *, everywhere: bool) -> int:
+    from fonds.library.repair.recovering import recover
+    from fonds.library.tracing.own_warcs import left_of
     from fonds.library.tracing.takedown import TakingDown
     from fonds.runtime.homelock import HomeLock
     from fonds.wiring.backends import all_shared, readers_of
-    from fonds.wiring.recurring.collections import changes_there
+    from fonds.wiring.recurring.collections import changes_there, warc_purge
     from fonds.wiring.steps import now
 
     settings = app.settings()
     stores = app.stores(settings)
     code = 0
     with HomeLock(app.home, shared=all_shared(settings)):
-        act = TakingDown(stores, changes_there(stores, settings), list(readers_of(settings)), now)
+        # A WARC that a killed process left open would wait for good.
+        recover(stores)
+        purge = warc_purge(stores, say, _Progress(app))
+        changes, readers = changes_there(stores, settings), list(readers_of(settings))
+        act = TakingDown(stores, changes, readers, now, purge, everywhere=everywhere)
         for sha1hex in files:
-            row = act(TakedownRow(sha1hex, reason, note, logged_in(), now(), {}))
+            with noted(stores.records, f"fonds takedown {sha1hex} --reason {reason}"):
+                row = act(TakedownRow(sha1hex, reason, note, logged_in(), now(), {}))
             if app.json:
                 echo_json(_told(row))
             elif row.finished:
                 console().print(f"{sha1hex} is taken down.")
             if row.finished is None:
-                say(f"{sha1hex}: messages about it are under way; say it again when they ended")
+                left = len(left_of(row))
+                told = (
+                    f"{left:,} of our WARCs hold it still"
+                    if left
+                    else "messages about it are under way"
+                )
+                say(f"{sha1hex}: {told}; say it again when that is over")
                 code = 1
     return code
 
@@ -100,14 +131,39 @@ def _print_traces(app: App, found: Sequence[Traces]) -> None:
             continue
         lines = [
             one.sha1hex,
-            f"   captures: {one.captures:,}; records in WARCs of ours, which stay there: {one.own_records:,}",
+            f"   captures: {one.captures:,}; in WARCs of ours: {one.own_records:,}",
             f"   rows: {sum(one.rows.values()):,} in {', '.join(one.rows) or 'no table'};"
             f" of the journal: {one.table_rows:,}",
             f"   blobs: {len(one.blobs):,}; documents in the index: {len(one.documents):,}",
             f"   collections: {', '.join(one.collections) or 'none'}",
             f"   messages on the books: {one.books:,}; under way: {one.under_way:,}",
         ]
+        lines += [f"   written anew: {_shown(warc)}" for warc in one.warcs]
         console().print("\n".join(lines), markup=False)
+
+
+def _shown(warc: OwnWarc) -> str:
+    if warc.size_bytes is None:
+        return f"{warc.name}, which cannot be found now"
+    if warc.is_open:
+        return f"{warc.name} ({warc.size_bytes:,} bytes), when it is not written to any more"
+    count = "some" if warc.captures is None else f"{warc.captures:,}"
+    noun = "capture" if warc.captures == 1 else "captures"
+    return f"{warc.name} ({warc.size_bytes:,} bytes), {count} {noun} replaced"
+
+
+class _Progress:
+    """A line every ten seconds while WARCs are written anew."""
+
+    def __init__(self, app: App) -> None:
+        self._silent = app.quiet or app.json
+        self._said_s = time.monotonic()
+
+    def __call__(self, name: str, done_bytes: int) -> None:
+        """So much of it was gone through."""
+        if not self._silent and time.monotonic() - self._said_s >= SAID_EVERY_S:
+            self._said_s = time.monotonic()
+            say(f"{name}: {done_bytes / 1e6:,.0f} MB")
 
 
 def _told(row: TakedownRow) -> dict[str, object]:

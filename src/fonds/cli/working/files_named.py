@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import click
 
+from fonds.model.embargo import NOTE_CHARACTERS_MAX
 from fonds.model.keys import sha1_from_text
 
 AT_ONCE_MAX = 1_000
-NOTE_CHARACTERS_MAX = 500
 
 
 def files_named(keys: Sequence[str]) -> list[str]:

@@ -102,6 +102,12 @@ def served_themes(tables: Tables, name: Name) -> Iterator[Theme]:
             yield Theme(name, row, label, id_, number(cells, "main:size"))
 
 
+def every_theme(tables: Tables) -> Iterator[Theme]:
+    """The themes of the collections that are looked in, by the names of the collections; streamed."""
+    for name in _collections(tables):
+        yield from served_themes(tables, name)
+
+
 def _collections(tables: Tables) -> list[Name]:
     """The first collections by name that have themes."""
     if not tables.are_there():

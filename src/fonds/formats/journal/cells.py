@@ -15,8 +15,10 @@ from typing import Any
 
 import msgspec
 
+from fonds.model.archive import Original
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
+from fonds.model.keys import record_id_from_text
 
 F_C = "f:c"
 FILE_SIZE = "file:size"
@@ -59,7 +61,10 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class FirstSeen:
-    """What `f:c` says, the crawler's own note. `date` is ISO 8601; absent recommended fields are None."""
+    """What `f:c` says, the crawler's own note. `date` is ISO 8601; absent recommended fields are None.
+
+    `record_id` is written as the crawler does: the URI alone, without the brackets of `WARC-Record-ID`.
+    """
 
     url: str
     date: str
@@ -189,10 +194,11 @@ def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
     )
 
 
-def first_archived(cells: Mapping[str, bytes]) -> tuple[str, datetime] | None:
-    """URL and moment under which `f:c` says a body was met first, as a revisit record names them.
+def first_archived(cells: Mapping[str, bytes]) -> Original | None:
+    """The capture under which `f:c` says a body was met first, as a revisit record names it.
 
-    None when the row does not say it, or not in a way that can be read. A time without zone is UTC.
+    None when the row does not say it, or not in a way that can be read. A time without zone is UTC. An id is
+    told only where it is one of a record.
     """
     try:
         seen = read_first_seen(cells)
@@ -201,7 +207,8 @@ def first_archived(cells: Mapping[str, bytes]) -> tuple[str, datetime] | None:
         return None
     if seen is None or moment is None:
         return None
-    return seen.url, moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return Original(seen.url, utc, record_id_from_text(seen.record_id or ""))
 
 
 def recounted(cell: bytes, count: int) -> bytes:

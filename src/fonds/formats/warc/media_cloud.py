@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from fonds.formats.warc.write import Appended, RecordWriter
+from fonds.formats.warc.write import Appended, RecordWriter, WrittenRecord
 from fonds.model.archive import ArchiveEntry, HttpHead
 
 FIELDS = {
@@ -47,7 +47,7 @@ class MediaCloudWriter:
         """As `RecordWriter`."""
         self._writer.write_warcinfo(filename, created_at, hostname)
 
-    def write_entry(self, entry: ArchiveEntry) -> int:
+    def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
         """As `RecordWriter`."""
         return self._writer.write_entry(as_media_cloud(entry))
 

@@ -10,6 +10,7 @@ import io
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
 from typing import Protocol
@@ -17,9 +18,9 @@ from typing import Protocol
 from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 from warcio.warcwriter import WARCWriter
 
-from fonds.model.archive import ArchiveEntry, HttpHead
+from fonds.model.archive import ArchiveEntry, HttpHead, Original
 from fonds.model.exchange import Exchange
-from fonds.model.keys import sha1_base32
+from fonds.model.keys import record_id_from_text, sha1_base32
 
 VERSIONS = ("WARC/1.0", "WARC/1.1")
 METADATA_TYPE = "application/x.mediacloud-indexer+json"
@@ -51,6 +52,14 @@ class Appended(Protocol):
 
     def tell(self) -> int:
         """How many bytes there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRecord:
+    """The record of a body, or its revisit: `record_id` as in `Archived`, its packed length in bytes."""
+
+    record_id: str
+    size_bytes: int
 
 
 class RecordWriter:
@@ -87,8 +96,8 @@ class RecordWriter:
         }
         self._write("warcinfo", "", headers, "application/warc-fields", "".join(lines).encode())
 
-    def write_entry(self, entry: ArchiveEntry) -> int:
-        """The entry's records; the length in bytes of the first, which holds the body or the revisit.
+    def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
+        """The entry's records; what is told is the first, which holds the body or the revisit.
 
         A body with an HTTP head becomes a `response`, its codings being undone: `Content-Encoding` and
         the like are renamed to `X-Archive-Orig-*`, `Content-Length` is that of the body. The metadata
@@ -123,15 +132,15 @@ class RecordWriter:
             about = {**shared, "WARC-Concurrent-To": record_id}
             sort = "application/http; msgtype=request"
             self._write("request", entry.url, about, sort, request.encode("latin-1", "replace"))
-        return size_bytes
+        return WrittenRecord(record_id[1:-1], size_bytes)
 
-    def _revisit_fields(
-        self, original: tuple[str, datetime], entry: ArchiveEntry
-    ) -> dict[str, str]:
-        return {
+    def _revisit_fields(self, original: Original, entry: ArchiveEntry) -> dict[str, str]:
+        known = record_id_from_text(original.record_id or "")
+        named = {"WARC-Refers-To": f"<{known}>"} if known else {}
+        return named | {
             "WARC-Profile": _PROFILE.format(version=self._version.lower(), kind=_sameness(entry)),
-            "WARC-Refers-To-Target-URI": as_uri(original[0]),
-            "WARC-Refers-To-Date": self._date(original[1]),
+            "WARC-Refers-To-Target-URI": as_uri(original.url),
+            "WARC-Refers-To-Date": self._date(original.captured_at),
             "WARC-Payload-Digest": f"sha1:{sha1_base32(hashlib.sha1(entry.body).digest())}",  # noqa: S324
         }
 

@@ -22,6 +22,8 @@ from fonds.words import fold, is_spaceless
 CHARACTERS_MAX = 200_000
 TERM_BYTES_MAX = 200
 TERMS_MAX = 5_000_000
+TERMS_KEPT = 100_000
+"""So many words are kept with their terms: at most 40 MB, words being no longer than a term's bytes."""
 BREAK = -1
 GUESSED_FROM = 1000
 """How many texts a collection's language is guessed from."""
@@ -81,6 +83,13 @@ class _Words(dict[str, int]):
 
 def term_of(word: str, language: str) -> str | None:
     """The term a folded word stands for; None for one that names nothing."""
+    if len(word) > TERM_BYTES_MAX:
+        return None
+    return _term_of(word, language)
+
+
+@lru_cache(maxsize=TERMS_KEPT)
+def _term_of(word: str, language: str) -> str | None:
     if word in function_words(language) or len(word.encode("utf-8", "ignore")) > TERM_BYTES_MAX:
         return None
     if len(word) < 2 and not (word and is_spaceless(word)):

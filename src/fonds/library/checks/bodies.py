@@ -11,12 +11,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import md5, sha256
 
+from fonds.formats.journal import F_C, row_key
+from fonds.formats.placing import noted_record_id
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.fixity import TEXT, blob_of, fixity_of
 from fonds.library.checks.derivatives import known_fixity, text_differs
 from fonds.library.checks.fault import Check, Fault
+from fonds.library.checks.places import is_ours
 from fonds.library.checks.under_way import worked_on
 from fonds.library.chunks import chunks
+from fonds.model.archive import Payload
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
 from fonds.model.rows import CdxRow, DeepAuditRow, FaultRow, FileMetaRow, FixityRow
@@ -127,7 +131,7 @@ class DeepAudit:
                 continue
             place = Place(PlaceKind.WARC, cdx.warc_path, cdx.warc_offset, cdx.warc_csize)
             try:
-                body = self.stores.archive.read(place, row.sha1hex).body
+                payload = self.stores.archive.read(place, row.sha1hex)
             except PermanentError as error:
                 told = f"file {row.sha1hex} cannot be read at {place}: {error.detail}"
                 yield Fault(Check.BODY, row.sha1hex, told)
@@ -137,9 +141,23 @@ class DeepAudit:
             except TransientError:
                 # Somebody else's server; the next round asks again.
                 continue
-            if wrong := _unlike(row, body):
+            if wrong := _unlike(row, payload.body):
                 told = f"file {row.sha1hex}: file_meta says another {wrong} than its bytes have"
                 yield Fault(Check.FILE, row.sha1hex, told)
+            if is_ours(cdx.warc_path) and (said := self._misnamed(row, cdx, place, payload)):
+                told = (
+                    f"file {row.sha1hex} at {place}: f:c names the record {said}, which it is not"
+                )
+                yield Fault(Check.CELLS, row.sha1hex, told)
+
+    def _misnamed(
+        self, row: FileMetaRow, cdx: CdxRow, place: Place, payload: Payload
+    ) -> str | None:
+        """The id `f:c` gives a record that has another; None where it gives it none, as older rows do."""
+        key = row_key(row.sha1hex)
+        cells = self.stores.table.get(self.stores.journal, [key], [F_C]).get(key, {})
+        said = noted_record_id(cells, cdx.url, place)
+        return None if payload.warc_headers.get("WARC-Record-ID") == f"<{said}>" else said
 
     def _made(self, row: FileMetaRow) -> Iterator[Fault]:
         """What was made of the file, against its fixity."""

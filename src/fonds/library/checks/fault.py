@@ -53,6 +53,7 @@ NOTHING_HELPS = (
     "nothing here can make it again: put the store back from a copy, or take the inputs in anew, into an"
     " empty home"
 )
+PURGE = "`fonds takedown SHA1 --reason CLASS --everywhere` purges WARCs that no row leads to"
 
 
 class Check(StrEnum):
@@ -85,10 +86,13 @@ class Check(StrEnum):
     BODY = "body", Act.BODY
     CDXJ = "cdxj", Act.CDXJ
     COLLECTION = "collection", Act.COLLECTION
+    TAKEN_DOWN = "taken-down"
 
     @property
     def remedy(self) -> str:
         """What a person does about it."""
+        if self is Check.TAKEN_DOWN:
+            return PURGE
         return NOTHING_HELPS if self.act is None else _REMEDIES[self.act]
 
 

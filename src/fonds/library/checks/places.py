@@ -213,11 +213,14 @@ def _held(stores: Stores, warc: _Warc) -> Iterator[Fault]:
             f"{one.url} of {one.datetime14} lies at {warc.path}:{one.offset} and has no row in cdx"
         )
         yield Fault(Check.PLACE, one.sha1hex or warc.path, told)
+    for sha1hex in sorted(taken_down(stores.records, {one.sha1hex for one in rest})):
+        told = f"{sha1hex} was taken down, and the CDXJ of {warc.path} names it still"
+        yield Fault(Check.TAKEN_DOWN, sha1hex, told)
 
 
 def unnoted(records: Records, path: str, rest: Sequence[IndexedRecord]) -> Iterator[IndexedRecord]:
-    """Records of a WARC of ours that `cdx` does not know: neither they nor another copy of them. Of what was
-    taken down the record stays, and nothing leads there."""
+    """Records of a WARC of ours that `cdx` does not know: neither they nor another copy of them. What was
+    taken down is not meant to be known."""
     for some in chunks(iter(rest)):
         there = {
             row.warc_offset for row in records.get(CdxRow, [(path, one.offset) for one in some])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from fonds.formats.warc import CheckedRecord, Damage, check_records
+from fonds.formats.warc.tombstone import is_tombstone
 from fonds.model.archive import Held, IndexedRecord
 from fonds.model.capture import to_datetime14
 from fonds.model.disposition import Reason
@@ -134,7 +135,7 @@ class _Ours:
         if kind == "metadata" and fields.get("WARC-Refers-To") != self._last_id:
             self._report.fault(one.offset, "the metadata does not belong to the record before it")
         self._last_id = fields.get("WARC-Record-ID", "")
-        if kind in _INDEXED:
+        if kind in _INDEXED and not is_tombstone(one.fields.url):
             self._records[one.offset] = _indexed(one)
 
     def compare(self, held: Held) -> None:

@@ -68,21 +68,19 @@ def _tallied(where: Mapping[str, object]) -> dict[str, object]:
 
 def described(records: Records, rows: Sequence[TallyRow]) -> Iterator[FailureGroup]:
     """What the groups of these counts have in common, and since when: two rows of each are read."""
-    for row in rows:
-        of_it = {"failure_group": row.first, "pipeline": row.pipeline}
-        oldest, newest = (
-            next(records.find(EntryRow, of_it, order=(order,), count_max=1), None)
-            for order in ("settled_at", "-settled_at")
-        )
+    wheres = [{"failure_group": row.first, "pipeline": row.pipeline} for row in rows]
+    oldest = records.first_of_each(EntryRow, wheres, ("settled_at",))
+    newest = records.first_of_each(EntryRow, wheres, ("-settled_at",))
+    for row, first, last in zip(rows, oldest, newest, strict=True):
         yield FailureGroup(
             group=row.first,
             pipeline=row.pipeline,
             step=row.second,
             reason=Reason(row.third),
-            cause=cause(newest.detail or "") if newest else "",
-            host=host_of(newest.url) if newest else "",
+            cause=cause(last.detail or "") if last else "",
+            host=host_of(last.url) if last else "",
             count=row.count,
-            first_at=oldest.settled_at if oldest else None,
-            last_at=newest.settled_at if newest else None,
-            sample=newest,
+            first_at=first.settled_at if first else None,
+            last_at=last.settled_at if last else None,
+            sample=last,
         )

@@ -30,7 +30,7 @@ class Difference(StrEnum):
 @dataclass(frozen=True, slots=True)
 class StoryHead:
     """What stands above a story: names as the page has them, the day it says it was published on (ISO 8601),
-    the 14 digits of its capture, and its site."""
+    the 14 digits of its capture, its site, and the extractor that read it."""
 
     story_id: str
     title: str | None
@@ -38,6 +38,7 @@ class StoryHead:
     published: str | None
     captured: str
     site: str
+    extractor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ def _head(row: StoryMetaRow) -> StoryHead:
         published=row.publication_date,
         captured=row.captured,
         site=row.canonical_domain,
+        extractor=row.extractor,
     )
 
 

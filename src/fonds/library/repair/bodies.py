@@ -13,7 +13,7 @@ from fonds.library.checks.fault import Act
 from fonds.library.chunks import chunks
 from fonds.library.repair.placing import meta_of
 from fonds.library.repair.workshop import Workshop, place_of
-from fonds.model.archive import ArchiveEntry, Held, Payload
+from fonds.model.archive import ArchiveEntry, Held, Original, Payload
 from fonds.model.capture import REVISIT_MIME, Capture, Place, from_datetime14
 from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.steps.intake.capture_count import note_capture_counts
@@ -85,7 +85,7 @@ def _archive_again(shop: Workshop, row: CdxRow, file: FileMetaRow, payload: Payl
         body=payload.body,
         http=payload.http,
         metadata_json=None if repeats else beside(shop.stores.records, row.sha1hex),
-        revisit_of=(owner.url, from_datetime14(owner.datetime)) if repeats and owner else None,
+        revisit_of=_original(shop, owner) if repeats and owner else None,
     )
     (archived,) = shop.stores.archive.write([entry])
     place = archived.place
@@ -95,7 +95,7 @@ def _archive_again(shop: Workshop, row: CdxRow, file: FileMetaRow, payload: Payl
     if row.mimetype == REVISIT_MIME:
         fresh = replace(fresh, mimetype=REVISIT_MIME)
     if file.capture_id == row.capture_id:
-        cells = (row_key(row.sha1hex), first_cells(capture, place))
+        cells = (row_key(row.sha1hex), first_cells(capture, place, archived.record_id))
     else:
         cells = (alternate_key(row.sha1hex, row.capture_id), later_cells(capture, place))
     shop.stores.table.put(shop.stores.journal, [cells])
@@ -103,6 +103,11 @@ def _archive_again(shop: Workshop, row: CdxRow, file: FileMetaRow, payload: Payl
     records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
     note_capture_counts(shop.stores.table, records, shop.stores.journal, [row.sha1hex])
     return place
+
+
+def _original(shop: Workshop, owner: CdxRow) -> Original:
+    """The capture that brought the bytes first, with its record's id where it can be read there."""
+    return Original(owner.url, from_datetime14(owner.datetime), shop.record_id(owner))
 
 
 def _owner(shop: Workshop, file: FileMetaRow) -> CdxRow | None:

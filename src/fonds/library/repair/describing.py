@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from fonds.formats.journal import (
+    F_C,
     FILE_META,
     FILE_MIME,
     FILE_SIZE,
@@ -15,7 +16,7 @@ from fonds.formats.journal import (
     read_location,
     row_key,
 )
-from fonds.formats.placing import first_cells, later_cells
+from fonds.formats.placing import first_cells, later_cells, noted_record_id
 from fonds.library.checks.fault import Act
 from fonds.library.checks.files import later_captures, unlike
 from fonds.library.checks.places import cell_key, is_ours
@@ -110,7 +111,7 @@ def _write_cells(shop: Workshop, sha1hex: str) -> None:
     if file is None:
         return
     key = row_key(sha1hex)
-    there = stores.table.get(stores.journal, [key], FILE_COLUMNS).get(key, {})
+    there = stores.table.get(stores.journal, [key], [*FILE_COLUMNS, F_C]).get(key, {})
     rows = []
     if unlike(file, there):
         rows.append((key, file_cells(_meta(shop, file))))
@@ -120,8 +121,13 @@ def _write_cells(shop: Workshop, sha1hex: str) -> None:
         place = place_of(cdx)
         moment = from_datetime14(cdx.datetime)
         capture = Capture(cdx.capture_id, "", place, cdx.url, moment, "response")
-        make = first_cells if cdx.capture_id == file.capture_id else later_cells
-        rows.append((cell_key(cdx, {sha1hex: file.capture_id}), make(capture, place)))
+        if cdx.capture_id == file.capture_id:
+            known = noted_record_id(there, cdx.url, place)
+            own = shop.record_id(cdx) if is_ours(cdx.warc_path) else known
+            cells = first_cells(capture, place, own)
+        else:
+            cells = later_cells(capture, place)
+        rows.append((cell_key(cdx, {sha1hex: file.capture_id}), cells))
     rows += _met_again(shop, sha1hex)
     stores.table.put(stores.journal, rows)
     note_capture_counts(stores.table, stores.records, stores.journal, [sha1hex])

@@ -17,6 +17,7 @@ from fonds.model.disposition import Verdict
 from fonds.model.entry import Entry
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
 from fonds.model.file import FileMeta
+from fonds.model.keys import record_id_from_text
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.ports import Source, Stores
 
@@ -92,6 +93,12 @@ class Workshop:
             raise
         except (PermanentError, TransientError):
             return None
+
+    def record_id(self, row: CdxRow) -> str | None:
+        """The id of the record a row of `cdx` leads to, as in `Archived`; None when it cannot be read."""
+        whose = None if row.mimetype == REVISIT_MIME else row.sha1hex
+        found = self.readable(place_of(row), whose)
+        return record_id_from_text(found.warc_headers.get("WARC-Record-ID", "")) if found else None
 
     def body(self, sha1hex: str, without: CdxRow | None = None) -> Payload | None:
         """The bytes of a file from wherever they lie: a WARC, else what brought them in."""

@@ -124,7 +124,7 @@ def _records(
                 missed.note(document, error.detail)
                 continue
             offset = out.tell()
-            size_bytes = writer.write_entry(entry)
+            size_bytes = writer.write_entry(entry).size_bytes
             yield Written(document, line_of(entry, offset, size_bytes, name))
     told = {
         "fonds": __version__,

@@ -1,7 +1,8 @@
 """Takes a file down: first it is refused for good, then every store is purged, and the books name it no more.
 
 The row of `takedowns` stands before anything is removed. Whoever is killed in between says it again: what
-others are found by is removed last.
+others are found by is removed last. Which WARCs of ours hold its bytes stands in the row before the rows go
+that lead there, and until they were written anew.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from fonds.library.chunks import chunks
 from fonds.library.failures.deciding import accept
 from fonds.library.failures.failed import Asked
 from fonds.library.reading.page_views import forget_views
+from fonds.library.tracing.own_warcs import WarcPurge, left_of, names_everywhere, names_of
 from fonds.library.tracing.traces import (
     blobs_of,
     documents_of,
@@ -51,34 +53,57 @@ ROUNDS_MAX = 3
 @dataclass(frozen=True, slots=True)
 class TakingDown:
     """What takes files down. `changes`: None where there are no collections; `readers` are whoever reads the
-    topics, in whose quarantine messages may wait."""
+    topics, in whose quarantine messages may wait; `everywhere`: WARCs of ours that no row leads to are looked
+    for too, by their indexes."""
 
     stores: Stores
     changes: Changes | None
     readers: Sequence[Subscription]
     clock: Callable[[], datetime]
+    warcs: WarcPurge
+    everywhere: bool = False
 
     def __call__(self, wanted: TakedownRow) -> TakedownRow:
         """Take one file down, or go on where it was broken off; the row as it stands then. `finished` is None
-        while messages about the file are under way: it is said again when they have ended."""
+        while messages about the file are under way, or one of our WARCs that hold it cannot be written anew:
+        it is said again when that is over."""
         records = self.stores.records
         # Before anything goes: from here on its bytes are refused, and its address is a tombstone.
         records.put([wanted], replace=False)
         (row,) = records.get(TakedownRow, [wanted.sha1hex])
-        documents = [*_documents(row), *documents_of(records, row.sha1hex)]
-        row = replace(row, rest={"documents": sorted(set(documents))})
-        records.put([row])
-        left = None
+        found = names_everywhere(self.stores.archive, row.sha1hex) if self.everywhere else ()
+        warcs, left = set(found), None
         for _ in range(ROUNDS_MAX):
+            row = self._noted(row, warcs)
             self._purge(row)
             left = traces(self.stores, self.changes.tables if self.changes else None, row.sha1hex)
             if not left.any or left.under_way:
                 break
-        if left is None or left.any:
+        row = self._purge_warcs(row)
+        if left is None or left.any or left_of(row):
             return row
         ended = replace(row, rest={}, finished=self.clock())
         records.put([ended])
         return ended
+
+    def _noted(self, row: TakedownRow, warcs: set[str]) -> TakedownRow:
+        """The row with what leads to more than it names itself, before that goes."""
+        records, sha1hex = self.stores.records, row.sha1hex
+        documents = {*_documents(row), *documents_of(records, sha1hex)}
+        names = warcs | names_of(self.stores, sha1hex)
+        rest = {"documents": sorted(documents), "warcs": sorted(names)}
+        row = replace(row, rest=rest, finished=None)
+        records.put([row])
+        return row
+
+    def _purge_warcs(self, row: TakedownRow) -> TakedownRow:
+        """The row with those of its WARCs that hold the file still."""
+        for name in left_of(row):
+            if self.warcs(row, name):
+                left = [one for one in left_of(row) if one != name]
+                row = replace(row, rest={**row.rest, "warcs": left})
+                self.stores.records.put([row])
+        return row
 
     def _purge(self, row: TakedownRow) -> None:
         stores, sha1hex = self.stores, row.sha1hex

@@ -14,6 +14,7 @@ from fonds.formats.journal import row_key
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.fixity import blob_of
 from fonds.kinds.kind import Indexed
+from fonds.library.tracing.own_warcs import OwnWarc, names_of, own_warcs
 from fonds.model.keys import aside_blob_key, tei_blob_key, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
     ROWS,
@@ -39,13 +40,14 @@ _BY_FILE: Sequence[type[Row]] = (
 @dataclass(frozen=True, slots=True)
 class Traces:
     """What a takedown removes, counted: `captures` its places in WARCs, those in ours among them in
-    `own_records`, which stay until the WARC is written anew; `rows` other rows by table; `blobs` and
-    `documents` by their keys; `table_rows` of the journal; `collections` that have it; `books` messages whose
-    endings stay and name it no more, `under_way` those that have not ended."""
+    `own_records`; `warcs` of ours that are written anew; `rows` other rows by table; `blobs` and `documents`
+    by their keys; `table_rows` of the journal; `collections` that have it; `books` messages whose endings
+    stay and name it no more, `under_way` those that have not ended."""
 
     sha1hex: str
     captures: int
     own_records: int
+    warcs: Sequence[OwnWarc]
     rows: dict[str, int]
     blobs: Sequence[str]
     table_rows: int
@@ -56,7 +58,7 @@ class Traces:
 
     @property
     def any(self) -> bool:
-        """Whether anything is to be removed."""
+        """Whether anything is to be removed, but for records in WARCs of ours."""
         counted = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
         return bool(any(counted) or self.collections or self.books)
 
@@ -66,13 +68,15 @@ def traces(stores: Stores, tables: Tables | None, sha1hex: str) -> Traces:
     records = stores.records
     counts = Counter(row.TABLE for row in rows_of(records, sha1hex))
     captures = counts.pop(CdxRow.TABLE, 0)
-    paths = (row.warc_path for row in records.find(CdxRow, {"sha1hex": sha1hex}))
     documents = documents_of(records, sha1hex)
     about = {"about": sha1hex}
+    captured = records.find(CdxRow, {"sha1hex": sha1hex})
+    names = sorted(names_of(stores, sha1hex))
     return Traces(
         sha1hex=sha1hex,
         captures=captures,
-        own_records=sum("/" not in path for path in paths),
+        own_records=sum("/" not in row.warc_path for row in captured),
+        warcs=own_warcs(stores.archive, names, sha1hex),
         rows=dict(counts),
         blobs=sorted(stores.blobs.exists(blobs_of(records, sha1hex))),
         table_rows=sum(1 for _ in walk_rows(stores.table, stores.journal, row_key(sha1hex))),

@@ -20,7 +20,7 @@ from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow
 from fonds.model.rows.row import Row
 from fonds.model.rows.source import SourceRow
 from fonds.model.rows.story import StoryMetaRow, TextBandRow, TextSketchRow
-from fonds.model.rows.timetable import ClaimRow, TimetableRow
+from fonds.model.rows.timetable import ClaimRow, TimetableRow, WorkerRow
 
 __all__ = [
     "AccessKeyRow",
@@ -56,6 +56,7 @@ __all__ = [
     "TextBandRow",
     "TextSketchRow",
     "TimetableRow",
+    "WorkerRow",
 ]
 
 ROWS: tuple[type[Row], ...] = tuple(globals()[name] for name in __all__ if name != "Row")

@@ -68,8 +68,8 @@ class TakedownRow:
     """`takedowns`: a file that was taken down: its bytes are refused, and a tombstone stands at its address.
 
     `reason_class` is one of `model/takedown.py`; `made_by` who did it, as the machine knows that person.
-    `rest` has under `documents` the ids of those that are still to be purged; it is empty when `finished`
-    says when everything was.
+    `rest` has under `documents` the ids of those that are still to be purged, under `warcs` the names of
+    our WARCs that are still to be written anew; it is empty when `finished` says when everything was.
     """
 
     TABLE: ClassVar[str] = "takedowns"

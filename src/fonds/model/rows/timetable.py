@@ -1,4 +1,4 @@
-"""The rows of tasks that recur, and of what one process alone may do at a time."""
+"""The rows of tasks that recur, of what one process alone may do at a time, and of who is at work."""
 
 from __future__ import annotations
 
@@ -45,3 +45,26 @@ class ClaimRow:
     name: str
     claimed_by: str | None
     beats: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """`workers`: a process that works a step, and its last sign of life; gone when it was told to stop.
+
+    `worker` names the process and nobody else, ever (`process_identity.py`). `seen` is when it last wrote
+    this row, by its own clock, every `every_s` seconds; `ended` counts the messages it has settled at this
+    step, and `last_ended` is when the last of them was, None when none was. `trouble` is what the step waits
+    for, None for nothing.
+    """
+
+    TABLE: ClassVar[str] = "workers"
+    KEY: ClassVar[tuple[str, ...]] = ("worker", "step")
+    worker: str
+    step: str
+    pipeline: str
+    started: dt.datetime
+    seen: dt.datetime
+    every_s: int
+    ended: int
+    last_ended: dt.datetime | None
+    trouble: str | None

@@ -11,8 +11,14 @@ import msgspec
 from fonds.formats.envelope import story_to_json
 from fonds.formats.journal import F_C, alternate_key, first_archived, row_key
 from fonds.formats.placing import cdx_row, first_cells, later_cells, status_of
-from fonds.model.archive import ArchiveEntry
-from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
+from fonds.model.archive import Archived, ArchiveEntry, Original
+from fonds.model.capture import (
+    REVISIT_MIME,
+    Capture,
+    PlaceKind,
+    from_datetime14,
+    to_datetime14,
+)
 from fonds.model.disposition import Reason, deferred
 from fonds.model.rows import CdxRow, EntryRow, FetchedRow
 from fonds.model.step import Result
@@ -63,13 +69,12 @@ class ArchiveBody:
     def _archive(self, items: Sequence[Unarchived]) -> None:
         first = self._first(items)
         entries = [self._entry(item, first) for item in items]
-        places = [archived.place for archived in self.archive.write(entries)]
-        self._note(items, entries, places)
+        self._note(items, entries, self.archive.write(entries))
         met = [item.file.sha1 for item in items]
         note_capture_counts(self.table, self.records, self.journal, met)
 
-    def _first(self, items: Sequence[Unarchived]) -> dict[str, tuple[str, datetime]]:
-        """URL and time of the captures that brought these bytes first, by the captures' ids.
+    def _first(self, items: Sequence[Unarchived]) -> dict[str, Original]:
+        """The captures that brought these bytes first, by their ids.
 
         As `f:c` of the file says; a page we fetched goes by the address it came from in the end. Of one
         that is not in the table yet the books are asked, whichever pipeline it came into.
@@ -82,9 +87,13 @@ class ArchiveBody:
         found = {one: known for one, known in said.items() if known is not None}
         absent = [one for one in owners if one not in found]
         entered = self.records.find(EntryRow, {"entry_id": absent}) if absent else ()
-        found |= {row.entry_id: (row.url, from_datetime14(row.seen)) for row in entered if row.seen}
+        found |= {
+            row.entry_id: Original(row.url, from_datetime14(row.seen))
+            for row in entered
+            if row.seen
+        }
         fetched = self.records.get(FetchedRow, list(owners))
-        return found | {row.capture_id: (row.final_url, row.fetched) for row in fetched}
+        return found | {row.capture_id: _fetched(row, found.get(row.capture_id)) for row in fetched}
 
     def _forget(self, captures: Sequence[Capture]) -> None:
         """The spool needs no more what lies in a WARC."""
@@ -93,7 +102,7 @@ class ArchiveBody:
             self.blobs.delete([one.place.path for one in spooled])
             self.records.change(FetchedRow, [one.id for one in spooled], {"in_spool": False})
 
-    def _entry(self, item: Unarchived, first: dict[str, tuple[str, datetime]]) -> ArchiveEntry:
+    def _entry(self, item: Unarchived, first: dict[str, Original]) -> ArchiveEntry:
         capture = item.capture
         payload = self.archive.read(capture.place, item.file.sha1)
         told = item.story
@@ -113,21 +122,33 @@ class ArchiveBody:
         )
 
     def _note(
-        self, items: Sequence[Unarchived], entries: Sequence[ArchiveEntry], places: Sequence[Place]
+        self,
+        items: Sequence[Unarchived],
+        entries: Sequence[ArchiveEntry],
+        archived: Sequence[Archived],
     ) -> None:
         now, rows, cells = self.clock(), [], []
-        for item, entry, place in zip(items, entries, places, strict=True):
+        for item, entry, there in zip(items, entries, archived, strict=True):
+            place = there.place
             row = replace(
                 cdx_row(item.capture, item.file, place, now), status=status_of(entry.http)
             )
             rows.append(row if entry.revisit_of is None else replace(row, mimetype=REVISIT_MIME))
             if item.repeat_of is None:
-                cells.append((row_key(item.file.sha1), first_cells(item.capture, place)))
+                first = first_cells(item.capture, place, there.record_id)
+                cells.append((row_key(item.file.sha1), first))
             else:
                 key = alternate_key(item.file.sha1, item.capture.id)
                 cells.append((key, later_cells(item.capture, place)))
         self.table.put(self.journal, cells)
         self.records.put(rows)
+
+
+def _fetched(row: FetchedRow, noted: Original | None) -> Original:
+    """A page we fetched, to the fraction of a second; its record's id where `f:c` is of the same capture."""
+    there = (row.final_url, to_datetime14(row.fetched))
+    same = noted is not None and (noted.url, to_datetime14(noted.captured_at)) == there
+    return Original(row.final_url, row.fetched, noted.record_id if noted and same else None)
 
 
 def _by_size(items: Sequence[Unarchived]) -> Iterator[list[Unarchived]]:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fonds.formats.journal import F_C, FILE_CDX, FILE_META, alternate_key, file_cells, row_key
-from fonds.formats.placing import cdx_row, first_cells, indexed_key, later_cells, revisit_rows
+from fonds.formats.placing import (
+    cdx_row,
+    first_cells,
+    indexed_key,
+    later_cells,
+    noted_record_id,
+    revisit_rows,
+)
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Disposition, Reason, Verdict, dropped
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
@@ -76,13 +83,13 @@ class PersistFile:
         self.records.put([_file_row(capture, file, now) for capture, file in files], replace=False)
         known = self.records.get(FileMetaRow, [file.sha1 for _, file in files])
         owners = {row.sha1hex: row.capture_id for row in known}
+        mine = [file.sha1 for capture, file in files if owners[file.sha1] == capture.id]
+        noted = self._noted(mine)
         cells = [
             row
             for capture, file in files
-            for row in self._cells(capture, file, first=owners[file.sha1] == capture.id)
+            for row in self._cells(capture, file, noted, first=owners[file.sha1] == capture.id)
         ]
-        mine = [file.sha1 for capture, file in files if owners[file.sha1] == capture.id]
-        noted = self._noted(mine)
         self.table.put(self.journal, [*_displaced(noted), *cells])
         rows = [row for one in items for row in self._captures(one, now)]
         self.records.put(rows, replace=False)
@@ -103,13 +110,20 @@ class PersistFile:
         return capture.place.kind is PlaceKind.WARC and not self.copy_bodies
 
     def _cells(
-        self, capture: Capture, file: FileMeta, *, first: bool
+        self,
+        capture: Capture,
+        file: FileMeta,
+        noted: Mapping[bytes, Mapping[str, bytes]],
+        *,
+        first: bool,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
+        """The crawler's own note of this very record may have told its id: that stays."""
         if first:
-            cells = file_cells(file)
+            key, cells = row_key(file.sha1), file_cells(file)
             if self._referenced(capture):
-                cells |= first_cells(capture, capture.place)
-            return [(row_key(file.sha1), cells)]
+                known = noted_record_id(noted.get(key, {}), capture.url, capture.place)
+                cells |= first_cells(capture, capture.place, known)
+            return [(key, cells)]
         if self._referenced(capture):
             key = alternate_key(file.sha1, capture.id)
             return [(key, later_cells(capture, capture.place))]

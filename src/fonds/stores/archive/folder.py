@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
-from fonds.model.capture import Place, PlaceKind
+from fonds.model.archive import Archived, ArchiveEntry, Held, Payload, Purged
+from fonds.model.capture import Place
 from fonds.model.disposition import Reason
 from fonds.model.errors import (
     ConfigurationError,
@@ -19,13 +19,14 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
-from fonds.stores.archive.looking import look_here
+from fonds.stores.archive.finished.looking import look_here
 from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.volume import SUFFIX, Volume, left_open, recover_file
+from fonds.stores.archive.volume import SUFFIX, Volume, left_open, marker_of, part_of, recover_file
 
 if TYPE_CHECKING:
     from fonds.formats.warc.media_cloud import MediaCloudWriter
     from fonds.formats.warc.write import Appended, RecordWriter
+    from fonds.model.takedown import Tombstone
     from fonds.stores.archive.places import PlaceReader, ReadMoved
 
 DEFAULTS = ArchiveOptions()
@@ -86,7 +87,7 @@ class FolderArchive:
         """
         if not entries:
             return []
-        with self._lock, _translated(self._folder):
+        with self._lock, translated(self._folder):
             self._finish_full()
             batch = _Batch(self._open)
             try:
@@ -123,9 +124,7 @@ class FolderArchive:
         if volume is None or self._is_full(volume, entry):
             volume = Volume(self._folder, prefix, self._options.now(), self._writer)
             batch.begin(prefix, volume)
-        offset, size_bytes = volume.append(entry)
-        place = Place(PlaceKind.WARC, volume.path.name, offset, size_bytes)
-        return Archived(entry.capture_id, place)
+        return volume.append(entry)
 
     def _is_full(self, volume: Volume, entry: ArchiveEntry) -> bool:
         """Whether an entry goes to another file, so that none is longer than it may be."""
@@ -141,7 +140,7 @@ class FolderArchive:
 
         Files another living process writes are left alone.
         """
-        with self._lock, _translated(self._folder):
+        with self._lock, translated(self._folder):
             for path in left_open(self._folder):
                 recover_file(path, known(path.name))
 
@@ -150,12 +149,12 @@ class FolderArchive:
         ours = "/" not in path
         if "://" in path or not (ours or path.startswith("/")) or "\x00" in path:
             return Held(None)
-        with _translated(self._folder):
+        with translated(self._folder):
             return look_here(self._folder / path, ours=ours, mend=mend)
 
     def names(self) -> Iterator[str]:
         """As the port says, in their order."""
-        with _translated(self._folder):
+        with translated(self._folder):
             yield from sorted(path.name for path in self._folder.glob(f"*{SUFFIX}"))
 
     def open(self, path: str) -> BinaryIO:
@@ -172,13 +171,30 @@ class FolderArchive:
         """None: files stay where they are written."""
         return {}
 
+    def purge(
+        self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
+    ) -> Purged:
+        """As the port says."""
+        from fonds.stores.archive.finished.purging import is_named, purge_here
+
+        path = self._folder / name
+        if not is_named(name):
+            return Purged()
+        if marker_of(path).exists():
+            return Purged(waits=f"{name} is being written to")
+        with translated(self._folder):
+            if path.is_file():
+                return purge_here(path, tombstone, tick)
+            part_of(path).unlink(missing_ok=True)
+        return Purged()
+
     def finish(self) -> None:
         """Close the open file: its CDXJ index is beside it then, the marker is gone.
 
         Files left open for reading are closed too.
         """
         self._places.close()
-        with self._lock, _translated(self._folder):
+        with self._lock, translated(self._folder):
             self._full += self._open.values()
             self._open = {}
             self._finish_full()
@@ -224,7 +240,7 @@ class _Batch:
 
 
 @contextmanager
-def _translated(folder: Path) -> Iterator[None]:
+def translated(folder: Path) -> Iterator[None]:
     """Turn the faults of the file system into ours."""
     try:
         yield

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fonds.formats.coding import decode_body
+from fonds.formats.warc.tombstone import is_tombstone
 from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -85,11 +86,11 @@ class PlaceReader:
     def _read_ours(self, place: Place) -> Payload:
         """It lies here until it lies elsewhere, so it is looked for here first."""
         try:
-            return self._read_here(place)
+            return _standing(self._read_here(place))
         except PermanentError as error:
             if self._moved is None or error.reason is not Reason.MISSING_SOURCE:
                 raise
-        return self._moved(place, self._body_max_bytes)
+        return _standing(self._moved(place, self._body_max_bytes))
 
     def _read_here(self, place: Place) -> Payload:
         path = self._path(place)
@@ -114,6 +115,13 @@ def is_own(place: Place) -> bool:
     """Whether a place is in a WARC of ours, known by its bare name."""
     named = bool(place.path) and "/" not in place.path and place.path not in (".", "..")
     return named and place.kind is PlaceKind.WARC
+
+
+def _standing(payload: Payload) -> Payload:
+    """A payload of ours, if nothing but a tombstone is left of it. Raises PermanentError."""
+    if is_tombstone(payload.warc_headers.get("WARC-Target-URI", "")):
+        raise PermanentError(Reason.UNREADABLE_SOURCE, "what stood here was taken down")
+    return payload
 
 
 def _check_sha1(body: bytes, sha1hex: str) -> None:

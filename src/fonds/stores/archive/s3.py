@@ -9,17 +9,28 @@ from typing import BinaryIO
 
 from fonds.formats.members.record_stream import FILE_BYTES_MAX
 from fonds.formats.warc import read_record
-from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
+from fonds.model.archive import Archived, ArchiveEntry, Held, Payload, Purged
 from fonds.model.capture import Place
 from fonds.model.disposition import Reason
 from fonds.model.errors import FondsError, PermanentError, StoreUnavailableError, TransientError
+from fonds.model.takedown import Tombstone
 from fonds.stores.archive.elsewhere.by_scheme import RANGE_SLACK_BYTES
 from fonds.stores.archive.elsewhere.ranges import open_ranges
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.looking import indexed
-from fonds.stores.archive.moving import Bucket, Mover, key_of
+from fonds.stores.archive.finished.looking import indexed
+from fonds.stores.archive.finished.moving import Bucket, Mover, key_of
+from fonds.stores.archive.finished.purging import is_named
+from fonds.stores.archive.finished.purging_moved import PurgingMoved
+from fonds.stores.archive.folder import FolderArchive, translated
 from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.volume import SUFFIX, index_again, index_of, marker_of, written_here
+from fonds.stores.archive.volume import (
+    SUFFIX,
+    index_again,
+    index_of,
+    marked,
+    marker_of,
+    part_of,
+    written_here,
+)
 from fonds.stores.s3.bucket import PIECE_BYTES, S3Bucket
 
 AHEAD_BYTES = 128 * 1024
@@ -112,18 +123,25 @@ class S3Archive:
         folder = self._options.waiting_folder
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / name
-        marker_of(target).touch()
-        with target.open("wb") as stream:
-            for start in range(0, size_bytes, PIECE_BYTES):
-                piece, _ = self._bucket.fetch(
-                    key_of(name), start, min(PIECE_BYTES, size_bytes - start)
-                )
-                stream.write(piece)
-        index_again(target)
-        held = Held(size_bytes, indexed(index_of(target).read_text("utf-8").splitlines()))
-        marker_of(target).unlink(missing_ok=True)
+        with marked(target) as mine:
+            if not mine:
+                return Held(size_bytes, None, is_open=True)
+            self._fetch_here(target, size_bytes)
+            index_again(target)
+            held = Held(size_bytes, indexed(index_of(target).read_text("utf-8").splitlines()))
         self._mover.wake()
         return held
+
+    def _fetch_here(self, target: Path, size_bytes: int) -> None:
+        # Under its name it lies here whole or not at all: what is left of it by a killed process is moved.
+        part = part_of(target)
+        with part.open("wb") as stream:
+            for start in range(0, size_bytes, PIECE_BYTES):
+                piece, _ = self._bucket.fetch(
+                    key_of(target.name), start, min(PIECE_BYTES, size_bytes - start)
+                )
+                stream.write(piece)
+        part.replace(target)
 
     def names(self) -> Iterator[str]:
         """As the port says: those of this machine, then those of the bucket."""
@@ -146,6 +164,18 @@ class S3Archive:
     def unsent(self) -> Mapping[str, int]:
         """What is finished and lies here."""
         return self._mover.waiting_sizes()
+
+    def purge(
+        self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
+    ) -> Purged:
+        """As the port says; what lies here as yet is moved first. Raises StoreUnavailableError."""
+        if not is_named(name):
+            return Purged()
+        folder = self._options.waiting_folder
+        if (folder / name).exists() and marker_of(folder / name).exists():
+            return Purged(waits=f"{name} is being written to")
+        with translated(folder):
+            return PurgingMoved(folder, self._bucket, self._mover)(name, tombstone, tick)
 
     def close(self) -> None:
         """End the thread that moves files."""

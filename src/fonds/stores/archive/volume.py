@@ -14,7 +14,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import count, islice
 from pathlib import Path
@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING
 from fonds.formats.cdx import CdxLine, line_of, sorted_cdxj
 from fonds.formats.surt import surt
 from fonds.formats.warc import RecordHead, read_heads
-from fonds.model.archive import ArchiveEntry
-from fonds.model.capture import REVISIT_MIME, to_datetime14
+from fonds.formats.warc.tombstone import is_tombstone
+from fonds.model.archive import Archived, ArchiveEntry
+from fonds.model.capture import REVISIT_MIME, Place, PlaceKind, to_datetime14
 from fonds.stores.archive.appender import Appender, sync_folder
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ MARKER_SUFFIX = ".open"
 NAMES_TRIED = 100
 BESIDE_MAX = 2
 """How many records stand behind that of a body and belong to it: metadata, and the request."""
+BESIDE_TYPES = frozenset({"metadata", "request"})
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 _serials = count()
 _INDEXED = frozenset({"response", "resource", "revisit"})
@@ -77,12 +79,13 @@ class Volume:
         """How long it is, what is not yet on the disk included."""
         return self._out.tell()
 
-    def append(self, entry: ArchiveEntry) -> tuple[int, int]:
-        """Write an entry's records; offset and length in bytes of the first. Raises OSError."""
-        offset = self._out.tell()
-        size_bytes = self._writer.write_entry(entry)
-        self._lines.append(line_of(entry, offset, size_bytes, self.path.name))
-        return offset, size_bytes
+    def append(self, entry: ArchiveEntry) -> Archived:
+        """Write an entry's records; place and id of the first. Raises OSError."""
+        offset, name = self._out.tell(), self.path.name
+        record = self._writer.write_entry(entry)
+        self._lines.append(line_of(entry, offset, record.size_bytes, name))
+        place = Place(PlaceKind.WARC, name, offset, record.size_bytes)
+        return Archived(entry.capture_id, place, record.record_id)
 
     def sync(self) -> None:
         """Everything written is on the disk when this returns. Raises OSError."""
@@ -156,6 +159,39 @@ def _mark(path: Path) -> int:
     return lock
 
 
+@contextmanager
+def marked(path: Path) -> Iterator[bool]:
+    """Whether nobody else on this machine has a file that lies elsewhere in hand, while the context lasts.
+    What a killed process left marked is anybody's."""
+    try:
+        lock = _mark(path)
+    except FileExistsError:
+        lock = os.open(marker_of(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if path.exists() or not _is_taken_over(lock):
+            os.close(lock)
+            yield False
+            return
+    try:
+        yield not path.exists()
+    finally:
+        marker_of(path).unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _is_taken_over(lock: int) -> bool:
+    """Whether nobody holds the marker, and whoever held it before has not removed it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return os.fstat(lock).st_nlink > 0
+
+
+def part_of(path: Path) -> Path:
+    """Where a file is written until it is whole; a name nothing else looks for, and always the same."""
+    return path.with_name(f".{path.name}.part")
+
+
 def marker_of(path: Path) -> Path:
     """Where the marker of an open file lies."""
     return path.with_name(path.name + MARKER_SUFFIX)
@@ -169,7 +205,7 @@ def index_of(path: Path) -> Path:
 def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
     """Write a WARC's CDXJ index beside it: whole under its name, or not at all. Raises OSError."""
     index = index_of(path)
-    part = index.with_name(f".{index.name}.part")
+    part = part_of(index)
     with part.open("wb") as stream:
         stream.writelines(sorted_cdxj(lines))
         stream.flush()
@@ -232,13 +268,17 @@ def _cut_to(path: Path, known_end: int) -> None:
 
 def _is_beside(head: RecordHead, at: int) -> bool:
     whole = head.offset == at and head.size_bytes is not None and not head.truncated
-    return whole and head.type in ("metadata", "request")
+    return whole and head.type in BESIDE_TYPES
+
+
+def _is_capture(head: RecordHead) -> bool:
+    return head.type in _INDEXED and not head.truncated and not is_tombstone(head.url)
 
 
 def _scan(path: Path) -> Iterator[CdxLine]:
     with path.open("rb") as stream:
         for head in read_heads(stream):
-            if isinstance(head, RecordHead) and head.type in _INDEXED and not head.truncated:
+            if isinstance(head, RecordHead) and _is_capture(head):
                 yield CdxLine(
                     surt=surt(head.url),
                     datetime14=to_datetime14(head.captured_at),

@@ -18,6 +18,7 @@ from fonds.stores.records.accounting.ledger import SqlLedger
 from fonds.stores.records.accounting.tallies import counting
 from fonds.stores.records.conditions import Stretch, beyond, column, conditions, keyed, stretches
 from fonds.stores.records.engine import open_engine, reading_one_moment, translated, writing
+from fonds.stores.records.firsts import first_rows
 from fonds.stores.records.revision import (
     NEWEST,
     current,
@@ -119,6 +120,15 @@ class SqlRecords:
         return self._stream(
             kind, [query.where(*part.where).order_by(*part.order) for part in parts], count_max
         )
+
+    def first_of_each(
+        self, kind: type[R], wheres: Sequence[Mapping[str, object]], order: Sequence[str]
+    ) -> list[R | None]:
+        """Raises ValueError for an unknown column."""
+        if not wheres:
+            return []
+        with translated(self._engine), self._engine.connect() as connection:
+            return first_rows(connection, self._source(kind), kind, wheres, order)
 
     def count(
         self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None

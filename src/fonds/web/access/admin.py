@@ -1,8 +1,9 @@
-"""The admin's page: keys and how they are used, revoked there; and what was changed by whom."""
+"""The admin's page: keys and how they are used, made and revoked there; and what was changed by whom."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -10,17 +11,17 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from fonds.access.keys import REASON_CHARACTERS_MAX
+from fonds.access.keys import NAME_CHARACTERS_MAX, REASON_CHARACTERS_MAX
+from fonds.model.access import Role
 from fonds.model.rows import AccessKeyRow
 from fonds.web.access.declared import ADMINISTERS
-from fonds.web.access.forms import Fields
+from fonds.web.access.forms import Fields, day_of
 from fonds.web.access.gate import Gate
-from fonds.web.access.viewers import TheViewer
+from fonds.web.access.viewers import HERE, TheViewer
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import how_many, page
 
 ACTS_SHOWN = 200
-HERE = "this machine"
 
 router = APIRouter(dependencies=[ADMINISTERS])
 
@@ -86,6 +87,8 @@ def admin_html(request: Request) -> HTMLResponse:
         found=found,
         shown_max=ACTS_SHOWN,
         reason_max=REASON_CHARACTERS_MAX,
+        roles=list(Role),
+        name_max=NAME_CHARACTERS_MAX,
     )
 
 
@@ -94,6 +97,33 @@ def admin_html(request: Request) -> HTMLResponse:
 def admin_json(request: Request) -> Admin:
     """All keys with role, last use and end; the newest 200 acts. For admins."""
     return admin(request.app.state.gate)
+
+
+@router.post("/admin/keys", include_in_schema=False)
+def make_key(
+    request: Request,
+    viewer: TheViewer,
+    sent: Annotated[dict[str, str], Depends(Fields(frozenset({"name", "role", "until"})))],
+) -> HTMLResponse:
+    """Make a key, and answer with the page that shows its secret, once: no cache keeps it. 400 for a name
+    that is none or was given out, for no role, and for a day that is none or over."""
+    gate: Gate = request.app.state.gate
+    if sent["role"] not in set(Role):
+        raise RefusedError(400, f"Choose a role: {', '.join(Role)}.", parameter="role")
+    until = day_of(sent["until"].strip(), "until")
+    with _refusing_names():
+        made = gate.keys.create(
+            sent["name"].strip(), Role(sent["role"]), viewer.name or HERE, until
+        )
+    answer = page(
+        request,
+        "key_made.html",
+        heading=f"The key of {made.row.name}, who is {made.row.role} here",
+        secret=made.secret,
+        until=made.row.until,
+    )
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
 
 
 @router.post("/admin/revoke", include_in_schema=False, dependencies=[ADMINISTERS])
@@ -107,9 +137,16 @@ def revoke(
     if not reason:
         raise RefusedError(400, "Say why the key is revoked.", parameter="reason")
     gate: Gate = request.app.state.gate
-    try:
+    with _refusing_names():
         gate.keys.revoke(sent["name"], viewer.name or HERE, reason)
+    return RedirectResponse("/admin", 303)
+
+
+@contextmanager
+def _refusing_names() -> Iterator[None]:
+    """What keys say of a name becomes RefusedError 400."""
+    try:
+        yield
     except ValueError as error:
         said = str(error)
         raise RefusedError(400, f"{said[:1].upper()}{said[1:]}.", parameter="name") from error
-    return RedirectResponse("/admin", 303)

@@ -1,22 +1,26 @@
-"""The page of what is under embargo, for curators; setting and lifting are the command line's."""
+"""The page of what is under embargo, for curators, who hide files there and show them again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse
 
 from fonds.kinds import KINDS
 from fonds.library.description import own_title
+from fonds.model.embargo import EXPLAINED, NOTE_CHARACTERS_MAX
 from fonds.model.rows import EmbargoRow
+from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records, Stores
 from fonds.web.access.declared import CURATES
 from fonds.web.rendering import how_many, page
 
 SHOWN_MAX = 200
+KEY_CHARACTERS_MAX = 100
 
 router = APIRouter(dependencies=[CURATES])
 
@@ -54,21 +58,29 @@ def embargoes(records: Records) -> Embargoes:
 
 
 def _told(records: Records, row: EmbargoRow) -> Hidden:
-    made = {
-        kind.name: found
-        for kind in KINDS
-        if kind.indexed is not None
-        for found in records.find(kind.row, {"sha1hex": row.sha1hex}, count_max=1)
-    }
     return Hidden(
-        row.sha1hex, own_title(made), row.reason_class, row.note, row.until, row.made_by,
-        row.row_created,
+        row.sha1hex, own_title(_made(records, row.sha1hex)), row.reason_class, row.note, row.until,
+        row.made_by, row.row_created,
     )  # fmt: skip
 
 
+def _made(records: Records, sha1hex: str) -> dict[str, DerivativeRow]:
+    return {
+        kind.name: found
+        for kind in KINDS
+        if kind.indexed is not None
+        for found in records.find(kind.row, {"sha1hex": sha1hex}, count_max=1)
+    }
+
+
 @router.get("/embargoes", include_in_schema=False)
-def embargoes_html(request: Request) -> HTMLResponse:
-    """What is hidden, why and until when."""
+def embargoes_html(
+    request: Request,
+    key: Annotated[
+        str, Query(max_length=KEY_CHARACTERS_MAX, description="SHA-1 the form begins with")
+    ] = "",
+) -> HTMLResponse:
+    """What is hidden, why and until when, and the form that hides a file."""
     whole: Stores = request.app.state.whole_stores
     found = embargoes(whole.records)
     total = how_many(found.total, "file is", "files are")
@@ -77,6 +89,10 @@ def embargoes_html(request: Request) -> HTMLResponse:
         "embargoes.html",
         heading=f"{total} under embargo" if found.total else "Nothing is under embargo",
         found=found,
+        key=key,
+        reasons=EXPLAINED,
+        note_max=NOTE_CHARACTERS_MAX,
+        title=own_title(_made(whole.records, key)) if key else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
 from urllib.parse import parse_qsl
 
 from fastapi import Request
@@ -37,3 +38,15 @@ class Fields:
         if len(named) < len(pairs) or not named.keys() <= self.names:
             raise RefusedError(400, NONE_OF_OURS)
         return {name: named.get(name, "") for name in self.names}
+
+
+def day_of(text: str, name: str) -> datetime | None:
+    """When the day in the field `name` begins, in UTC; None for an empty one. Raises RefusedError 400 for
+    what is no day."""
+    if not text:
+        return None
+    try:
+        return datetime.combine(date.fromisoformat(text), time.min, UTC)
+    except ValueError as error:
+        said = f"“{text[:40]}” is no day; write 2027-12-31."
+        raise RefusedError(400, said, parameter=name) from error

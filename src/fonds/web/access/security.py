@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fonds.web.problems import problem
 
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; "
+    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 # What came out of an archive is somebody else's: were it ever rendered, then without any rights.

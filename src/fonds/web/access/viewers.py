@@ -17,6 +17,8 @@ ANYBODY = Viewer("", Role.READER)
 OWNER = Viewer("", Role.ADMIN)
 """Whoever sits at this machine, where nobody made a key: everything is theirs anyway."""
 ASKER = "fonds.asker"
+HERE = "this machine"
+"""The owner's name in what they changed."""
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 
 from fonds.config import Settings
 from fonds.library.tracing.waiting import Ended, StepWaiting, ended_lately, waiting
+from fonds.library.tracing.workers import NOBODY, StepWorkers, workers_by_step
 from fonds.pipelines.drawing import as_svg, as_text
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
@@ -27,7 +28,8 @@ class StepLine:
     """A step and the topic it reads. `ready`, `delayed`, `in_hand` and `quarantined` are the queue's numbers,
     exact on one machine and estimates on brokers; `open` the ledger's of what is promised and has not
     ended, `oldest_at` since when (None: nothing is open, or `oldest_unknown`). `ended` counts all that ever
-    ended there by verdict. Links open the rows behind.
+    ended there by verdict. `workers` is who works it, by the signs of life they write. Links open the rows
+    behind.
     """
 
     step: str
@@ -40,13 +42,15 @@ class StepLine:
     oldest_at: datetime | None
     oldest_unknown: bool
     ended: Mapping[str, int]
+    workers: StepWorkers
     failures_href: str
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineLine:
     """A pipeline: its steps in their order, and how many entries ended in the last hour: `ended_last_hour`,
-    or more where `ended_more`. `ended_last_at` None: nothing has ended yet."""
+    or more where `ended_more`. `ended_last_at` None: nothing has ended yet. `seen` is the newest sign of life
+    of a process that works on it, None where none does."""
 
     pipeline: str
     about: str
@@ -55,13 +59,13 @@ class PipelineLine:
     ended_last_hour: int
     ended_more: bool
     ended_last_at: datetime | None
+    seen: datetime | None
     drawn: str
 
 
 @dataclass(frozen=True, slots=True)
 class PipelinesPage:
-    """The pipelines anything entered, and the home's own. Workers write down nothing of themselves: `in_hand`
-    and `ended_last_at` are their signs of life."""
+    """The pipelines anything entered, and the home's own."""
 
     answer: str
     waiting: int
@@ -69,7 +73,7 @@ class PipelinesPage:
     as_of: datetime
 
 
-def _step_line(pipeline: str, one: StepWaiting) -> StepLine:
+def _step_line(pipeline: str, one: StepWaiting, workers: StepWorkers) -> StepLine:
     return StepLine(
         step=one.step,
         topic=one.topic,
@@ -81,6 +85,7 @@ def _step_line(pipeline: str, one: StepWaiting) -> StepLine:
         oldest_at=one.oldest_at,
         oldest_unknown=one.oldest_unknown,
         ended=one.ended,
+        workers=workers,
         failures_href=link("/failures", pipeline=pipeline, step=one.step),
     )
 
@@ -89,8 +94,10 @@ def pipelines_page(stores: Stores, settings: Settings, now: datetime) -> Pipelin
     """What waits in each pipeline; `now` is when."""
     lines = []
     for name, readers in used_readers(stores, settings).items():
+        at_work = workers_by_step(stores.records, name, now)
         steps = [
-            _step_line(name, one) for one in waiting(stores.records, stores.queue, name, readers)
+            _step_line(name, one, at_work.get(one.step, NOBODY))
+            for one in waiting(stores.records, stores.queue, name, readers)
         ]
         ended: Ended = ended_lately(stores.records, name, now)
         drawn = named_pipeline(name, settings)
@@ -103,6 +110,7 @@ def pipelines_page(stores: Stores, settings: Settings, now: datetime) -> Pipelin
                 ended_last_hour=ended.count,
                 ended_more=ended.at_least,
                 ended_last_at=ended.last_at,
+                seen=max((one.seen for one in at_work.values() if one.seen), default=None),
                 drawn=as_text(drawn),
             )
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event
 
@@ -17,6 +17,7 @@ from fonds.collections.requests import fulfil, waiting
 from fonds.collections.tables import Tables
 from fonds.config import Settings
 from fonds.library.tracing.embargoes.hiding import Hiding
+from fonds.library.tracing.own_warcs import Tick, WarcPurge
 from fonds.ports import Stores
 from fonds.process_identity import this_process
 from fonds.timetable import RecurringTask, Runner, Timetable
@@ -66,6 +67,12 @@ def changes_of(stores: Stores, tables: Tables) -> Changes:
     """What changes the collections of these tables, for this process."""
     claims = Claims(stores.records, this_process(), time.monotonic)
     return Changes(tables, claims, lambda: int(time.time()))
+
+
+def warc_purge(stores: Stores, say: Callable[[str], None], tick: Tick) -> WarcPurge:
+    """What purges our WARCs of what was taken down, for this process."""
+    claims = Claims(stores.records, this_process(), time.monotonic)
+    return WarcPurge(stores.archive, claims, say, tick)
 
 
 def collecting(stores: Stores, changes: Changes, stopped: Event | None = None) -> Collecting:

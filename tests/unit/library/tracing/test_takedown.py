@@ -18,7 +18,6 @@ from fonds.collections.names import Name
 from fonds.collections.tables import DOCUMENTS, Tables
 from fonds.library.audit import audit
 from fonds.library.checks.fault import Fault
-from fonds.library.tracing.takedown import TakingDown
 from fonds.library.tracing.traces import traces
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason, Verdict
@@ -30,6 +29,7 @@ from fonds.ports import Stores
 from fonds.process_identity import this_process
 from fonds.steps.intake.persist_file import PersistFile
 from home_rows import NOW, Body, entry, promised, said
+from takedowns import Dying, KilledError, taking_down, wanted
 
 NAME = Name("told", "kept")
 
@@ -47,14 +47,6 @@ def _changes(stores: Stores) -> Changes:
     return Changes(tables, claims, lambda: 1)
 
 
-def _wanted(sha1hex: str) -> TakedownRow:
-    return TakedownRow(sha1hex, "privacy", "asked for", "ann", NOW, {})
-
-
-def _act(stores: Stores, changes: Changes | None = None) -> TakingDown:
-    return TakingDown(stores, changes, (), lambda: NOW)
-
-
 @pytest.mark.parametrize("which", ["pdfs", "stories"])
 def test_nothing_is_left_in_any_store(home: tuple[Stores, Filled], which: str) -> None:
     stores, filled = home
@@ -65,7 +57,7 @@ def test_nothing_is_left_in_any_store(home: tuple[Stores, Filled], which: str) -
     before = traces(stores, changes.tables, sha1hex)
     assert all((before.captures, before.blobs, before.rows, before.books))
     assert before.collections == ["told/kept"]
-    row = _act(stores, changes)(_wanted(sha1hex))
+    row = taking_down(stores, changes)(wanted(sha1hex))
     assert row.finished == NOW
     assert not traces(stores, changes.tables, sha1hex).any
     assert stores.blobs.get(text_blob_key(sha1hex)) is None
@@ -79,7 +71,7 @@ def test_the_books_still_balance_and_name_it_no_more(home: tuple[Stores, Filled]
     entries = {row.entry_id for row in stores.records.find(DispositionRow, {"about": sha1hex})}
     urls = {row.url for row in stores.records.find(EntryRow, {"entry_id": list(entries)})}
     outcomes = stores.records.count(EntryRow, ("outcome", "reason"))
-    _act(stores)(_wanted(sha1hex))
+    taking_down(stores)(wanted(sha1hex))
     assert stores.ledger.recount() == []
     assert stores.records.count(EntryRow, ("outcome", "reason")) == outcomes
     assert stores.records.count(EntryRow, (), {"url": list(urls)})[()] == 0
@@ -93,7 +85,7 @@ def test_taking_down_the_shown_version_of_a_story_shows_the_other(
     shown, other = filled.stories[31:33]
     (id_,) = traces(stores, None, shown).documents
     assert traces(stores, None, other).documents == []
-    _act(stores)(_wanted(other))
+    taking_down(stores)(wanted(other))
     assert stores.index.get([id_])[id_].sha1hex == shown
 
 
@@ -101,7 +93,7 @@ def test_a_story_of_one_more_version_goes_on_with_that(home: tuple[Stores, Fille
     stores, filled = home
     shown, other = filled.stories[31:33]
     (id_,) = traces(stores, None, shown).documents
-    row = _act(stores)(_wanted(shown))
+    row = taking_down(stores)(wanted(shown))
     assert row.finished is not None
     assert stores.index.get([id_])[id_].sha1hex == other
 
@@ -111,7 +103,7 @@ def test_its_bytes_are_refused_and_nothing_of_them_is_written(
 ) -> None:
     stores, filled = home
     sha1hex = filled.pdfs[1]
-    _act(stores)(_wanted(sha1hex))
+    taking_down(stores)(wanted(sha1hex))
     persist = PersistFile(stores.table, stores.records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
     capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
@@ -140,7 +132,7 @@ class _Interrupted:
     def put(self, rows: Any, **more: Any) -> None:
         if not self._is_done:
             self._is_done = True
-            assert _act(self._stores)(self._wanted).finished is not None
+            assert taking_down(self._stores)(self._wanted).finished is not None
         self._stores.records.put(rows, **more)
 
 
@@ -151,7 +143,7 @@ def test_a_takedown_between_the_look_and_the_write_of_a_message_misses_nothing(
     stores, filled = home
     sha1hex = filled.pdfs[1]
     known = stores.records.get(FileMetaRow, [sha1hex])[0]
-    records: Any = _Interrupted(stores, _wanted(sha1hex))
+    records: Any = _Interrupted(stores, wanted(sha1hex))
     persist = PersistFile(stores.table, records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
     capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
@@ -176,7 +168,7 @@ def test_what_a_killed_process_wrote_goes_when_its_message_is_back(
     stores, filled = home
     sha1hex = filled.pdfs[1]
     (before,) = stores.records.get(FileMetaRow, [sha1hex])
-    assert _act(stores)(_wanted(sha1hex)).finished is not None
+    assert taking_down(stores)(wanted(sha1hex)).finished is not None
     stores.records.put([before])
     persist = PersistFile(stores.table, stores.records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
@@ -205,30 +197,6 @@ def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, Filled]) -> N
     assert stores.ledger.recount() == []
 
 
-class _KilledError(Exception):
-    """What happens to the process."""
-
-
-class _Dying:
-    """A store that lets so many acts of all stores happen, and no more."""
-
-    def __init__(self, store: Any, left: list[int]) -> None:
-        self._store, self._left = store, left
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        if name not in ("put", "delete", "change"):
-            return found
-
-        def act(*args: Any, **more: Any) -> Any:
-            if self._left[0] == 0:
-                raise _KilledError
-            self._left[0] -= 1
-            return found(*args, **more)
-
-        return act
-
-
 def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
     home: tuple[Stores, Filled],
 ) -> None:
@@ -238,11 +206,11 @@ def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
     while True:
         left = [killed]
         names = ("records", "blobs", "index", "table")
-        dying = replace(stores, **{one: _Dying(getattr(stores, one), left) for one in names})
+        dying = replace(stores, **{one: Dying(getattr(stores, one), left) for one in names})
         try:
-            row = _act(dying)(_wanted(sha1hex))
+            row = taking_down(dying)(wanted(sha1hex))
             break
-        except _KilledError:
+        except KilledError:
             # What stands in the way of its bytes was there before anything went.
             there = stores.records.get(TakedownRow, [sha1hex])
             assert bool(there) or traces(stores, None, sha1hex).captures > 0
@@ -257,7 +225,7 @@ def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
 
 def test_while_messages_are_under_way_it_is_not_finished(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
-    row = _act(stores)(_wanted(filled.pending))
+    row = taking_down(stores)(wanted(filled.pending))
     assert row.finished is None
     assert traces(stores, None, filled.pending).under_way == 1
 
@@ -269,7 +237,7 @@ def test_the_audit_finds_nothing_to_bring_back(
     before: list[Fault] = []
     audit(stores, {}, before.append)
     sha1hex = filled.stories[0]
-    _act(stores)(_wanted(sha1hex))
+    taking_down(stores)(wanted(sha1hex))
     after: list[Fault] = []
     audit(stores, {}, after.append)
     assert {one.told for one in after} - {one.told for one in before} == set()

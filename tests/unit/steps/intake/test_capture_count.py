@@ -20,6 +20,7 @@ from fonds.formats.journal import (
 )
 from fonds.formats.placing import cdx_row, first_cells, indexed_capture_id, indexed_key
 from fonds.formats.surt import surt
+from fonds.model.archive import Original
 from fonds.model.capture import Place, PlaceKind
 from fonds.steps.intake.archive_body import ArchiveBody
 from fonds.steps.intake.capture_count import note_capture_counts
@@ -155,7 +156,7 @@ def test_what_an_index_told_of_a_file_is_kept_beside_the_first_capture(bench: Be
 def test_a_cell_of_another_hand_that_cannot_be_read_names_no_first() -> None:
     for cell in (b"junk", b'{"u":"u","d":"yesterday"}', b"{}"):
         assert first_archived({F_C: cell, FILE_CDX: b""}) is None
-    assert first_archived({F_C: b'{"u":"u","d":"2017-10-27T22:21:13"}'}) == (
-        "u",
-        datetime(2017, 10, 27, 22, 21, 13, tzinfo=UTC),
-    )
+    moment = datetime(2017, 10, 27, 22, 21, 13, tzinfo=UTC)
+    assert first_archived({F_C: b'{"u":"u","d":"2017-10-27T22:21:13"}'}) == Original("u", moment)
+    junk = b'{"u":"u","d":"2017-10-27T22:21:13","i":"urn:uuid:1"}'
+    assert first_archived({F_C: junk}) == Original("u", moment)

@@ -63,3 +63,56 @@ def test_where_nobody_made_a_key_this_machine_sees_what_it_changed(tmp_path: Pat
     with guarded(tmp_path, are_made=False) as home:
         assert PageRead(home.client().get("/admin").text).heading == "Nobody made a key."
         assert home.client().get("/admin", headers={"Via": "1.1 proxy"}).status_code == 403
+
+
+def test_a_key_is_made_on_the_page_and_its_secret_shown_once(home: Guarded) -> None:
+    sent = {"name": "anne", "role": "curator", "until": "2999-12-31"}
+    for client in (home.signed_in(Role.CURATOR), home.client()):
+        assert client.post("/admin/keys", data=sent, headers=OWN).status_code in (401, 403)
+    browser = home.signed_in(Role.ADMIN)
+    for headers in ({}, {"sec-fetch-site": "cross-site"}):
+        assert browser.post("/admin/keys", data=sent, headers=headers).status_code == 403
+    answer = browser.post("/admin/keys", data=sent, headers=OWN)
+    assert answer.status_code == 200
+    assert answer.headers["Cache-Control"] == "no-store"
+    page = PageRead(answer.text)
+    assert page.heading == "The key of anne, who is curator here."
+    (secret,) = [one.text_content() for one in page.tree.xpath("//code[@class='secret']")]
+    row = home.gate.keys.shown(secret)
+    assert row is not None
+    assert (row.name, row.role, row.made_by) == ("anne", "curator", "admin")
+    assert secret not in browser.get("/admin").text + browser.get("/admin.json").text
+    told = browser.get("/admin.json").json()
+    assert secret[-20:] not in str(told)
+    assert told["acts"][0]["what"] == "POST /admin/keys"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": "Anne <b>"},
+        {"name": "reader"},
+        {"name": "x" * 61},
+        {"role": "owner"},
+        {"role": ""},
+        {"until": "2001-01-01"},
+        {"until": "tomorrow <b>"},
+        {"more": "1"},
+    ],
+)
+def test_what_makes_no_key_says_why_and_makes_none(home: Guarded, wrong: dict[str, str]) -> None:
+    sent = {"name": "anne", "role": "curator", "until": ""} | wrong
+    before = [one.name for one in home.gate.keys.every()]
+    answer = home.signed_in(Role.ADMIN).post("/admin/keys", data=sent, headers=OWN)
+    assert answer.status_code == 400
+    assert "<b>" not in answer.text
+    assert [one.name for one in home.gate.keys.every()] == before
+
+
+def test_the_first_key_is_made_at_this_machine_and_not_from_elsewhere(tmp_path: Path) -> None:
+    with guarded(tmp_path, are_made=False) as home:
+        sent = {"name": "anne", "role": "admin", "until": ""}
+        far = {**OWN, "Via": "1.1 proxy"}
+        assert home.client().post("/admin/keys", data=sent, headers=far).status_code == 403
+        assert home.client().post("/admin/keys", data=sent, headers=OWN).status_code == 200
+        assert home.client().post("/admin/keys", data=sent, headers=OWN).status_code in (401, 403)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
 from starlette.testclient import TestClient
 
+from fonds.config import Settings
+from fonds.model.rows import DispositionRow, StoryMetaRow
+from fonds.ports import Stores
+from fonds.wiring.backends import readers_of
 from page_reading import PageRead, read
 from reading_home import HEBREW, Reading
+
+ORIGIN = "http://localhost:8765"
 
 
 def test_byline_day_and_site_stand_under_the_headline(client: TestClient, reading: Reading) -> None:
@@ -94,3 +104,70 @@ def test_any_two_versions_can_be_compared_and_no_others(
     assert client.get(f"/file/{reading.pdf}/changes").status_code == 404
     whole = read(client, f"/file/{third}/changes?whole=1")
     assert "The changes only" in whole.words()
+
+
+def test_both_texts_stand_beside_each_other_in_rows(client: TestClient, reading: Reading) -> None:
+    _, second, third = reading.versions
+    page = read(client, f"/file/{third}/changes?since={second}&whole=1")
+    table = "//section[@aria-labelledby='part-text']//*[@role='table']"
+    rows = page.tree.xpath(f"{table}//*[@role='row']")
+    texts = [[" ".join(cell.text_content().split()) for cell in row] for row in rows]
+    assert texts[0][0].startswith("5 Feb 2026") or len(texts[0]) == 2
+    assert all(len(row) in (1, 2) for row in texts)
+    joined = [" ".join(column) for column in zip(*texts[1:], strict=True)]
+    assert "Monday." in joined[0]
+    assert "Tuesday." not in joined[0]
+    assert "Tuesday." in joined[1]
+    assert "Monday." not in joined[1]
+
+
+@pytest.fixture
+def other_reader(stores: Stores, reading: Reading) -> Iterator[None]:
+    """The third version was read by another program than the second."""
+    (row,) = stores.records.get(StoryMetaRow, [reading.versions[2]])
+    stores.records.put([replace(row, extractor="article/2 <b>")])
+    yield
+    stores.records.put([row])
+
+
+@pytest.mark.usefixtures("other_reader")
+def test_versions_read_by_different_programs_are_read_again_by_one(
+    client: TestClient, reading: Reading, stores: Stores
+) -> None:
+    _, second, third = reading.versions
+    path = f"/file/{third}/changes"
+    page = read(client, f"{path}?since={second}")
+    assert "Different programs read the two, article/1 and article/2 <b>" in page.words()
+    for _ in range(2):
+        sent = client.post(path, data={"since": second}, headers={"Origin": ORIGIN})
+        assert (sent.status_code, sent.headers["location"]) == (303, f"{path}?since={second}")
+    again = read(client, f"{path}?since={second}")
+    assert "They were sent to be read again, which has not ended yet." in again.words()
+    assert not again.tree.xpath("//button[text()='Read both again']")
+    (reader,) = [one for one in readers_of(Settings()) if one.name.endswith("parse_story")]
+    waiting = stores.queue.receive(reader.incoming, 10, 0.0)
+    assert {one.message.about for one in waiting} == {second, third}
+    stores.queue.settle(waiting)
+    for one in stores.records.find(DispositionRow, {"about": [second, third], "is_open": True}):
+        stores.ledger.write([replace(one, verdict="done", is_open=False)])
+
+
+def test_what_are_no_two_versions_is_not_read_again(client: TestClient, reading: Reading) -> None:
+    _, second, third = reading.versions
+    origin = {"Origin": ORIGIN}
+    for since, status in ((third, 400), (reading.hebrew, 400), (reading.pdf, 400), ("x", 400)):
+        path = f"/file/{third}/changes"
+        assert client.post(path, data={"since": since}, headers=origin).status_code == status
+    path = f"/file/{reading.pdf}/changes"
+    assert client.post(path, data={"since": second}, headers=origin).status_code == 404
+    foreign = {"Origin": "http://other.example"}
+    path = f"/file/{third}/changes"
+    assert client.post(path, data={"since": second}, headers=foreign).status_code == 403
+
+
+def test_the_same_program_gives_no_reason_to_read_again(
+    client: TestClient, reading: Reading
+) -> None:
+    _, second, third = reading.versions
+    page = read(client, f"/file/{third}/changes?since={second}")
+    assert "Different programs" not in page.words()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import BinaryIO, Protocol
 
-from fonds.model.archive import Archived, ArchiveEntry, Held, Payload
+from fonds.model.archive import Archived, ArchiveEntry, Held, Payload, Purged
 from fonds.model.capture import Place
+from fonds.model.takedown import Tombstone
 from fonds.ports import WarcArchive
 from fonds.ports.closing import close
 
@@ -52,6 +53,12 @@ class ReadOver:
     def unsent(self) -> Mapping[str, int]:
         """As the port says."""
         return self._archive.unsent()
+
+    def purge(
+        self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
+    ) -> Purged:
+        """As the port says."""
+        return self._archive.purge(name, tombstone, tick)
 
     def held(self, path: str, *, mend: bool = False) -> Held | None:
         """As the port says."""

@@ -35,3 +35,33 @@ SHOWN = (
     "collection", "theme", "status", "words", "pages",
 )  # fmt: skip
 """The fields that are told to people: each once, under its short name."""
+
+_LONG = {"article_title": "title", "text_content": "text", "canonical_domain": "domain"}
+_FORMS = {
+    "title": ("words of the title; several in quotes or parentheses", 'title:"high water"'),
+    "author": ("a name or a part of it", 'author:"Ana Müller"'),
+    "text": ("words of the text; several in quotes or parentheses", "text:flood"),
+    "url": ("words of the address", "url:report"),
+    "doi": ("a DOI, also as an address of doi.org, or none", "doi:10.1234/abc"),
+    "domain": ("a domain, or none", "domain:example.org"),
+    "site": ("a host, with all hosts under it, or none", "site:news.example.org"),
+    "date": ("a day, month or year, or from one to another, or none", "date:2024-05..2024-06-15"),
+    "year": ("a year, or from one to another, or none", "year:2020..2024"),
+    "language": ("a code of two letters, or none", "language:en"),
+    "kind": ("what a file was taken for", "kind:pdf"),
+    "collection": ("a collection; its name in quotes where it has spaces", "collection:news"),
+    "theme": ("a theme of a collection, in quotes", 'theme:"flood, river"'),
+    "status": ("how reading the file ended, or none", "status:success"),
+    "words": ("a number, or from one to another, or none", "words:>500"),
+    "pages": ("a number, or from one to another, or none", "pages:10..20"),
+}
+
+
+def short_name(field: str) -> str:
+    """The name a field is told by."""
+    return _LONG.get(field, field)
+
+
+def form_of(field: str) -> tuple[str, str]:
+    """How a value of a field is written, in words, and an example."""
+    return _FORMS[short_name(field)]

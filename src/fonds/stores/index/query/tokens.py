@@ -30,7 +30,8 @@ _OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind` is open, close, not, and, or, exact, field, word or phrase; `shown` is how it was typed, from
+    """`kind` is open, close, not, and, or, exact, field, word or phrase, of an unfinished query also unclosed
+    (a quote left open) and unknown (a field there is not, with its value); `shown` is how it was typed, from
     `start` to `end` in the query. `tail` is what stands directly behind a phrase, as ~5.
     """
 
@@ -51,9 +52,24 @@ def shortened(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
+def plain_quotes(text: str) -> str:
+    """The text with one sort of quotes, each character in its place."""
+    return text.translate(_PLAIN_QUOTES)
+
+
 def tokens(text: str) -> Iterator[Token]:
     """The tokens of a query in order. Raises QueryError for a field there is not and a quote left open."""
-    for match in _TOKEN.finditer(text.translate(_PLAIN_QUOTES)):
+    for token in unfinished(text):
+        if token.kind == "unclosed":
+            raise token.refused(": this quote is never closed; close it, or leave it out.")
+        if token.kind == "unknown":
+            raise token.refused(_no_field(token.text))
+        yield token
+
+
+def unfinished(text: str) -> Iterator[Token]:
+    """The tokens of a query that is being typed; what is wrong as yet is a token too."""
+    for match in _TOKEN.finditer(plain_quotes(text)):
         shown, at = match.group(), match.span()
         if match["sign"]:
             if "-" in shown:
@@ -63,10 +79,8 @@ def tokens(text: str) -> Iterator[Token]:
         elif match["exact"]:
             yield Token("exact", "", shown, *at)
         elif match["phrase"] is not None:
-            phrase = Token("phrase", match["phrase"], shown, *at, match["tail"] or "")
-            if not match["end"]:
-                raise phrase.refused(": this quote is never closed; close it, or leave it out.")
-            yield phrase
+            kind = "phrase" if match["end"] else "unclosed"
+            yield Token(kind, match["phrase"], shown, *at, match["tail"] or "")
         elif match["name"]:
             yield from _field_tokens(match)
         else:
@@ -86,9 +100,13 @@ def _field_tokens(match: re.Match[str]) -> Iterator[Token]:
     elif match["opens"] is None and not words(value):
         yield Token("word", name, shown, start, end)
     else:
-        near = nearest(name, FIELDS)
-        meant = f"Did you mean {near}? " if near else ""
-        raise Token("field", field, shown, start, end).refused(
-            f": there is no field “{name}”. {meant}Use {', '.join(SHOWN[:-1])} or {SHOWN[-1]}, "
-            "or put the words in quotes."
-        )
+        yield Token("unknown", name, shown, start, end)
+
+
+def _no_field(name: str) -> str:
+    near = nearest(name, FIELDS)
+    meant = f"Did you mean {near}? " if near else ""
+    return (
+        f": there is no field “{name}”. {meant}Use {', '.join(SHOWN[:-1])} or {SHOWN[-1]}, "
+        "or put the words in quotes."
+    )

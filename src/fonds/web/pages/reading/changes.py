@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import Response
 
+from fonds.library.reading.side_by_side import side_by_side
 from fonds.library.reading.story import (
     Difference,
     Part,
@@ -25,6 +26,7 @@ from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.pages.file import file_title
 from fonds.web.pages.reading.read_file import known_file, other_spelling
+from fonds.web.pages.reading.rereading import is_being_read
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, link, page
 
@@ -36,14 +38,16 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Version `sha1hex` of a story held against version `since`, captured at 14 digits each; `parts` are
-    headline, byline, day and text."""
+    """Version `sha1hex` of a story held against version `since`, captured at 14 digits each, read by an
+    extractor each; `parts` are headline, byline, day and text."""
 
     sha1hex: str
     since: str
     title: str
     captured: str
     since_captured: str
+    extractor: str
+    since_extractor: str
     difference: Difference
     parts: Sequence[Part]
     versions: Versions
@@ -65,13 +69,15 @@ def changes(stores: Stores, sha1hex: str, title: str, since: str) -> Changes:
         raise HTTPException(404, f"{sha1hex} is no story, so it has no versions.")
     versions = versions_of(stores.records, head.story_id)
     other = _other(stores, head, versions, sha1hex, since)
-    other_head = story_head(stores.records, other)
+    other_head = story_head(stores.records, other) or head
     return Changes(
         sha1hex=sha1hex,
         since=other,
         title=title,
         captured=head.captured,
-        since_captured=other_head.captured if other_head else head.captured,
+        since_captured=other_head.captured,
+        extractor=head.extractor,
+        since_extractor=other_head.extractor,
         difference=difference(stores.records, other, sha1hex),
         parts=parts_changed(stores, other, sha1hex),
         versions=versions,
@@ -124,6 +130,8 @@ def changes_html(
         words_max=WORDS_MAX,
         whole=whole,
         shortened=changes_only,
+        beside=side_by_side,
+        is_being_read=is_being_read(stores.records, [found.sha1hex, found.since]),
     )
 
 

@@ -19,6 +19,7 @@ from fonds.ports import Index, Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import Bucket, histogram
 from fonds.web.pages.periods import Period, periods
+from fonds.web.pages.searching.completing import offered_values
 from fonds.web.pages.searching.facets import counted, made_facets
 from fonds.web.pages.searching.form import (
     KIND_WORDS,
@@ -169,9 +170,9 @@ def search_html(
         return page(
             request, "search.html", 400, heading="This search cannot be understood", error=str(error),
             bad=bad_token(form.q, error), form=form, found=None, feed=None, kind_words=KIND_WORDS, dates=None,
+            values=offered_values(stores, themes, form, error),
         )  # fmt: skip
     bars = _bars(form, found)
-    behind = form.query().offset
     return page(
         request,
         "search.html",
@@ -179,7 +180,7 @@ def search_html(
         error=None,
         form=form,
         found=found,
-        listed=listed(found.results, behind + 1),
+        listed=listed(found.results, form.query().offset + 1),
         nothing_yet=found.answer == NOTHING_YET,
         facets=made_facets(form, found.facets, found.beyond),
         theme_facet=theme_facet(form, found.themes),
@@ -188,6 +189,7 @@ def search_html(
         chart=histogram(bars, "Documents by date"),
         most=max(bars, key=lambda bar: bar.count, default=None),
         ways_out=_ways_out(stores.index, form) if found.total == 0 else [],
+        values=offered_values(stores, themes, form) if found.total == 0 else None,
         kind_words=KIND_WORDS,
         feed=link("/search.atom", **said(form)),
         exports=_exports(form),
@@ -216,6 +218,7 @@ def search_refused(request: Request, refusal: str) -> HTMLResponse:
     return page(
         request, "search.html", 400, heading="This search cannot be answered", error=refusal,
         bad=None, form=SearchForm.model_validate(kept), found=None, feed=None, kind_words=KIND_WORDS,
+        values=None,
         dates={name: cut(request.query_params.get(name, ""), 40) for name in ("from", "to")},
     )  # fmt: skip
 

@@ -23,7 +23,6 @@ from fonds.library.audit import audit
 from fonds.library.checks.fault import Fault
 from fonds.library.reindex import reindex
 from fonds.library.tracing.embargoes.hiding import Hiding, in_force
-from fonds.library.tracing.takedown import TakingDown
 from fonds.library.tracing.traces import traces
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.keys import aside_blob_key
@@ -31,6 +30,7 @@ from fonds.model.rows import EmbargoRow, TakedownRow
 from fonds.ports import Stores
 from fonds.process_identity import this_process
 from home_rows import NOW
+from takedowns import taking_down
 
 NAME = Name("told", "kept")
 UNTIL = NOW + timedelta(days=30)
@@ -252,9 +252,7 @@ def test_it_may_be_hidden_before_it_comes_and_is_taken_down_like_any_other(
     act = Hiding(stores, None, lambda: NOW)
     act.hide(_wanted("ab" * 20))
     act.hide(_wanted(filled.pdfs[1]))
-    row = TakingDown(stores, None, (), lambda: NOW)(
-        TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW, {})
-    )
+    row = taking_down(stores)(TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW, {}))
     assert row.finished is not None
     assert [one.sha1hex for one in in_force(stores)] == ["ab" * 20]
     found = stores.index.search(SearchQuery("measurement"))

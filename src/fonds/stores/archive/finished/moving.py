@@ -113,6 +113,17 @@ class Mover:
                     if mine:
                         self._move(warc)
 
+    def move(self, name: str) -> bool:
+        """Move one finished file, if it lies here; False where another process does. Raises as `move_all`."""
+        warc = self._folder / name
+        with self._alone:
+            if not (warc.exists() or index_of(warc).exists()):
+                return True
+            with _locked(warc) as mine:
+                if mine:
+                    self._move(warc)
+                return mine
+
     def close(self) -> None:
         """End the thread, without waiting for what it is sending."""
         self._closing.set()
@@ -121,19 +132,20 @@ class Mover:
     def _move(self, warc: Path) -> None:
         files = [path for path in (index_of(warc), warc) if path.exists()]
         for path in files:
-            self._keep(path)
+            self.keep(path, path.name)
         # The index goes last: alone, it says that its WARC was moved.
         for path in reversed(files):
             path.unlink(missing_ok=True)
             sync_folder(self._folder)
 
-    def _keep(self, path: Path) -> None:
-        key, size_bytes = key_of(path.name), _size_bytes(path)
+    def keep(self, path: Path, name: str) -> None:
+        """Send a file, to be kept under a name, and read it back. Raises FondsError and OSError."""
+        key, size_bytes = key_of(name), _size_bytes(path)
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         if self._is_there(key, size_bytes, digest):
             return
-        (content_type,) = (kind for end, kind in CONTENT_TYPES.items() if path.name.endswith(end))
+        (content_type,) = (kind for end, kind in CONTENT_TYPES.items() if name.endswith(end))
         self._bucket.upload(key, path, content_type)
         if not self._is_there(key, size_bytes, digest):
             raise StoreUnavailableError(

@@ -1,12 +1,11 @@
-"""Sends files to be read that never were, that failed, or that an older extractor read: of any kind.
+"""Sends the files that were chosen to the step that reads them.
 
 It streams the files out of the records. Interrupted, it is begun again: what is done is not wanted any more.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
@@ -14,7 +13,7 @@ from typing import Any
 
 from fonds.formats.envelope import decode, encode
 from fonds.formats.journal import FILE_META, read_file, row_key
-from fonds.kinds.kind import DerivativeKind, Reading
+from fonds.library.catchup.selection import Selection
 from fonds.model.capture import (
     REVISIT_MIME,
     Capture,
@@ -24,7 +23,7 @@ from fonds.model.capture import (
     to_datetime14,
 )
 from fonds.model.disposition import Verdict
-from fonds.model.errors import ConfigurationError, PermanentError
+from fonds.model.errors import PermanentError
 from fonds.model.file import FileMeta
 from fonds.model.message import ENTRY, PIPELINE, Message, Subscription
 from fonds.model.rows import (
@@ -35,79 +34,11 @@ from fonds.model.rows import (
     FileMetaRow,
     InputRow,
 )
-from fonds.model.rows.row import DerivativeRow
 from fonds.model.step import Item
 from fonds.ports import Ledger, Queue, Records, Table
 from fonds.runtime.binding import stage_of
 from fonds.runtime.packing import RUN
 from fonds.runtime.quarantine import BATCH_MAX, ended_by_hand, put_back
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which files of a kind are to be read, by what is known of them.
-
-    Without `again`: those of whom nothing is known and whom no reading refused, who failed for a reason that
-    may be gone, or were read by another extractor than `extractor`. With it: those that fit all of
-    `statuses`, `made_by` (the beginning of an extractor's name) and `before`, whatever else is known.
-    `only` names the files there is to choose from, some hundred; empty: all.
-    """
-
-    kind: DerivativeKind
-    extractor: str
-    again: bool = False
-    statuses: frozenset[str] = frozenset()
-    made_by: str = ""
-    before: datetime | None = None
-    only: frozenset[str] = frozenset()
-
-    @property
-    def reading(self) -> Reading:
-        """How the kind is read again. Raises ConfigurationError for one that is made with another."""
-        if self.kind.reading is None:
-            raise ConfigurationError(
-                f"{self.kind.name} is made with another kind; catch up that one"
-            )
-        return self.kind.reading
-
-    def __call__(self, row: DerivativeRow | None, refused: bool = False) -> bool:
-        """Whether a file with this row is wanted; None is a file without one, `refused` one whose reading
-        ended as dropped."""
-        if row is None:
-            chosen = bool(self.statuses or self.made_by or self.before)
-            return not chosen and (self.again or not refused)
-        if self.again:
-            return (
-                (not self.statuses or row.status in self.statuses)
-                and row.extractor.startswith(self.made_by)
-                and (self.before is None or row.updated < self.before)
-            )
-        return row.extractor != self.extractor or row.status in self.reading.again
-
-    def of(self, records: Records, sha1hexes: Sequence[str]) -> dict[str, DerivativeRow | None]:
-        """Those of these files that are wanted, with their row."""
-        sha1hexes = [key for key in sha1hexes if not self.only or key in self.only]
-        known = {row.sha1hex: row for row in records.get(self.kind.row, sha1hexes)}
-        bare = [key for key in sha1hexes if key not in known]
-        where = {"about": bare, "step": self.reading.step, "verdict": str(Verdict.DROPPED)}
-        refused = {row.about for row in records.find(DispositionRow, where)} if bare else set()
-        return {key: known.get(key) for key in sha1hexes if self(known.get(key), key in refused)}
-
-    def files(self, records: Records) -> Iterator[FileMetaRow]:
-        """All files the kind is made of, or those named."""
-        if self.only:
-            named = records.get(FileMetaRow, sorted(self.only))
-            return (row for row in named if row.mimetype in self.kind.mimetypes)
-        return records.find(FileMetaRow, {"mimetype": list(self.kind.mimetypes)})
-
-    def count(self, records: Records) -> dict[str, int]:
-        """How many files are wanted, by the status they have; '' for those that have none."""
-        counts: Counter[str] = Counter()
-        files = self.files(records)
-        while batch := [row.sha1hex for row in islice(files, BATCH_MAX)]:
-            rows = self.of(records, batch).values()
-            counts.update(row.status if row else "" for row in rows)
-        return dict(counts)
 
 
 @dataclass(slots=True)
@@ -163,6 +94,8 @@ class CatchUp:
         Returns the SHA-1s of their files.
         """
         left, freed = [], set[str]()
+        if self.wanted.only and not self._are_apart(self.wanted.only):
+            return freed
         while deliveries := self.queue.receive(self.reader.quarantine, BATCH_MAX, 0.0):
             wanted = self.wanted.of(self.records, [one.message.about for one in deliveries])
             chosen = [one for one in deliveries if one.message.about in wanted]
@@ -176,6 +109,11 @@ class CatchUp:
             tick(sent, list(self.records.find(EntryRow, {"entry_id": entries})))
         self.queue.release(left)
         return freed
+
+    def _are_apart(self, sha1hexes: Collection[str]) -> bool:
+        """Whether a message about one of few files is in quarantine, so that all there are looked at."""
+        where = {"about": sorted(sha1hexes), "verdict": str(Verdict.QUARANTINED)}
+        return any(True for _ in self.records.find(DispositionRow, where, count_max=1))
 
     def _send(
         self,

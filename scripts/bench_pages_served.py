@@ -1,0 +1,174 @@
+"""What each page costs who uses it, in a library of many documents, with many users at once.
+
+    python scripts/bench_pages_served.py --documents 1000000 --home FOLDER
+
+The library is made first, into --home, where it stays: named again it is used as it is. Then `fonds serve`
+answers, and users of this process ask a page again and again, over connections that stay open, each reading
+for --think seconds on average before the next; with 0 all ask without a pause. Server and users share the
+machine. A line a page: milliseconds until the answer was read, and the server's own CPU for one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from bench_serving import port_of  # noqa: E402
+from filled_home import opened  # type: ignore[import-not-found] # noqa: E402
+from fonds.model.rows import FileMetaRow  # noqa: E402
+from many_documents import WHOLE, fill_many  # type: ignore[import-not-found] # noqa: E402
+
+FONDS = (sys.executable, "-m", "fonds")
+TICKS = os.sysconf("SC_CLK_TCK")
+QUERIES = ("batori", "kalu site:site7.example", '"toba rimen"', "menka kind:pdf", "language:de lu")
+
+
+def main() -> None:
+    """Make, measure and print."""
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    asked.add_argument("--documents", type=int, default=100_000)
+    asked.add_argument("--users", type=int, default=20)
+    asked.add_argument("--requests", type=int, default=400, help="of each page, by all users")
+    asked.add_argument("--think", type=float, default=1.0, help="seconds between two of a user")
+    asked.add_argument("--home", type=Path, help="where the library is made, or lies")
+    chosen = asked.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fonds-pages-") as scratch:
+        home = chosen.home or Path(scratch) / "home"
+        _made(home, chosen.documents)
+        with subprocess.Popen(
+            [*FONDS, "--home", str(home), "serve", "--port", "0"], stderr=subprocess.PIPE, text=True
+        ) as serving:
+            try:
+                port = port_of(serving)
+                threading.Thread(target=list, args=(serving.stderr or (),), daemon=True).start()
+                users = Users(port, chosen.users, chosen.requests // chosen.users, chosen.think)
+                for name, paths in _pages(home).items():
+                    _print(name, *_asked(serving.pid, users, paths))
+            finally:
+                serving.terminate()
+
+
+def _made(home: Path, count: int) -> None:
+    """The library, made where there is none."""
+    if (home / "records.sqlite").exists():
+        return
+    home.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+
+    def tell(done: int) -> None:
+        if done % 50_000 == 0:
+            print(f"{done:,} documents, {time.monotonic() - started:,.0f} s", flush=True)
+
+    with opened(home) as stores:
+        fill_many(stores, count, tell)
+    print(f"made in {time.monotonic() - started:,.0f} s", flush=True)
+
+
+def _pages(home: Path) -> dict[str, list[str]]:
+    with opened(home) as stores:
+        rows = stores.records.find(FileMetaRow, order=("row_created",), count_max=WHOLE)
+        keys = [row.sha1hex for row in rows][:50]
+    search = [f"/search?q={quote(query)}" for query in QUERIES]
+    return {
+        "overview": ["/"],
+        "search": search,
+        "search, page 3": [f"{one}&page=3" for one in search],
+        "API search": [one.replace("/search", "/api/search") for one in search],
+        "file": [f"/file/{key}" for key in keys],
+        "files": ["/files", "/files?type=application/pdf"],
+        "records": ["/records", "/records?outcome=dropped", "/records?outcome=quarantined"],
+        "failures": ["/failures"],
+        "pipeline": ["/pipeline"],
+        "sources": ["/sources"],
+        "show": ["/show?key=http://site319.example/1.html"],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """How many ask at `port`, how often each, and the mean of the seconds in between."""
+
+    port: int
+    count: int
+    requests: int
+    think_s: float
+
+
+def _asked(pid: int, users: Users, paths: list[str]) -> tuple[list[float], Counter[int], float]:
+    """Seconds each answer took, how many had which status, and the server's CPU for one, in seconds."""
+    took: list[float] = []
+    statuses: Counter[int] = Counter()
+    first = Users(users.port, 1, len(paths), 0.0)
+    _ask(first, paths, 0, [], Counter())  # what is read for the first time, alone
+    before = _cpu_s(pid)
+    threads = [
+        threading.Thread(target=_ask, args=(users, paths, n, took, statuses))
+        for n in range(users.count)
+    ]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    return sorted(took), statuses, (_cpu_s(pid) - before) / max(1, len(took))
+
+
+def _ask(
+    users: Users, paths: list[str], first: int, took: list[float], statuses: Counter[int]
+) -> None:
+    drawn = random.Random(first)
+    connection = http.client.HTTPConnection("127.0.0.1", users.port, timeout=120)
+    for number in range(first, first + users.requests):
+        time.sleep(users.think_s * 2 * drawn.random())
+        started = time.perf_counter()
+        connection.request("GET", paths[number % len(paths)])
+        answer = connection.getresponse()
+        answer.read()
+        took.append(time.perf_counter() - started)
+        statuses[answer.status] += 1
+    connection.close()
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU of a process and of all below it."""
+    ticks = 0
+    below = {pid}
+    for stat in sorted(Path("/proc").glob("[0-9]*/stat"), key=lambda one: int(one.parent.name)):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        number, parent = int(stat.parent.name), int(fields[1])
+        if number in below or parent in below:
+            below.add(number)
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / TICKS
+
+
+def _print(name: str, took: list[float], statuses: Counter[int], cpu_s: float) -> None:
+    p50, p95 = (1000 * took[min(int(len(took) * share), len(took) - 1)] for share in (0.5, 0.95))
+    other = {status: count for status, count in statuses.items() if status != 200}
+    print(
+        f"{name:16} median {p50:6.0f} ms, p95 {p95:6.0f} ms, CPU {1000 * cpu_s:5.1f} ms"
+        f"{f', statuses {other}' if other else ''}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

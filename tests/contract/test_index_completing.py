@@ -1,0 +1,123 @@
+"""Values of the fields of a search, with counts, out of every index alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from contract.index_backends import BACKENDS, document, opened
+from fonds.model.completing import Completing, NamedTheme
+from fonds.model.document import SearchQuery
+from fonds.model.file import Kind
+from fonds.ports import Completes, Index
+from fonds.stores.index.query.values import VALUES_MAX
+from fonds.wiring.backends import completing
+from real_servers import each
+
+CHARS_MAX = 1_000
+THEMES = (
+    NamedTheme("news/a", "flood, river", 4),
+    NamedTheme("news/b", "Flood, River", 5),
+    NamedTheme("news/b", "harvest", 2),
+    NamedTheme("news/b", 'a "quote"', 9),
+)
+NAMES = {"de": "German", "en": "English"}
+
+
+@pytest.fixture(params=each(BACKENDS))
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
+    with opened(request.param, tmp_path / "index") as index:
+        yield index
+
+
+@pytest.fixture
+def library(index: Index) -> Completes:
+    def names(_: str, value: str) -> str:
+        return NAMES.get(value, value or "none")
+
+    return completing(index, lambda: iter(THEMES), names, CHARS_MAX)
+
+
+def counts(found: Completing) -> dict[str, int | None]:
+    return {one.value: one.count for one in found.completions}
+
+
+class TestValues:
+    @pytest.fixture(autouse=True)
+    def _documents(self, index: Index) -> None:
+        index.put(
+            [
+                document("a", language="de", collection="River reports", authors=("Ana Müller",)),
+                document("b", publication_date=date(2020, 1, 1), status="success"),
+                document("c", kind=Kind.PDF, status="partial", authors=("Ana Müller", "Bo Ann")),
+                document("d", publication_date=None, canonical_domain="new.example",
+                         url="https://www.new.example/d"),
+                document("e", publication_date=None, canonical_domain="", url="file:///e", language=None),
+            ]
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("typed", "expected"),
+        [
+            ("site:", {"news.example": 3, "new.example": 1, "none": 1}),
+            ("site:new.", {"new.example": 1}),
+            ("site:www.new.example", {"www.new.example": 1}),
+            ("domain:n", {"news.example": 3, "new.example": 1, "none": 1}),
+            ("language:", {"en": 3, "de": 1, "none": 1}),
+            ("language:ger", {"de": 1}),
+            ("collection:", {"default": 4, "River reports": 1}),
+            ("kind:", {"story": 4, "pdf": 1, "jats": 0, "other": 0, "unread": 0}),
+            ("year:", {"2024": 2, "none": 2, "2020": 1}),
+            ("year:202", {"2024": 2, "2020": 1}),
+            ("status:", {"partial": 1, "success": 1, "text-truncated": 0}),
+            ('author:"mul', {"Ana Müller": 2}),
+            ("author:ann", {"Bo Ann": 1}),
+            ("author:ana", {"Ana Müller": 2}),
+            ('author:"ana mül', {"Ana Müller": 2}),
+            ("author:ana mul", {}),
+            ("site:-", {}),
+            ("title:", {}),
+            ("theme:", {"news/b/Flood, River": 5, "news/a/flood, river": 4, "harvest": 2}),
+            ('theme:"riv', {"news/b/Flood, River": 5, "news/a/flood, river": 4}),
+            ("-theme:harv", {"harvest": 2}),
+        ],
+    )
+    def test_of_each_field_those_there_are_the_most_frequent_first(
+        self, library: Completes, typed: str, expected: dict[str, int]
+    ) -> None:
+        found = library.complete(typed)
+        assert list(counts(found).items()) == list(expected.items())
+        assert not found.more
+
+    @pytest.mark.parametrize(
+        "typed", ["site:", "language:", "collection:", "kind:", "year:", "author:ana"]
+    )
+    def test_each_completion_is_a_search_that_finds_as_many(
+        self, index: Index, library: Completes, typed: str
+    ) -> None:
+        for one in library.complete(typed).completions:
+            assert index.search(SearchQuery(one.text)).total == one.count, one
+
+
+def test_of_more_domains_than_are_counted_at_once_the_one_that_is_typed_is_found(
+    index: Index, library: Completes
+) -> None:
+    many = VALUES_MAX + 60
+    index.put(
+        [
+            document(f"d{n}", canonical_domain=f"{name}.example", url=f"https://{name}.example/{n}")
+            for n in range(many)
+            for name in [f"site{n:04d}"]
+        ]
+    )
+    index.put(
+        [document("last", canonical_domain="zebra.example", url="https://zebra.example/last")]
+    )
+    found = library.complete("site:zeb")
+    assert counts(found) == {"zebra.example": 1}
+    assert not found.more
+    assert library.complete("site:").more
+    assert len(library.complete("site:site0").completions) == 10

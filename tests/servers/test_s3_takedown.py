@@ -1,0 +1,115 @@
+"""A takedown purges WARCs in a bucket of a real S3 server, killed at random and away in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from hashlib import sha1
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from e2e.running import fonds
+from fixtures.archives import entry, fetched
+from fonds.formats.warc import RecordHead, read_heads
+from fonds.library.checks.warcs import verify
+from fonds.model.errors import StoreUnavailableError
+from purged_files import holders, purged
+from real_servers import private, url_of
+from s3_archives import below, here, opened
+
+pytestmark = pytest.mark.servers
+
+KILLS, SEED, RUN_MAX_S = 6, 20261123, 300
+PAGES = 12
+
+
+def page(number: int) -> bytes:
+    words = " ".join(f"The water of report {number} rose by {n} centimetres." for n in range(60))
+    return f"<html><title>Report {number}</title><body><p>{words}</p></body></html>".encode()
+
+
+def in_bucket(url: str) -> Path:
+    """A folder with everything the bucket has."""
+    folder = Path(mkdtemp())
+    fetched(url, folder)
+    return folder
+
+
+def test_a_large_warc_is_purged_in_its_bucket(tmp_path: Path) -> None:
+    url = below(url_of("TEST_S3_URL"))
+    archive = opened(url, tmp_path)
+    bodies = [os.urandom(15_000_000) for _ in range(3)]
+    archived = archive.write([entry(n, body=body) for n, body in enumerate(bodies)])
+    archive.finish()
+    assert purged(archive, archived[1].place, bodies[1]).records == 1
+    assert here(tmp_path) == []
+    assert holders(in_bucket(url), bodies[1][:64]) == []
+    for number in (0, 2):
+        assert archive.read(archived[number].place).body == bodies[number]
+    assert verify(archive, archived[0].place.path).faults == []
+    archive.close()
+
+
+def test_while_the_server_is_away_nothing_is_purged_and_nothing_is_lost(tmp_path: Path) -> None:
+    with private("s3") as own:
+        archive = opened(below(own.url), tmp_path)
+        secret = os.urandom(5_000)
+        archived = archive.write([entry(1), entry(2, body=secret)])
+        archive.finish()
+        own.stop()
+        with pytest.raises(StoreUnavailableError):
+            purged(archive, archived[1].place, secret)
+        own.start()
+        assert archive.read(archived[1].place).body == secret
+        assert purged(archive, archived[1].place, secret).records == 1
+        assert archive.read(archived[0].place).body == entry(1).body
+        assert here(tmp_path) == []
+        archive.close()
+
+
+@pytest.mark.slow
+def test_a_takedown_killed_at_random_is_ended_by_saying_it_again(tmp_path: Path) -> None:
+    inputs, home = tmp_path / "inputs", tmp_path / "home"
+    inputs.mkdir()
+    for number in range(PAGES):
+        (inputs / f"{number}.html").write_bytes(page(number))
+    url = below(url_of("TEST_S3_URL"))
+    assert fonds(home, "ingest", str(inputs), FONDS_ARCHIVE=url).code == 0
+    assert holders(in_bucket(url), page(3)) != []
+    before = sorted(sha1(path.read_bytes()).hexdigest() for path in inputs.iterdir())
+    key = sha1(page(3)).hexdigest()
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("FONDS_")}
+    words = ["--home", str(home), "takedown", key, "--reason", "privacy", "--yes"]
+    chance = random.Random(SEED)
+    for _ in range(KILLS):
+        run = subprocess.Popen(
+            [sys.executable, "-m", "fonds", *words],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=bare | {"FONDS_ARCHIVE": url},
+        )
+        time.sleep(chance.uniform(0.8, 3.0))
+        run.kill()
+        run.communicate()
+    last = fonds(home, *words[2:], "--json", FONDS_ARCHIVE=url)
+    assert (last.code, bool(json.loads(last.out)["finished"])) == (0, True), last.err
+    moved = in_bucket(url)
+    assert holders(moved, page(3)) == []
+    assert holders(home / "archive", page(3)) == []
+    (warc,) = moved.glob("*.warc.gz")
+    with warc.open("rb") as stream:
+        heads = [one for one in read_heads(stream) if isinstance(one, RecordHead)]
+    assert sum(one.url.startswith("urn:taken-down:") for one in heads) >= 1
+    assert fonds(home, "archive", "verify", FONDS_ARCHIVE=url).code == 0
+    audited = fonds(home, "audit", "--deep", FONDS_ARCHIVE=url)
+    assert audited.code == 0, audited.out + audited.err
+    for number in set(range(PAGES)) - {3}:
+        shown = fonds(home, "show", sha1(page(number)).hexdigest(), "--json", FONDS_ARCHIVE=url)
+        assert shown.code == 0, shown.err
+    assert sorted(sha1(path.read_bytes()).hexdigest() for path in inputs.iterdir()) == before

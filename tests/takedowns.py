@@ -1,0 +1,51 @@
+"""What takes files down in tests, and stores that die between two acts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims
+from fonds.library.tracing.own_warcs import WarcPurge
+from fonds.library.tracing.takedown import TakingDown
+from fonds.model.rows import TakedownRow
+from fonds.ports import Stores
+from fonds.process_identity import this_process
+from home_rows import NOW
+
+
+def wanted(sha1hex: str) -> TakedownRow:
+    return TakedownRow(sha1hex, "privacy", "asked for", "ann", NOW, {})
+
+
+def taking_down(stores: Stores, changes: Changes | None = None, **more: Any) -> TakingDown:
+    claims = Claims(stores.records, this_process(), time.monotonic)
+    return TakingDown(stores, changes, (), lambda: NOW, WarcPurge(stores.archive, claims), **more)
+
+
+class KilledError(Exception):
+    """What happens to the process."""
+
+
+class Dying:
+    """A store that lets so many acts of all stores happen, and no more."""
+
+    def __init__(
+        self, store: Any, left: list[int], acts: Sequence[str] = ("put", "delete", "change")
+    ) -> None:
+        self._store, self._left, self._acts = store, left, acts
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name not in self._acts:
+            return found
+
+        def act(*args: Any, **more: Any) -> Any:
+            if self._left[0] == 0:
+                raise KilledError
+            self._left[0] -= 1
+            return found(*args, **more)
+
+        return act

@@ -1,0 +1,187 @@
+"""A takedown purges the WARCs of ours that hold the file, and changes nothing else of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from filled_home import Filled, fill, opened
+from fonds.collections.claims import Claims
+from fonds.formats.journal import row_key
+from fonds.library.audit import audit
+from fonds.library.checks.fault import Check, Fault
+from fonds.library.checks.warcs import verify
+from fonds.library.tracing.own_warcs import WarcPurge
+from fonds.library.tracing.traces import traces
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.rows import CdxRow
+from fonds.ports import Stores
+from fonds.process_identity import this_process
+from fonds.replay.bodies import Replayed, replayed
+from home_rows import NOW, Body, archived, cdx_row, file_row, write
+from purged_files import holders
+from takedowns import Dying, KilledError, taking_down, wanted
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+    with opened(tmp_path) as stores:
+        yield stores, fill(stores)
+
+
+def _own(stores: Stores, sha1hex: str) -> tuple[str, bytes]:
+    """The WARC of ours a file lies in, and its bytes."""
+    row = next(stores.records.find(CdxRow, {"sha1hex": sha1hex}))
+    place = Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
+    return row.warc_path, stores.archive.read(place, sha1hex).body
+
+
+def _others(stores: Stores, sha1hex: str) -> dict[tuple[str, int], Replayed]:
+    """What every other capture in a WARC of ours is replayed as."""
+    return {
+        (row.warc_path, row.warc_offset): replayed(stores.records, stores.archive, row)
+        for row in stores.records.find(CdxRow)
+        if row.sha1hex != sha1hex and "/" not in row.warc_path and row.warc_offset < 10**9
+    }
+
+
+def test_its_bytes_are_in_no_file_and_its_neighbours_read_as_before(
+    home: tuple[Stores, Filled], tmp_path: Path
+) -> None:
+    stores, filled = home
+    sha1hex = filled.stories[3]
+    name, body = _own(stores, sha1hex)
+    (looked,) = traces(stores, None, sha1hex).warcs
+    assert (looked.name, looked.captures, looked.is_open) == (name, 1, False)
+    assert looked.size_bytes == (tmp_path / "archive" / name).stat().st_size
+    others = _others(stores, sha1hex)
+    assert holders(tmp_path, body) == [name]
+    assert taking_down(stores)(wanted(sha1hex)).finished == NOW
+    assert holders(tmp_path, body) == []
+    assert _others(stores, sha1hex) == others
+    assert len(others) > 20
+    assert verify(stores.archive, name).faults == []
+    assert traces(stores, None, sha1hex).warcs == []
+
+
+def test_killed_between_any_two_acts_no_warc_is_forgotten(
+    home: tuple[Stores, Filled], tmp_path: Path
+) -> None:
+    stores, filled = home
+    sha1hex = filled.stories[0]
+    _, body = _own(stores, sha1hex)
+    others = _others(stores, sha1hex)
+    killed, done = 0, False
+    while not done:
+        left = [killed]
+        acts = ("put", "delete", "change", "purge")
+        names = ("records", "blobs", "index", "table", "archive")
+        dying = replace(stores, **{one: Dying(getattr(stores, one), left, acts) for one in names})
+        try:
+            done = taking_down(dying)(wanted(sha1hex)).finished is not None
+        except KilledError:
+            # What leads to the WARC stands somewhere as long as the bytes do.
+            assert traces(stores, None, sha1hex).warcs or not holders(tmp_path / "archive", body)
+        killed += 1
+        assert killed < 200
+    assert killed > 10
+    assert holders(tmp_path, body) == []
+    assert _others(stores, sha1hex) == others
+
+
+def test_a_warc_that_is_written_to_is_purged_when_it_is_said_again(
+    home: tuple[Stores, Filled], tmp_path: Path
+) -> None:
+    stores, _ = home
+    (late,) = archived(stores, [Body(950, "http://late.example/", NOW, "text/html", b"late " * 99)])
+    write(stores, [file_row(late), cdx_row(late)])
+    said: list[str] = []
+    claims = Claims(stores.records, this_process(), time.monotonic)
+    act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, claims, said.append))
+    assert traces(stores, None, late.sha1hex).warcs[0].is_open
+    row = act(wanted(late.sha1hex))
+    assert (row.finished, "being written to" in said[0]) == (None, True)
+    assert not traces(stores, None, late.sha1hex).any
+    stores.archive.finish()
+    assert holders(tmp_path / "archive", late.content) != []
+    row = act(wanted(late.sha1hex))
+    assert row.finished == NOW
+    assert holders(tmp_path / "archive", late.content) == []
+
+
+def test_what_another_process_writes_anew_just_now_waits(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    sha1hex = filled.stories[3]
+    name, _ = _own(stores, sha1hex)
+    other = Claims(stores.records, this_process(), time.monotonic)
+    with other.held(f"warc {name}", 0.0):
+        assert taking_down(stores)(wanted(sha1hex)).finished is None
+    assert taking_down(stores)(wanted(sha1hex)).finished == NOW
+
+
+def test_records_no_row_leads_to_are_found_by_the_indexes(
+    home: tuple[Stores, Filled], tmp_path: Path
+) -> None:
+    stores, filled = home
+    sha1hex = filled.stories[3]
+    name, body = _own(stores, sha1hex)
+    # As a takedown left it that knew nothing of WARCs.
+    for row in stores.records.find(CdxRow, {"sha1hex": sha1hex}):
+        stores.records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
+    for key, _ in stores.table.scan(stores.journal, row_key(sha1hex)):
+        stores.table.delete(stores.journal, [key])
+    assert taking_down(stores)(wanted(sha1hex)).finished == NOW
+    assert holders(tmp_path, body) == [name]
+    assert _told_still_there(stores) == [sha1hex]
+    assert taking_down(stores, everywhere=True)(wanted(sha1hex)).finished == NOW
+    assert holders(tmp_path, body) == []
+    assert _told_still_there(stores) == []
+
+
+def _told_still_there(stores: Stores) -> list[str]:
+    found: list[Fault] = []
+    audit(stores, {}, found.append)
+    return [one.subject for one in found if one.check is Check.TAKEN_DOWN]
+
+
+@pytest.mark.parametrize("at_its_start", [False, True])
+def test_a_damaged_warc_is_told_and_stays_as_it_was(
+    home: tuple[Stores, Filled], tmp_path: Path, at_its_start: bool
+) -> None:
+    stores, filled = home
+    sha1hex = filled.stories[3]
+    name, _ = _own(stores, sha1hex)
+    path = tmp_path / "archive" / name
+    before = bytearray(path.read_bytes())
+    (row,) = stores.records.find(CdxRow, {"sha1hex": filled.stories[5]})
+    offset = 0 if at_its_start else row.warc_offset
+    before[offset : offset + 40] = b"x" * 40
+    path.write_bytes(before)
+    said: list[str] = []
+    claims = Claims(stores.records, this_process(), time.monotonic)
+    act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, claims, said.append))
+    assert act(wanted(sha1hex)).finished is None
+    assert "what was taken down may stand there" in said[0]
+    assert path.read_bytes() == before
+
+
+def test_a_warc_that_was_taken_in_is_not_touched(
+    home: tuple[Stores, Filled], tmp_path: Path
+) -> None:
+    stores, filled = home
+    sha1hex = filled.stories[3]
+    name, _ = _own(stores, sha1hex)
+    crawl = tmp_path / "crawl" / name
+    crawl.parent.mkdir()
+    crawl.write_bytes((tmp_path / "archive" / name).read_bytes())
+    before = sha256(crawl.read_bytes()).hexdigest()
+    (row,) = stores.records.find(CdxRow, {"sha1hex": sha1hex})
+    stores.records.put([replace(row, warc_path=str(crawl))])
+    assert taking_down(stores)(wanted(sha1hex)).finished == NOW
+    assert sha256(crawl.read_bytes()).hexdigest() == before
+    assert stores.records.count(CdxRow, (), {"sha1hex": sha1hex})[()] == 0
