@@ -71,11 +71,16 @@ def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
     }
 
 
+def brought_by_several(found: dict[str, Any]) -> set[str]:
+    """The files that more than one capture of a state is about."""
+    met = Counter(about for _, _, about in found["outcomes"].values() if about)
+    return {about for about, count in met.items() if count > 1}
+
+
 def up_to_owners(found: dict[str, Any]) -> dict[str, Any]:
     """A state without what depends on the order captures came in: which of several owns a file, and with it
     the address its derivatives go by (docs/decisions, "Which capture owns a file")."""
-    met = Counter(about for _, _, about in found["outcomes"].values() if about)
-    several = {about for about, count in met.items() if count > 1}
+    several = brought_by_several(found)
 
     def rows(part: str) -> list[Any]:
         return [row["sha1hex"] if row["sha1hex"] in several else row for row in found[part]]
@@ -92,6 +97,7 @@ def up_to_owners(found: dict[str, Any]) -> dict[str, Any]:
         "files": rows("files"),
         "pdfs": rows("pdfs"),
         "stories": rows("stories"),
+        "captures": sorted(_whichever(json.loads(row), several) for row in found["captures"]),
         "documents": {
             one["sha1hex"]: one if one["sha1hex"] not in several else None for one in documents
         },
@@ -101,6 +107,12 @@ def up_to_owners(found: dict[str, Any]) -> dict[str, Any]:
         ),
         "archive": Counter((kind, digest) for kind, _, digest in found["archive"].elements()),
     }
+
+
+def _whichever(capture: dict[str, Any], several: set[str]) -> str:
+    """A capture; of a file that several brought, without where it lies: one may stand in two WARCs."""
+    kept = {"sha1hex", "url", "datetime"} if capture["sha1hex"] in several else capture.keys()
+    return json.dumps({name: value for name, value in capture.items() if name in kept})
 
 
 def _strays(folder: Path, keys: list[str]) -> list[str]:
