@@ -1,6 +1,9 @@
 """Backfill of a made CDX: lines a second, peak memory, and how both grow from one to five million lines.
 
 python scripts/bench_backfill.py [--lines 1000000 5000000] [--engine spark://127.0.0.1:27077]
+
+On Spark the table and the records must be servers: FONDS_TABLE, FONDS_RECORDS, and FONDS_ENV for names of
+their own.
 """
 
 from __future__ import annotations
@@ -58,9 +61,9 @@ def backfill(path: Path, engine: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory(prefix="bench-backfill-") as home:
         words = ["-m", "fonds", "--home", home, "backfill", "cdx", str(path), "--json"]
         began = time.monotonic()
-        ran = subprocess.run(
-            [sys.executable, *words, "--engine", engine], capture_output=True, check=True
-        )
+        ran = subprocess.run([sys.executable, *words, "--engine", engine], stdout=subprocess.PIPE)
+        if ran.returncode:
+            raise SystemExit(ran.returncode)
         seconds = time.monotonic() - began
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     return {"seconds": round(seconds, 1), "peak_bytes": peak, **json.loads(ran.stdout)["counts"]}

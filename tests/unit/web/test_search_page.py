@@ -200,6 +200,8 @@ def test_the_bad_token_of_a_query_is_marked(client: TestClient) -> None:
 def test_what_the_words_name_is_shown_first(client: TestClient, filled: Filled) -> None:
     page = read(client, f"/search?q={filled.pdfs[0][:8]}")
     assert list(page.links("//section[@class='direct']")) == [f"/file/{filled.pdfs[0]}"]
+    assert page.words("//h1") == "1 file known by this name, and nothing else found."
+    assert not page.tree.xpath("//section[@class='empty']"), "nothing is amiss"
     told = client.get(f"/api/search?q={filled.pdfs[0][:8]}").json()
     assert [one["sha1hex"] for one in told["direct"]] == [filled.pdfs[0]]
     assert client.get("/api/search?q=flood").json()["direct"] == []
