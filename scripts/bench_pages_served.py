@@ -21,6 +21,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -76,7 +77,7 @@ def _made(home: Path, count: int) -> None:
             print(f"{done:,} documents, {time.monotonic() - started:,.0f} s", flush=True)
 
     with opened(home) as stores:
-        fill_many(stores, count, tell)
+        fill_many(stores, count, tell, datetime.now(UTC))
     print(f"made in {time.monotonic() - started:,.0f} s", flush=True)
 
 

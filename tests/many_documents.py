@@ -2,14 +2,15 @@
 
 Each document has its rows, its place on the books, and its document in the index; of the first `WHOLE` the
 body lies in a WARC of ours and the text in the blobs, so that their pages can be opened. The words of a text
-are drawn by Zipf's law from 50,000, 120 a text. One entry of twenty is a duplicate, one of 500 failed.
+are drawn by Zipf's law from 50,000, 120 a text. One entry of twenty is a duplicate, one of 500 failed, on
+400 hosts. Fifty documents a second were kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from hashlib import sha256
 
 import numpy as np
@@ -21,25 +22,32 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import InputRow, Row, StoryMetaRow
+from fonds.model.rows import DispositionRow, FileMetaRow, InputRow, Row, StoryMetaRow
 from fonds.ports import Stores
 from home_rows import NOW, PIPELINE, Body, archived, ended, enter, kept, write
 
 WORDS, WORDS_A_TEXT, SITES, DAYS = 50_000, 120, 400, 3_000
 WHOLE, AT_ONCE = 1_000, 1_000
 PDF_EACH, DUPLICATE_EACH, FAILED_EACH = 10, 20, 500
+A_DOCUMENT = timedelta(milliseconds=20)
 LANGUAGES = ("en", "en", "en", "de", "fr", "es")
 _SYLLABLES = ("ba", "ri", "to", "men", "ka", "lu", "ster", "no", "vi", "del", "pra", "fon")
 
 
-def fill_many(stores: Stores, count: int, tell: Callable[[int], None] = lambda done: None) -> None:
-    """So many documents into empty stores; `tell` is told how many there are, a thousand at a time."""
+def fill_many(
+    stores: Stores,
+    count: int,
+    tell: Callable[[int], None] = lambda done: None,
+    until: datetime = NOW,
+) -> None:
+    """So many documents into empty stores, the last of which was kept at `until`; `tell` is told how many
+    there are, a thousand at a time."""
     drawn = np.random.default_rng(7)
     words = [_word(number) for number in range(WORDS)]
     for start in range(0, count, AT_ONCE):
         numbers = range(start, min(start + AT_ONCE, count))
         texts = [" ".join(words[n] for n in _drawn(drawn)) for _ in numbers]
-        _put(stores, list(numbers), texts)
+        _put(stores, list(numbers), texts, until - count * A_DOCUMENT - NOW)
         tell(numbers[-1] + 1)
     facts = ("/crawls/many.warc.gz", "warc", "1:1", 0, count, {}, 0, True, None, NOW, PIPELINE)
     stores.ledger.enter([InputRow("input-1", *facts)], [], ())
@@ -60,7 +68,7 @@ def _drawn(drawn: np.random.Generator) -> list[int]:
     return [int(n) for n in np.minimum(drawn.zipf(1.2, WORDS_A_TEXT), WORDS) - 1]
 
 
-def _put(stores: Stores, numbers: Sequence[int], texts: Sequence[str]) -> None:
+def _put(stores: Stores, numbers: Sequence[int], texts: Sequence[str], earlier: timedelta) -> None:
     bodies = [_body(number, text) for number, text in zip(numbers, texts, strict=True)]
     whole = [body for body in bodies if body.number < WHOLE]
     bodies = [*(archived(stores, whole) if whole else []), *bodies[len(whole) :]]
@@ -74,9 +82,10 @@ def _put(stores: Stores, numbers: Sequence[int], texts: Sequence[str]) -> None:
             if _is_pdf(body)
             else ("parse_story", "import_story")
         )
-        rows += [*kept(body, steps), row]
+        rows += _moved([*kept(body, steps), row], earlier + body.number * A_DOCUMENT)
     others = list(_others(bodies))
-    rows += [row for _, some in others for row in some]
+    for body, some in others:
+        rows += _moved(some, earlier + body.number % 10**8 * A_DOCUMENT)
     stores.blobs.put(
         [
             Blob(text_blob_key(body.sha1hex), text.encode(), "text/plain")
@@ -87,6 +96,17 @@ def _put(stores: Stores, numbers: Sequence[int], texts: Sequence[str]) -> None:
     enter(stores, [*bodies, *(body for body, _ in others)])
     write(stores, rows)
     stores.index.put(documents)
+
+
+def _moved(rows: Sequence[Row], by: timedelta) -> Iterator[Row]:
+    """The rows as they would have been written so much later."""
+    for row in rows:
+        if isinstance(row, DispositionRow):
+            yield replace(row, promised_at=row.promised_at + by, settled_at=row.promised_at + by)
+        elif isinstance(row, FileMetaRow):
+            yield replace(row, row_created=row.row_created + by)
+        else:
+            yield row
 
 
 def _is_pdf(body: Body) -> bool:
@@ -132,7 +152,7 @@ def _others(bodies: Sequence[Body]) -> Iterator[tuple[Body, list[Row]]]:
             failed = replace(
                 body,
                 number=2 * 10**8 + body.number,
-                url=body.url + "?failed",
+                url=f"http://site{body.number // FAILED_EACH % SITES}.example/{body.number}",
                 content=b"x%d" % body.number,
             )
             yield failed, ended(failed, "parse_story", Verdict.QUARANTINED, Reason.TIMEOUT)
