@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from fonds.model.rows import (
     DispositionRow,
     InputRow,
 )
-from fonds.model.rows.row import Prefix
+from fonds.model.rows.row import Prefix, Within
 from fonds.ports import Records
+from home_rows import NOW
 
 ERRORS = (None, "torn", "gone")
 
@@ -215,3 +217,25 @@ def test_the_first_of_each_is_the_first_of_what_is_found(
     assert records.first_of_each(InputRow, [], order) == []
     with pytest.raises(ValueError, match="has no column 'nothing'"):
         records.first_of_each(InputRow, [{"nothing": 1}], order)
+
+
+def test_times_within_a_stretch_are_found_and_counted_with_both_ends(records: Records) -> None:
+    at = [NOW + timedelta(minutes=n) for n in range(6)]
+    records.put([input_row(str(n), updated=one) for n, one in enumerate(at)])
+    where = {"updated": Within(at[1], at[4])}
+    found = [row.input_id for row in records.find(InputRow, where, order=("-updated",))]
+    assert found == ["4", "3", "2", "1"]
+    assert records.count(InputRow, (), where) == {(): 4}
+    assert records.count(InputRow, (), {"updated": [Within(at[0], at[0]), at[5]]}) == {(): 2}
+    assert records.count(InputRow, (), {"updated": Within(at[2], at[1])}) == {(): 0}
+    with pytest.raises(ValueError, match="no time"):
+        records.count(InputRow, (), {"path": Within(at[0], at[1])})
+
+
+def test_a_count_ends_at_its_bound(records: Records) -> None:
+    records.put([input_row(str(n), error=ERRORS[n % 2]) for n in range(10)])
+    assert records.count(InputRow, (), count_max=4) == {(): 4}
+    assert records.count(InputRow, (), {"error": "torn"}, count_max=9) == {(): 5}
+    assert sum(records.count(InputRow, ("error",), count_max=7).values()) == 7
+    assert records.count(InputRow, ("error",), count_max=11) == {(None,): 5, ("torn",): 5}
+    assert records.count(InputRow, (), {"error": "none"}, count_max=4) == {(): 0}

@@ -27,15 +27,22 @@ class RecordsRead(Protocol):
     ) -> Iterator[R]:
         """Rows whose columns equal `where`, streamed, any size.
 
-        A list means any of its values, `None` an absent one, `Prefix` all texts that begin so. `order`
-        names columns, `-name` for descending; the default is the primary key, which decides among equal
-        rows in any case. `after` has the values of these columns in the row behind which to begin.
+        A list means any of its values, `None` an absent one, `Prefix` all texts that begin so, `Within` all
+        times of a stretch. `order` names columns, `-name` for descending; the default is the primary key,
+        which decides among equal rows in any case. `after` has the values of these columns in the row behind
+        which to begin.
         """
 
     def count(
-        self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None
+        self,
+        kind: type[Row],
+        by: Sequence[str] = (),
+        where: Mapping[str, object] | None = None,
+        *,
+        count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """How many rows there are for each combination of the columns `by`; {(): n} for `by` empty."""
+        """How many rows there are for each combination of the columns `by`; {(): n} for `by` empty. Of more
+        than `count_max` rows so many are counted, no matter which."""
 
     def first_of_each(
         self, kind: type[R], wheres: Sequence[Mapping[str, object]], order: Sequence[str]

@@ -73,10 +73,15 @@ class NotesAside:
         return self._of(kind).first_of_each(kind, wheres, order)
 
     def count(
-        self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None
+        self,
+        kind: type[Row],
+        by: Sequence[str] = (),
+        where: Mapping[str, object] | None = None,
+        *,
+        count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
         """As the port says."""
-        return self._of(kind).count(kind, by, where)
+        return self._of(kind).count(kind, by, where, count_max=count_max)
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
         """As the port says."""

@@ -1,4 +1,4 @@
-"""What every row of the records store is, what every row about a derivative says, and a condition on text."""
+"""What every row of the records store is, what each about a derivative says, and conditions on values."""
 
 from __future__ import annotations
 
@@ -46,3 +46,11 @@ class Prefix:
     """Stands where a value would: texts that begin with `text`, letter case counting; all for ""."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Stands where a value would: times from `first` to `last`, both of them included."""
+
+    first: datetime
+    last: datetime

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Column, ColumnElement, Table
+from sqlalchemy import Column, ColumnElement, Select, Table
 
-from fonds.model.rows.row import Prefix
-from fonds.stores.records.schema.column_types import CleanText, clean_text
+from fonds.model.rows.row import Prefix, Within
+from fonds.stores.records.schema.column_types import CleanText, UtcTime, clean_text
 
 VALUES_MAX = 30_000
 """Alternatives in one condition; SQLite takes 32,766 values in a statement, PostgreSQL 65,535."""
@@ -22,7 +22,8 @@ _SURROGATES = range(0xD800, 0xE000)
 def conditions(table: Table, where: Mapping[str, object] | None) -> list[ColumnElement[bool]]:
     """One condition for each column named.
 
-    Raises ValueError for an unknown column, too many values, and a prefix of what is no text.
+    Raises ValueError for an unknown column, too many values, a prefix of what is no text, and a stretch of
+    time of what is no time.
     """
     return [_matches(column(table, name), value) for name, value in (where or {}).items()]
 
@@ -34,6 +35,24 @@ def column(table: Table, name: str) -> Column[Any]:
         known = ", ".join(table.c.keys())
         raise ValueError(f"{table.name} has no column {name!r}, only {known}")
     return found
+
+
+def counted(
+    table: Any, by: Sequence[str], where: Mapping[str, object] | None, count_max: int | None
+) -> Select[Any]:
+    """How many rows there are by these columns, of `count_max` rows at most.
+
+    Raises ValueError for an unknown column.
+    """
+    groups: list[ColumnElement[Any]] = [column(table, name) for name in by]
+    wanted = conditions(table, where)
+    if count_max is None:
+        query = sa.select(*groups, sa.func.count()).select_from(table).where(*wanted)
+        return query.group_by(*groups)
+    chosen = groups or [sa.literal_column("1").label("one")]
+    some = sa.select(*chosen).select_from(table).where(*wanted).limit(count_max).subquery()
+    columns = [some.c[one.name] for one in groups]
+    return sa.select(*columns, sa.func.count()).select_from(some).group_by(*columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +193,11 @@ def _matches(one: Column[Any], value: object) -> ColumnElement[bool]:
         raise ValueError(
             f"{len(value)} values for {one.name} are more than {VALUES_MAX}: ask in parts"
         )
-    plain = [each for each in value if each is not None and not isinstance(each, Prefix)]
+    plain = [each for each in value if each is not None and not isinstance(each, Prefix | Within)]
     special = [
-        _matches_one(one, each) for each in value if each is None or isinstance(each, Prefix)
+        _matches_one(one, each)
+        for each in value
+        if each is None or isinstance(each, Prefix | Within)
     ]
     return sa.or_(one.in_(plain), *special) if plain else sa.or_(sa.false(), *special)
 
@@ -188,6 +209,10 @@ def _matches_one(one: Column[Any], value: object) -> ColumnElement[bool]:
         if not isinstance(one.type, CleanText):
             raise ValueError(f"{one.name} is no text that could begin with {value.text!r}")
         return sa.and_(*_begins(one, clean_text(value.text)))
+    if isinstance(value, Within):
+        if not isinstance(one.type, UtcTime):
+            raise ValueError(f"{one.name} is no time that could be within {value.first} and later")
+        return one.between(value.first, value.last)
     return one == value
 
 

@@ -120,6 +120,13 @@ def reading_one_moment(engine: Engine, rows_at_once: int) -> Connection:
     )
 
 
+def reading(engine: Engine, *, one_moment: bool) -> Connection:
+    """A connection to read with; where `one_moment`, all its statements see what was there at the first."""
+    if not one_moment or engine.dialect.name == "sqlite":
+        return engine.connect()
+    return engine.connect().execution_options(isolation_level="REPEATABLE READ")
+
+
 _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False)
 
 

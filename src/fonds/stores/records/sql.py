@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, FromClause, Insert, Select
@@ -16,8 +17,20 @@ from sqlalchemy import URL, Connection, FromClause, Insert, Select
 from fonds.model.rows import Row
 from fonds.stores.records.accounting.ledger import SqlLedger
 from fonds.stores.records.accounting.tallies import counting
-from fonds.stores.records.conditions import Stretch, beyond, column, conditions, keyed, stretches
-from fonds.stores.records.engine import open_engine, reading_one_moment, translated, writing
+from fonds.stores.records.conditions import (
+    column,
+    conditions,
+    counted,
+    keyed,
+    stretches,
+)
+from fonds.stores.records.engine import (
+    open_engine,
+    reading,
+    reading_one_moment,
+    translated,
+    writing,
+)
 from fonds.stores.records.firsts import first_rows
 from fonds.stores.records.revision import (
     NEWEST,
@@ -28,13 +41,30 @@ from fonds.stores.records.revision import (
 )
 from fonds.stores.records.rows_io import chunks, inserting_new, key_of, upserting, values_of
 from fonds.stores.records.schema.tables import key_columns, table_of
-from fonds.stores.records.shown import shown
+from fonds.stores.records.shown import shown_now
 
 R = TypeVar("R", bound=Row)
 
 PAGE_ROWS = 1000
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked(Generic[R]):
+    """What `find` is asked for."""
+
+    kind: type[R]
+    where: Mapping[str, object] | None
+    order: Sequence[str]
+    after: Mapping[str, object] | None
+
+    def of(self, table: Any) -> list[Select[Any]]:
+        """The statements, one after the other. Raises ValueError for an unknown column."""
+        key = [table.c[name] for name in self.kind.KEY]
+        query = sa.select(*table.c).where(*conditions(table, self.where))
+        parts = stretches(table, self.order, key, self.after)
+        return [query.where(*part.where).order_by(*part.order) for part in parts]
 
 
 class SqlRecords:
@@ -46,7 +76,7 @@ class SqlRecords:
     def __init__(self, url: str | URL) -> None:
         """Raises ConfigurationError for a database that is not ours or was made by a newer Fonds."""
         self._engine = open_engine(url)
-        self._source: Callable[[type[Row]], Any] = table_of
+        self._for_readers = False
         try:
             self.migrated = self.migrate()
         except BaseException:
@@ -76,7 +106,7 @@ class SqlRecords:
     def for_readers(self) -> SqlRecords:
         """The same database without what is under embargo; closed with this one."""
         found = copy(self)
-        found._source = shown
+        found._for_readers = True
         return found
 
     @property
@@ -93,7 +123,7 @@ class SqlRecords:
         """The rows with these keys; keys may repeat."""
         wanted = list(dict.fromkeys(keys))
         found: list[R] = []
-        with translated(self._engine), self._engine.connect() as connection:
+        with translated(self._engine), self._reading() as connection:
             for chunk in chunks(wanted):
                 found.extend(kind(*row) for row in self._with_keys(connection, kind, chunk))
         return found
@@ -111,15 +141,10 @@ class SqlRecords:
         transaction open and sees what is written meanwhile ahead of it; in another order all are of one
         moment. Raises ValueError for an unknown column, at once.
         """
-        table = self._source(kind)
-        key = [table.c[name] for name in kind.KEY]
-        query = sa.select(*table.c).where(*conditions(table, where))
-        parts = stretches(table, order, key, after)
-        if not order:
-            return self._pages(kind, key, query, parts[0], count_max)
-        return self._stream(
-            kind, [query.where(*part.where).order_by(*part.order) for part in parts], count_max
-        )
+        asked = _Asked(kind, where, order, after)
+        plain = asked.of(table_of(kind))
+        pages = self._stream if order else self._pages
+        return pages(asked, plain, count_max)
 
     def first_of_each(
         self, kind: type[R], wheres: Sequence[Mapping[str, object]], order: Sequence[str]
@@ -127,22 +152,20 @@ class SqlRecords:
         """Raises ValueError for an unknown column."""
         if not wheres:
             return []
-        with translated(self._engine), self._engine.connect() as connection:
-            return first_rows(connection, self._source(kind), kind, wheres, order)
+        with translated(self._engine), self._reading() as connection:
+            return first_rows(connection, self._source(connection, kind), kind, wheres, order)
 
     def count(
-        self, kind: type[Row], by: Sequence[str] = (), where: Mapping[str, object] | None = None
+        self,
+        kind: type[Row],
+        by: Sequence[str] = (),
+        where: Mapping[str, object] | None = None,
+        *,
+        count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
         """Raises ValueError for an unknown column."""
-        table = self._source(kind)
-        groups = [column(table, name) for name in by]
-        query = (
-            sa.select(*groups, sa.func.count())
-            .select_from(table)
-            .where(*conditions(table, where))
-            .group_by(*groups)
-        )
-        with translated(self._engine), self._engine.connect() as connection:
+        with translated(self._engine), self._reading() as connection:
+            query = counted(self._source(connection, kind), by, where, count_max)
             return {tuple(row[:-1]): row[-1] for row in connection.execute(query)}
 
     def change(
@@ -202,32 +225,30 @@ class SqlRecords:
                 connection.execute(statement(self._engine.dialect.name, kind), values)
 
     def _pages(
-        self,
-        kind: type[R],
-        key: Sequence[Any],
-        query: Select[Any],
-        first: Stretch,
-        count_max: int | None,
+        self, asked: _Asked[R], plain: Sequence[Select[Any]], count_max: int | None
     ) -> Iterator[R]:
-        left = count_max
-        page = query.where(*first.where).order_by(*key)
+        left, kind = count_max, asked.kind
         while left is None or left > 0:
             size = PAGE_ROWS if left is None else min(PAGE_ROWS, left)
-            with translated(self._engine), self._engine.connect() as connection:
+            with translated(self._engine), self._reading() as connection:
+                source = self._source(connection, kind)
+                (page,) = plain if source is table_of(kind) else asked.of(source)
                 rows = [kind(*row) for row in connection.execute(page.limit(size))]
             yield from rows
             if len(rows) < size:
                 return
             left = None if left is None else left - size
-            page = query.where(beyond(key, key_of(rows[-1]))).order_by(*key)
+            asked = replace(asked, after=dict(zip(kind.KEY, key_of(rows[-1]), strict=True)))
+            plain = asked.of(table_of(kind))
 
     def _stream(
-        self, kind: type[R], parts: Sequence[Select[Any]], count_max: int | None
+        self, asked: _Asked[R], plain: Sequence[Select[Any]], count_max: int | None
     ) -> Iterator[R]:
         """One part after the other, as of one moment."""
-        left = count_max
+        left, kind = count_max, asked.kind
         with translated(self._engine), reading_one_moment(self._engine, PAGE_ROWS) as connection:
-            for query in parts:
+            source = self._source(connection, kind)
+            for query in plain if source is table_of(kind) else asked.of(source):
                 found = connection.execute(query.limit(left))
                 for row in found:
                     left = None if left is None else left - 1
@@ -235,10 +256,16 @@ class SqlRecords:
                 if left == 0:
                     return
 
+    def _reading(self) -> Connection:
+        return reading(self._engine, one_moment=self._for_readers)
+
+    def _source(self, connection: Connection, kind: type[Row]) -> Any:
+        return shown_now(connection, kind) if self._for_readers else table_of(kind)
+
     def _with_keys(
         self, connection: Connection, kind: type[Row], keys: Sequence[object]
     ) -> Iterable[Any]:
-        source = self._source(kind)
+        source = self._source(connection, kind)
         if len(kind.KEY) > 1:
             columns = [source.c[name] for name in kind.KEY]
             return connection.execute(sa.select(*source.c).where(keyed(columns, keys)))
