@@ -252,7 +252,8 @@ def plan(records: SqlRecords, query: str) -> list[str]:
         "entries WHERE failure_group = 'x' AND pipeline = 'x' ORDER BY settled_at DESC LIMIT 9",
         "dispositions WHERE entry_id = 'x'",
         "dispositions WHERE about = 'x'",
-        "dispositions WHERE is_open AND pipeline = 'x' AND step = 'x'",
+        "dispositions WHERE is_open = 1 AND pipeline = 'x' AND step = 'x'"
+        " ORDER BY promised_at LIMIT 9",
         "inputs WHERE error >= ''",
         "inputs ORDER BY tally_count DESC, input_id LIMIT 9",
         "file_meta WHERE mimetype = 'x' ORDER BY row_created DESC, sha1hex LIMIT 9",

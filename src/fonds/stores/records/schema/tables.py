@@ -290,7 +290,9 @@ Table(
         "dispositions_open",
         "pipeline",
         "step",
-        sqlite_where=sa.text("is_open"),
+        "promised_at",
+        # SQLite uses it for what is asked word for word as it says.
+        sqlite_where=sa.text("is_open = 1"),
     ),
     # Clustered by key: the ledger reads and writes by it.
     sqlite_with_rowid=False,
