@@ -16,6 +16,7 @@ MIMES = ("text/html", "application/pdf", "image/png")
 ADDRESSES = (
     "/",
     "/failures",
+    "/pipeline",
     "/files",
     "/files?type=application/pdf",
     "/records",

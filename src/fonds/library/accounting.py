@@ -125,9 +125,14 @@ def files_by_type(records: Records) -> list[tuple[str, int]]:
 
 def derivative_counts(records: Records) -> list[tuple[DerivativeKind, dict[str, int]]]:
     """How many files have a derivative of each kind, by its status; of kinds that share a table the first."""
+    counted = [kind.row.TABLE for kind in kinds_with_rows()]
+    by_table: dict[str, list[TallyRow]] = {}
+    for row in records.find(TallyRow, {"counted": counted}):
+        by_table.setdefault(row.counted, []).append(row)
     found = []
     for kind in kinds_with_rows():
-        rows = sorted(_tallies(records, kind.row), key=lambda row: (-row.count, row.first))
+        rows = by_table.get(kind.row.TABLE, [])
+        rows.sort(key=lambda row: (-row.count, row.first))
         found.append((kind, {row.first: row.count for row in rows if row.count}))
     return found
 
@@ -139,13 +144,16 @@ def step_failures(records: Records, pipeline: str | None = None) -> list[StepFai
         for row in _tallies(records, EntryRow, first="quarantined", **_of(pipeline))
         if row.count
     ]
-    groups = []
-    for row in sorted(rows, key=lambda row: (-row.count, row.pipeline, row.third, row.second)):
-        where = {"outcome": "quarantined", "reason": row.second, "step": row.third}
-        found = outcomes(records, {**where, "pipeline": row.pipeline}, count_max=1)
-        sample = next(iter(found), None)
-        groups.append(StepFailures(row.pipeline, row.third, Reason(row.second), row.count, sample))
-    return groups
+    rows.sort(key=lambda row: (-row.count, row.pipeline, row.third, row.second))
+    wheres = [
+        {"pipeline": row.pipeline, "outcome": row.first, "reason": row.second, "step": row.third}
+        for row in rows
+    ]
+    samples = records.first_of_each(EntryRow, wheres, NEWEST)
+    return [
+        StepFailures(row.pipeline, row.third, Reason(row.second), row.count, sample)
+        for row, sample in zip(rows, samples, strict=True)
+    ]
 
 
 def _of(pipeline: str | None) -> dict[str, object]:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,10 +14,15 @@ import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from filled_home import opened
+from fonds.library.tracing import waiting
+from fonds.library.tracing.waiting import Ended, ended_lately
+from fonds.ports import Stores
 from fonds.web.app import create_app
+from home_rows import NOW
 from many_entries import ADDRESSES, KINDS, filled
 
 FEW, MANY = 300, 3_000
+STATEMENTS_MAX = {"/": 24, "/failures": 46, "/pipeline": 36, "/records": 70, "/files": 24}
 INSTRUCTIONS_A_TICK = 10
 
 
@@ -53,16 +59,25 @@ def watched() -> Iterator[Work]:
 
 
 @pytest.fixture(scope="module")
-def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, TestClient]]:
-    """The pages of a small home, and of one ten times as large."""
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Stores]]:
+    """A small home, and one ten times as large."""
     with (
         opened(tmp_path_factory.mktemp("few")) as few,
         opened(tmp_path_factory.mktemp("many")) as many,
-        TestClient(create_app(few), base_url="http://localhost") as small,
-        TestClient(create_app(many), base_url="http://localhost") as large,
     ):
         filled(few, FEW)
         filled(many, MANY)
+        yield few, many
+
+
+@pytest.fixture(scope="module")
+def homes(places: tuple[Stores, Stores]) -> Iterator[tuple[TestClient, TestClient]]:
+    """Their pages."""
+    few, many = places
+    with (
+        TestClient(create_app(few), base_url="http://localhost") as small,
+        TestClient(create_app(many), base_url="http://localhost") as large,
+    ):
         yield small, large
 
 
@@ -83,6 +98,37 @@ def test_a_page_of_ten_times_as_much_costs_the_same(
     assert few.statements == many.statements > 0
     assert few.ticks > 0
     assert many.ticks <= 2 * few.ticks + 20
+
+
+@pytest.mark.parametrize("address", STATEMENTS_MAX)
+def test_a_page_asks_few_statements(homes: tuple[TestClient, TestClient], address: str) -> None:
+    """Those that begin a transaction are among them, and those that ask whether something is hidden."""
+    with watched() as work:
+        assert homes[1].get(address).status_code == 200
+    assert work.statements <= STATEMENTS_MAX[address]
+
+
+def test_what_ended_in_the_last_hour_is_counted_and_not_read(
+    places: tuple[Stores, Stores], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = NOW + timedelta(minutes=55)
+
+    def looked() -> list[tuple[Ended, int]]:
+        found = []
+        for place in places:
+            with watched() as work:
+                found.append((ended_lately(place.records, "library", now), work.ticks))
+        return found
+
+    (few, _), (many, _) = looked()
+    assert [(one.count, one.at_least) for one in (few, many)] == [
+        (FEW * 4 // KINDS, False),
+        (MANY * 4 // KINDS, False),
+    ]
+    monkeypatch.setattr(waiting, "ENDED_COUNTED_MAX", 100)
+    (few, few_ticks), (many, many_ticks) = looked()
+    assert [(one.count, one.at_least) for one in (few, many)] == [(100, True)] * 2
+    assert 0 < many_ticks <= 2 * few_ticks + 20
 
 
 def test_and_the_numbers_are_those_of_the_rows(homes: tuple[TestClient, TestClient]) -> None:

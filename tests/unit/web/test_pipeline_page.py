@@ -51,25 +51,22 @@ def test_what_waits_is_told_with_since_when(stores: Stores) -> None:
     stores.queue.release([taken])
 
 
-def test_nothing_waiting_and_not_looked_at_are_told_apart(
-    stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nothing_waits_there_is_no_oldest(stores: Stores) -> None:
     (empty,) = waiting(stores.records, stores.queue, "library", [reader()])
-    assert (empty.oldest_at, empty.oldest_unknown) == (None, False)
-    send(stores, 1, 2, 3)
-    monkeypatch.setattr(looking, "OPEN_LOOKED_MAX", 2)
-    (full,) = waiting(stores.records, stores.queue, "library", [reader()])
-    assert (full.oldest_at, full.oldest_unknown) == (None, True)
+    assert (empty.open_count, empty.oldest_at) == (0, None)
+    send(stores, 3, 1, 2)
+    (one,) = waiting(stores.records, stores.queue, "library", [reader()])
+    assert (one.open_count, one.oldest_at) == (3, NOW + timedelta(seconds=1))
 
 
-def test_what_ended_in_the_last_hour_is_counted_up_to_a_thousand(
+def test_what_ended_in_the_last_hour_is_counted_up_to_a_bound(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ended_lately(stores.records, "library", NOW).last_at is None
     fail(stores, 0, 30, 90)
     found = ended_lately(stores.records, "library", NOW + timedelta(minutes=60))
     assert (found.count, found.at_least) == (2, False)
-    monkeypatch.setattr(looking, "ENDED_LOOKED_MAX", 2)
+    monkeypatch.setattr(looking, "ENDED_COUNTED_MAX", 2)
     assert ended_lately(stores.records, "library", NOW + timedelta(minutes=90)).at_least is True
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fonds.model.disposition import Reason
+from fonds.model.disposition import Reason, Verdict
 from fonds.model.failure import COUNTED_AS, cause, host_of
 from fonds.model.rows import EntryRow, TallyRow
 from fonds.ports import Records
@@ -55,10 +55,18 @@ def groups_total(records: Records, where: Mapping[str, object]) -> int:
 
 
 def failures_total(records: Records, where: Mapping[str, object]) -> int:
-    """How many failures these groups have."""
+    """How many failures these groups have. What is in quarantine is in a group: where none is named, the
+    entries' own counts tell, which are as few however many groups there are."""
+    if "failure_group" not in where:
+        of = {_ENTRY_COLUMNS[name]: value for name, value in where.items()}
+        rows = records.find(
+            TallyRow, {"counted": EntryRow.TABLE, "first": str(Verdict.QUARANTINED), **of}
+        )
+        return sum(row.count for row in rows)
     return sum(row.count for row in records.find(TallyRow, _tallied(where)))
 
 
+_ENTRY_COLUMNS = {"step": "third", "reason": "second", "pipeline": "pipeline"}
 _COLUMNS = {"failure_group": "first", "step": "second", "reason": "third", "pipeline": "pipeline"}
 
 

@@ -27,7 +27,7 @@ router = APIRouter(dependencies=[READS])
 class StepLine:
     """A step and the topic it reads. `ready`, `delayed`, `in_hand` and `quarantined` are the queue's numbers,
     exact on one machine and estimates on brokers; `open` the ledger's of what is promised and has not
-    ended, `oldest_at` since when (None: nothing is open, or `oldest_unknown`). `ended` counts all that ever
+    ended, `oldest_at` since when (None: nothing is open). `ended` counts all that ever
     ended there by verdict. `workers` is who works it, by the signs of life they write. Links open the rows
     behind.
     """
@@ -40,7 +40,6 @@ class StepLine:
     quarantined: int
     open: int
     oldest_at: datetime | None
-    oldest_unknown: bool
     ended: Mapping[str, int]
     workers: StepWorkers
     failures_href: str
@@ -83,7 +82,6 @@ def _step_line(pipeline: str, one: StepWaiting, workers: StepWorkers) -> StepLin
         quarantined=one.depth.quarantined,
         open=one.open_count,
         oldest_at=one.oldest_at,
-        oldest_unknown=one.oldest_unknown,
         ended=one.ended,
         workers=workers,
         failures_href=link("/failures", pipeline=pipeline, step=one.step),
