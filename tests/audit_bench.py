@@ -15,7 +15,7 @@ from fonds.formats.placing import cdx_row, first_cells
 from fonds.kinds.documents import Origin
 from fonds.kinds.fixity import fixity_of, fixity_of_row
 from fonds.kinds.pdf import KIND as PDF_KIND
-from fonds.kinds.similarity.sketch import put_sketches, sketch
+from fonds.kinds.similarity.sketch import file_sketch, put_sketches, sketch
 from fonds.kinds.story import KIND as STORY_KIND
 from fonds.library.audit import Audit, audit
 from fonds.model.blob import Blob
@@ -84,7 +84,9 @@ def library(stores: Stores, tmp_path: Path) -> Stores:
     stores.records.put([fixity_of(PDF, "thumbnail 180px-jpg", PICTURE)])
     put_with_fixity(stores, pdf_row())
     put_with_fixity(stores, story_row())
-    put_sketches(stores.records, [sketch(story_row(), TEXT_BLOB.decode())], ())
+    text = TEXT_BLOB.decode()
+    of_pdf = file_sketch(pdf_row(), "20240305060708", "http://e.org/", text)
+    put_sketches(stores.records, [sketch(story_row(), text), of_pdf], ())
     return stores
 
 

@@ -9,7 +9,7 @@ from filled_home import Filled
 from filled_pdfs import jpeg, pdf_document, pdf_row
 from fonds.collections.changing.writing import Changes
 from fonds.collections.documents import Document
-from fonds.kinds.similarity.sketch import bands_of, sketch
+from fonds.kinds.similarity.sketch import bands_of, file_sketch, sketch
 from fonds.model.blob import Blob
 from fonds.model.capture import to_datetime14
 from fonds.model.disposition import Reason, Verdict
@@ -72,7 +72,9 @@ def add_hidden(stores: Stores, filled: Filled, changes: Changes) -> Hidden:
 def _add_pdf(stores: Stores, paper: Body, changes: Changes) -> None:
     text = f"{TITLE}. Flood waters and a council vote. " + "Zyzzogeton quorbatrix. " * 30
     mirrored = replace(paper, number=903, url=MIRRORED)
-    rows = [*kept(paper, ("extract_pdf", "persist_pdf_text")), pdf_row(paper, TITLE, 1, 99)]
+    row = pdf_row(paper, TITLE, 1, 99)
+    sketched = file_sketch(row, to_datetime14(paper.captured_at), URL, text)
+    rows = [*kept(paper, ("extract_pdf", "persist_pdf_text")), row, sketched, *bands_of(sketched)]
     enter(stores, [paper, mirrored])
     same = (Verdict.DROPPED, Reason.DUPLICATE, paper.sha1hex)
     write(stores, [*rows, *ended(mirrored, "persist_file", *same)])

@@ -14,7 +14,7 @@ import pytest
 from e2e.running import fonds
 from fixtures.pdfs import encrypted_pdf, outlined_pdf, text_pdf
 from fonds.config import Settings
-from fonds.model.rows import PdfMetaRow, StoppedRow
+from fonds.model.rows import PdfMetaRow, StoppedRow, TextSketchRow
 from fonds.wiring.backends import close_stores, open_stores
 from fonds.wiring.readers import pdf_extractor
 
@@ -113,6 +113,17 @@ def test_again_goes_by_status_extractor_and_age(
     home: Path, words: tuple[str, ...], count: dict[str, int]
 ) -> None:
     assert wanted(home, "--reextract", *words) == count
+
+
+def test_what_is_kept_of_texts_is_made_of_those_that_are_here(home: Path) -> None:
+    assert fonds(home, "catchup", "sketch", "--json").last == {"remade": 0}
+    stores, there = open_stores(home, Settings()), rows(home, TextSketchRow)
+    stores.records.delete(TextSketchRow, [row.sha1hex for row in there])
+    close_stores(stores)
+    ran = fonds(home, "catchup", "sketch")
+    assert (ran.code, f"{len(there)} rows were made" in ran.out) == (0, True), ran.out
+    assert rows(home, TextSketchRow) == there
+    assert fonds(home, "catchup", "sketch", "--json").last == {"remade": 0}
 
 
 @pytest.mark.parametrize(

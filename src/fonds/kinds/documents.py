@@ -44,18 +44,19 @@ UNKNOWN = Origin("", "", "default")
 
 def origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Origin]:
     """Of each file what the capture that owns it says; absent where there is none."""
-    owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
-    if not owners:
-        return {}
-    captures = {
-        row.entry_id: row for row in records.find(EntryRow, {"entry_id": list(owners.values())})
-    }
-    found = ((key, captures.get(owner)) for key, owner in owners.items())
     return {
         key: Origin(row.url, canonical_domain(row.url) or "", row.collection, day_seen(row.seen))
-        for key, row in found
-        if row is not None
+        for key, row in owners(records, sha1hexes).items()
     }
+
+
+def owners(records: Records, sha1hexes: Sequence[str]) -> dict[str, EntryRow]:
+    """Of each file the capture that owns it, as it was entered; absent where there is none."""
+    ids = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
+    if not ids:
+        return {}
+    found = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": list(ids.values())})}
+    return {key: found[owner] for key, owner in ids.items() if owner in found}
 
 
 def day_seen(stamp: str | None) -> date | None:

@@ -157,9 +157,9 @@ class DerivativeKind:
 
     - `name` is its word on the command line, `title` what people read.
     - `mimetypes` are the types of the files it is made of.
-    - `row` is the table it is kept in, by the file's SHA-1, and `step` the sink that writes the row. For
-      each message done there `written(row, tag)` must hold, `tag` being that of the stage and `row` None
-      where there is none.
+    - `row` is the table it is kept in, by the file's SHA-1, and `step` the sink that writes the row, or one
+      of `other_steps`. For each message done there `written(row, tag)` must hold, `tag` being that of the
+      stage and `row` None where there is none.
     - `rows` are rows of other tables a row promises, `blobs` the keys, `cells` the columns of its file in
       the wide-row table, `indexed` says what the index has of it.
     - `columns` are those it adds to the export, with their types (`text`, `integer`), and `values` fills
@@ -179,6 +179,7 @@ class DerivativeKind:
     mimetypes: tuple[str, ...]
     row: type[DerivativeRow]
     step: str
+    other_steps: tuple[str, ...] = ()
     written: Callable[[Any | None, str], bool] = _is_there
     rows: Callable[[Any], Sequence[Row]] = _nothing
     blobs: Callable[[Any], Sequence[str]] = _nothing
@@ -194,6 +195,11 @@ class DerivativeKind:
     related_values: Callable[[Any, Relatives], Mapping[str, object]] = _no_related_values
     reading: Reading | None = None
     made_again: Callable[[Records, Blobs, Sequence[str]], int] | None = None
+
+    @property
+    def sinks(self) -> tuple[str, ...]:
+        """All steps that write its rows."""
+        return (self.step, *self.other_steps)
 
     @property
     def has_blobs(self) -> bool:

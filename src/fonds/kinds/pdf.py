@@ -24,6 +24,7 @@ from fonds.model.rows import PdfMetaRow
 from fonds.ports import Records
 
 TITLE_MAX_CHARS = 300
+XFA = "XFA"
 INDEXED = frozenset(str(status) for status in PdfStatus if status.reason is None)
 """The statuses of the PDFs that are in the index."""
 AGAIN = frozenset({StatusClass.LIMIT, StatusClass.TRANSIENT, StatusClass.INTERNAL})
@@ -54,6 +55,11 @@ COLUMNS = {
     "extractor": "text",
     "metadata": "text",
 }
+
+
+def is_placeholder(row: PdfMetaRow) -> bool:
+    """Whether what was read may be the sentence that forms in XFA show to readers that do not know XFA."""
+    return (row.metadata or {}).get("form") == XFA
 
 
 def indexed_rows(records: Records, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRow]:

@@ -73,10 +73,11 @@ def reindex(records: Records, blobs: Blobs, index: Index, tick: Callable[[int], 
     return done
 
 
-def remake(records: Records, blobs: Blobs) -> int:
-    """Make the rows again that follow from others and from texts, where they are missing; how many."""
+def remake(records: Records, blobs: Blobs, kinds: Sequence[DerivativeKind] = KINDS) -> int:
+    """Make the rows of these kinds again that follow from others and from texts, where they are missing or
+    made otherwise; how many."""
     made = 0
-    for kind in KINDS:
+    for kind in kinds:
         if kind.made_again is None:
             continue
         for some in chunks(records.find(FileMetaRow, {"mimetype": list(kind.mimetypes)})):

@@ -59,6 +59,7 @@ def test_looking_after_the_stores(told: _Calls) -> None:
     told("reindex")
     told("catchup", "story", "--reextract", "--dry-run")
     told("catchup", "story", "--reextract")
+    assert told("catchup", "sketch") == [{"remade": 0}]
 
 
 def test_the_archive(told: _Calls) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fonds.kinds.similarity.sketch import sketch
+from fonds.kinds.similarity.sketch import file_sketch, sketch
 from fonds.library.checks import sinks
 from fonds.library.checks.sinks import DoneAtSinks
 from fonds.model.rows import DispositionRow, PdfMetaRow, StoryMetaRow
@@ -40,10 +40,12 @@ def test_a_row_that_a_sink_should_have_written_and_is_not_there_is_named(bench: 
         f"import_story is done with {PAGE} and story_meta does not say so",
         f"import_story is done with {PAGE} and text_sketch does not say so",
         f"persist_pdf_text is done with {PDF} and pdf_meta does not say so",
+        f"persist_pdf_text is done with {PDF} and text_sketch does not say so",
     ]
     story = (PAGE, "3" * 64, "20240305060708", BEGAN, "success", "http://e.org/", "")
     row = StoryMetaRow(*story, None, None, None, 1, {}, "x")
-    bench.records.put([pdf_row(False), row, sketch(row, "words")])
+    of_pdf = file_sketch(pdf_row(False), "20240305060708", "http://e.org/", "")
+    bench.records.put([pdf_row(False), row, sketch(row, "words"), of_pdf])
     assert found(bench, *rows) == []
 
 

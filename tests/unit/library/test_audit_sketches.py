@@ -39,7 +39,7 @@ def test_a_sketch_that_is_gone_is_missed_and_made_again(place: Workplace, librar
     (fault,) = audited(place, library).faults
     assert (fault.subject, "text_sketch" in fault.told) == (PAGE, True)
     assert reindex(library.records, library.blobs, library.index, lambda _: None).remade == 1
-    assert list(library.records.find(TextSketchRow)) == [row]
+    assert list(library.records.get(TextSketchRow, [PAGE])) == [row]
     assert audited(place, library).faults == []
 
 

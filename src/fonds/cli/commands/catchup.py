@@ -17,6 +17,7 @@ from fonds.kinds import KINDS
 from fonds.kinds.kind import DerivativeKind, Reading
 from fonds.library.catchup.selection import Selection
 from fonds.library.catchup.sending import CatchUpCount
+from fonds.library.reindex import remake
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
 from fonds.runtime.homelock import HomeLock
@@ -60,7 +61,8 @@ def _list(app: App) -> None:
         elif kind.reading:
             console().print(f"{kind.name}: read by {kind.reading.step}, kept by {kind.step}")
         else:
-            console().print(f"{kind.name}: kept by {kind.step}, comes with another")
+            how = "made of texts that are kept" if kind.made_again else "comes with another"
+            console().print(f"{kind.name}: kept by {' and '.join(kind.sinks)}, {how}")
 
 
 def _command(kind: DerivativeKind, reading: Reading) -> click.Command:
@@ -84,6 +86,32 @@ def _command(kind: DerivativeKind, reading: Reading) -> click.Command:
     """
     for option in reversed(_options(reading)):
         run = option(run)
+    return command(kind.name)(run)
+
+
+def _making(kind: DerivativeKind) -> click.Command:
+    """The command for a kind that follows from what is kept."""
+
+    def run(app: App) -> int:
+        stores = app.stores(app.settings())
+        with HomeLock(app.home):
+            made = remake(stores.records, stores.blobs, [kind])
+        if app.json:
+            echo_json({"remade": made})
+        else:
+            console().print(f"{made:,} rows were made of texts that are here: {kind.title}.")
+        return 0
+
+    title = kind.title[:1].upper() + kind.title[1:]
+    run.__doc__ = f"""{title}: make what is missing, or was made otherwise, of the texts that are kept.
+
+    No file is read again and no message is sent. Nothing else may work on the home meanwhile; searching goes
+    on. Interrupted, start it again.
+
+    \b
+    fonds catchup {kind.name}
+    fonds catchup {kind.name} --json
+    """
     return command(kind.name)(run)
 
 
@@ -214,3 +242,5 @@ def _nothing(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
 for _kind in KINDS:
     if _kind.reading is not None:
         catchup.add_command(_command(_kind, _kind.reading))
+    elif _kind.made_again is not None:
+        catchup.add_command(_making(_kind))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 
 from fonds.extract.similarity.comparing import bands, resemblance
 from fonds.kinds.similarity.relatives import RESEMBLANCE_MIN
@@ -14,12 +15,13 @@ from fonds.model.document import IndexDocument
 from fonds.model.rows import TextSketchRow
 from fonds.ports import Records
 
+NO_TEXT = sha256(b"").hexdigest()
 _Key = int | str
 
 
 def near_duplicates(records: Records, documents: Sequence[IndexDocument]) -> Mapping[str, str]:
     """The ids of those that are near-duplicates of an earlier one, and the id of the first such; that one is
-    a near-duplicate of none before it. Stories alone are compared: no sketch is kept of other texts."""
+    a near-duplicate of none before it. What has no sketch stands alone."""
     sketches = {row.sha1hex: row for row in records.get(TextSketchRow, _files(documents))}
     found: dict[str, str] = {}
     firsts: dict[_Key, list[tuple[str, TextSketchRow]]] = defaultdict(list)
@@ -43,8 +45,10 @@ def _files(documents: Sequence[IndexDocument]) -> list[str]:
 
 
 def _keys(row: TextSketchRow) -> Iterator[_Key]:
-    """What texts that are alike have in common; of those too short to be compared the whole text."""
-    yield row.text_sha256hex
+    """What texts that are alike have in common; of stories too short to be compared the whole text. Of a scan
+    all that is read may be the stamp of who keeps it, which says nothing of what it is."""
+    if row.signature or (row.story_id != row.sha1hex and row.text_sha256hex != NO_TEXT):
+        yield row.text_sha256hex
     if row.signature:
         yield from bands(bytes.fromhex(row.signature))
 

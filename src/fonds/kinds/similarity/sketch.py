@@ -1,41 +1,65 @@
-"""The kind `sketch`: what is kept of a story's text, by which its versions and near-duplicates are known.
+"""The kind `sketch`: what is kept of a text, by which a story's versions and near-duplicates are known.
 
 Source: `extract/similarity/minhash.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 
 from fonds.extract.similarity.comparing import bands
-from fonds.kinds.documents import text_bytes, text_of
+from fonds.kinds.documents import cleaned, owners, text_bytes, text_of
 from fonds.kinds.fixity import fixity_of_row
 from fonds.kinds.kind import DerivativeKind, Fact, Relatives
+from fonds.kinds.papers.jats import KIND as JATS
+from fonds.kinds.pdf import KIND as PDF
+from fonds.kinds.pdf import is_placeholder
 from fonds.kinds.similarity.relatives import relatives
 from fonds.kinds.story import MIMETYPES
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import Row, StoryMetaRow, TextBandRow, TextSketchRow
+from fonds.model.rows import PdfMetaRow, Row, StoryMetaRow, TextBandRow, TextSketchRow
+from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Blobs, Records
 
 EXTRACTOR = "minhash/1"
-SUCCESS, TOO_SHORT = "success", "too-short"
+SUCCESS, TOO_SHORT, PLACEHOLDER = "success", "too-short", "placeholder"
+FILES = (PDF, JATS)
+"""The kinds whose texts are sketched beside those of stories; each file stands for itself."""
 
 
 def sketch(row: StoryMetaRow, text: str) -> TextSketchRow:
     """What is kept of the text of a page."""
+    return _sketched(row.sha1hex, row.story_id, row.captured, row.updated, row.url, text)
+
+
+def file_sketch(row: DerivativeRow, captured: str, url: str, text: str) -> TextSketchRow:
+    """What is kept of the text of a PDF or an article, "" where it has none. `captured` and `url` are those
+    of its capture, the time in 14 digits."""
+    key = row.sha1hex
+    made = _sketched(key, key, captured, row.updated, cleaned(url), text)
+    if isinstance(row, PdfMetaRow) and is_placeholder(row):
+        return replace(made, status=PLACEHOLDER, signature="")
+    return made
+
+
+def _sketched(
+    sha1hex: str, id_: str, captured: str, updated: datetime, url: str, text: str
+) -> TextSketchRow:
     # Most commands know this kind and make none of it; numpy takes a tenth of a second.
     from fonds.extract.similarity.minhash import signature
 
     signed = signature(text)
     return TextSketchRow(
-        sha1hex=row.sha1hex,
-        story_id=row.story_id,
-        captured=row.captured,
-        updated=row.updated,
+        sha1hex=sha1hex,
+        story_id=id_,
+        captured=captured,
+        updated=updated,
         status=SUCCESS if signed else TOO_SHORT,
-        url=row.url,
+        url=url,
         text_sha256hex=sha256(text_bytes(text)).hexdigest(),
         signature=signed.hex() if signed else "",
         extractor=EXTRACTOR,
@@ -71,14 +95,27 @@ def made_again(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -> int:
     there = {(one.band, one.sha1hex) for one in records.get(TextBandRow, keys)} if keys else set()
     lacking = {sha1hex for band, sha1hex in keys if (band, sha1hex) not in there}
     whole = {key for key, row in known.items() if row.extractor == EXTRACTOR and key not in lacking}
-    made = []
-    for row in records.get(StoryMetaRow, [key for key in sha1hexes if key not in whole]):
-        blob = blobs.get(text_blob_key(row.sha1hex))
-        if blob is not None:
-            made.append(sketch(row, text_of(blob)))
+    left = [key for key in sha1hexes if key not in whole]
+    made = [
+        sketch(row, text_of(blob))
+        for row in records.get(StoryMetaRow, left)
+        if (blob := blobs.get(text_blob_key(row.sha1hex))) is not None
+    ]
+    made += _of_files(records, blobs, left)
     if made:
         put_sketches(records, made, ())
     return len(made)
+
+
+def _of_files(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -> Iterator[TextSketchRow]:
+    """The sketches of those that are PDFs or articles, but for those whose text is gone."""
+    came = owners(records, sha1hexes)
+    for kind in FILES:
+        for row in records.get(kind.row, sha1hexes):
+            key, owner = row.sha1hex, came.get(row.sha1hex)
+            blob = blobs.get(text_blob_key(key)) if kind.blobs(row) else b""
+            if blob is not None and owner is not None:
+                yield file_sketch(row, owner.seen or "", owner.url, text_of(blob))
 
 
 def _change(row: TextSketchRow, told: Relatives) -> str:
@@ -95,10 +132,11 @@ def _facts(row: TextSketchRow) -> list[Fact]:
 
 
 def _related_values(row: TextSketchRow, told: Relatives) -> dict[str, object]:
+    of_story = row.story_id != row.sha1hex
     return {
         "text_sha256hex": row.text_sha256hex,
-        "versions": told.versions_total + 1,
-        "version_change": _change(row, told),
+        "versions": told.versions_total + 1 if of_story else None,
+        "version_change": _change(row, told) if of_story else None,
         "near_duplicates": " ".join(one.sha1hex for one in told.near_duplicates) or None,
         "near_duplicate_count": told.near_duplicates_total,
     }
@@ -107,9 +145,10 @@ def _related_values(row: TextSketchRow, told: Relatives) -> dict[str, object]:
 KIND = DerivativeKind(
     name="sketch",
     title="text sketch",
-    mimetypes=MIMETYPES,
+    mimetypes=(*MIMETYPES, *(one for kind in FILES for one in kind.mimetypes)),
     row=TextSketchRow,
     step="import_story",
+    other_steps=tuple(kind.step for kind in FILES),
     rows=bands_of,
     columns={
         "text_sha256hex": "text",

@@ -23,7 +23,7 @@ def endings(records: Records, began: datetime) -> Iterator[Fault]:
     """The faults of all derivatives that nobody is working on."""
     for first in kinds_with_rows():
         kinds = [kind for kind in KINDS if kind.row is first.row]
-        steps = {kind.step for kind in kinds}.union(
+        steps = {step for kind in kinds for step in kind.sinks}.union(
             *(kind.reading.steps for kind in kinds if kind.reading)
         )
         rows = (row for row in records.find(first.row) if row.updated <= began)
@@ -54,8 +54,9 @@ def _kept(
     for kind in kinds:
         if kind is not first and not kind.blobs(row):
             continue
-        if not any(one.step == kind.step and one.verdict in ACCOUNTED for one in said):
-            told = f"{row.sha1hex} has its {kind.title} in {row.TABLE}, and {kind.step} is not done with it"
+        if not any(one.step in kind.sinks and one.verdict in ACCOUNTED for one in said):
+            sinks = " or ".join(kind.sinks)
+            told = f"{row.sha1hex} has its {kind.title} in {row.TABLE}, and {sinks} is not done with it"
             yield Fault(Check.ENDING, row.sha1hex, told, step=kind.step)
 
 

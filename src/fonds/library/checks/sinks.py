@@ -16,7 +16,8 @@ from fonds.model.rows import DispositionRow
 from fonds.ports import Records
 
 _SINKS: Mapping[str, Sequence[DerivativeKind]] = {
-    step: [kind for kind in KINDS if kind.step == step] for step in {kind.step for kind in KINDS}
+    step: [kind for kind in KINDS if step in kind.sinks]
+    for step in {step for kind in KINDS for step in kind.sinks}
 }
 
 

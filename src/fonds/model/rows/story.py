@@ -37,11 +37,11 @@ class StoryMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class TextSketchRow:
-    """`text_sketch`: what is kept of a story's text to tell it from other texts, and its versions apart.
+    """`text_sketch`: what is kept of a text to tell it from others, and a story's versions apart.
 
     `text_sha256hex` is the hash of the text as it lies in the blobs. `signature` are its MinHash values in
     hex (`extract/similarity/minhash.py`), "" where `status` is `too-short`. `url`, `story_id` and `captured`
-    are those of the story's row.
+    are those of the story's row; of a PDF or an article those of its capture, and its SHA-1 for `story_id`.
     """
 
     TABLE: ClassVar[str] = "text_sketch"

@@ -14,6 +14,8 @@ from fonds.formats.journal import GROBID_QUALITY, paper_cells, row_key
 from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.papers.jats import SUCCESS, UNREADABLE, document, indexed_rows
+from fonds.kinds.similarity.sketch import file_sketch, put_sketches
+from fonds.model.capture import to_datetime14
 from fonds.model.errors import ChildError
 from fonds.model.paper import Unmatched, UnreadArticle
 from fonds.model.rows import JatsRow
@@ -51,8 +53,10 @@ class ImportJats:
         if row.status == SUCCESS:
             self.table.put(self.journal, [(row_key(row.sha1hex), _cells(found.kept))])
         parts = [fixity_of(row.sha1hex, TEXT, text)] if found.text else []
-        self.records.put([row, fixity_of_row(row), *parts])
         url = item.capture.url
+        seen = to_datetime14(item.capture.captured_at)
+        sketched = file_sketch(row, seen, url, found.text or "")
+        put_sketches(self.records, [sketched], [row, fixity_of_row(row), *parts])
         day = item.capture.captured_at.astimezone(UTC).date()
         origin = Origin(url, canonical_domain(url) or "", item.capture.collection, day)
         put_current(

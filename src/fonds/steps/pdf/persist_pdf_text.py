@@ -11,10 +11,12 @@ from fonds.extract.url import canonical_domain
 from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.pdf import document, indexed_rows
+from fonds.kinds.similarity.sketch import file_sketch, put_sketches
+from fonds.model.capture import to_datetime14
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 from fonds.model.pdf import STOPPED, PdfStatus, PdfText, StatusClass
-from fonds.model.rows import PdfMetaRow, StoppedRow
+from fonds.model.rows import PdfMetaRow, StoppedRow, TextSketchRow
 from fonds.model.step import Result
 from fonds.ports import Blobs, Index, Records
 
@@ -98,7 +100,8 @@ class PersistPdfText:
         pictured = self._pictured([item.sha1hex for item in items])
         rows = [_row(item, now, item.sha1hex in pictured) for item in items]
         texts = [fixity_of(one.sha1hex, TEXT, text_bytes(one.text)) for one in items if one.text]
-        self.records.put([*rows, *map(fixity_of_row, rows), *texts])
+        sketches = [_sketch(row, one) for row, one in zip(rows, items, strict=True)]
+        put_sketches(self.records, sketches, [*rows, *map(fixity_of_row, rows), *texts])
         late = self._pictured([item.sha1hex for item in items if item.sha1hex not in pictured])
         self.records.change(PdfMetaRow, sorted(late), {"has_page0_thumbnail": True})
 
@@ -131,6 +134,11 @@ def _weight(status: PdfStatus) -> int:
 def _stop(item: PdfText, now: datetime, expires: datetime) -> StoppedRow:
     detail = item.error_msg or item.status.explanation
     return StoppedRow(item.sha1hex, item.extractor, str(item.status), detail, now, expires)
+
+
+def _sketch(row: PdfMetaRow, item: PdfText) -> TextSketchRow:
+    captured = to_datetime14(item.source.captured_at)
+    return file_sketch(row, captured, item.source.url, item.text or "")
 
 
 def _row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:

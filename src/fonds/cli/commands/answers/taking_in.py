@@ -81,6 +81,7 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
         ),
     ),
     **{f"catchup {kind}": CATCH_UP for kind in ("pdf", "story", "jats", "grobid", "match")},
+    "catchup sketch": (answer("one", ("remade", "integer", "rows made of texts that are kept")),),
     "backfill cdx": (answer("one", *BACKFILL),),
     "backfill extract": (
         answer(
