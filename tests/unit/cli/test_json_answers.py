@@ -17,7 +17,7 @@ from fonds.cli.main import cli
 from fonds.library.searching.rows import FIELDS
 from fonds.web.pages.searching.hits import SearchHit
 
-SPECIAL = {"snippet_marks", "themes", "near_duplicate_of"}
+SPECIAL = {"snippet_marks", "themes", "near_duplicate_of", "alike"}
 
 
 def _commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -99,16 +100,110 @@ def test_what_has_no_sketch_stands_alone(stores: Stores) -> None:
     assert near_duplicates(stores.records, unknown) == {}
 
 
-def test_the_page_folds_them_and_the_api_names_them(stores: Stores) -> None:
-    with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
-        told = client.get("/api/search?q=flood").json()
-        page = client.get("/search?q=flood").text
+@pytest.fixture(scope="module")
+def client(stores: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as found:
+        yield found
+
+
+def results(client: TestClient, said: str) -> Any:
+    return client.get(f"/api/search?q=flood{said}").json()
+
+
+def test_the_api_lists_each_and_names_what_it_repeats(client: TestClient) -> None:
+    told = results(client, "")
     said = {one["id"]: one["near_duplicate_of"] for one in told["results"]}
-    assert told["total"] == len(said) == len(TEXTS)
-    firsts = [name for name, first in said.items() if first is None]
-    assert len(firsts) == len(TEXTS) - 3
-    assert page.count('class="hit unpictured"') == len(firsts)
-    assert "2 near-duplicates among these results" in page
-    assert "1 near-duplicate among these results" in page
+    assert told["total"] == told["listed"] == len(said) == len(TEXTS)
+    assert len([name for name, first in said.items() if first is None]) == len(TEXTS) - 3
+    assert (told["compared"], {one["alike"] for one in told["results"]}) == (0, {0})
+
+
+def test_asked_for_the_api_lists_one_for_all_on_whatever_page(client: TestClient) -> None:
+    whole = results(client, "&collapse=yes")
+    assert (whole["total"], whole["listed"], whole["compared"]) == (len(TEXTS), 4, len(TEXTS))
+    assert sorted(one["alike"] for one in whole["results"]) == [0, 0, 1, 2]
+    assert whole["pages"] == 1
+    pages = [results(client, f"&collapse=yes&size=1&page={n}") for n in range(1, 6)]
+    assert [one["id"] for page in pages for one in page["results"]] == [
+        one["id"] for one in whole["results"]
+    ]
+    assert {page["pages"] for page in pages} == {4}
+
+
+@pytest.mark.parametrize("said", ["&sort=id", "&sort=id&after=wire"])
+def test_behind_an_id_each_stands_for_itself(client: TestClient, said: str) -> None:
+    refused = client.get(f"/api/search?q=flood&collapse=yes{said}")
+    assert (refused.status_code, "pages have numbers" in refused.text) == (400, True)
+    shown = client.get(f"/search?q=flood{said}").text
+    assert " alike</a>" not in shown
+
+
+def test_the_page_shows_one_and_leads_to_those_alike(client: TestClient) -> None:
+    page = client.get("/search?q=flood").text
+    assert page.count('class="hit unpictured"') == 4
+    assert "3 near-duplicates of these 7 documents stand behind another" in page
+    (first,) = (
+        one["id"] for one in results(client, "&collapse=yes")["results"] if one["alike"] == 2
+    )
+    assert f'<a href="/search?q=flood&amp;alike={first}">+2 alike</a>' in page
+    group = client.get(f"/search?q=flood&alike={first}").text
+    assert group.count('class="hit unpictured"') == 3
+    for name in ("wire", "paper", "copy"):
+        assert group.count(f">{name}</a>") == 1
+    assert "3 documents found" in group
+    assert "/search/export/" not in group
+    assert "/search.atom" not in group
+
+
+def test_the_switch_lists_each(client: TestClient) -> None:
+    page = client.get("/search?q=flood&collapse=no").text
+    assert page.count('class="hit unpictured"') == len(TEXTS)
+    assert "Near-duplicates as one" in page
     for name in TEXTS:
         assert page.count(f">{name}</a>") == 1
+
+
+def test_numbers_go_on_from_page_to_page(client: TestClient) -> None:
+    second = client.get("/search?q=flood&size=3&page=2").text
+    assert "4–4 of 4" in second
+    assert '<li value="4" class="hit' in second
+
+
+def test_the_counts_of_those_alike_are_of_them_alone(client: TestClient) -> None:
+    (first,) = (
+        one["id"] for one in results(client, "&collapse=yes")["results"] if one["alike"] == 2
+    )
+    told = results(client, f"&alike={first}")
+    assert (told["total"], dict(told["facets"]["kind"])) == (3, {"story": 3})
+    assert {name for name, _ in told["facets"]["canonical_domain"]} == {
+        f"{name}.example" for name in ("wire", "paper", "copy")
+    }
+    narrowed = results(client, f"&alike={first}&domain=paper.example")
+    assert [one["id"] for one in narrowed["results"]] == ["paper"]
+    assert {name for name, _ in narrowed["facets"]["canonical_domain"]} >= {"paper.example"}
+
+
+def test_feeds_and_exports_hold_each_and_say_so(client: TestClient) -> None:
+    assert client.get("/search.atom?q=flood").text.count("<entry>") == len(TEXTS)
+    for said in ("collapse=yes", "alike=wire"):
+        for route in ("/search.atom", "/search/export/csv"):
+            refused = client.get(f"{route}?q=flood&{said}")
+            assert (refused.status_code, "stands for itself" in refused.text) == (400, True)
+
+
+def test_one_that_goes_takes_no_other_with_it(stores: Stores, client: TestClient) -> None:
+    """A file that is hidden is no document: the next of those alike stands."""
+    (first,) = (
+        one["id"] for one in results(client, "&collapse=yes")["results"] if one["alike"] == 2
+    )
+    (hidden,) = stores.index.get([first]).values()
+    stores.index.delete([first])
+    try:
+        told = results(client, "&collapse=yes")
+        assert (told["total"], told["listed"]) == (len(TEXTS) - 1, 4)
+        assert first not in {one["id"] for one in told["results"]}
+        assert sorted(one["alike"] for one in told["results"]) == [0, 0, 1, 1]
+        gone = client.get(f"/search?q=flood&alike={first}").text
+        assert "Nothing found" in gone
+    finally:
+        stores.index.put([hidden])

@@ -29,6 +29,7 @@ REFUSED = {
     ("/api/search", "kind"): ("stroy", "Did you mean “story”?"),
     ("/api/search", "language"): ("english", "Did you mean 'en'?"),
     ("/api/search", "sort"): ("newst", "Did you mean “newest”?"),
+    ("/api/search", "collapse"): ("yse", "Did you mean “yes”?"),
     ("/api/search", "themes"): ("made/fife", "did you mean 'made/five'?"),
     ("/api/search", "q"): ('autor:"A B"', "there is no field “autor”"),
     ("/api/records", "outcome"): ("droped", "Did you mean “dropped”?"),
@@ -68,7 +69,8 @@ SAID = {
     ("/api/files", "type"): ("application/pfd", "did you mean 'application/pdf'?"),
 }
 NOT_NAMES = {
-    ("/api/search", name) for name in ("from", "to", "undated", "facets", "page", "size", "after", "find")
+    ("/api/search", name)
+    for name in ("from", "to", "undated", "facets", "page", "size", "after", "find", "alike")
 } | {("/api/show", "key"), ("/api/records", "group")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {

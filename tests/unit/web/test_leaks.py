@@ -45,7 +45,8 @@ QUESTIONS = (
     f"site:{SITE}",
     *("site:", "author:zyz", "status:", "year:", "theme:"),
 )
-UNASKED = "at after group entry n since whole filter collapse fl poll at matchType resumeKey showResumeKey id"
+UNASKED = "at after group entry n since whole filter collapse alike fl poll matchType resumeKey id"
+UNASKED += " showResumeKey"
 """These narrow what the others ask for, or take what an answer gave before."""
 IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "q": QUESTIONS,

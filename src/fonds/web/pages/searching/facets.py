@@ -49,16 +49,17 @@ class Facet:
 
 
 def counted(
-    index: Index, form: SearchForm, results: SearchResults
+    index: Index, form: SearchForm, results: SearchResults, ids: Sequence[str] = ()
 ) -> tuple[dict[str, Sequence[tuple[str, int]]], dict[str, int]]:
     """Values and the rest of each facet, counted without what is chosen of that facet itself: its siblings
-    keep their counts. With `find`, only values whose value or name has that in it.
+    keep their counts. With `find`, only values whose value or name has that in it; with `ids` among these
+    documents only.
     """
     facets, beyond = dict(results.facets), dict(results.beyond)
     for field, parameter in FACETS.items():
         if getattr(form, parameter):
             rest = form.model_copy(update={parameter: [], "after": None, "page": 1})
-            others = index.search(replace(rest.query(), count_max=0))
+            others = index.search(replace(rest.query(ids), count_max=0))
             facets[field], beyond[field] = others.facets.get(field, ()), others.beyond.get(field, 0)
     wanted = form.find.strip().casefold()
     if wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
@@ -119,11 +119,18 @@ class SearchForm(BaseModel):
     themes: Annotated[str, StringConstraints(max_length=600)] = Field(
         "", description="NAMESPACE/KEY: count the results by the themes of this collection"
     )
+    collapse: Literal["", "yes", "no"] = Field(
+        "", description="Whether one document stands for all that say nearly the same"
+    )
+    alike: Annotated[str, StringConstraints(max_length=200)] = Field(
+        "", description="Id of a document: only those of the search it stands for, and itself"
+    )
     page: int = Field(1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of results, from 1")
 
-    def query(self) -> SearchQuery:
-        """The same for the index."""
+    def query(self, ids: Sequence[str] = ()) -> SearchQuery:
+        """The same for the index; with `ids` among these documents only."""
         return SearchQuery(
+            ids=ids,
             text=self.q,
             kinds=self.kind,
             languages=self.language,
@@ -154,7 +161,7 @@ class SearchForm(BaseModel):
         """Every filter in use; the words and the order are none."""
         found = []
         for name, value in self.params().items():
-            if name in ("q", "sort", "facets", "size", "find", "themes"):
+            if name in ("q", "sort", "facets", "size", "find", "themes", "collapse"):
                 continue
             for one in value if isinstance(value, list) else [value]:
                 left = (

@@ -19,7 +19,8 @@ class SearchHit:
     `captured` is the day of its capture. `snippets` are up to three passages with the pages of a PDF they
     begin on; `snippet` is the first, `snippet_marks` are (start, end) offsets in it, `title_marks` in
     `title`. `themes` are those of collections it is in. `near_duplicate_of` is the id of an earlier result of
-    the same page that says nearly the same. None means unknown, or none.
+    the same page that says nearly the same; `alike` is how many documents of the search this one stands for,
+    where near-duplicates are one. None means unknown, or none.
     """
 
     id: str
@@ -45,10 +46,13 @@ class SearchHit:
     snippet_marks: Sequence[tuple[int, int]]
     themes: Sequence[ThemeLink]
     near_duplicate_of: str | None
+    alike: int
 
 
-def found_hit(hit: Hit, themes: Sequence[ThemeLink], near_duplicate_of: str | None) -> SearchHit:
-    """A hit of the index, the themes its document is in, and the result it repeats."""
+def found_hit(
+    hit: Hit, themes: Sequence[ThemeLink], near_duplicate_of: str | None, alike: int
+) -> SearchHit:
+    """A hit of the index, the themes its document is in, what it repeats, and how many it stands for."""
     document = hit.document
     return SearchHit(
         id=document.id,
@@ -74,25 +78,5 @@ def found_hit(hit: Hit, themes: Sequence[ThemeLink], near_duplicate_of: str | No
         snippet_marks=hit.snippet.marks,
         themes=themes,
         near_duplicate_of=near_duplicate_of,
+        alike=alike,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ListedHit:
-    """A result at its place, from 1, and those of the same page that repeat it."""
-
-    number: int
-    hit: SearchHit
-    beside: Sequence[SearchHit]
-
-
-def listed(results: Sequence[SearchHit], first: int) -> list[ListedHit]:
-    """Results with near-duplicates beside the first of them; `first` is the place of the first."""
-    beside: dict[str, list[SearchHit]] = {}
-    found = []
-    for number, one in enumerate(results, first):
-        if one.near_duplicate_of is None:
-            found.append(ListedHit(number, one, beside.setdefault(one.id, [])))
-        else:
-            beside[one.near_duplicate_of].append(one)
-    return found

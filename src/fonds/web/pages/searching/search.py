@@ -10,6 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import HTMLResponse
 
 from fonds.kinds.similarity.near_duplicates import near_duplicates
+from fonds.library.searching.collapsed import Collapsed, alike, collapsed
 from fonds.library.searching.direct import Direct, direct
 from fonds.library.searching.forms import FORMS
 from fonds.library.searching.themes import ThemeCounts
@@ -27,7 +28,7 @@ from fonds.web.pages.searching.form import (
     Filter,
     SearchForm,
 )
-from fonds.web.pages.searching.hits import SearchHit, found_hit, listed
+from fonds.web.pages.searching.hits import SearchHit, found_hit
 from fonds.web.pages.searching.themes import counted_themes, offered, theme_facet
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
@@ -36,6 +37,7 @@ from fonds.web.themes.tagged import tagged
 
 EXPORTED_MAX = 100_000
 """So many documents of a result can be had in one answer; `fonds export` writes any number."""
+BY_NUMBER = "Near-duplicates are one result where pages have numbers: not with sort=id or after."
 NOTHING_YET = "Nothing can be searched yet"
 WAYS_OUT_MAX = 6
 FILTERS_KEPT_MAX = 20
@@ -45,7 +47,8 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """One page of results; `reachable` of all `total` can be paged through.
+    """One page of results. `total` documents were found; `listed` results are they, of which `reachable` can
+    be paged through: fewer, where near-duplicates among the first `compared` documents are one result.
 
     `dates` (by YYYY-MM) count all matches, `undated` those without a date; `facets` those of each value,
     leaving aside what is chosen of the same facet, and `beyond` those with values that are not listed.
@@ -62,6 +65,8 @@ class SearchPage:
     notes: Sequence[str]
     meant: str | None
     total: int
+    listed: int
+    compared: int
     reachable: int
     page: int
     pages: int
@@ -75,28 +80,38 @@ class SearchPage:
     themes: ThemeCounts | None
 
 
-def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage:
+def search_page(
+    stores: Stores, themes: Service, form: SearchForm, *, collapses: bool = False
+) -> SearchPage:
     """Raises ValueError with a sentence for people when the words cannot be understood."""
-    results = stores.index.search(form.query())
-    facets, beyond = counted(stores.index, form, results)
+    ids = alike(stores.index, stores.records, form.query(), form.alike) if form.alike else []
+    shown = _shown(stores, form, ids, collapses=collapses and not ids)
+    results = shown.found
+    facets, beyond = counted(stores.index, form, results, ids)
     documents = [hit.document for hit in results.hits]
     known = tagged(themes, [one.id for one in documents])
-    alike = near_duplicates(stores.records, documents)
+    repeated = near_duplicates(stores.records, documents)
     things = direct(stores, form.q) if form.page == 1 else []
     is_empty = not (results.total or things) and stores.index.count() == 0
-    reachable = min(results.total, RESULTS_MAX)
     return SearchPage(
         answer=NOTHING_YET if is_empty else _answer(form, results.total, len(things)),
         direct=things,
         notes=[] if is_empty else results.notes,
         meant=results.meant,
         total=results.total,
-        reachable=reachable,
+        listed=shown.listed,
+        compared=shown.compared,
+        reachable=shown.reachable,
         page=form.page,
-        pages=max(1, -(-reachable // form.size)),
+        pages=max(1, -(-shown.reachable // form.size)),
         next=_next(form, results),
         results=[
-            found_hit(hit, known.themes.get(hit.document.id, ()), alike.get(hit.document.id))
+            found_hit(
+                hit,
+                known.themes.get(hit.document.id, ()),
+                repeated.get(hit.document.id),
+                shown.alike.get(hit.document.id, 0),
+            )
             for hit in results.hits
         ],
         facets=facets,
@@ -104,8 +119,22 @@ def search_page(stores: Stores, themes: Service, form: SearchForm) -> SearchPage
         dates=results.dates,
         undated=results.undated,
         themes_looked_in=known.looked_in,
-        themes=counted_themes(stores, themes, form),
+        themes=counted_themes(stores, themes, form, ids),
     )
+
+
+def _shown(stores: Stores, form: SearchForm, ids: Sequence[str], *, collapses: bool) -> Collapsed:
+    """What stands on the page asked for, near-duplicates as one or each by itself."""
+    if collapses:
+        return collapsed(stores.index, stores.records, form.query())
+    results = stores.index.search(form.query(ids))
+    reachable = min(results.total, RESULTS_MAX)
+    return Collapsed(results, {}, results.total, reachable, 0)
+
+
+def _pages_by_number(form: SearchForm) -> bool:
+    """Whether results may stand for others: what goes on behind an id knows nothing of those before it."""
+    return form.sort != "id" and form.after is None
 
 
 def _next(form: SearchForm, results: SearchResults) -> str | None:
@@ -165,7 +194,8 @@ def search_html(
 ) -> HTMLResponse:
     """Results beside their facets; a bad query is told in its place, with status 400."""
     try:
-        found = search_page(stores, themes, form)
+        collapses = form.collapse != "no" and _pages_by_number(form)
+        found = search_page(stores, themes, form, collapses=collapses)
     except ValueError as error:
         return page(
             request, "search.html", 400, heading="This search cannot be understood", error=str(error),
@@ -180,7 +210,6 @@ def search_html(
         error=None,
         form=form,
         found=found,
-        listed=listed(found.results, form.query().offset + 1),
         nothing_yet=found.answer == NOTHING_YET,
         facets=made_facets(form, found.facets, found.beyond),
         theme_facet=theme_facet(form, found.themes),
@@ -191,8 +220,8 @@ def search_html(
         ways_out=_ways_out(stores.index, form) if found.total == 0 else [],
         values=offered_values(stores, themes, form) if found.total == 0 else None,
         kind_words=KIND_WORDS,
-        feed=link("/search.atom", **said(form)),
-        exports=_exports(form),
+        feed=None if form.alike else link("/search.atom", **said(form)),
+        exports=[] if form.alike else _exports(form),
         exported_max=EXPORTED_MAX,
         pager=pager(
             "/search",
@@ -233,7 +262,7 @@ def _can_be(values: Mapping[str, Any]) -> bool:
 
 def said(form: SearchForm) -> dict[str, Any]:
     """What is searched for, without how it is shown."""
-    shown = ("sort", "facets", "size", "find", "themes")
+    shown = ("sort", "facets", "size", "find", "themes", "collapse", "alike")
     return {name: value for name, value in form.params().items() if name not in shown}
 
 
@@ -255,9 +284,13 @@ def _exports(form: SearchForm) -> list[tuple[str, str, str]]:
 def search_json(
     stores: OpenStores, themes: TheService, form: Annotated[SearchForm, Query()]
 ) -> SearchPage:
-    """Ten results a page with snippets, and counts by kind, language, domain, collection and month."""
+    """Ten results a page with snippets, and counts by kind, language, domain, collection and month. With
+    collapse=yes near-duplicates are one result, else each is its own."""
+    collapses = form.collapse == "yes"
+    if collapses and not _pages_by_number(form):
+        raise RefusedError(400, BY_NUMBER, parameter="collapse")
     try:
-        return search_page(stores, themes, form)
+        return search_page(stores, themes, form, collapses=collapses)
     except QueryError as error:
         raise RefusedError(
             400, str(error), parameter="q", start=error.start, end=error.end

@@ -21,6 +21,7 @@ UNCOUNTED = (
     "Here nothing is counted by themes: leave this out. To narrow to a theme, name it in q:"
     ' theme:"NAMESPACE/KEY/LABEL".'
 )
+EACH = "Here each document stands for itself: leave this out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +52,24 @@ class Offered:
     href: str
 
 
-def counted_themes(stores: Stores, themes: Service, form: SearchForm) -> ThemeCounts | None:
-    """How the documents of a search lie in the themes of the collection asked for; None without one. Raises
-    ValueError with a sentence for people."""
+def counted_themes(
+    stores: Stores, themes: Service, form: SearchForm, ids: Sequence[str] = ()
+) -> ThemeCounts | None:
+    """How the documents of a search, with `ids` these of them, lie in the themes of the collection asked
+    for; None without one. Raises ValueError with a sentence for people."""
     if not form.themes:
         return None
-    return theme_counts(stores.index, themes.tables, form.themes, form.query())
+    return theme_counts(stores.index, themes.tables, form.themes, form.query(ids))
 
 
 def uncounted(form: SearchForm) -> SearchQuery:
-    """The query of an answer that holds documents and no counts. Raises RefusedError where counts are asked
-    for: left out in silence, they would look like a filter that narrows nothing."""
+    """The query of an answer that holds documents and no counts. Raises RefusedError where counts or groups
+    are asked for: left out in silence, they would look like a filter that narrows nothing."""
     if form.themes:
         raise RefusedError(400, UNCOUNTED, parameter="themes")
+    for name in ("collapse", "alike"):
+        if getattr(form, name):
+            raise RefusedError(400, EACH, parameter=name)
     return form.query()
 
 
