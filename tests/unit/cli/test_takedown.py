@@ -46,7 +46,11 @@ def test_what_is_taken_down_is_known_to_nobody_and_listed(home: tuple[Path, str]
     told = json.loads(done.stdout.splitlines()[-1])
     assert (done.exit_code, told["sha1hex"], told["reason_class"]) == (0, sha1hex, "privacy")
     assert told["finished"]
-    assert "nothing is known of" in fonds(folder, "show", sha1hex).output
+    shown = fonds(folder, "show", sha1hex)
+    assert shown.stdout == ""
+    assert f"{sha1hex} was taken down on" in shown.stderr
+    assert "(privacy)" in shown.stderr
+    assert "letter of 3 May" not in shown.stderr
     assert sha1hex not in fonds(folder, "export", "--no-text").stdout
     assert sha1hex not in fonds(folder, "search", "flood", "--json", "--limit", "1000").stdout
     listed = fonds(folder, "takedown").stdout

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from fonds.stores.table.sqlite import SqliteTable
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[SqliteTable]:
     opened = SqliteTable(tmp_path / "table.sqlite")
-    opened.declare("t", ["f"])
+    opened.declare("t", ["f", "g"])
     yield opened
     opened.close()
 
@@ -50,8 +50,8 @@ def test_a_row_without_cells_is_no_row(table: SqliteTable) -> None:
     assert table.get("t", [b"key"]) == {}
 
 
-def test_a_scan_reads_no_further_than_it_must(table: SqliteTable) -> None:
-    table.put("t", [(i.to_bytes(4, "big"), {"f:a": b"x" * 500}) for i in range(20_000)])
+def thousands_of_instructions(table: SqliteTable, scan: Callable[[], object]) -> int:
+    """How many thousand instructions SQLite takes."""
     steps = 0
 
     def count() -> int:
@@ -61,8 +61,34 @@ def test_a_scan_reads_no_further_than_it_must(table: SqliteTable) -> None:
 
     with table._file.reading() as connection:
         connection.set_progress_handler(count, 1000)
-    assert len(table.scan("t", b"\x00", count_max=10)) == 10
-    assert steps <= 1, "a thousand instructions are enough for ten rows"
+    scan()
+    return steps
+
+
+@pytest.mark.parametrize("columns", [None, ["f:"], ["f:a", "g:"]], ids=str)
+def test_a_scan_reads_no_further_than_it_must(
+    table: SqliteTable, columns: list[str] | None
+) -> None:
+    table.put("t", [(i.to_bytes(4, "big"), {"f:a": b"x" * 500}) for i in range(20_000)])
+
+    def scan() -> None:
+        assert len(table.scan("t", b"\x00", count_max=10, columns=columns)) == 10
+
+    assert thousands_of_instructions(table, scan) <= 1, "they are enough for ten rows"
+
+
+@pytest.mark.parametrize("columns", [["g:"], ["g:a"], ["f:00000007", "g:"]], ids=str)
+def test_a_scan_steps_over_the_cells_nobody_asks_for(
+    table: SqliteTable, columns: list[str]
+) -> None:
+    """A row has 20,000 of them, as a cluster has its documents."""
+    wide = {f"f:{n:08}": b"" for n in range(20_000)}
+    table.put("t", [(key, {**wide, "g:a": key}) for key in (b"a", b"b", b"c")])
+
+    def scan() -> None:
+        assert [cells["g:a"] for _, cells in table.scan("t", columns=columns)] == [b"a", b"b", b"c"]
+
+    assert thousands_of_instructions(table, scan) <= 1, "they are enough for three rows"
 
 
 def read_bytes() -> int:

@@ -20,7 +20,10 @@ from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Cited, Description, description, read_body, resolve
 from fonds.library.searching.direct import direct
 from fonds.library.tracing.lineage import Branch, EntryStories, EntryStory, lineage, stories_of
+from fonds.library.tracing.taken_down import taken_down
 from fonds.model.errors import ConfigurationError
+from fonds.model.keys import sha1_from_text
+from fonds.model.takedown import ReasonClass
 from fonds.ports import Stores
 
 CITATIONS_SHOWN = 100
@@ -59,7 +62,7 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
             return 0
         found = _known(stores, [one.sha1hex for one in direct(stores, key)])
     if not found:
-        say(f"nothing is known of {key!r} in {app.home}")
+        say(_gone(stores, key) or f"nothing is known of {key!r} in {app.home}")
         return 1
     if body or text or thumbnail:
         _say_others(found)
@@ -83,6 +86,15 @@ def _tell_files(app: App, stores: Stores, found: Sequence[Description]) -> None:
         _print(console(), one)
         if grouped:
             _print_section(console(), "Clusters", told(grouped))
+
+
+def _gone(stores: Stores, key: str) -> str | None:
+    """What is told of a file that was taken down, the same as at its address; None for any other key."""
+    raw = sha1_from_text(key)
+    for row in taken_down(stores.records, [raw.hex()] if raw else []).values():
+        why = ReasonClass(row.reason_class).explanation
+        return f"{row.sha1hex} was taken down on {row.row_created:%Y-%m-%d} ({row.reason_class}): {why}"
+    return None
 
 
 def _known(stores: Stores, sha1hexes: Sequence[str]) -> list[Description]:
