@@ -1,7 +1,8 @@
 """Polls sources: claims one, asks it, enters what is new, and writes down what is known of it now.
 
 Killed at any moment nothing is lost: the links stand on the books under the poll they were found by, and a
-poll that was broken off is begun again under its own number.
+poll that was broken off is begun again under its own number, or where all it found is on the books already
+under the next: what the source lists by now may be something else.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fonds.model.rows import InputRow, SourceRow
 from fonds.ports import Records, Source
 from fonds.sources.following.answers import Answer, Get, Read
 from fonds.sources.following.looking import ERROR_CHARS, Seen, look
-from fonds.sources.following.poll_source import PollSource, Sifted, poll_row, sift
+from fonds.sources.following.poll_source import PollSource, Sifted, input_id, poll_row, sift
 from fonds.sources.following.rhythm import Bounds, first_rate, interval_s, learned
 from fonds.sources.link_rules import LinkRules
 
@@ -98,11 +99,13 @@ class Polling:
         return self._well(taken, seen)
 
     def _claim(self, row: SourceRow) -> SourceRow | None:
-        """The row as this process has it, alone; a poll that was broken off keeps its number."""
-        now = self.clock()
+        """The row as this process has it, alone; a poll that was broken off keeps its number, but for one
+        whose links are all on the books."""
+        now, ended = self.clock(), self._ended(row)
         values: dict[str, object] = {
             "claims": row.claims + 1,
-            "polls": row.polls if row.polling else row.polls + 1,
+            "polls": row.polls if row.polling and ended is None else row.polls + 1,
+            "links": row.links + (ended.entries if ended else 0),
             "polling": True,
             "claimed_by": self.who or None,
             "next_poll": now + timedelta(seconds=CLAIM_S),
@@ -113,10 +116,18 @@ class Polling:
         # Whether an earlier one was broken off is told by what the row was before.
         return replace(row, **{**values, "polling": row.polling})  # type: ignore[arg-type]
 
+    def _ended(self, row: SourceRow) -> InputRow | None:
+        """The poll that was broken off before its source's row was written, and after its own was whole."""
+        if not row.polling:
+            return None
+        found = self.records.get(InputRow, [(input_id(row), row.pipeline)])
+        return next((one for one in found if one.finished), None)
+
     def _postpone(self, row: SourceRow, taken: SourceRow, after_s: float) -> None:
         """The poll was not begun, and is due again when its host may be asked."""
         values = {
             "polls": row.polls,
+            "links": row.links,
             "polling": row.polling,
             "next_poll": self.clock() + timedelta(seconds=after_s),
         }
