@@ -176,7 +176,7 @@ def test_no_more_is_reached_than_a_search_may_reach(
     index: Index, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "COMPARED_MAX", 10)
-    monkeypatch.setattr(module, "REACHED_MAX", 25)
+    monkeypatch.setattr(module, "RESULTS_MAX", 25)
     query = SearchQuery("", sort="newest")
     ids = everything(index, query)
     wanted = [*standing_for(ids[:10]), *ids[10:25]]

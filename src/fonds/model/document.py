@@ -9,6 +9,11 @@ from enum import StrEnum
 
 from fonds.model.file import Kind
 
+RESULTS_MAX = 10_000
+"""So many results of a search can be reached by their number."""
+IDS_MAX = 1_000
+"""So many documents a query may name by id."""
+
 
 class DateKind(StrEnum):
     """What a document's date is the day of, as it states it itself; closed."""

@@ -15,12 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fonds.kinds.similarity.near_duplicates import near_duplicates
-from fonds.model.document import Hit, IndexDocument, SearchQuery, SearchResults
+from fonds.model.document import (
+    IDS_MAX,
+    RESULTS_MAX,
+    Hit,
+    IndexDocument,
+    SearchQuery,
+    SearchResults,
+)
 from fonds.ports import Index, Records
 
-COMPARED_MAX = 1_000
+COMPARED_MAX = IDS_MAX
 """As many as a query may name by id."""
-REACHED_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ def collapsed(index: Index, records: Records, query: SearchQuery) -> Collapsed:
     rest = replace(
         query,
         offset=begin,
-        count_max=max(0, min(query.count_max - len(page), REACHED_MAX - begin)),
+        count_max=max(0, min(query.count_max - len(page), RESULTS_MAX - begin)),
         facet_values_max=0,
     )
     hits = _named(index, query, page)
@@ -58,7 +64,7 @@ def collapsed(index: Index, records: Records, query: SearchQuery) -> Collapsed:
         replace(first, hits=hits),
         Counter(copies.values()),
         listed=first.total - len(copies),
-        reachable=min(first.total, REACHED_MAX) - len(copies),
+        reachable=min(first.total, RESULTS_MAX) - len(copies),
         compared=len(documents),
     )
 

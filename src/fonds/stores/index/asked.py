@@ -8,13 +8,11 @@ from dataclasses import replace
 from fonds.address import split_address
 from fonds.bibliography.identifiers.doi import without_resolver
 from fonds.extract.language.codes import ISO_639_1, UNDETERMINED, two_letters
-from fonds.model.document import SearchQuery
+from fonds.model.document import IDS_MAX, RESULTS_MAX, SearchQuery
 from fonds.model.file import Kind
 from fonds.model.names import no_such
 
-RESULTS_MAX = 10_000
 FACET_VALUES_MAX = 1_000
-IDS_MAX = 1_000
 SORTS = ("score", "newest", "oldest", "id")
 NONE = "none"
 """How people ask for documents without a language or a domain; both are kept as ''."""

@@ -17,12 +17,11 @@ from pydantic import (
     StringConstraints,
 )
 
-from fonds.model.document import SearchQuery
+from fonds.model.document import RESULTS_MAX, SearchQuery
 from fonds.model.file import Kind
 from fonds.web.rendering import link
 
 PAGE_SIZE, SIZE_MAX = 10, 1_000
-RESULTS_MAX = 10_000
 QUERY_MAX_CHARS = 1_000
 FACET_VALUES, FACET_VALUES_MAX = 20, 1_000
 

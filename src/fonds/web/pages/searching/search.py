@@ -14,7 +14,7 @@ from fonds.library.searching.collapsed import Collapsed, alike, collapsed
 from fonds.library.searching.direct import Direct, direct
 from fonds.library.searching.forms import FORMS
 from fonds.library.searching.themes import ThemeCounts
-from fonds.model.document import SearchResults
+from fonds.model.document import RESULTS_MAX, SearchResults
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
 from fonds.web.access.declared import READS
@@ -24,7 +24,6 @@ from fonds.web.pages.searching.completing import offered_values
 from fonds.web.pages.searching.facets import counted, made_facets
 from fonds.web.pages.searching.form import (
     KIND_WORDS,
-    RESULTS_MAX,
     Filter,
     SearchForm,
 )
