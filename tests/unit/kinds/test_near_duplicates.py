@@ -141,7 +141,7 @@ def test_behind_an_id_each_stands_for_itself(client: TestClient, said: str) -> N
 def test_the_page_shows_one_and_leads_to_those_alike(client: TestClient) -> None:
     page = client.get("/search?q=flood").text
     assert page.count('class="hit unpictured"') == 4
-    assert "3 near-duplicates of these 7 documents stand behind another" in page
+    assert "3 near-duplicates among these 7 documents stand behind another" in page
     (first,) = (
         one["id"] for one in results(client, "&collapse=yes")["results"] if one["alike"] == 2
     )
