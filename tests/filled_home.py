@@ -108,9 +108,9 @@ class Filled:
 
 
 @contextmanager
-def opened(home: Path) -> Iterator[Stores]:
-    """The stores of a home, closed at the end."""
-    stores = open_stores(home, Settings())
+def opened(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
+    """The stores of a home (`settings` None: the embedded ones), closed at the end."""
+    stores = open_stores(home, settings or Settings())
     try:
         yield stores
     finally:

@@ -1,0 +1,229 @@
+"""A library whose answers are known from before some of its files were hidden, asked at each address."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from asked_routes import addresses
+from filled_home import Filled, fill
+from followed_home import fill_sources
+from fonds.collections.changing.writing import Changes
+from fonds.library.reindex import reindex
+from fonds.library.tracing.embargoes.hiding import Hiding
+from fonds.model.access import Role, Viewer
+from fonds.model.rows import EmbargoRow, SourceRow, StoryMetaRow, TakedownRow
+from fonds.ports import Stores
+from fonds.web.access.viewers import viewer_of
+from fonds.web.app import create_app
+from fonds.web.replay.app import create_replay
+from hidden_files import MIRRORED, SITE, URL, Hidden, add_hidden
+from home_rows import NOW
+from takedowns import taking_down
+from themed_home import LIBRARY, fill_themes
+
+ORIGIN = "http://localhost:8765"
+NOTE = "a-secret-note"
+GZIP = b"\x1f\x8b"
+UNTIL = NOW + timedelta(days=30)
+QUESTIONS = (
+    "flood",
+    "council",
+    "kind:pdf",
+    "zyzzogeton",
+    "zyzzogetn",
+    "quorbatri*",
+    f"site:{SITE}",
+    *("site:", "author:zyz", "status:", "year:", "theme:"),
+)
+UNASKED = "at after group entry n since whole filter collapse alike fl poll matchType resumeKey id"
+UNASKED += " showResumeKey"
+"""These narrow what the others ask for, or take what an answer gave before."""
+IN_QUERY: Mapping[str, tuple[str, ...]] = {
+    "q": QUESTIONS,
+    "find": ("zyzzo",),
+    "facets": ("domain",),
+    "key": (URL, MIRRORED, "zyzzogeton.pdf"),
+    "next": ("/search",),
+    "url": (URL, f"{SITE}/*", f"{SITE}&matchType=domain", "daily.example/*"),
+    "domain": (SITE,),
+    "kind": ("pdf", "story"),
+    "type": ("application/pdf", "text/html"),
+    "outcome": ("done", "dropped", "quarantined"),
+    "weight": ("failed",),
+    "reason": ("broken-pdf", "duplicate"),
+    "step": ("extract_pdf", "persist_file"),
+    "pipeline": ("library",),
+    "language": ("en",),
+    "collection": ("reports", "default"),
+    "themes": ("library/all",),
+    "sort": ("newest", "oldest"),
+    "from": ("2019",),
+    "to": ("2030",),
+    "undated": ("true",),
+    "size": ("50",),
+    "page": ("1", "2"),
+    "state": ("active",),
+    "conf": ("DEFAULT",),
+    "level": ("0",),
+    "top": ("20",),
+    "form": ("seed",),
+    "count": ("100",),
+    "changes": ("true",),
+    "output": ("json",),
+    "limit": ("5",),
+    **dict.fromkeys(UNASKED.split(), ()),
+}
+WARC = "warc"
+FROM_ELSEWHERE = {"X-Forwarded-For": "192.0.2.1"}
+"""A request that is nobody's who sits at this machine: of a reader."""
+PASSING = (
+    r"<p>As of <time.*?</time>",
+    r'"as_of":"[^"]*"',
+    r'"modified":("[^"]*"|\d+)',
+    r"the last put <time.*?</time>",
+    r'"score":[\d.]+',
+    r"<updated>[^<]*</updated>",
+    r'"processed":\d+',
+    r", \d+ documents? placed since",
+    r'"later":\d+',
+    r'"documents":\d+,"themes"',
+    r"themes in \d+ documents",
+)
+"""What differs from one moment to the next. A score depends on how often its words are in the index, and
+tantivy counts what was deleted until it merges its files. A clustering counts what was ever placed in it
+until it is built anew."""
+
+
+def app_for(stores: Stores, role: Role = Role.READER) -> FastAPI:
+    """The application as who has this role meets it."""
+    app = create_app(stores)
+    app.dependency_overrides[viewer_of] = lambda: Viewer("ann", role)
+    return app
+
+
+def in_path_of(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
+    """Values for every parameter of a path: of visible neighbours where a file is named."""
+    story = filled.stories[1]
+    (row,) = stores.records.get(StoryMetaRow, [story])
+    return {
+        "sha1hex": (filled.pdfs[3], story),
+        "id": (filled.pdfs[3], row.story_id),
+        "name": ("jsonl", "csv", "bibtex", "csl-json", "parquet", WARC),
+        "number": ("1",),
+        "act": ("retry", "accept"),
+        "decision_id": ("none",),
+        "source_id": (next(stores.records.find(SourceRow)).source_id,),
+        **dict.fromkeys(("namespace", "ns"), ("library", "made")),
+        "key": ("all", "five"),
+        **dict.fromkeys(("theme", "label"), ("outlier",)),
+        "conf": ("DEFAULT",),
+        "rest": (f"2026/{URL}", f"timemap/link/{URL}"),
+    }
+
+
+class LeakingHome:
+    """A home whose answers are known from before the hidden files came."""
+
+    def __init__(self, stores: Stores) -> None:
+        self.stores, self.filled = stores, fill(stores)
+        reindex(stores.records, stores.blobs, stores.index, lambda _: None)
+        self.changes: Changes = fill_themes(stores)
+        fill_sources(stores)
+        in_path = in_path_of(stores, self.filled)
+        # A story is missing from collections while one of its versions is hidden.
+        self.changes.delete(LIBRARY, in_path["id"][1:])
+        # What is equally good is told in the order it was put: this one will be put again.
+        stores.index.put(list(stores.index.get(in_path["id"][1:]).values()))
+        self.app = app_for(stores)
+        self.replay = create_replay(stores)
+        self.paths = list(addresses(self.app, in_path, IN_QUERY))
+        (story,) = stores.records.get(StoryMetaRow, [self.filled.stories[1]])
+        self.captures = [
+            f"/web/{form}/{url}"
+            for url in (URL, MIRRORED, story.url)
+            for form in ("timemap/link", "timemap/json", "2026", "20260315092653")
+        ]
+        self.hidden: Hidden
+        self.before: Mapping[str, tuple[int, bytes]] = {}
+        self.between: Mapping[str, tuple[int, bytes]] = {}
+        self.after: Mapping[str, tuple[int, bytes]] = {}
+
+    def add_and_hide(self, act: str) -> None:
+        """Put the files there, and hide them; with what is answered before, in between and afterwards."""
+        if act == "embargo":
+            self.before = self.answers()
+        self.hidden = add_hidden(self.stores, self.filled, self.changes)
+        if act == "embargo":
+            self.between = self.answers()
+        ACTS[act][0](self.stores, self.changes, self.hidden)
+        self.after = self.answers()
+
+    def answers(self) -> dict[str, tuple[int, bytes]]:
+        """What every address answers with now, its headers behind the bytes."""
+        with TestClient(self.app, base_url=ORIGIN, headers=FROM_ELSEWHERE) as pages:
+            replay = TestClient(self.replay, base_url=ORIGIN, headers=FROM_ELSEWHERE)
+            found = {path: answer_of(pages, path) for path in self.paths}
+            return found | {f"replay {path}": answer_of(replay, path) for path in self.captures}
+
+    def differing(self) -> list[str]:
+        """The addresses that answer otherwise than before the files came, moments and scores apart."""
+        return [
+            path
+            for path, (status, told) in self.before.items()
+            # Each WARC has a moment and an id of its own.
+            if f"/export/{WARC}" not in path
+            and (status, lasting(told)) != (self.after[path][0], lasting(self.after[path][1]))
+        ]
+
+    def leaks(self, answers: Mapping[str, tuple[int, bytes]]) -> dict[str, list[str]]:
+        """Which marks stand in which answers; those a question brought itself do not count."""
+        found = {}
+        for path, (_, told) in answers.items():
+            marks = [one for one in (*self.hidden.marks, NOTE) if one.lower() not in path.lower()]
+            there = [one for one in marks if one.lower().encode() in told.lower()]
+            if there:
+                found[path] = there
+        return found
+
+
+def answer_of(client: TestClient, path: str) -> tuple[int, bytes]:
+    answer = client.get(path, follow_redirects=False)
+    assert answer.status_code < 500, path
+    body = answer.content
+    if body.startswith(GZIP):
+        body = gzip.decompress(body)
+    headers = {name: value for name, value in answer.headers.items() if name != "date"}
+    return answer.status_code, body + str(sorted(headers.items())).encode()
+
+
+def lasting(told: bytes) -> bytes:
+    text = told.decode("utf-8", "replace")
+    for one in PASSING:
+        text = re.sub(one, "", text)
+    # Pages differ in length with what was left out.
+    return re.sub(r"'(content-length|etag)', '[^']*'", "", text).encode()
+
+
+def _embargo(stores: Stores, changes: Changes, hidden: Hidden) -> None:
+    act = Hiding(stores, changes, lambda: NOW)
+    for one in hidden.files:
+        act.hide(EmbargoRow(one, "publication", NOTE, UNTIL, "ann", NOW))
+
+
+def _takedown(stores: Stores, changes: Changes, hidden: Hidden) -> None:
+    act = taking_down(stores, changes)
+    for one in hidden.files:
+        act(TakedownRow(one, "privacy", NOTE, "ann", NOW, {}))
+
+
+ACTS: Mapping[str, tuple[Callable[[Stores, Changes, Hidden], None], int, str, str]] = {
+    "embargo": (_embargo, 403, "publication", "13 Apr 2026"),
+    "takedown": (_takedown, 410, "privacy", "14 Mar 2026"),
+}
+"""What is done, how its addresses answer, and what they tell."""

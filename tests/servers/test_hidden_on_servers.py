@@ -1,0 +1,47 @@
+"""Nothing of a hidden file is in any answer where rows, blobs, table and index are on servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deployments import deployed
+from filled_home import opened
+from fonds.config import Settings
+from leaking_home import ACTS, LeakingHome
+
+pytestmark = pytest.mark.servers
+
+INDEXES = ("elasticsearch", "opensearch")
+
+
+@pytest.fixture(scope="module", params=[(index, act) for index in INDEXES for act in sorted(ACTS)])
+def home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, LeakingHome]]:
+    index, act = request.param
+    folder: Path = tmp_path_factory.mktemp("hidden")
+    with deployed("rabbitmq", index, {}) as urls:
+        settings = Settings(**urls | {"index": f"{urls['index']}?refresh=true"})
+        with opened(folder, settings) as stores:
+            found = LeakingHome(stores)
+            found.add_and_hide(act)
+            yield act, found
+            stores.index.remove()
+
+
+def test_no_answer_of_any_route_tells_of_it(home: tuple[str, LeakingHome]) -> None:
+    act, found = home
+    if act == "embargo":
+        assert len(found.leaks(found.between)) > 60
+    assert found.leaks(found.after) == {}
+
+
+def test_under_embargo_each_answer_is_that_of_a_library_without_it(
+    home: tuple[str, LeakingHome],
+) -> None:
+    act, found = home
+    if act == "embargo":
+        assert found.differing() == []
