@@ -199,9 +199,11 @@ def test_filters_stay_with_the_links(client: TestClient) -> None:
     assert all("kind=pdf&sort=newest" in href for href in links)
 
 
-def test_the_script_is_ours_and_stands_in_no_other_file(client: TestClient) -> None:
+def test_scripts_are_ours_and_stand_in_files_of_their_own(client: TestClient) -> None:
+    ours = ["/static/keys.js", "/static/complete.js"]
     for path in ("/", "/search", "/search?q=flood"):
-        assert read(client, path).tree.xpath("//script/@src") == ["/static/complete.js"]
-    answer = client.get("/static/complete.js")
-    assert answer.headers["content-type"].startswith("text/javascript")
-    assert "innerHTML" not in answer.text
+        assert read(client, path).tree.xpath("//script/@src") == ours
+    for path in ours:
+        answer = client.get(path)
+        assert answer.headers["content-type"].startswith("text/javascript")
+        assert "innerHTML" not in answer.text
