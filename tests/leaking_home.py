@@ -87,12 +87,13 @@ PASSING = (
     r'"as_of":"[^"]*"',
     r'"modified":("[^"]*"|\d+)',
     r"the last put <time.*?</time>",
+    r"(?<=/themes/library/all),\d+,20[\w:.+-]+",
     r'"score":[\d.]+',
     r"<updated>[^<]*</updated>",
     r'"processed":\d+',
     r", \d+ documents? placed since",
     r'"later":\d+',
-    r'"documents":\d+,"themes"',
+    r'"+documents"+: ?\d+, ?"+themes"+',
     r"themes in \d+ documents",
 )
 """What differs from one moment to the next. A score depends on how often its words are in the index, and

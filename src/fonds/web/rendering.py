@@ -26,6 +26,7 @@ from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
 from fonds.web.access.viewers import TheViewer, asker_of
 from fonds.web.charts import meter
+from fonds.web.serving.tables import PREFIX, TABLED
 
 TITLE_MAX_CHARS = 300
 FILE_URL = "file://"
@@ -280,6 +281,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
         site=request.app.state.title,
         here=request.url.path,
         json_href=_twin(request),
+        csv_href=_table(request),
         now=datetime.now(UTC),
         **context,
     )
@@ -290,3 +292,10 @@ def _twin(request: Request) -> str:
     """The same page as JSON: the same path and `.json`, the same parameters."""
     query = f"?{request.url.query}" if request.url.query else ""
     return f"{request.url.path}.json{query}"
+
+
+def _table(request: Request) -> str:
+    """Its rows as CSV; "" for a page that lists none."""
+    path = getattr(request.scope.get("route"), "path", "")
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"{PREFIX}{request.url.path}{query}" if path in TABLED else ""

@@ -17,6 +17,7 @@ from fonds.pipelines.drawing import as_svg, as_text
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.rendering import InForce, OpenStores, how_many, link, page
+from fonds.web.serving.tables import tabled
 from fonds.wiring.backends import named_pipeline
 from fonds.wiring.known import used_readers
 
@@ -136,6 +137,7 @@ def pipelines_html(request: Request, stores: OpenStores, settings: InForce) -> H
     return page(request, "pipeline.html", heading=found.answer, found=found, pictures=pictures)
 
 
+@tabled(router, "/pipeline", lambda found: [step for one in found.pipelines for step in one.steps])
 @router.get("/pipeline.json", include_in_schema=False)
 @router.get("/api/pipeline", summary="What waits for each step of each pipeline")
 def pipelines_json(stores: OpenStores, settings: InForce) -> PipelinesPage:

@@ -17,6 +17,7 @@ from fonds.web.access.declared import READS
 from fonds.web.charts import share
 from fonds.web.rendering import how_many, instant, page, pager
 from fonds.web.rest.service import Service, TheService
+from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, placed_href, theme_href
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import ChangesOfKind, changes_of, marks, sizes_before
@@ -290,6 +291,7 @@ def _spots(there: Asked, read: _Read) -> list[Spot]:
     ]  # fmt: skip
 
 
+@tabled(router, "/themes/{namespace}/{key}", lambda found: found.themes)
 @router.get("/api/themes/{namespace}/{key}", summary="The themes of a collection")
 def collection_json(
     themes: TheService, namespace: str, key: str, form: Annotated[CollectionForm, Query()]

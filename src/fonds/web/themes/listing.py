@@ -17,6 +17,7 @@ from fonds.collections.reading.clusters import clusters
 from fonds.web.access.declared import READS
 from fonds.web.rendering import how_many, instant, page, pager
 from fonds.web.rest.service import Service, TheService
+from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, THEMES, collection_href, theme_href
 from fonds.web.themes.asking import NAMES_MAX
 
@@ -149,6 +150,7 @@ def collections_html(
     )
 
 
+@tabled(router, "/themes", lambda found: found.collections)
 @router.get("/api/themes", summary="Collections and how they are grouped")
 def collections_json(
     themes: TheService, number: Annotated[PageNumber, Query(alias="page")] = 1

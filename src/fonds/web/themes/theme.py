@@ -21,6 +21,7 @@ from fonds.web.access.declared import READS
 from fonds.web.charts import histogram
 from fonds.web.rendering import OpenStores, cut, how_many, instant, link, page, sentence
 from fonds.web.rest.service import Service, TheService
+from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import marks, sizes_before
@@ -263,6 +264,7 @@ def theme_html(
     )
 
 
+@tabled(router, "/themes/{namespace}/{key}/{theme}", lambda found: found.documents)
 @router.get("/api/themes/{namespace}/{key}/{theme}", summary="A theme and its documents")
 def theme_json(
     stores: OpenStores,

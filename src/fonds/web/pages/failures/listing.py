@@ -22,6 +22,7 @@ from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
+from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names
 
 PAGE_SIZE = 50
@@ -265,6 +266,7 @@ def failures_html(
     )
 
 
+@tabled(router, "/failures", lambda found: found.groups)
 @router.get("/failures.json", include_in_schema=False)
 @router.get("/api/failures", summary="What failed, by what failures have in common")
 def failures_json(stores: OpenStores, form: Annotated[FailuresForm, Query()]) -> Failures:

@@ -21,6 +21,7 @@ from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.following.sources import SourceLine, source_line
 from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
+from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names
 
 PAGE_SIZE = 50
@@ -160,6 +161,7 @@ def _ending(
 _WHY = {"done": "kept and searchable", "pending": "on its way"}
 
 
+@tabled(router, "/sources/{source_id}", lambda found: found.polls)
 @router.get("/sources/{source_id}.json", include_in_schema=False)
 @router.get("/api/sources/{source_id}", summary="One source")
 def source_json(stores: OpenStores, source_id: SourceId) -> SourcePage:
@@ -196,6 +198,7 @@ def links_html(
     )
 
 
+@tabled(router, "/sources/{source_id}/links", lambda found: found.rows)
 @router.get("/sources/{source_id}/links.json", include_in_schema=False)
 @router.get("/api/sources/{source_id}/links", summary="The links of one source")
 def links_json(

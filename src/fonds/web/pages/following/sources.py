@@ -17,6 +17,7 @@ from fonds.sources.following.described import listing, states
 from fonds.sources.following.rhythm import standing
 from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
+from fonds.web.serving.tables import tabled
 
 PAGE_SIZE, PAGES_MAX = 50, 2_000
 
@@ -127,6 +128,7 @@ def sources_html(
     )
 
 
+@tabled(router, "/sources", lambda found: found.rows)
 @router.get("/sources.json", include_in_schema=False)
 @router.get("/api/sources", summary="Sources that are followed")
 def sources_json(stores: OpenStores, form: Annotated[SourcesForm, Query()]) -> SourcesPage:

@@ -20,6 +20,7 @@ from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.rendering import OpenStores, how_many, page, sentence, shown
+from fonds.web.serving.tables import tabled
 
 PAGE_SIZE, TYPES_OFFERED = 50, 12
 FILES = MarkedList("row_created", FileMetaRow.KEY)
@@ -138,6 +139,7 @@ def files_html(
     )
 
 
+@tabled(router, "/files", lambda found: found.rows)
 @router.get("/files.json", include_in_schema=False)
 @router.get("/api/files", summary="Files by type")
 def files_json(stores: OpenStores, form: Annotated[FilesForm, Query()]) -> FilesPage:

@@ -19,6 +19,7 @@ from fonds.ports import Records
 from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.rendering import ListWindow, OpenStores, how_many, link, page, sentence, shown
+from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names
 
 PAGE_SIZE = 50
@@ -246,6 +247,7 @@ def _chips(form: RecordsForm) -> list[tuple[str, str, str]]:
     ]
 
 
+@tabled(router, "/records", lambda found: found.rows)
 @router.get("/records.json", include_in_schema=False)
 @router.get("/api/records", summary="Records by what became of them")
 def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> RecordsPage:

@@ -1,0 +1,82 @@
+"""The rows a page lists as CSV: the twin of its JSON, at `/csv` and the page's path, with its parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+from fastapi import APIRouter
+from pydantic import TypeAdapter
+from starlette.responses import Response
+
+from fonds.library.searching.forms import comma_separated
+
+PREFIX = "/csv"
+TABLED: set[str] = set()
+"""The paths, as routes declare them, of the pages that have such a twin."""
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+Taken = Callable[[Any], Sequence[Any]]
+
+
+def tabled(
+    router: APIRouter, path: str, rows: Taken
+) -> Callable[[Callable[Asked, Answer]], Callable[Asked, Answer]]:
+    """Add to what answers a page's JSON a route that gives the page's `rows` as CSV.
+
+    A row is a dataclass: a column for each of its fields, `outer.inner` for those of a dataclass in it, JSON
+    for lists and mappings, nothing for None. All columns of a row's class are there, whatever it holds.
+    """
+
+    def with_table(twin: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
+        @wraps(twin)
+        def table(*args: Asked.args, **kwargs: Asked.kwargs) -> Response:
+            return as_csv(rows(twin(*args, **kwargs)))
+
+        TABLED.add(path)
+        router.add_api_route(PREFIX + path, table, include_in_schema=False, response_model=None)
+        return twin
+
+    return with_table
+
+
+def as_csv(rows: Sequence[Any]) -> Response:
+    """Rows as a file; without any an empty one."""
+    flat = [dict(_cells(row, _plain(row))) for row in rows]
+    columns: Mapping[str, str] = dict.fromkeys((name for row in flat for name in row), "text")
+    whole = (
+        b"".join(comma_separated((_whole(row, columns) for row in flat), columns)) if flat else b""
+    )
+    return Response(whole, media_type="text/csv; charset=utf-8")
+
+
+def _whole(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    return {name: row.get(name) for name in columns}
+
+
+def _plain(row: Any) -> Mapping[str, Any]:
+    """A row as its JSON has it."""
+    plain: Mapping[str, Any] = _json_form(row.__class__).dump_python(row, mode="json")
+    return plain
+
+
+@cache
+def _json_form(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _cells(row: Any, plain: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:
+    for one in fields(row):
+        inner, value = getattr(row, one.name), plain[one.name]
+        if is_dataclass(inner):
+            yield from _cells(inner, value, f"{outer}{one.name}.")
+        else:
+            yield f"{outer}{one.name}", _cell(value)
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict, bool)) else value
