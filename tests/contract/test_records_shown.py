@@ -9,6 +9,7 @@ import pytest
 
 from contract.ledger_rows import input_row
 from contract.record_rows import NOON, cdx_row, file_row, pdf_row
+from fonds.model.by_time import INPUTS_BY_DAY
 from fonds.model.rows import (
     ROWS,
     CdxRow,
@@ -78,7 +79,8 @@ def _shown(records: Any) -> dict[str, Any]:
     told = {kind.TABLE: list(records.find(kind)) for kind in TOLD}
     counts = {kind.TABLE: records.count(kind) for kind in TOLD}
     # What an input counted and did not hand on was never a file.
-    rows = [row for row in records.find(TallyRow) if row.count and row.counted != InputRow.TABLE]
+    inputs = (InputRow.TABLE, INPUTS_BY_DAY)
+    rows = [row for row in records.find(TallyRow) if row.count and row.counted not in inputs]
     tallies = {replace(row, count=0): row.count for row in rows}
     return {"rows": told, "counts": counts, "tallies": tallies}
 

@@ -26,6 +26,7 @@ OF_LIBRARIES = {
     "WSGIRequestHandler": "the standard library's only way to silence its server",
     "ctypes.Structure": "a structure of the kernel's interface",
     "TypeDecorator": "SQLAlchemy: how a value is written in a column",
+    "FunctionElement": "SQLAlchemy: an expression that each database has its own words for",
     "dict[int, str]": "a translation table asks `__missing__` of a dict",
     "dict[str, int]": "a word's number is worked out when it is first met, by `__missing__` of a dict",
 }

@@ -156,11 +156,13 @@ def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: 
     place.ledger.enter([finished_input(1)], [], ())
     place.records.change(EntryRow, [(one, SUMS.name)], {"outcome": "done"})
     found = audited(place, stores)
-    assert found.missing_count == 3
+    assert found.missing_count == 5
     assert found.missing[0].startswith(f"entry {one} (sums) stands as done with 1 open")
     assert [fault.split(":")[0] for fault in found.missing[1:]] == [
         "tally entries sums done double",
         "tally entries sums pending",
+        "tally entries_by_day sums 2023-11-14 done",
+        "tally entries_by_day sums 2023-11-14 pending",
     ]
 
 

@@ -7,10 +7,75 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from fonds.model.by_time import (
+    ENTRIES_BY_DAY,
+    FAILURES_BY_DAY,
+    INPUTS_BY_DAY,
+    MESSAGES_BY_HOUR,
+)
 from fonds.model.rows import EntryRow, TallyRow
 from fonds.stores.records import engine
 from fonds.stores.records.migration import upgrade
 from fonds.stores.records.sql import open_sqlite
+
+
+def test_what_entered_before_is_counted_by_day_and_hour(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    made = engine.open_engine(sa.URL.create("sqlite", database=str(path)))
+    with engine.writing(made) as connection, connection.begin():
+        upgrade(connection, "0016")
+    made.dispose()
+    old = sqlite3.connect(path)
+    days = [f"2024-05-{day:02} {hour}:59:59.999999" for day, hour in ((6, 23), (7, "00"), (7, 12))]
+    ends = (("done", None), ("quarantined", "timeout"), ("pending", "duplicate"))
+    group = {"timeout": "0" * 16}
+    for name, at, (outcome, reason) in zip("abc", days, ends, strict=True):
+        weight = {"done": 1, "quarantined": 3, "pending": 2}[outcome]
+        old.execute(
+            "INSERT INTO entries VALUES (?, 'library', 'capture', 'i', 'http://x.example/', NULL, NULL,"
+            " 'default', ?, ?, ?, ?, ?, 'identify', ?, NULL, '', ?, ?)",
+            (
+                name,
+                at,
+                outcome,
+                outcome == "pending",
+                weight,
+                reason,
+                name,
+                at,
+                group.get(reason or ""),
+            ),
+        )
+        verdict = "dropped" if outcome == "pending" else outcome
+        old.execute(
+            "INSERT INTO dispositions VALUES (?, 'library', 'identify', ?, NULL, NULL, ?, 0, ?, '', NULL,"
+            " 0, ?, ?)",
+            (name, name, verdict, reason, at, at),
+        )
+    old.execute(
+        "INSERT INTO inputs VALUES ('i', '/i', 'warc', '1:1', 0, 3, '{\"revisit\": 4}', 4, 1, NULL, ?,"
+        " 'library')",
+        (days[0],),
+    )
+    old.commit()
+    old.close()
+    records = open_sqlite(path)
+    assert not [told for told in records.ledger.recount() if "_by_" in told]
+    rows = records.find(TallyRow, {"counted": [ENTRIES_BY_DAY, INPUTS_BY_DAY, FAILURES_BY_DAY]})
+    assert {(row.first, row.second, row.third): row.count for row in rows} == {
+        ("2024-05-06", "done", ""): 1,
+        ("2024-05-07", "quarantined", "timeout"): 1,
+        ("2024-05-07", "pending", ""): 1,
+        ("0" * 16, "2024-05-07", ""): 1,
+        ("2024-05-06", "revisit", ""): 4,
+    }
+    hours = records.find(TallyRow, {"counted": MESSAGES_BY_HOUR, "third": "ended"})
+    assert [(row.second, row.count) for row in hours] == [
+        ("2024-05-06 23", 1),
+        ("2024-05-07 00", 1),
+        ("2024-05-07 12", 1),
+    ]
+    records.close()
 
 
 def test_failures_of_before_belong_to_groups_and_are_counted_by_them(tmp_path: Path) -> None:

@@ -101,8 +101,9 @@ class DispositionRow:
 class TallyRow:
     """`tallies`: how many rows of a table have these values; kept in the transaction that changes them.
 
-    `counted` is the table, or `failure_groups` for entries in quarantine by group, step and reason;
-    `first`, `second` and `third` are what `stores/records/accounting/tallies.py` counts by, '' for none.
+    `counted` is the table, or `failure_groups` for entries in quarantine by group, step and reason, or one of
+    those by day and hour in `model/by_time.py`; `first`, `second` and `third` are what
+    `stores/records/accounting/` counts by, '' for none.
     """
 
     TABLE: ClassVar[str] = "tallies"

@@ -31,6 +31,7 @@ from fonds.model.rows import (
     TallyRow,
 )
 from fonds.model.rows.files import ArchivingRow
+from fonds.stores.records.accounting import by_time
 from fonds.stores.records.accounting.tallies import COUNTED
 from fonds.stores.records.schema.tables import table_of
 
@@ -147,6 +148,14 @@ def _counted() -> list[Select[Any]]:
         _count(EntryRow, EntryRow.TABLE, entry.pipeline, by_outcome),
         _count(EntryRow, COUNTED_AS, entry.pipeline, failed, entry.failure_group.is_not(None)),
         _count(DispositionRow, DispositionRow.TABLE, ended.pipeline, (ended.step, ended.verdict)),
+        *(
+            _count(kind, counted, by[0], by[1:], *where)
+            for kind, some in (
+                (EntryRow, by_time.of_entries()),
+                (DispositionRow, by_time.of_dispositions()),
+            )
+            for counted, by, where in some
+        ),
     ]
 
 

@@ -102,9 +102,9 @@ def _write(connection: Connection, told: Sequence[DispositionRow]) -> None:
     for key, row in changed.items():
         old = before.get(key)
         changes.setdefault((row.entry_id, row.pipeline), _Change()).weigh(old, row)
-        deltas[tallies.of_disposition(row.pipeline, row.step, row.verdict)] += 1
+        deltas.update(tallies.of_disposition(row))
         if old is not None:
-            deltas[tallies.of_disposition(old.pipeline, old.step, old.verdict)] -= 1
+            deltas.subtract(tallies.of_disposition(old))
     upsert(connection, DispositionRow, changed.values())
     _change_entries(connection, changes, deltas)
     tallies.add(connection, deltas)
@@ -199,8 +199,8 @@ def _put_inputs(connection: Connection, inputs: Sequence[InputRow]) -> None:
     known = load(connection, InputRow, list(newest))
     deltas: Counter[tallies.Group] = Counter()
     for key, row in newest.items():
-        for sign, one in ((1, row), (-1, known.get(key))):
-            for reason, count in (one.tally if one else {}).items():
-                deltas[tallies.of_input(row.pipeline, reason)] += sign * count
+        deltas.update(tallies.of_input(row))
+        if key in known:
+            deltas.subtract(tallies.of_input(known[key]))
     upsert(connection, InputRow, newest.values())
     tallies.add(connection, deltas)

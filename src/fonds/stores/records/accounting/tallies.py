@@ -23,6 +23,7 @@ from fonds.model.rows import (
     Row,
     TallyRow,
 )
+from fonds.stores.records.accounting import by_time
 from fonds.stores.records.conditions import keyed
 from fonds.stores.records.rows_io import chunks, inserting
 from fonds.stores.records.schema.tables import key_columns, table_of
@@ -119,17 +120,26 @@ def of_row(row: EntryRow) -> list[Group]:
     counted = [of_entry(row.pipeline, row.outcome, row.reason, row.step)]
     if row.failure_group is not None:
         counted.append(of_failure(row.pipeline, row.failure_group, row.step, row.reason))
-    return counted
+    return [*counted, *by_time.of_entry(row)]
 
 
-def of_disposition(pipeline: str, step: str, verdict: str) -> Group:
+def of_disposition(row: DispositionRow) -> list[Group]:
+    """All that one message counts in."""
+    return [of_verdict(row.pipeline, row.step, row.verdict), *by_time.of_disposition(row)]
+
+
+def of_verdict(pipeline: str, step: str, verdict: str) -> Group:
     """Messages are counted by step and verdict, the promised among them."""
     return _group(DispositionRow.TABLE, pipeline, (step, verdict))
 
 
-def of_input(pipeline: str, reason: str) -> Group:
-    """What sources counted and did not emit is counted by reason."""
-    return _group(InputRow.TABLE, pipeline, (reason,))
+def of_input(row: InputRow) -> Counter[Group]:
+    """What a source counted and did not emit is counted by reason, and by day."""
+    counted: Counter[Group] = Counter()
+    for reason, count in row.tally.items():
+        counted[_group(InputRow.TABLE, row.pipeline, (reason,))] += count
+        counted[by_time.of_input(row, reason)] += count
+    return counted
 
 
 def recount(connection: Connection) -> Counter[Group]:
@@ -154,13 +164,14 @@ def recount(connection: Connection) -> Counter[Group]:
     for *values, count in connection.execute(
         sa.select(*by_verdict, sa.func.count()).group_by(*by_verdict)
     ):
-        found[of_disposition(*values)] += count
-    inputs = table_of(InputRow).c
-    for pipeline, tally in connection.execute(
-        sa.select(inputs.pipeline, inputs.tally).where(inputs.tally_count > 0)
-    ):
-        for reason, count in tally.items():
-            found[of_input(pipeline, reason)] += count
+        found[of_verdict(*values)] += count
+    inputs = table_of(InputRow)
+    for row in connection.execute(sa.select(inputs).where(inputs.c.tally_count > 0)):
+        found.update(of_input(InputRow(*row)))
+    for counted, values_by, where in (*by_time.of_entries(), *by_time.of_dispositions()):
+        query = sa.select(*values_by, sa.func.count()).where(*where).group_by(*values_by)
+        for pipeline, *values, count in connection.execute(query):
+            found[_group(counted, pipeline, values)] += count
     return found
 
 
