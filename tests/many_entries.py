@@ -30,6 +30,10 @@ ADDRESSES = (
     "/records?outcome=quarantined&step=identify&reason=missing-source&pipeline=pdf-only",
     "/records?pipeline=library",
     "/records?outcome=done&pipeline=pdf-only",
+    "/?days=365&pipeline=library",
+    "/records?from=2026-03-14&to=2026-03-14&weight=refused",
+    "/records?outcome=pending&from=2026-03-01",
+    "/records?to=2026-03-20",
 )
 
 

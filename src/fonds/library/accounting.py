@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
@@ -20,7 +20,6 @@ from fonds.ports import Records
 
 INPUTS_A_QUERY = 500
 INPUTS_SHOWN = 50
-INPUTS_LOOKED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +66,13 @@ def tally(
     What sources counted and did not emit is `dropped`.
     """
     of = _of(pipeline)
-    ended, counted = (
-        _of_all(records, of) if input_ids is None else _of_inputs(records, input_ids, of)
+    return summed(
+        *(_of_all(records, of) if input_ids is None else _of_inputs(records, input_ids, of))
     )
+
+
+def summed(ended: Counter[tuple[str, str]], counted: Counter[str]) -> Tally:
+    """The tally of entries by outcome and reason, and of what sources counted by reason."""
     dropped = counted + Counter(
         {reason: n for (outcome, reason), n in ended.items() if outcome == "dropped" and reason}
     )
@@ -223,44 +226,6 @@ def _newest(row: EntryRow) -> tuple[float, str, str]:
     """The order of `NEWEST`; what was never settled comes last."""
     at = row.settled_at
     return (-at.timestamp() if at else math.inf, row.entry_id, row.pipeline)
-
-
-@dataclass(frozen=True, slots=True)
-class Uncaptured:
-    """What sources counted and did not keep one by one.
-
-    `inputs` are those with the most, at most 50, out of `inputs_count`. Only the thousand inputs with the
-    largest tallies are looked at; `complete` is False when there are more, which may have some too.
-    """
-
-    total: int = 0
-    inputs_count: int = 0
-    inputs: Sequence[tuple[InputRow, int]] = ()
-    complete: bool = True
-
-
-def uncaptured(
-    records: Records, reasons: Collection[str] | None = None, pipeline: str | None = None
-) -> Uncaptured:
-    """The tallies of all inputs, for some reasons or (None) for all."""
-    if reasons is not None and not reasons:
-        return Uncaptured()
-    chosen = {} if reasons is None else {"first": list(reasons)}
-    total = sum(row.count for row in _tallies(records, InputRow, **chosen, **_of(pipeline)))
-    if not total:
-        return Uncaptured()
-    found = []
-    order = ("-tally_count", "input_id")
-    rows = list(records.find(InputRow, _of(pipeline), order=order, count_max=INPUTS_LOOKED + 1))
-    for row in rows[:INPUTS_LOOKED]:
-        if row.tally_count == 0:
-            break
-        count = sum(n for name, n in row.tally.items() if reasons is None or name in reasons)
-        if count:
-            found.append((row, count))
-    largest = sorted(found, key=lambda one: -one[1])[:INPUTS_SHOWN]
-    complete = len(rows) <= INPUTS_LOOKED or rows[-1].tally_count == 0
-    return Uncaptured(total, len(found), largest, complete)
 
 
 def broken_inputs(

@@ -28,10 +28,11 @@ from fonds.web.access.declared import OPEN, READS, Least, Needs, permitted
 from fonds.web.access.described import described
 from fonds.web.access.gate import Gate, Passing, make_gate
 from fonds.web.access.security import SECURITY_HEADERS, Guard
-from fonds.web.pages import cdx, downloads, file, overview, pipeline, show
+from fonds.web.pages import cdx, downloads, file, pipeline, show
 from fonds.web.pages.failures import deciding, listing
 from fonds.web.pages.following import source, sources
 from fonds.web.pages.listed import files, records
+from fonds.web.pages.overview import whole
 from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
 from fonds.web.pages.searching import completing, exporting, feed, search
 from fonds.web.parameters import fault, only_known, refusal
@@ -49,7 +50,7 @@ from fonds.web.themes import ROUTERS as THEMES_ROUTERS
 STATIC = Path(__file__).parent / "static"
 RETRY_AFTER_S = 5
 ROUTERS = (
-    overview.router,
+    whole.router,
     search.router,
     completing.router,
     exporting.router,

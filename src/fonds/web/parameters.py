@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, get_origin
+from datetime import date
+from typing import Annotated, Any, get_origin
 
 from fastapi import Request
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from fonds.model.names import nearest
 from fonds.web.problems import RefusedError
@@ -16,6 +17,17 @@ from fonds.web.rendering import cut
 SHOWN_CHARS = 100
 _CHOICES = re.compile(r"'([^']*)'")
 _CLOSED = frozenset({"literal_error", "enum"})
+
+
+def _day(value: object) -> object:
+    """An empty field of a form means no limit; anything else is YYYY-MM-DD."""
+    if isinstance(value, str):
+        return date.fromisoformat(value.strip()) if value.strip() else None
+    return value
+
+
+Day = Annotated[date | None, BeforeValidator(_day)]
+"""A day as a parameter."""
 
 
 def only_known(request: Request) -> None:

@@ -22,8 +22,8 @@ from fonds.library.accounting import (
     step_failures,
     summary,
     tally,
-    uncaptured,
 )
+from fonds.library.tracing.uncaptured import uncaptured
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.stores.records.sql import SqlRecords

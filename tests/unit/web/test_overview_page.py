@@ -23,7 +23,8 @@ from filled_home import (
 from fonds.library.accounting import Tally
 from fonds.model.disposition import Reason, Verdict
 from fonds.web.app import create_app
-from fonds.web.pages.overview import answer, outcomes
+from fonds.web.pages.overview.outcomes import outcomes
+from fonds.web.pages.overview.whole import answer
 from home_rows import NOW, Body, enter, said
 from page_reading import read
 

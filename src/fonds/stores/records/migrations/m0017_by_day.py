@@ -52,7 +52,8 @@ def upgrade() -> None:
     for (pipeline, day, reason), count in counts.items():
         values = {"pipeline": pipeline, "first": day, "second": reason, "third": ""}
         op.execute(_TALLIES.insert().values(counted="inputs_by_day", count=count, **values))
-    op.create_index("entries_entered", "entries", ["pipeline", "outcome", "reason", "entered_at"])
+    listed = ["pipeline", "outcome", "entered_at", "entry_id", "reason"]
+    op.create_index("entries_entered", "entries", listed)
 
 
 def _cut(column: str, characters: int) -> str:

@@ -256,7 +256,7 @@ Table(
     Index("entries_url", "url"),
     Index("entries_outcome", "pipeline", "outcome", "settled_at"),
     Index("entries_reason", "pipeline", "outcome", "reason", "step", "settled_at"),
-    Index("entries_entered", "pipeline", "outcome", "reason", "entered_at"),
+    Index("entries_entered", "pipeline", "outcome", "entered_at", "entry_id", "reason"),
     Index(
         "entries_failure_group",
         "failure_group",

@@ -12,18 +12,22 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
-from fonds.library.accounting import count_outcomes, outcomes, uncaptured
+from fonds.library.accounting import count_outcomes, outcomes
+from fonds.library.tracing.days import Days, count_entered, entered
+from fonds.library.tracing.uncaptured import uncaptured
 from fonds.model.disposition import Reason
 from fonds.model.rows import EntryRow
 from fonds.ports import Records
 from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
-from fonds.web.rendering import ListWindow, OpenStores, how_many, link, page, sentence, shown
+from fonds.web.parameters import Day
+from fonds.web.rendering import ListWindow, OpenStores, day, how_many, link, page, sentence, shown
 from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names
 
 PAGE_SIZE = 50
 ENTRIES = MarkedList("settled_at", EntryRow.KEY)
+ENTERED = MarkedList("entered_at", EntryRow.KEY)
 OUTCOMES = ("done", "dropped", "quarantined", "pending")
 _SHA1HEX = re.compile(r"[0-9a-f]{40}")
 
@@ -48,6 +52,10 @@ class RecordsForm(BaseModel):
     step: str = Field("", max_length=100, description="The step that decided it")
     pipeline: str = Field("", max_length=100, description="The pipeline it came into")
     group: str = Field("", pattern="^([0-9a-f]{16})?$", description="Its failure group")
+    from_: Day = Field(
+        None, alias="from", description="First day it came in, YYYY-MM-DD in UTC; empty for any"
+    )
+    to: Day = Field(None, description="Last day it came in, YYYY-MM-DD; empty for any")
     after: AfterEntry = Field(
         "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
     )
@@ -80,7 +88,12 @@ class RecordsForm(BaseModel):
 
     def params(self) -> dict[str, Any]:
         """Everything but where the page begins, for links."""
-        return self.model_dump(exclude={"after"}, mode="json")
+        return self.model_dump(exclude={"after"}, mode="json", by_alias=True)
+
+    @property
+    def days(self) -> Days | None:
+        """The days asked for; None for all there are."""
+        return Days(self.from_, self.to) if self.from_ or self.to else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,26 +177,37 @@ def records_page(records: Records, form: RecordsForm) -> RecordsPage:
         check_names(records, pipeline=form.pipeline, step=form.step)
     except ValueError as error:
         raise HTTPException(400, sentence(str(error))) from None
-    where = form.where()
-    listed = count_outcomes(records, where)
-    begins = ENTRIES.read(form.after)
-    first = first_of(begins)
-    rows = outcomes(records, where, after=ENTRIES.after(begins), count_max=PAGE_SIZE)
+    listed, rows, first, following = _rows(records, form)
     # Sources count for the reasons of dropped records only, and no step took part.
     aside = form.outcome in ("", "dropped") and not form.step and not form.group
-    tallies = uncaptured(records, form.reasons if aside else (), form.pipeline or None)
+    tallies = uncaptured(records, form.reasons if aside else (), form.pipeline or None, form.days)
     return RecordsPage(
         answer=_answer(form, listed + tallies.total),
         total=listed + tallies.total,
         listed_total=listed,
         counted_total=tallies.total,
         first=first,
-        next=ENTRIES.following(first, rows, PAGE_SIZE),
+        next=following,
         rows=[record(row) for row in rows],
         counted_inputs_total=tallies.inputs_count,
         counted_inputs_complete=tallies.complete,
         counted_inputs=[InputTally(row.input_id, row.path, n) for row, n in tallies.inputs],
     )
+
+
+def _rows(records: Records, form: RecordsForm) -> tuple[int, list[EntryRow], int, str | None]:
+    """How many are listed, the rows of one page, the number of its first, and where the next begins."""
+    where, days = form.where(), form.days
+    order = ENTRIES if days is None else ENTERED
+    begins = order.read(form.after)
+    first, after = first_of(begins), order.after(begins)
+    if days is None:
+        listed = count_outcomes(records, where)
+        rows = outcomes(records, where, after=after, count_max=PAGE_SIZE)
+    else:
+        listed = count_entered(records, days, where)
+        rows = entered(records, days, where, after=after, count_max=PAGE_SIZE)
+    return listed, rows, first, order.following(first, rows, PAGE_SIZE)
 
 
 def _shown(path: str, params: dict[str, Any], total: int, found: RecordsPage) -> ListWindow:
@@ -216,7 +240,20 @@ def _answer(form: RecordsForm, total: int) -> str:
     where = f" at {form.step}" if form.step else ""
     within = f" in {form.pipeline}" if form.pipeline else ""
     within += " in this group" if form.group else ""
-    return f"{how_many(total, 'record')} {verb[plural]}{because}{where}{within}"
+    came = _when(form.days)
+    if came and verb[0] != "came in":
+        came = f" that came in{came}"
+        return f"{how_many(total, 'record')}{came} {verb[plural]}{because}{where}{within}"
+    return f"{how_many(total, 'record')} {verb[plural]}{because}{where}{within}{came}"
+
+
+def _when(days: Days | None) -> str:
+    if days is None:
+        return ""
+    if days.first and days.first == days.last:
+        return f" on {day(days.first)}"
+    begins = f" from {day(days.first)}" if days.first else ""
+    return f"{begins} until {day(days.last)}" if days.last else f"{begins} on"
 
 
 @router.get("/records", include_in_schema=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -19,6 +18,7 @@ from pydantic import (
 
 from fonds.model.document import RESULTS_MAX, SearchQuery
 from fonds.model.file import Kind
+from fonds.web.parameters import Day
 from fonds.web.rendering import link
 
 PAGE_SIZE, SIZE_MAX = 10, 1_000
@@ -60,13 +60,6 @@ def shown_name(parameter: str, value: str) -> str:
     return LANGUAGE_NAMES.get(value, value) if parameter == "language" else value
 
 
-def _day(value: object) -> object:
-    """An empty field of a form means no limit; anything else is YYYY-MM-DD."""
-    if isinstance(value, str):
-        return date.fromisoformat(value.strip()) if value.strip() else None
-    return value
-
-
 def _distinct(values: list[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
@@ -75,7 +68,6 @@ def _said(values: list[str]) -> list[str]:
     return _distinct([value for value in values if value])
 
 
-Day = Annotated[date | None, BeforeValidator(_day)]
 Value = Annotated[str, StringConstraints(max_length=255)]
 Values = Annotated[list[Value], Field(max_length=20), AfterValidator(_distinct)]
 Kinds = Annotated[list[Kind], Field(max_length=20), BeforeValidator(_said)]

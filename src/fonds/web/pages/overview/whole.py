@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse
 
 from fonds.library.accounting import (
@@ -17,11 +18,12 @@ from fonds.library.accounting import (
     step_failures,
     tally,
 )
-from fonds.model.disposition import Reason, Weight
 from fonds.ports import Records, Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import Band, Segment, flow, meter, share, strip
 from fonds.web.pages.failures.listing import Failure, failure
+from fonds.web.pages.overview.days import DaysForm, DaysShown, days_chart, days_shown, windows
+from fonds.web.pages.overview.outcomes import Outcome, outcomes
 from fonds.web.rendering import OpenStores, how_many, link, page
 
 ATTENTION_MAX = 5
@@ -32,28 +34,6 @@ BEGIN_COMMANDS = (
 )
 
 router = APIRouter(dependencies=[READS])
-
-
-@dataclass(frozen=True, slots=True)
-class ReasonCount:
-    """How many records ended for one reason; `href` opens them."""
-
-    reason: str
-    explanation: str
-    count: int
-    href: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One of the five things that can become of a record; its reasons sum up to its count, if it has any."""
-
-    name: str
-    title: str
-    tone: str
-    count: int
-    href: str
-    reasons: Sequence[ReasonCount] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +59,7 @@ class DerivativeCount:
 class Overview:
     """The whole intake. `unaccounted` is 0 when received = the sum of the outcomes.
 
-    `newest_input_at` None means that nothing ever came in.
+    `newest_input_at` None means that nothing ever came in. `by_day` is what came in day by day.
     """
 
     answer: str
@@ -93,34 +73,15 @@ class Overview:
     derivatives: Sequence[DerivativeCount]
     searchable: int
     newest_input_at: datetime | None
+    by_day: DaysShown
     as_of: datetime
 
 
-def outcomes(found: Tally) -> list[Outcome]:
-    """Kept, set aside, refused, failed, in flight: always all five, in this order."""
-    return [
-        Outcome("kept", "Kept", "kept", found.done, link("/records", outcome="done")),
-        _weighed(found, Weight.SET_ASIDE, "Set aside", "aside"),
-        _weighed(found, Weight.REFUSED, "Refused", "refused"),
-        _weighed(found, Weight.FAILED, "Failed", "failed"),
-        Outcome(
-            "in-flight", "In flight", "flight", found.pending, link("/records", outcome="pending")
-        ),
-    ]
+def overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
+    """Count everything. `now` is when: the counts are those of this moment.
 
-
-def _weighed(found: Tally, weight: Weight, title: str, tone: str) -> Outcome:
-    reasons = [
-        ReasonCount(name, Reason(name).explanation, count, link("/records", reason=name))
-        for name, count in found.weighing(weight).items()
-    ]
-    name = weight.replace(" ", "-")
-    total = sum(one.count for one in reasons)
-    return Outcome(name, title, tone, total, link("/records", weight=name), reasons)
-
-
-def overview(stores: Stores, now: datetime) -> Overview:
-    """Count everything. `now` is when: the counts are those of this moment."""
+    Raises HTTPException 400 for a pipeline there is not.
+    """
     records = stores.records
     found = tally(records)
     groups = step_failures(records)
@@ -141,6 +102,7 @@ def overview(stores: Stores, now: datetime) -> Overview:
         ],
         searchable=stores.index.count(),
         newest_input_at=newest_input(records),
+        by_day=days_shown(records, form, found.received, now),
         as_of=now,
     )
 
@@ -181,15 +143,19 @@ def bands(all_outcomes: Sequence[Outcome]) -> list[Band]:
 
 
 @router.get("/", include_in_schema=False)
-def overview_html(request: Request, stores: OpenStores) -> HTMLResponse:
+def overview_html(
+    request: Request, stores: OpenStores, form: Annotated[DaysForm, Query()]
+) -> HTMLResponse:
     """The page that adds up."""
-    found = overview(stores, datetime.now(UTC))
+    found = overview(stores, form, datetime.now(UTC))
     drawn = bands(found.outcomes)
     return page(
         request,
         "overview.html",
         heading=found.answer,
         found=found,
+        windows=windows(form),
+        days_chart=days_chart(found.by_day),
         flow=flow(found.received, drawn),
         strip=strip(found.received, drawn),
         meter=meter,
@@ -201,6 +167,7 @@ def overview_html(request: Request, stores: OpenStores) -> HTMLResponse:
 
 @router.get("/.json", include_in_schema=False)
 @router.get("/api/overview", summary="What came in and what became of it")
-def overview_json(stores: OpenStores) -> Overview:
-    """Everything received = kept + set aside + refused + failed + in flight, with the reasons of each."""
-    return overview(stores, datetime.now(UTC))
+def overview_json(stores: OpenStores, form: Annotated[DaysForm, Query()]) -> Overview:
+    """Everything received = kept + set aside + refused + failed + in flight, with the reasons of each, and
+    what came in day by day."""
+    return overview(stores, form, datetime.now(UTC))

@@ -1,0 +1,189 @@
+"""What came in day by day: bars that sum up to everything, each of which opens exactly its records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from fonds.library.tracing.days import Days, tally_by_day
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.rows import InputRow
+from fonds.ports import Stores
+from fonds.web.app import create_app
+from fonds.web.pages.overview.days import DaysForm, DaysShown, days_chart, days_shown
+from home_rows import NOW, Body, entry, promised, said
+from page_reading import read
+
+TODAY = NOW.date()
+AGO = (0, 0, 0, 0, 0, 1, 29, 30, 100, -3)
+"""Of ten records how many days ago each came in; one by a clock that was ahead."""
+
+
+def _fill(stores: Stores) -> None:
+    for number, ago in enumerate(AGO):
+        body = Body(number, f"http://a.example/{number}", NOW, "text/html", b"%d" % number)
+        pipeline = "pdf-only" if number == 1 else "library"
+        row = replace(entry(body), entered_at=NOW - timedelta(days=ago), pipeline=pipeline)
+        stores.ledger.enter([], [row], ["identify"])
+        stores.ledger.write([replace(one, pipeline=pipeline) for one in _ended(body)])
+    tally = {str(Reason.REVISIT): 7, str(Reason.BAD_INDEX_LINE): 2}
+    facts = ("/a.warc.gz", "warc", "1:1", 0, 0, tally, 9, True, None, NOW - timedelta(days=1))
+    stores.ledger.enter([InputRow("input-1", *facts, "library")], [], ())
+
+
+def _ended(body: Body) -> list[Any]:
+    ends = {
+        0: [said(body, "identify", 0)],
+        1: [said(body, "identify", 0, verdict=Verdict.DROPPED, reason=Reason.DUPLICATE)],
+        2: [said(body, "identify", 0, verdict=Verdict.DROPPED, reason=Reason.HTTP_STATUS)],
+        3: [said(body, "identify", 0, verdict=Verdict.QUARANTINED, reason=Reason.TIMEOUT)],
+        # Half way, with a reason already.
+        4: [
+            said(body, "identify", 0, verdict=Verdict.DROPPED, reason=Reason.DUPLICATE),
+            promised(body, "persist_file", 0, "identify"),
+        ],
+    }
+    return ends.get(body.number, [said(body, "identify", 0)])
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    with opened(tmp_path_factory.mktemp("days")) as found:
+        _fill(found)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(stores: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url="http://localhost") as found:
+        yield found
+
+
+def shown(stores: Stores, days: Any = "90", pipeline: str = "") -> DaysShown:
+    return days_shown(stores.records, DaysForm(days=days, pipeline=pipeline), 19, NOW)
+
+
+@pytest.mark.parametrize("days", ["7", "30", "90", "365"])
+@pytest.mark.parametrize("pipeline", ["", "library", "pdf-only"])
+def test_bars_before_and_later_are_everything(stores: Stores, days: str, pipeline: str) -> None:
+    found = shown(stores, days, pipeline)
+    total = {"": 19, "library": 18, "pdf-only": 1}[pipeline]
+    assert found.received == sum(bar.received for bar in found.bars)
+    assert found.received + found.before + found.later == total
+    assert found.later == (0 if pipeline == "pdf-only" else 1)
+    assert (found.bars[0].first, found.bars[-1].last) == (found.first, TODAY)
+    for one, two in zip(found.bars, found.bars[1:], strict=False):
+        assert two.first == one.last + timedelta(days=1)
+
+
+def test_a_bar_tells_the_five_outcomes_of_what_entered_on_its_day(stores: Stores) -> None:
+    found = shown(stores)
+    assert len(found.bars) == 90
+    assert {part.name: part.count for part in found.bars[-1].parts} == {
+        "kept": 1, "set-aside": 1, "refused": 1, "failed": 1, "in-flight": 1,
+    }  # fmt: skip
+    assert {part.name: part.count for part in found.bars[-2].parts} == {
+        "kept": 1, "set-aside": 7, "refused": 0, "failed": 2, "in-flight": 0,
+    }  # fmt: skip
+    assert [bar.received for bar in found.bars].count(0) == 86
+
+
+@pytest.mark.parametrize("days", ["7", "90", "365"])
+def test_every_count_opens_exactly_its_records(
+    stores: Stores, client: TestClient, days: str
+) -> None:
+    found = shown(stores, days)
+    numbers = [(bar.received, bar.href) for bar in found.bars if bar.received]
+    numbers += [(p.count, p.href) for bar in found.bars for p in bar.parts if p.count]
+    numbers += [(found.before, found.before_href), (found.later, found.later_href)]
+    assert len(numbers) >= 10
+    for count, href in numbers:
+        rows = client.get(href.replace("/records", "/records.json", 1)).json()
+        assert (rows["total"], len(rows["rows"])) == (count, rows["listed_total"]), href
+        assert read(client, href).heading.startswith(f"{count:,} record"), href
+
+
+def test_records_of_some_days_are_paged_the_latest_first(tmp_path: Path) -> None:
+    with opened(tmp_path) as stores:
+        bodies = [Body(n, f"http://a.example/{n}", NOW, "text/html", b"%d" % n) for n in range(130)]
+        rows = [
+            replace(
+                entry(one),
+                entered_at=NOW - timedelta(minutes=one.number // 3),
+                pipeline=("library", "pdf-only")[one.number % 2],
+            )
+            for one in bodies
+        ]
+        stores.ledger.enter([], rows, ["identify"])
+        with TestClient(create_app(stores), base_url="http://localhost") as client:
+            seen, after = [], ""
+            while after is not None:
+                asked = f"/api/records?from={TODAY}&to={TODAY}&after={after}"
+                told = client.get(asked).json()
+                assert told["total"] == 130
+                seen += [row["entry_id"] for row in told["rows"]]
+                after = told["next"]
+    latest = sorted(bodies, key=lambda one: (one.number // 3, -one.number))
+    assert seen == [one.capture_id for one in latest]
+
+
+def test_one_day_or_a_stretch_is_said_in_the_heading(client: TestClient) -> None:
+    said = {
+        f"from={TODAY}&to={TODAY}": "5 records came in on 14 Mar 2026.",
+        f"outcome=done&from={TODAY}&to={TODAY}": "1 record that came in on 14 Mar 2026 was kept.",
+        "to=2026-03-13": "13 records came in until 13 Mar 2026.",
+        "from=2026-03-15": "1 record came in from 15 Mar 2026 on.",
+        "weight=failed&from=2026-03-01&to=2026-03-31": (
+            "3 records that came in from 1 Mar 2026 until 31 Mar 2026 failed."
+        ),
+        "step=identify&from=2026-03-14&to=2026-03-14": (
+            "4 records came in at identify on 14 Mar 2026."
+        ),
+        "from=2026-03-15&to=2026-03-01": "0 records came in from 15 Mar 2026 until 1 Mar 2026.",
+    }
+    for query, heading in said.items():
+        assert read(client, f"/records?{query}").heading == heading
+
+
+@pytest.mark.parametrize(
+    "query", ["from=yesterday", "to=2026-13-01", "from=99999-01-01", "days=8", "days=1e9"]
+)
+def test_what_is_no_day_is_refused(client: TestClient, query: str) -> None:
+    path = "/" if query.startswith("days") else "/records"
+    assert client.get(f"{path}?{query}").status_code == 400
+
+
+def test_a_pipeline_there_is_not_is_refused(client: TestClient) -> None:
+    assert client.get("/?pipeline=nonesuch").status_code == 400
+
+
+def test_days_without_an_end_are_read_whole(stores: Stores) -> None:
+    both = ["library", "pdf-only"]
+    everything = tally_by_day(stores.records, Days(), both)
+    assert sum(one.received for one in everything.values()) == 19
+    narrow = tally_by_day(stores.records, Days(date(2000, 1, 1), date(2026, 3, 13)), both)
+    assert sum(one.received for one in narrow.values()) == 13
+
+
+def test_the_picture_says_what_it_shows_and_nothing_is_drawn_outside(stores: Stores) -> None:
+    drawn = str(days_chart(shown(stores)))
+    assert "The most, 10, on 13 Mar 2026. Nothing came in on 86 days of 90." in drawn
+    assert drawn.count("nothing came in</title>") == 86
+    assert "13 Mar 2026: 1 kept, 7 set aside, 2 failed" in drawn
+    assert ' y="-' not in drawn
+
+
+def test_the_page_has_the_windows_the_pipelines_and_the_table(client: TestClient) -> None:
+    page = read(client, "/?days=7&pipeline=library")
+    links = page.links("//section[@aria-labelledby='days']//nav")
+    assert links["/?days=365&pipeline=library#days"] == "a year by week"
+    assert links["/?days=7#days"] == "all pipelines"
+    rows = page.tree.xpath("//section[@aria-labelledby='days']//tbody/tr")
+    assert len(rows) == 7
