@@ -17,6 +17,7 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import InputRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
+from fonds.web.pages.failures.listing import FailuresForm, days_said, failures_page
 from fonds.web.pages.overview.days import DaysForm, DaysShown, days_chart, days_shown
 from home_rows import NOW, Body, entry, promised, said
 from page_reading import read
@@ -187,3 +188,41 @@ def test_the_page_has_the_windows_the_pipelines_and_the_table(client: TestClient
     assert links["/?days=7#days"] == "all pipelines"
     rows = page.tree.xpath("//section[@aria-labelledby='days']//tbody/tr")
     assert len(rows) == 7
+
+
+def test_a_group_tells_on_which_days_it_failed(tmp_path: Path) -> None:
+    ages = (0, 0, 2, 29, 30)
+    with opened(tmp_path) as stores:
+        for number, ago in enumerate(ages):
+            body = Body(number, f"http://a.example/{number}", NOW, "text/html", b"%d" % number)
+            stores.ledger.enter([], [entry(body)], ["identify"])
+            row = said(body, "identify", 0, verdict=Verdict.QUARANTINED, reason=Reason.TIMEOUT)
+            at = NOW - timedelta(days=ago)
+            stores.ledger.write([replace(row, promised_at=at, settled_at=at)])
+        (group,) = failures_page(stores.records, FailuresForm(), NOW).groups
+        (later,) = failures_page(stores.records, FailuresForm(), NOW + timedelta(days=60)).groups
+    assert group.last_days == [1, *[0] * 26, 1, 0, 2]
+    assert not group.is_new
+    assert days_said(group.last_days) == (
+        "4 failed in the last 30 days, on 3 days, last today; the most in a day: 2"
+    )
+    assert days_said(later.last_days) == "None failed in the last 30 days"
+
+
+def test_a_group_is_new_for_a_day(stores: Stores) -> None:
+    def groups(hours: int) -> list[bool]:
+        at = NOW + timedelta(hours=hours)
+        return [one.is_new for one in failures_page(stores.records, FailuresForm(), at).groups]
+
+    assert groups(23) == [True]
+    assert groups(25) == [False]
+
+
+def test_the_failures_page_draws_the_days_and_says_them(stores: Stores) -> None:
+    with TestClient(create_app(stores), base_url="http://localhost") as client:
+        page = read(client, "/failures")
+        (told,) = client.get("/failures.json").json()["groups"]
+    (drawn,) = page.tree.xpath("//*[local-name()='svg'][contains(@class, 'sparks')]")
+    marks = drawn.xpath("*[local-name()='rect']")
+    assert len(marks) == len(told["last_days"]) == 30
+    assert f"{days_said(told['last_days'])}." in page.words("//dl[@class='sample']")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
 from fonds.library.accounting import StepFailures, oldest_input, step_failures
+from fonds.library.failures.by_day import failed_by_day
 from fonds.library.failures.failed import Asked, Failed, failed
 from fonds.library.failures.groups import FailureGroup
 from fonds.model.disposition import Reason
@@ -21,6 +22,7 @@ from fonds.ports import Records
 from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.listed.records import Record, record
+from fonds.web.pages.overview.bars import sparks
 from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
 from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names
@@ -73,6 +75,8 @@ class Failure:
 class Group:
     """A failure group. `again` says when trying again can help, "" for never: there is no `retry_href` and
     no command `retry` then. `href` opens its rows, `accept_href` and `retry_href` ask before they do.
+    `is_new` says that its oldest failure is less than a day old. `last_days` is how many of its failures
+    failed on each of the 30 days until today, in UTC, the oldest day first.
     """
 
     group: str
@@ -85,6 +89,8 @@ class Group:
     count: int
     first_at: datetime | None
     last_at: datetime | None
+    is_new: bool
+    last_days: Sequence[int]
     sample: Record | None
     again: str
     href: str
@@ -159,8 +165,8 @@ def failure(found: StepFailures) -> Failure:
     )
 
 
-def group_line(found: FailureGroup) -> Group:
-    """A group with its words, its commands and its links."""
+def group_line(found: FailureGroup, last_days: Sequence[int], now: datetime) -> Group:
+    """A group with its words, its commands and its links; `now` is when."""
     at = {"pipeline": found.pipeline, "group": found.group}
     told = f"--pipeline {shlex.quote(found.pipeline)} --group {found.group}"
     again = found.reason.again
@@ -175,6 +181,8 @@ def group_line(found: FailureGroup) -> Group:
         count=found.count,
         first_at=found.first_at,
         last_at=found.last_at,
+        is_new=found.first_at is not None and found.first_at > now - timedelta(days=1),
+        last_days=last_days,
         sample=record(found.sample) if found.sample else None,
         again=again,
         href=link("/records", **at),
@@ -185,8 +193,8 @@ def group_line(found: FailureGroup) -> Group:
     )
 
 
-def failures_page(records: Records, form: FailuresForm) -> Failures:
-    """One page of groups, the largest first, and what only the sources know of.
+def failures_page(records: Records, form: FailuresForm, now: datetime) -> Failures:
+    """One page of groups, the largest first, and what only the sources know of; `now` is when.
 
     Raises HTTPException 400 for a pipeline or step there is not.
     """
@@ -198,6 +206,7 @@ def failures_page(records: Records, form: FailuresForm) -> Failures:
     first = first_of(begins)
     found = failed(records, form.asked(), after=GROUPS.after(begins), count_max=PAGE_SIZE)
     oldest = oldest_input(records)
+    by_day = failed_by_day(records, found.groups, now.astimezone(UTC).date())
     return Failures(
         answer=_answer(found, form),
         total=found.total,
@@ -208,7 +217,7 @@ def failures_page(records: Records, form: FailuresForm) -> Failures:
         groups_total=found.groups_total,
         first=first,
         next=GROUPS.following(first, found.rows, PAGE_SIZE),
-        groups=[group_line(one) for one in found.groups],
+        groups=[group_line(one, by_day[one.pipeline, one.group], now) for one in found.groups],
         counted=_counted(found),
         inputs=[
             BrokenInput(row.input_id, row.path, row.entries, row.error or "", row.updated)
@@ -216,6 +225,17 @@ def failures_page(records: Records, form: FailuresForm) -> Failures:
         ],
         inputs_total=found.inputs_total,
     )
+
+
+def days_said(counts: Sequence[int]) -> str:
+    """The failures of the last days as a sentence; 0 is told as such."""
+    if not sum(counts):
+        return f"None failed in the last {len(counts)} days"
+    ago = next(n for n, count in enumerate(reversed(counts)) if count)
+    last = {0: "today", 1: "yesterday"}.get(ago, f"{ago} days ago")
+    days = sum(count > 0 for count in counts)
+    said = f"{sum(counts):,} failed in the last {len(counts)} days, on {how_many(days, 'day')}"
+    return f"{said}, last {last}; the most in a day: {max(counts):,}"
 
 
 def _counted(found: Failed) -> list[CountedFailure]:
@@ -245,7 +265,7 @@ def failures_html(
     request: Request, stores: OpenStores, form: Annotated[FailuresForm, Query()]
 ) -> HTMLResponse:
     """What failed and what can be done about it."""
-    found = failures_page(stores.records, form)
+    found = failures_page(stores.records, form, datetime.now(UTC))
     params = form.params()
     behind = found.first - 1
     window = shown("/failures", params, found.groups_total, len(found.groups), behind, found.next)
@@ -261,6 +281,8 @@ def failures_html(
         heading=found.answer,
         found=found,
         several=several,
+        days_said=days_said,
+        sparks=sparks,
         chips=chips,
         shown=window,
     )
@@ -272,4 +294,4 @@ def failures_html(
 def failures_json(stores: OpenStores, form: Annotated[FailuresForm, Query()]) -> Failures:
     """Records in quarantine in groups of one step, reason, cause and host, 50 groups a page, the largest
     first, each with a sample and what can be done about it."""
-    return failures_page(stores.records, form)
+    return failures_page(stores.records, form, datetime.now(UTC))
