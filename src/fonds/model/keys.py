@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import re
 
 _HEX = re.compile(r"[0-9a-f]{40}")
@@ -68,3 +69,12 @@ def tei_blob_key(sha1hex: str) -> str:
 def thumbnail_blob_key(sha1hex: str, form: str = "180px-jpg") -> str:
     """Where the page-0 thumbnail of a PDF in a form lies: `thumbnail/pdf/….180px.jpg`."""
     return blob_key(THUMBNAIL_FOLDER, sha1hex, f".{form.replace('-', '.')}")
+
+
+ORDER_BITS = 60
+
+
+def order_key(id_: str) -> int:
+    """Where a document stands in the order that does not depend on anything but its id."""
+    digest = hashlib.sha1(id_.encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:8], "big") >> (64 - ORDER_BITS)

@@ -34,7 +34,7 @@ from fonds.web.pages.following import source, sources
 from fonds.web.pages.listed import files, records
 from fonds.web.pages.overview import whole
 from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
-from fonds.web.pages.searching import completing, exporting, feed, search
+from fonds.web.pages.searching import completing, exporting, feed, search, verifying
 from fonds.web.parameters import fault, only_known, refusal
 from fonds.web.problems import problem
 from fonds.web.rendering import OpenStores, cut, page
@@ -55,6 +55,7 @@ ROUTERS = (
     completing.router,
     exporting.router,
     feed.router,
+    verifying.router,
     records.router,
     files.router,
     listing.router,
@@ -144,13 +145,18 @@ def create_app(
     app.add_middleware(Lanes, takes=is_rest)
     app.add_middleware(Answers)
     app.add_middleware(Passing, gate=app.state.gate, takes=is_rest)
-    app.add_middleware(Guard, host=host, takes=is_rest)
+    app.add_middleware(Guard, host=host, takes=_programs_send)
     describe(app)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(FondsError, troubled)
     app.add_exception_handler(Exception, broken)
     return app
+
+
+def _programs_send(path: str) -> bool:
+    """Whether programs may send something there, as browsers may from our own pages alone."""
+    return is_rest(path) or path == verifying.API
 
 
 def describe(app: FastAPI) -> None:

@@ -15,8 +15,9 @@ from starlette.testclient import TestClient
 
 from filled_home import Filled
 from fonds.library.searching.forms import FORMS
-from fonds.library.searching.manifest import SUFFIX, read_manifest, verified
+from fonds.library.searching.manifest import SUFFIX, read_manifest
 from fonds.library.searching.rows import FIELDS
+from fonds.library.searching.verifying import Verifying, is_whole
 from fonds.ports import Stores
 from page_reading import read
 
@@ -64,17 +65,20 @@ def test_the_packed_form_has_a_manifest_that_is_taken_back(
     assert hashlib.sha256(data).hexdigest() == manifest.sha256
     assert manifest.asked is not None
     assert manifest.rows == manifest.asked.total == len(names(client, "q=flood&kind=story"))
-    found = verified(told, manifest, stores.index)
-    assert (found.file_is_whole, found.result_is_same, found.now) == (True, True, manifest.rows)
+    found = Verifying(stores)(manifest)
+    assert (found.result_is_same, found.now) == (True, manifest.rows)
+    assert found.compared is not None
+    assert found.compared.unchanged == manifest.rows
+    assert is_whole(told, manifest) == (str(tmp_path / manifest.file), True)
     (tmp_path / manifest.file).write_bytes(data + b" ")
-    assert not verified(told, manifest, stores.index).file_is_whole
+    assert not is_whole(told, manifest)[1]
 
 
 def test_the_page_says_how_many_before_it_is_asked(client: TestClient) -> None:
     page = read(client, "/search?q=flood&kind=story&sort=newest")
     links = page.links("//details[@class='exports']")
     assert "/search/export/bibtex?q=flood&kind=story" in links
-    assert len(links) == 2 * len(FORMS)
+    assert len(links) == 2 * len(FORMS) + len({"/verify"})
     total = client.get("/api/search?q=flood&kind=story").json()["total"]
     assert page.words("//details[@class='exports']/summary") == f"Export all {total}"
 

@@ -15,6 +15,7 @@ from fonds.cli.context import App, command, say
 from fonds.cli.names import Name
 from fonds.library.searching.forms import FORMS, Form, written
 from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, write_manifest
+from fonds.library.searching.members import Members
 from fonds.library.searching.rows import FIELDS, SERIES, exported, series_rows
 from fonds.library.searching.warcs import SUMMARY_URL, Missed
 from fonds.library.searching.whole import Contents, Found, found_now, whole
@@ -40,6 +41,7 @@ class Written:
     contents: Contents
     rows: int = 0
     asked: Asked | None = None
+    members: Members | None = None
     columns: Mapping[str, str] = field(default_factory=lambda: FIELDS)
     missed: Missed = field(default_factory=Missed)
 
@@ -94,7 +96,7 @@ def export(
     text = " ".join(query) or ("" if FORMS[form].rows else "*")
     if limit is not None and not text:
         raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
-    done = Written(Contents())
+    done = Written(Contents(), members=Members(stores.records) if out is not None else None)
     if kind is not None and kind in SERIES:
         pieces = _one_series(stores, FORMS[form], done, kind)
     elif text:
@@ -162,6 +164,8 @@ def _result(
     done.asked = asked_of(found, limit)
     # What comes while it is written is written too.
     documents = done.contents.noted(whole(stores.index, found.query, limit or sys.maxsize))
+    if done.members is not None:
+        documents = done.members.noted(documents)
     return written(form, stores, documents, with_text=with_text, missed=done.missed)
 
 
@@ -208,6 +212,8 @@ def _manifest(path: Path, form: str, done: Written, digest: str) -> Manifest:
         fonds=__version__,
         asked=done.asked,
         documents_sha256=done.contents.sha256hex if done.asked else None,
+        extractors=list(done.members.extractors) if done.members else (),
+        documents=done.members.lines if done.members and done.asked else None,
     )
 
 

@@ -66,6 +66,11 @@ def _sketched(
     )
 
 
+def text_hashes(records: Records, sha1hexes: Sequence[str]) -> dict[str, str]:
+    """SHA-256 in hex of the texts of these files, by SHA-1; absent where no text is kept."""
+    return {row.sha1hex: row.text_sha256hex for row in records.get(TextSketchRow, sha1hexes)}
+
+
 def bands_of(row: TextSketchRow) -> list[TextBandRow]:
     """The bands a row promises."""
     keys = bands(bytes.fromhex(row.signature)) if row.signature else []

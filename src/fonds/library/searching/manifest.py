@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
@@ -10,14 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from fonds.library.searching.whole import Contents, Found, whole
+from fonds.library.searching.members import MEMBERS_MAX
+from fonds.library.searching.whole import Found
 from fonds.model.document import SearchQuery
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
 from fonds.model.prepared import prepared
-from fonds.ports import Index
 
-MANIFEST_BYTES_MAX = 1_000_000
+MANIFEST_BYTES_MAX = 32_000_000
+"""More than the lines of 100,000 documents have."""
+VALUES_MAX, VALUE_MAX_CHARS = 100, 300
 SUFFIX = ".manifest.json"
 
 
@@ -53,7 +54,9 @@ def asked_of(found: Found, limit: int | None) -> Asked:
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Beside `file`: its form, rows, hash and fields. Of a result also what was asked, and one hash over the
-    ids of its documents and the SHA-1s of their files, `documents_sha256`.
+    ids of its documents and the SHA-1s of their files, `documents_sha256`. `documents` names each of them
+    (`library/searching/members.py`) and `extractors` what read them; None where they are too many, or
+    the manifest was written before there was such a list.
     """
 
     file: str
@@ -65,19 +68,8 @@ class Manifest:
     fonds: str
     asked: Asked | None = None
     documents_sha256: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """`file_is_whole`: its bytes are those that were written. `result_is_same`: the search finds the same
-    documents, of the same files, as then; None where no search was noted. `now` is how many it finds.
-    """
-
-    file: str
-    file_is_whole: bool
-    result_is_same: bool | None
-    then: int
-    now: int | None
+    extractors: Sequence[str] = ()
+    documents: Sequence[str] | None = None
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
@@ -99,33 +91,29 @@ def read_manifest(path: Path) -> Manifest:
     except OSError as error:
         raise ConfigurationError(f"there is no manifest to be read at {own}: {error}") from error
     try:
-        if len(told) > MANIFEST_BYTES_MAX:
-            raise ValueError("it is larger than a manifest can be")
-        return msgspec.json.decode(told, type=prepared(Manifest))
+        return manifest_of(told)
     except ValueError as error:
         raise ConfigurationError(f"{own} is no manifest of an export: {error}") from error
 
 
-def verified(path: Path, manifest: Manifest, index: Index) -> Verified:
-    """Whether the file is as it was written, and the search it came from still finds the same.
-
-    Raises ConfigurationError when the file cannot be read.
-    """
-    file = path.with_name(Path(manifest.file).name)
+def manifest_of(told: bytes) -> Manifest:
+    """What these bytes say. Raises ValueError with what is wrong with them."""
+    if len(told) > MANIFEST_BYTES_MAX:
+        raise ValueError("it is larger than a manifest can be")
     try:
-        with file.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise ConfigurationError(f"{file} cannot be read: {error}") from error
-    is_same, now = None, None
-    if manifest.asked is not None:
-        contents = Contents()
-        limit = manifest.asked.limit or manifest.rows + 1
-        try:
-            for _ in contents.noted(whole(index, manifest.asked.query(), limit)):
-                pass
-        except ValueError as error:
-            raise ConfigurationError(f"the search of {file} cannot be asked: {error}") from error
-        now = contents.count
-        is_same = contents.sha256hex == manifest.documents_sha256
-    return Verified(str(file), digest == manifest.sha256, is_same, manifest.rows, now)
+        found = msgspec.json.decode(told, type=prepared(Manifest))
+    except (RecursionError, msgspec.MsgspecError) as error:
+        raise ValueError(str(error)) from error
+    if found.rows < 0 or len(found.documents or ()) > MEMBERS_MAX:
+        raise ValueError("it names more documents than a manifest can, or less than none")
+    asked = found.asked
+    if asked is not None and not _can_be_asked(asked):
+        raise ValueError("its search has more, or longer, values than a search can")
+    return found
+
+
+def _can_be_asked(asked: Asked) -> bool:
+    lists = (asked.kinds, asked.languages, asked.domains, asked.collections)
+    values = [value for one in lists if len(one) <= VALUES_MAX for value in one]
+    is_short = all(len(value) <= VALUE_MAX_CHARS for value in values)
+    return is_short and len(values) == sum(map(len, lists)) and (asked.limit or 1) > 0

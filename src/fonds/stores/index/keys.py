@@ -1,13 +1,10 @@
-"""What both kinds of index make of a document beside its words: its sites, and its place in an order."""
+"""What both kinds of index make of a document beside its words: its sites."""
 
 from __future__ import annotations
-
-import hashlib
 
 from fonds.address import split_address
 
 LABELS_MAX = 12
-ORDER_BITS = 60
 
 
 def sites(url: str) -> list[str]:
@@ -20,9 +17,3 @@ def sites(url: str) -> list[str]:
         return [host]
     labels = [label for label in host.split(".") if label][-LABELS_MAX:]
     return [".".join(labels[n:]) for n in range(len(labels) - 1, -1, -1)]
-
-
-def order_key(id_: str) -> int:
-    """Where a document stands in the order that does not depend on anything but its id."""
-    digest = hashlib.sha1(id_.encode("utf-8", "replace"), usedforsecurity=False).digest()
-    return int.from_bytes(digest[:8], "big") >> (64 - ORDER_BITS)

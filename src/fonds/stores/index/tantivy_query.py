@@ -8,7 +8,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from fonds.model.document import SearchQuery
-from fonds.stores.index.keys import order_key
+from fonds.model.keys import order_key
 from fonds.stores.index.query.parsing import pairs, parse, themes_of
 from fonds.stores.index.query.tree import Among, Exact, Near, Node, Not, Or, Range, Term
 from fonds.stores.index.tantivy_schema import (

@@ -17,8 +17,9 @@ import msgspec
 import tantivy
 
 from fonds.model.document import IndexDocument
+from fonds.model.keys import order_key
 from fonds.model.prepared import prepared
-from fonds.stores.index.keys import order_key, sites
+from fonds.stores.index.keys import sites
 from fonds.word_forms import stemmed
 from fonds.words import fold
 

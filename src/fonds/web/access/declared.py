@@ -70,7 +70,8 @@ def permitted(request: Request) -> None:
     least = least_of(request.scope["route"]) or Least(Role.ADMIN)
     check(request.scope, least)
     asker = asker_of(request.scope)
-    if least.role is not None and request.method in ACTS_METHODS and asker.viewer is not None:
+    changes = request.method in ACTS_METHODS and least.role not in (None, Role.READER)
+    if changes and asker.viewer is not None:
         what = f"{request.method} {request.url.path}"
         asker.act = request.app.state.gate.acts.begin(asker.viewer.name, what)
 

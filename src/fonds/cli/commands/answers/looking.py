@@ -205,6 +205,14 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
             ("result_is_same", "boolean?", "whether its search finds the same today"),
             ("then", "integer", "documents found when it was written"),
             ("now", "integer?", "documents found today"),
+            ("now_is_more", "boolean", "whether so many were looked at, and there may be more"),
+            (
+                "compared",
+                "object?",
+                "how many documents are `unchanged`, `read_again`, shown by an `other_version`, `unfound`,"
+                " `taken_down`, `under_embargo`, `gone`, `not_compared`, and `added` since; `listed` names 50"
+                " of each",
+            ),
         ),
     ),
     "doctor": (

@@ -16,7 +16,8 @@ from typing import Any
 
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
-from fonds.stores.index.keys import order_key, sites
+from fonds.model.keys import order_key
+from fonds.stores.index.keys import sites
 from fonds.word_forms import stemmed
 from fonds.words import fold
 

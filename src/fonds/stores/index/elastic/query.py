@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from fonds.model.document import SearchQuery
+from fonds.model.keys import order_key
 from fonds.stores.index.elastic.mapping import (
     ABSENT_FIELDS,
     MONTH,
@@ -15,7 +16,6 @@ from fonds.stores.index.elastic.mapping import (
     STEM_FIELDS,
     WORD_FIELDS,
 )
-from fonds.stores.index.keys import order_key
 from fonds.stores.index.query.parsing import pairs
 from fonds.stores.index.query.tree import Among, Exact, Near, Node, Not, Or, Range, Term
 from fonds.word_forms import Stem, stems_everywhere

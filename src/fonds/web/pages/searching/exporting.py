@@ -16,9 +16,11 @@ from fonds import __version__
 from fonds.library.searching.drained import Drained
 from fonds.library.searching.forms import FORMS, Form, written
 from fonds.library.searching.manifest import SUFFIX, Manifest, as_json, asked_of
+from fonds.library.searching.members import Members
 from fonds.library.searching.rows import FIELDS
 from fonds.library.searching.warcs import Missed
 from fonds.library.searching.whole import Contents, Found, found_now, whole
+from fonds.model.document import IndexDocument
 from fonds.model.names import no_such
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
@@ -63,7 +65,10 @@ def export(
     if is_packed:
         pieces, media, file = packet(stores, said, found, file), "application/zip", "search.zip"
     else:
-        pieces, media = _pieces(stores, FORMS[said], found, Contents()), FORMS[said].media_type
+        pieces, media = (
+            _pieces(stores, FORMS[said], _documents(stores, found, Contents())),
+            FORMS[said].media_type,
+        )
     headers = {"Content-Disposition": f'attachment; filename="{file}"'}
     return StreamingResponse(pieces, media_type=media, headers=headers)
 
@@ -74,20 +79,24 @@ def _nothing(stores: Stores, form: SearchForm) -> str:
     return " ".join(["There is nothing to export: the search finds no document.", *notes])
 
 
-def _pieces(stores: Stores, form: Form, found: Found, contents: Contents) -> Iterator[bytes]:
-    documents = contents.noted(whole(stores.index, found.query, EXPORTED_MAX))
+def _documents(stores: Stores, found: Found, contents: Contents) -> Iterator[IndexDocument]:
+    return contents.noted(whole(stores.index, found.query, EXPORTED_MAX))
+
+
+def _pieces(stores: Stores, form: Form, documents: Iterator[IndexDocument]) -> Iterator[bytes]:
     return written(form, stores, documents, with_text=False, missed=Missed())
 
 
 def packet(stores: Stores, name: str, found: Found, file: str) -> Iterator[bytes]:
     """A ZIP of the result and, behind it, its manifest, which `fonds verify` takes back when unpacked."""
     contents, digest, sink = Contents(), hashlib.sha256(), Drained()
-    form, now = FORMS[name], datetime.now(UTC)
+    form, now, members = FORMS[name], datetime.now(UTC), Members(stores.records)
+    documents = members.noted(_documents(stores, found, contents))
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         with archive.open(
             zipfile.ZipInfo(file, now.timetuple()[:6]), "w", force_zip64=True
         ) as entry:
-            for piece in _pieces(stores, form, found, contents):
+            for piece in _pieces(stores, form, documents):
                 digest.update(piece)
                 entry.write(piece)
                 yield sink.taken()
@@ -95,6 +104,7 @@ def packet(stores: Stores, name: str, found: Found, file: str) -> Iterator[bytes
             file=file, format=name, rows=contents.count, sha256=digest.hexdigest(),
             fields=list(FIELDS) if form.rows is not None else [], written_at=now, fonds=__version__,
             asked=asked_of(found, EXPORTED_MAX), documents_sha256=contents.sha256hex,
+            extractors=list(members.extractors), documents=members.lines,
         )  # fmt: skip
         archive.writestr(zipfile.ZipInfo(f"{file}{SUFFIX}", now.timetuple()[:6]), as_json(manifest))
     yield sink.taken()

@@ -1,0 +1,270 @@
+"""What became of a result since it was written: its search is asked again, and each document looked for.
+
+then = unchanged + read_again + other_version + unfound + taken_down + under_embargo + gone + not_compared
+now  = unchanged + read_again + other_version + added
+
+Where only the first of a result were written, as many as were asked for, it is compared up to the last of
+them in the order by id. Of what a search finds now at most `walked_max` documents are looked at, and as
+many of the manifest are held against them as lie that far.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+
+from fonds.kinds.embargoes import embargoed
+from fonds.library.chunks import chunks
+from fonds.library.searching.manifest import Asked, Manifest
+from fonds.library.searching.members import Member, members, members_of
+from fonds.library.searching.whole import Contents, whole
+from fonds.library.tracing.taken_down import taken_down
+from fonds.model.document import IndexDocument
+from fonds.model.errors import ConfigurationError
+from fonds.model.keys import order_key
+from fonds.model.rows import FileMetaRow
+from fonds.ports import Records, Stores
+
+WALKED_MAX = 200_000
+LISTED_MAX = 50
+PROGRESS = 1_000
+LAST = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One document that is not as it was: what `became` of it, its file, its title where it is found, and
+    why, in words."""
+
+    became: str
+    id: str
+    sha1hex: str
+    title: str
+    why: str
+
+
+@dataclass(slots=True)
+class Comparison:
+    """How many documents of the result are there as they were, read again (another text or extractor), shown
+    by another version of their story, kept and not found by the search any more, taken down, under
+    embargo, gone for no reason that is told, and not compared; and how many came since.
+
+    `under_embargo` is None for who may not know of embargoes: what is hidden is `gone` for them. `listed`
+    are the first 50 of each sort that is not as it was.
+    """
+
+    unchanged: int = 0
+    read_again: int = 0
+    other_version: int = 0
+    unfound: int = 0
+    taken_down: int = 0
+    under_embargo: int | None = None
+    gone: int = 0
+    not_compared: int = 0
+    added: int = 0
+    listed: list[Told] = field(default_factory=list)
+
+    def note(self, told: Told) -> None:
+        """Count one document, and list it while there is room."""
+        count = (getattr(self, told.became) or 0) + 1
+        setattr(self, told.became, count)
+        if count <= LISTED_MAX:
+            self.listed.append(told)
+
+
+WORDS = {
+    "unchanged": "there as they were",
+    "read_again": "read again since: another text, or another extractor",
+    "other_version": "shown by another version of their story",
+    "unfound": "kept, and no longer found by this search",
+    "taken_down": "taken down",
+    "under_embargo": "under embargo",
+    "gone": "not here any more",
+    "not_compared": "not compared",
+    "added": "came since",
+}
+"""What became of documents, in the order it is told."""
+FOUND = ("unchanged", "read_again", "other_version", "added")
+"""Those of which the search finds the documents now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How many documents became what: its name in `Comparison`, in words, and whether they are found now."""
+
+    name: str
+    words: str
+    count: int
+    is_found: bool
+
+
+def accounted(compared: Comparison) -> list[Account]:
+    """All sorts who asks may know of."""
+    counts = {name: getattr(compared, name) for name in WORDS}
+    return [
+        Account(name, WORDS[name], count, name in FOUND)
+        for name, count in counts.items()
+        if count is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """`file_is_whole`: its bytes are those that were written; None where the file was not at hand.
+    `result_is_same`: the search finds the same documents, of the same files, as `then`; None where no search
+    was noted. `now` is how many it finds; `now_is_more`: as many were looked at, and there may be
+    more. `compared` is None where the manifest names no documents.
+    """
+
+    file: str
+    file_is_whole: bool | None
+    result_is_same: bool | None
+    then: int
+    now: int | None
+    now_is_more: bool = False
+    compared: Comparison | None = None
+
+
+def is_whole(path: Path, manifest: Manifest) -> tuple[str, bool]:
+    """The exported file beside its manifest, and whether its bytes are those that were written.
+
+    Raises ConfigurationError when the file cannot be read.
+    """
+    file = path.with_name(Path(manifest.file).name)
+    try:
+        with file.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {error}") from error
+    return str(file), digest == manifest.sha256
+
+
+def no_progress(done: int) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verifying:
+    """What holds manifests against a library. `stores` are as who asks is shown them; `whole_records` has
+    them who may know of embargoes. `progress` is told how many documents were looked at."""
+
+    stores: Stores
+    whole_records: Records | None = None
+    walked_max: int = WALKED_MAX
+    progress: Callable[[int], None] = no_progress
+
+    def __call__(
+        self, manifest: Manifest, file: str = "", file_is_whole: bool | None = None
+    ) -> Verified:
+        """What is to be said. Raises ValueError with a sentence for a search that cannot be asked, and for a
+        list of documents that is none."""
+        asked, then = manifest.asked, manifest.rows
+        if asked is None:
+            return Verified(file, file_is_whole, None, then, None)
+        left = {one.id: one for one in members(manifest.documents or (), manifest.extractors)}
+        is_named = manifest.documents is not None
+        walk = Walk(self, asked, _most(manifest, asked, self.walked_max), _last(manifest, left))
+        became = Comparison(under_embargo=0 if self.whole_records is not None else None)
+        for some in chunks(walk.documents()):
+            if is_named:
+                self._found(some, left, became)
+        for rest in chunks(iter(left.values())):
+            self._missing(rest, walk.last, became)
+        is_same = walk.contents.sha256hex == manifest.documents_sha256
+        return Verified(
+            file, file_is_whole, None if walk.is_broken_off and walk.contents.count <= then else is_same,
+            then, walk.contents.count, walk.is_broken_off, became if is_named else None,
+        )  # fmt: skip
+
+    def _found(
+        self, some: Sequence[IndexDocument], left: dict[str, Member], became: Comparison
+    ) -> None:
+        known = [one for one in some if one.id in left]
+        read = members_of(self.stores.records, known)
+        for one in some:
+            then, title = left.pop(one.id, None), one.article_title or one.url
+            if then is None:
+                became.note(Told("added", one.id, one.sha1hex, title, ""))
+            elif then.sha1hex != one.sha1hex:
+                why = f"then the file {then.sha1hex}"
+                became.note(Told("other_version", one.id, one.sha1hex, title, why))
+            elif why := _read_again(then, read[one.id]):
+                became.note(Told("read_again", one.id, one.sha1hex, title, why))
+            else:
+                became.unchanged += 1
+
+    def _missing(self, rest: Sequence[Member], last: int, became: Comparison) -> None:
+        compared = [one for one in rest if order_key(one.id) <= last]
+        became.not_compared += len(rest) - len(compared)
+        records = self.whole_records or self.stores.records
+        keys = sorted({one.sha1hex for one in compared})
+        down = taken_down(records, keys)
+        hidden = embargoed(records, keys) if self.whole_records is not None else {}
+        here = {row.sha1hex for row in records.get(FileMetaRow, keys)}
+        for one in compared:
+            what, why = "gone", ""
+            if one.sha1hex in down:
+                row = down[one.sha1hex]
+                what, why = "taken_down", f"{row.reason_class}, {row.row_created:%Y-%m-%d}"
+            elif one.sha1hex in hidden:
+                until = hidden[one.sha1hex]
+                what, why = "under_embargo", f"{until.reason_class}, until {until.until:%Y-%m-%d}"
+            elif one.sha1hex in here:
+                what = "unfound"
+            became.note(Told(what, one.id, one.sha1hex, "", why))
+
+
+@dataclass(slots=True)
+class Walk:
+    """What a search finds now, at most `most` documents, up to the place `last` in the order by id; behind
+    it, `last` is how far it got."""
+
+    of: Verifying
+    asked: Asked
+    most: int
+    last: int
+    is_broken_off: bool = False
+    contents: Contents = field(default_factory=Contents)
+
+    def documents(self) -> Iterator[IndexDocument]:
+        """Each once, without texts. Raises ValueError with a sentence for people."""
+        last = self.last
+        found = whole(self.of.stores.index, self.asked.query(), self.most)
+        within = takewhile(lambda one: order_key(one.id) <= last, found)
+        key = 0
+        for number, one in enumerate(self.contents.noted(within), 1):
+            key = order_key(one.id)
+            if number % PROGRESS == 0:
+                self.of.progress(number)
+            yield one
+        self.is_broken_off = self.contents.count == self.most != self.asked.limit
+        if self.is_broken_off:
+            self.last = key
+
+
+def _last(manifest: Manifest, left: Mapping[str, Member]) -> int:
+    """Where the result ends that was written: nowhere, unless only its first documents were."""
+    asked = manifest.asked
+    is_cut = (
+        asked is not None and asked.limit is not None and asked.limit <= manifest.rows < asked.total
+    )
+    return max(map(order_key, left), default=LAST) if is_cut else LAST
+
+
+def _most(manifest: Manifest, asked: Asked, walked_max: int) -> int:
+    """Without a list of documents there is nothing to be learned behind one more than there were."""
+    if manifest.documents is not None:
+        return walked_max
+    return min(asked.limit or manifest.rows + 1, walked_max)
+
+
+def _read_again(then: Member, now: Member) -> str:
+    """In words what another reading changed; "" where nothing did, or what was then is not known."""
+    by = f"{then.extractor} then, {now.extractor or 'unknown'} now"
+    is_other = bool(then.extractor) and then.extractor != now.extractor
+    if then.text and then.text != now.text:
+        return f"another text; read by {by}" if is_other else "another text, by the same extractor"
+    return f"the same text; read by {by}" if is_other else ""

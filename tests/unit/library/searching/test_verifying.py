@@ -1,0 +1,191 @@
+"""What became of a result: each document of its manifest is accounted for once, and what came since too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from filled_home import Filled, fill, opened
+from fonds.library.searching.manifest import Manifest, as_json, asked_of, manifest_of
+from fonds.library.searching.members import MEMBERS_MAX, Members, members
+from fonds.library.searching.verifying import (
+    FOUND,
+    Comparison,
+    Verified,
+    Verifying,
+    accounted,
+)
+from fonds.library.searching.whole import Contents, found_now, whole
+from fonds.library.tracing.embargoes.hiding import Hiding
+from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.rows import EmbargoRow, FileMetaRow, StoryMetaRow, TextSketchRow
+from fonds.ports import Stores
+from home_rows import NOW
+from takedowns import taking_down, wanted
+
+QUERY = SearchQuery("flood")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+    with opened(tmp_path) as stores:
+        yield stores, fill(stores)
+
+
+def manifest(stores: Stores, limit: int | None = None, query: SearchQuery = QUERY) -> Manifest:
+    """As an export of the search writes it, and as it is read again."""
+    found, contents, named = found_now(stores.index, query), Contents(), Members(stores.records)
+    documents = whole(stores.index, found.query, limit or 100_000)
+    for _ in named.noted(contents.noted(documents)):
+        pass
+    made = Manifest(
+        "floods.csv", "csv", contents.count, "", (), NOW, "0", asked_of(found, limit),
+        contents.sha256hex, list(named.extractors), named.lines,
+    )  # fmt: skip
+    read = manifest_of(as_json(made))
+    assert read.documents == named.lines
+    return read
+
+
+def compared(found: Verified) -> Comparison:
+    """With the two sums that have to be right whatever happened."""
+    told = found.compared
+    assert told is not None
+    counts = {one.name: one.count for one in accounted(told)}
+    assert found.now == sum(counts[name] for name in FOUND)
+    assert found.then == sum(counts.values()) - counts["added"]
+    return told
+
+
+def documents(stores: Stores) -> list[IndexDocument]:
+    return list(whole(stores.index, QUERY, 1_000))
+
+
+def test_a_result_nothing_happened_to_is_unchanged(home: tuple[Stores, Filled]) -> None:
+    stores, _ = home
+    found = Verifying(stores)(manifest(stores))
+    told = compared(found)
+    assert (found.result_is_same, told.unchanged, told.listed) == (True, found.then, [])
+    assert found.then > 10
+
+
+def test_each_thing_that_can_happen_to_a_document_is_told_apart(
+    home: tuple[Stores, Filled],
+) -> None:
+    stores, _ = home
+    then = manifest(stores)
+    stories = [one for one in documents(stores) if one.story_id]
+    down, hidden, again, by_other, lost, unfound, newer = (one.sha1hex for one in stories[:7])
+    taking_down(stores)(wanted(down))
+    hiding = Hiding(stores, None, lambda: NOW)
+    hiding.hide(EmbargoRow(hidden, "review", "", NOW + timedelta(days=9), "ann", NOW))
+    (sketch,) = stores.records.get(TextSketchRow, [again])
+    (row,) = stores.records.get(StoryMetaRow, [by_other])
+    stores.records.put(
+        [replace(sketch, text_sha256hex="0" * 64), replace(row, extractor="trafilatura 9")]
+    )
+    stores.index.delete([stories[4].id, stories[5].id])
+    stores.records.delete(FileMetaRow, [lost])
+    stores.index.put([replace(stories[6], sha1hex="f" * 40, text_content="flood")])
+    stores.index.put([replace(stories[7], id="new", text_content="A later flood.")])
+    told = compared(Verifying(stores, stores.records)(then))
+    became = {one.became: one for one in told.listed}
+    assert {name: one.sha1hex for name, one in became.items() if name != "read_again"} == {
+        "taken_down": down, "under_embargo": hidden, "gone": lost, "unfound": unfound,
+        "other_version": "f" * 40, "added": stories[7].sha1hex,
+    }  # fmt: skip
+    read = {one.sha1hex: one.why for one in told.listed if one.became == "read_again"}
+    assert read == {
+        again: "another text, by the same extractor",
+        by_other: "the same text; read by trafilatura 2.3.1 then, trafilatura 9 now",
+    }
+    assert became["taken_down"].why == "privacy, 2026-03-14"
+    assert became["under_embargo"].why.startswith("review, until 2026-03-23")
+    assert became["other_version"].why == f"then the file {newer}"
+    assert told.unchanged == then.rows - 8 + 1
+
+
+def test_readers_are_not_told_embargoed_from_gone(home: tuple[Stores, Filled]) -> None:
+    stores, _ = home
+    then = manifest(stores)
+    hidden, lost = documents(stores)[:2]
+    hiding = Hiding(stores, None, lambda: NOW)
+    hiding.hide(EmbargoRow(hidden.sha1hex, "review", "", NOW + timedelta(days=9), "ann", NOW))
+    stores.index.delete([lost.id])
+    stores.records.delete(FileMetaRow, [lost.sha1hex])
+    told = compared(Verifying(stores.for_readers())(then))
+    assert (told.under_embargo, told.gone) == (None, 2)
+    assert {(one.became, one.title, one.why) for one in told.listed} == {("gone", "", "")}
+
+
+def test_the_first_of_a_result_are_held_against_no_others(home: tuple[Stores, Filled]) -> None:
+    stores, _ = home
+    then = manifest(stores, limit=5)
+    found = Verifying(stores)(then)
+    assert (then.rows, found.now, found.result_is_same) == (5, 5, True)
+    first = documents(stores)[0]
+    stores.index.delete([first.id])
+    again = Verifying(stores)(then)
+    assert (again.now, compared(again).unfound, compared(again).added) == (4, 1, 0)
+
+
+def test_what_lies_behind_the_bound_is_not_compared(home: tuple[Stores, Filled]) -> None:
+    stores, _ = home
+    then = manifest(stores)
+    found = Verifying(stores, walked_max=5)(then)
+    told = compared(found)
+    assert (found.now, found.now_is_more, found.result_is_same) == (5, True, None)
+    assert (told.unchanged, told.not_compared) == (5, then.rows - 5)
+
+
+def test_a_manifest_that_names_no_documents_is_told_in_counts(home: tuple[Stores, Filled]) -> None:
+    stores, _ = home
+    then = replace(manifest(stores), documents=None)
+    stores.index.delete([documents(stores)[0].id])
+    found = Verifying(stores)(then)
+    assert (found.compared, found.result_is_same, found.now) == (None, False, then.rows - 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "x",
+        f"a {'0' * 39}g - -",
+        f"a {'0' * 40} - 7",
+        f"a {'0' * 40} - -1",
+        f"{'a' * 201} {'0' * 40} - -",
+        f"a {'0' * 40} - - -",
+        "\N{ARABIC-INDIC DIGIT ONE}" * 40,
+    ],
+)
+def test_a_line_that_names_no_document_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="line 2 of its documents"):
+        list(members([f"a {'0' * 40} - 0", line], ["x"]))
+
+
+def test_more_documents_than_a_manifest_names_are_none(home: tuple[Stores, Filled]) -> None:
+    stores, _ = home
+    (one, *_) = documents(stores)
+    named = Members(stores.records, lines=["x"] * MEMBERS_MAX)
+    assert list(named.noted(iter([one]))) == [one]
+    assert named.lines is None
+
+
+def test_a_search_nobody_could_ask_is_refused(home: tuple[Stores, Filled]) -> None:
+    stores, _ = home
+    then = manifest(stores)
+    assert then.asked is not None
+    for wrong in (
+        replace(then.asked, domains=["x"] * 1_000),
+        replace(then.asked, domains=["x" * 1_000]),
+        replace(then.asked, limit=-1),
+    ):
+        with pytest.raises(ValueError, match="search"):
+            manifest_of(as_json(replace(then, asked=wrong)))
+    with pytest.raises(ValueError, match="field"):
+        Verifying(stores)(replace(then, asked=replace(then.asked, text="autor:x")))
