@@ -105,6 +105,7 @@ class Site:
             "failures, final?": (f"{self.full}/failures/accept?{self.chosen}", 200),
             "pipeline": (f"{self.full}/pipeline", 200),
             "pipeline, nothing waits": (f"{self.empty}/pipeline", 200),
+            "verify a result": (f"{self.full}/verify", 200),
             "look up, sources": (f"{self.full}/show?key={GOOD.url}/2026/1", 404),
             "how a page is cited": (f"{self.read}/file/{self.reading.pdf}/cite?page=2", 200),
             "API": (f"{self.full}/docs", 200),
