@@ -115,6 +115,8 @@ class Site:
             "collection, hostile": (f"{self.full}{collection_href(HOSTILE)}", 200),
             "collection, not grouped": (f"{self.full}/themes/made/waiting", 200),
             "collection, unknown": (f"{self.full}/themes/made/fife", 404),
+            "themes over time": (f"{self.full}{collection_href(FIVE)}/over-time", 200),
+            "documents of a theme": (f"{self.full}{theme_href(FIVE, 'outlier')}/documents", 200),
             "theme": (f"{self.full}{self.theme}", 200),
             "theme, outliers": (f"{self.full}{theme_href(FIVE, 'outlier')}", 200),
             "sources": (f"{self.full}/sources", 200),

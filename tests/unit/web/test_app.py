@@ -113,6 +113,7 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
         "/api/failures", "/api/pipeline", "/api/show", "/api/sources", "/api/sources/{source_id}",
         "/api/sources/{source_id}/links", "/api/themes", "/api/themes/{namespace}/{key}",
         "/api/themes/{namespace}/{key}/{theme}", "/api/themes/{namespace}/{key}/document",
+        "/api/themes/{namespace}/{key}/over-time", "/api/themes/{namespace}/{key}/{theme}/documents",
     }  # fmt: skip
     page = read(client, "/docs")
     for path, methods in schema["paths"].items():

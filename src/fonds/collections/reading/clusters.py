@@ -243,16 +243,25 @@ def _tops(
 
 
 def _members(tables: Tables, name: Name, ranked: Sequence[Cells]) -> tuple[Member, ...]:
-    keys = [name.document(text(cells, "main:id")) for cells in ranked]
+    scored = [(text(cells, "main:id"), real(cells, "main:score")) for cells in ranked]
+    return titled(tables, name, scored)
+
+
+def titled(tables: Tables, name: Name, scored: Sequence[tuple[str, float]]) -> tuple[Member, ...]:
+    """Documents by (id, score) with what their rows say of them, in the same order."""
+    keys = [name.document(id_) for id_, _ in scored]
     rows = tables.rows(DOCUMENTS, keys, _TITLE)
-    return tuple(_member(rows.get(key, {}), cells) for key, cells in zip(keys, ranked, strict=True))
+    return tuple(
+        _member(rows.get(key, {}), id_, score)
+        for key, (id_, score) in zip(keys, scored, strict=True)
+    )
 
 
-def _member(document: Cells, cells: Cells) -> Member:
+def _member(document: Cells, id_: str, score: float) -> Member:
     time = number(document, "main:time", -1)
     return Member(
-        text(cells, "main:id"),
-        real(cells, "main:score"),
+        id_,
+        score,
         text(document, "main:title"),
         text(document, "main:url"),
         None if time < 0 else time,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -88,9 +89,7 @@ def changes_told(
 ) -> tuple[Change, ...]:
     """What changed from the clustering of the time `before`, as the rebuild that followed it noted: of the
     documents there were then, at the cost of the clusters alone. What is kept no more is left out."""
-    row = clustering_prefix(name.namespace, name.key, conf, timestamp)
-    noted = text(tables.row(CLUSTERINGS, row, ["main:events"]), "main:events", "[]")
-    events = msgspec.json.decode(noted, type=list[tuple[str, list[str], list[str]]])
+    events = _noted(tables, name, conf, timestamp)
     if not events:
         return ()
     old, new = (
@@ -105,6 +104,20 @@ def changes_told(
         )
         for change, olds, news in events
     )
+
+
+def changes_counted(tables: Tables, name: Name, conf: str, timestamp: int) -> dict[str, int]:
+    """How many changes of each kind the rebuild of a time noted, against what was served then; nothing for
+    the first."""
+    return Counter(change for change, _, _ in _noted(tables, name, conf, timestamp))
+
+
+def _noted(
+    tables: Tables, name: Name, conf: str, timestamp: int
+) -> list[tuple[str, list[str], list[str]]]:
+    row = clustering_prefix(name.namespace, name.key, conf, timestamp)
+    noted = text(tables.row(CLUSTERINGS, row, ["main:events"]), "main:events", "[]")
+    return msgspec.json.decode(noted, type=list[tuple[str, list[str], list[str]]])
 
 
 def _sides(tables: Tables, name: Name, conf: str, timestamp: int) -> dict[str, Side]:

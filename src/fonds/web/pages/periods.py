@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -43,6 +43,21 @@ def periods(
         _period(begin, length, totals[number], earliest, latest)
         for number, begin in enumerate(range(start, last + 1, length))
     ]
+
+
+def spans(counts: Mapping[date, int]) -> list[Period]:
+    """The same of documents by day: periods of a day where these are at most 72, and else those above."""
+    dated = {day: n for day, n in counts.items() if n > 0}
+    if not dated:
+        return []
+    first, last = min(dated), max(dated)
+    if (last - first).days < PERIODS_MAX:
+        every = (first + timedelta(days=at) for at in range((last - first).days + 1))
+        return [Period(f"{day:%Y-%m-%d}", day, day, dated.get(day, 0)) for day in every]
+    months: Counter[str] = Counter()
+    for day, n in dated.items():
+        months[f"{day.year:04}-{day.month:02}"] += n
+    return periods(list(months.items()), first, last)
 
 
 def _month(text: str) -> int | None:

@@ -17,6 +17,7 @@ from fonds.collections.changing.writing import Changes
 from fonds.collections.configurations import Configuration
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.reading.clusterings import Collection, collection, collections
+from fonds.collections.reading.times import Times
 from fonds.collections.tables import Tables
 from fonds.model.errors import LimitError
 from fonds.model.names import nearest, no_such
@@ -36,6 +37,7 @@ class Service:
 
     changes: Changes
     runs: Runs
+    times: Times = field(default_factory=Times)
     _declared: bool = False
     _guard: threading.Lock = field(default_factory=threading.Lock)
 

@@ -15,7 +15,7 @@ from fonds.collections.reading.clusterings import Clustering, Progress, progress
 from fonds.collections.reading.clusters import Cluster, Clusters, Member, clusters
 from fonds.web.access.declared import READS
 from fonds.web.charts import share
-from fonds.web.rendering import how_many, instant, page, pager
+from fonds.web.rendering import how_many, instant, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, placed_href, theme_href
@@ -272,6 +272,7 @@ def collection_html(
         spots=len(spots),
         largest=max((one.size for one in found.themes), default=0),
         marked_any=any(spot.mark for spot in spots),
+        over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),
         newest_href=collection_href(there.name, conf=there.params()["conf"]),
         wide_max=WIDE.circles_max,
         narrow_max=NARROW.circles_max,

@@ -251,6 +251,7 @@ def theme_html(
         is_served=there.clustering is not None and there.clustering.is_served,
         collection_href=collection_href(there.name, **there.params()),
         newest_href=collection_href(there.name, conf=there.params()["conf"]),
+        over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),
         explanation=APART.get(found.label, ""),
         terms_most=max((weight for _, weight in found.terms), default=0.0),
         stages_most=max((one.size for one in found.stages), default=0),

@@ -1,0 +1,230 @@
+"""Documents of a theme that are dated within some days, or that were elsewhere in the clustering before."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import HTMLResponse
+
+from fonds.collections.names import apart_conf, level_conf
+from fonds.collections.reading.clusters import Cluster, cluster
+from fonds.collections.reading.times import ABSENT, UNDATED, Looked, placed_members
+from fonds.ports import Stores
+from fonds.web.access.declared import READS
+from fonds.web.pages.searching.form import Day
+from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
+from fonds.web.rest.service import Service, TheService
+from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
+from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
+from fonds.web.themes.collection import WHY_APART
+from fonds.web.themes.documents import DocumentLine, document_lines
+from fonds.web.themes.times.courses import date_of
+from fonds.web.themes.times.moved import APART, PLACED_SINCE
+
+PAGE_SIZE = 20
+PAGES_MAX = 1_000
+
+router = APIRouter(dependencies=[READS])
+
+
+class ListedForm(BaseModel):
+    """Which documents of a theme, of which clustering."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    conf: str = CONF
+    at: int | None = AT
+    level: int = LEVEL
+    from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
+    to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
+    undated: bool = Field(False, description="Only documents without a date")
+    came_from: str = Field(
+        "",
+        max_length=1_000,
+        description="Only those that were there in the clustering before: a theme by id or label, apart for"
+        " no theme, since for not there yet",
+    )
+    page: int = Field(1, ge=1, le=PAGES_MAX, description="Page of 20 documents, from 1")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """Documents of a theme, or of those apart for a reason, 20 a page in the order of their ids; `total`
+    counts all that are asked for. `complete` is False where the collection has more than were looked at,
+    the first 20,000 by id."""
+
+    answer: str
+    namespace: str
+    key: str
+    conf: str
+    theme: str
+    total: int
+    complete: bool
+    page: int
+    pages: int
+    documents: Sequence[DocumentLine]
+
+
+def listed_page(
+    stores: Stores, themes: Service, there: Asked, theme: str, form: ListedForm
+) -> ListedPage:
+    """The documents asked for. Raises HTTPException 404 for a theme there is none of, and 400 for a place
+    they came from that there is none of."""
+    at = there.clustering
+    if at is None:
+        raise HTTPException(404, f"{there.name} was not grouped by {there.conf} yet.")
+    one = cluster(
+        themes.tables, there.name, theme, there.conf, at.timestamp, level=there.level, top=0
+    )
+    if one is None and theme not in WHY_APART:
+        raise HTTPException(404, f"{there.name} has no theme “{cut(theme, 200)}”.")
+    before = there.before.timestamp if there.before else None
+    looked = themes.times.of(
+        themes.tables, there.name, there.conf, at.timestamp, level=there.level, before=before
+    )
+    label, then = _label(one, theme), _then(themes, there, form.came_from)
+    found = _chosen(looked, label, one is not None, form, then)
+    some = found[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
+    conf = level_conf(there.conf, there.level) if one else apart_conf(there.conf)
+    members = placed_members(
+        themes.tables, there.name, conf, at.timestamp, [looked.id_of(number) for number in some]
+    )
+    return ListedPage(
+        answer=_answer(len(found), label if one else WHY_APART[theme], form, then),
+        namespace=there.name.namespace,
+        key=there.name.key,
+        conf=there.conf,
+        theme=label,
+        total=len(found),
+        complete=looked.complete,
+        page=form.page,
+        pages=max(1, -(-len(found) // PAGE_SIZE)),
+        documents=document_lines(stores.index, there, members),
+    )
+
+
+def _label(one: Cluster | None, reason: str) -> str:
+    return one.label if one else reason
+
+
+def _then(themes: Service, there: Asked, came_from: str) -> str:
+    """Where the documents were: a label of the clustering before, `apart`, `since`, or '' for anywhere."""
+    if not came_from:
+        return ""
+    before = there.before
+    if before is None:
+        raise HTTPException(
+            400, "The parameter “came_from”: no clustering before this one is kept."
+        )
+    if came_from in (APART, PLACED_SINCE):
+        return came_from
+    name, conf = there.name, there.conf
+    one = cluster(themes.tables, name, came_from, conf, before.timestamp, top=0)
+    if one is None:
+        said = f"the clustering before had no theme “{cut(came_from, 200)}”"
+        raise HTTPException(400, f"The parameter “came_from”: {said}.")
+    return one.label
+
+
+def _chosen(looked: Looked, label: str, is_theme: bool, form: ListedForm, then: str) -> list[int]:
+    """The numbers of the documents asked for."""
+    labels = looked.labels
+    space = range(looked.clusters) if is_theme else range(looked.clusters, len(labels))
+    wanted = next((at for at in space if labels[at] == label), None)
+    if wanted is None:
+        return []
+    there = {at for at, place in enumerate(looked.places) if place == wanted}
+    if then:
+        places = _places(looked, then)
+        there = {at for at in there if looked.before[at] in places}
+    return [at for at in sorted(there) if _is_dated(looked.days[at], form)]
+
+
+def _places(looked: Looked, then: str) -> set[int]:
+    known = looked.labels_before
+    if then == PLACED_SINCE:
+        return {ABSENT}
+    if then == APART:
+        return set(range(looked.clusters_before, len(known)))
+    return {at for at in range(looked.clusters_before) if known[at] == then}
+
+
+def _is_dated(day: int, form: ListedForm) -> bool:
+    if form.undated or day == UNDATED:
+        return day == UNDATED and (form.undated or not (form.from_ or form.to))
+    date = date_of(day)
+    return not ((form.from_ and date < form.from_) or (form.to and date > form.to))
+
+
+def _answer(count: int, what: str, form: ListedForm, then: str) -> str:
+    said = f"{how_many(count, 'document')} of “{cut(what, 120)}”"
+    if form.undated:
+        said += " without a date"
+    elif form.from_ or form.to:
+        said += _days(form.from_, form.to)
+    if then == PLACED_SINCE:
+        return f"{said} that came after the clustering before"
+    if then:
+        return f"{said} that {'was' if count == 1 else 'were'} in " + (
+            "no theme before" if then == APART else f"“{cut(then, 120)}” before"
+        )
+    return said
+
+
+def _days(first: dt.date | None, last: dt.date | None) -> str:
+    if first and last:
+        return f" of {first}" if first == last else f" from {first} to {last}"
+    return f" since {first}" if first else f" up to {last}"
+
+
+@router.get("/themes/{namespace}/{key}/{theme}/documents", include_in_schema=False)
+def listed_html(
+    request: Request,
+    stores: OpenStores,
+    themes: TheService,
+    namespace: str,
+    key: str,
+    theme: str,
+    form: Annotated[ListedForm, Query()],
+) -> HTMLResponse:
+    """The documents asked for."""
+    there = asked(themes, namespace, key, form)
+    found = listed_page(stores, themes, there, unpart(theme), form)
+    here = f"{theme_href(there.name, unpart(theme))}/documents"
+    words = form.model_dump(by_alias=True, exclude_defaults=True, exclude={"page"}, mode="json")
+    return page(
+        request,
+        "theme_documents.html",
+        heading=found.answer,
+        found=found,
+        name=there.name,
+        conf=there.conf,
+        is_theme=found.theme not in WHY_APART,
+        theme_href=theme_href(there.name, unpart(theme), **there.params()),
+        collection_href=collection_href(there.name, **there.params()),
+        pictured=any(one.thumbnail_href for one in found.documents),
+        pager=pager(here, words, found.total, form.page, PAGE_SIZE, PAGES_MAX),
+        api_href=f"{API}{link(here, **words, page=form.page)}",
+    )
+
+
+@router.get(
+    "/api/themes/{namespace}/{key}/{theme}/documents", summary="Documents of a theme, by day"
+)
+def listed_json(
+    stores: OpenStores,
+    themes: TheService,
+    namespace: str,
+    key: str,
+    theme: str,
+    form: Annotated[ListedForm, Query()],
+) -> ListedPage:
+    """Documents of a theme by the days they are dated, or by where they were in the clustering before, 20 a
+    page in the order of their ids."""
+    there = asked(themes, namespace, key, form)
+    return listed_page(stores, themes, there, unpart(theme), form)

@@ -1,0 +1,343 @@
+"""Themes over time: small multiples of the largest, and what became of them from clustering to clustering."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import HTMLResponse
+
+from fonds.collections.reading.clusters import Cluster, clusters
+from fonds.collections.reading.lineage import changes_counted
+from fonds.web.access.declared import READS
+from fonds.web.charts import share
+from fonds.web.pages.searching.form import Day
+from fonds.web.rendering import cut, how_many, instant, link, page
+from fonds.web.rest.service import Service, TheService
+from fonds.web.themes.addresses import API, collection_href, theme_href
+from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
+from fonds.web.themes.changes import KINDS, ChangesOfKind, changes_of
+from fonds.web.themes.times.courses import THEMES_MAX, Course, Courses, courses
+from fonds.web.themes.times.moved import APART, OTHERS, PLACED_SINCE, Move, Place, counted, picture
+from fonds.web.themes.times.multiples import Bar, multiple
+
+CLUSTERINGS_MAX = 12
+
+router = APIRouter(dependencies=[READS])
+
+
+class OverTimeForm(BaseModel):
+    """Which clustering of a collection, which days, and how the courses are drawn."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    conf: str = CONF
+    at: int | None = AT
+    level: int = LEVEL
+    from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
+    to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
+    measure: Literal["share", "documents"] = Field(
+        "share", description="Shares of the documents of each period, or their counts"
+    )
+    scale: Literal["same", "own"] = Field(
+        "same", description="One height for all themes, or each drawn to its own"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodLine:
+    """Documents dated from `first` to `last`, both inclusive: those looked at, in a theme or in none."""
+
+    label: str
+    first: dt.date
+    last: dt.date
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Documents of a theme in a period, and their share of all of it, 0 to 1, None where there are none."""
+
+    documents: int
+    share: float | None
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class CourseLine:
+    """A theme, one point for each period. `change`: by how many percentage points its share is above that of
+    the earlier half of the periods in the later half, None where one of the halves has no document."""
+
+    id: str
+    label: str
+    href: str
+    size: int
+    looked_at: int
+    undated: int
+    undated_href: str
+    change: float | None
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A clustering that is kept: how many changes its rebuild noted, by kind, against the one served before;
+    None for the first there was."""
+
+    at: dt.datetime | None
+    href: str
+    themes: int
+    documents: int
+    changes: dict[str, int] | None
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OverTimePage:
+    """The largest twelve themes over time, those whose share changed most first; `shown_at` None where
+    nothing was built yet.
+
+    `looked_at` documents of the clustering were looked at, `undated` of them have no date; `complete` is
+    False where there are more than were looked at, the first 20,000 by id. `moves`: where they were in the
+    clustering of `before_at`; `changes`: what the rebuild noted; both empty where none before is kept.
+    """
+
+    answer: str
+    namespace: str
+    key: str
+    conf: str
+    level: int
+    shown_at: dt.datetime | None
+    is_served: bool
+    before_at: dt.datetime | None
+    themes_total: int
+    looked_at: int
+    undated: int
+    complete: bool
+    periods: Sequence[PeriodLine]
+    themes: Sequence[CourseLine]
+    moves: Sequence[Move]
+    changes: Sequence[ChangesOfKind]
+    clusterings: Sequence[Told]
+
+
+def over_time_page(themes: Service, there: Asked, form: OverTimeForm) -> OverTimePage:
+    """What is asked for."""
+    at, tables = there.clustering, themes.tables
+    level = None
+    if at is not None:
+        level = clusters(tables, there.name, there.conf, at.timestamp, level=there.level, top=0)
+    if at is None or level is None:
+        return _nothing(there)
+    before = there.before.timestamp if there.before else None
+    looked = themes.times.of(
+        tables, there.name, there.conf, at.timestamp, level=there.level, before=before
+    )
+    found = courses(looked, level.clusters, form.from_, form.to)
+    then = None
+    if before is not None:
+        then = clusters(tables, there.name, there.conf, before, top=0)
+    pairs = counted(looked, then.clusters, level.clusters) if then else {}
+    return OverTimePage(
+        answer=_answer(there, found),
+        namespace=there.name.namespace,
+        key=there.name.key,
+        conf=there.conf,
+        level=there.level,
+        shown_at=instant(at.timestamp),
+        is_served=at.is_served,
+        before_at=instant(before),
+        themes_total=len(level.clusters),
+        looked_at=found.looked_at,
+        undated=found.undated,
+        complete=looked.complete,
+        periods=[PeriodLine(p.label, p.first, p.last, p.count) for p in found.periods],
+        themes=[_line(there, one, found) for one in found.courses],
+        moves=_moves(there, pairs, then.clusters if then else (), level.clusters),
+        changes=changes_of(tables, there),
+        clusterings=_told(themes, there),
+    )
+
+
+def _nothing(there: Asked) -> OverTimePage:
+    name = there.name
+    answer = f"{name} was not grouped by {there.conf} yet"
+    return OverTimePage(
+        answer, name.namespace, name.key, there.conf, there.level, None, False, None, 0, 0, 0, True,
+        (), (), (), (), (),
+    )  # fmt: skip
+
+
+def _answer(there: Asked, found: Courses) -> str:
+    if not found.courses:
+        return f"{there.name}: no themes"
+    first, shown = found.courses[0], how_many(len(found.courses), "theme")
+    if not found.periods:
+        return f"{there.name}: {shown}, of which no document looked at has a date"
+    over = f"{shown} from {found.periods[0].label} to {found.periods[-1].label}"
+    if not first.change:
+        return f"{there.name}: {over}"
+    verb = "rose" if first.change > 0 else "fell"
+    by = "under 0.1" if abs(first.change) < 0.1 else f"{abs(first.change):.1f}"
+    label = cut(first.theme.label, 80)
+    return f"{there.name}: {over}; “{label}” {verb} most, by {by} percentage points"
+
+
+def _line(there: Asked, one: Course, found: Courses) -> CourseLine:
+    here = f"{theme_href(there.name, one.theme.id)}/documents"
+    points = [
+        Point(
+            n,
+            round(n / span.count, 4) if span.count else None,
+            link(here, **there.params(), **{"from": span.first, "to": span.last}),
+        )
+        for n, span in zip(one.counts, found.periods, strict=True)
+    ]
+    return CourseLine(
+        id=one.theme.id,
+        label=one.theme.label,
+        href=theme_href(there.name, one.theme.id, **there.params()),
+        size=one.theme.size,
+        looked_at=one.looked_at,
+        undated=one.undated,
+        undated_href=link(here, **there.params(), undated="true"),
+        change=one.change,
+        points=points,
+    )
+
+
+def _moves(
+    there: Asked,
+    pairs: dict[tuple[str, str], int],
+    before: Sequence[Cluster],
+    after: Sequence[Cluster],
+) -> list[Move]:
+    """In the order of the sizes on both sides, those in a smaller theme or none behind them."""
+    sides = []
+    for some, at in ((before, there.before.timestamp if there.before else None), (after, None)):
+        params = {**there.params(), "at": at} if at is not None else there.params()
+        places = [
+            Place(one.id, one.label, theme_href(there.name, one.id, **params))
+            for one in some[:THEMES_MAX]
+        ]
+        places.append(Place(OTHERS, "other themes", None))
+        places.append(Place(APART, "in no theme", None))
+        places.append(Place(PLACED_SINCE, "not there yet", None))
+        sides.append(places)
+    return [
+        Move(then, now, pairs[then.id, now.id], _href(there, then, now))
+        for then in sides[0]
+        for now in sides[1]
+        if pairs.get((then.id, now.id))
+    ]
+
+
+def _href(there: Asked, then: Place, now: Place) -> str | None:
+    if now.href is None or then.id == OTHERS:
+        return None
+    here = f"{theme_href(there.name, now.id)}/documents"
+    return link(here, **there.params(), came_from=then.id)
+
+
+def _told(themes: Service, there: Asked) -> list[Told]:
+    found = []
+    for one in there.clusterings[:CLUSTERINGS_MAX]:
+        counts = changes_counted(themes.tables, there.name, there.conf, one.timestamp)
+        params = {**there.params(), "at": None if one.is_served else one.timestamp, "level": None}
+        found.append(
+            Told(
+                instant(one.timestamp),
+                over_time_href(there, **params),
+                one.clusters,
+                one.documents + one.later,
+                {kind: counts.get(kind, 0) for kind in KINDS} if counts else None,
+                one == there.clustering,
+            )
+        )
+    return found
+
+
+def over_time_href(there: Asked, **params: Any) -> str:
+    """The page of the themes of a collection over time."""
+    return link(f"{collection_href(there.name)}/over-time", **params)
+
+
+def _charts(found: OverTimePage, form: OverTimeForm) -> list[tuple[CourseLine, Any, float]]:
+    """Each theme with its picture, and what its highest bar stands for."""
+    by_share = form.measure == "share"
+    every = [[_value(point, by_share) for point in one.points] for one in found.themes]
+    tops = [max((value or 0.0 for value in values), default=0.0) for values in every]
+    drawn = []
+    for number, (one, values) in enumerate(zip(found.themes, every, strict=True)):
+        most = (tops[number] if form.scale == "own" else max(tops)) or 1.0
+        bars = [
+            Bar(value, _said(point, span), point.href)
+            for value, point, span in zip(values, one.points, found.periods, strict=True)
+        ]
+        said = "; ".join(bar.said for bar in bars if bar.value) or "No document of these days."
+        title = f"{one.label} over time"
+        drawn.append((one, multiple(number, bars, most, title, said), most))
+    return drawn
+
+
+def _value(point: Point, by_share: bool) -> float | None:
+    return None if point.share is None else point.share if by_share else float(point.documents)
+
+
+def _said(point: Point, span: PeriodLine) -> str:
+    if point.share is None:
+        return f"{span.label}: nothing of the collection is dated then"
+    of = share(point.documents, span.documents)
+    return f"{span.label}: {point.documents:,} of {how_many(span.documents, 'document')}, {of}"
+
+
+@router.get("/themes/{namespace}/{key}/over-time", include_in_schema=False)
+def over_time_html(
+    request: Request,
+    themes: TheService,
+    namespace: str,
+    key: str,
+    form: Annotated[OverTimeForm, Query()],
+) -> HTMLResponse:
+    """The themes over time, and what became of them."""
+    there = asked(themes, namespace, key, form)
+    found = over_time_page(themes, there, form)
+    words = form.model_dump(by_alias=True, exclude_defaults=True)
+    return page(
+        request,
+        "over_time.html",
+        heading=found.answer,
+        found=found,
+        form=form,
+        name=there.name,
+        conf=there.conf,
+        kinds=KINDS,
+        params=there.params(),
+        path=over_time_href(there),
+        collection_href=collection_href(there.name, **there.params()),
+        newest_href=over_time_href(there, conf=there.params()["conf"]),
+        charts=_charts(found, form),
+        measures=_choices(there, words, "measure", ("share", "documents"), form.measure),
+        scales=_choices(there, words, "scale", ("same", "own"), form.scale),
+        moved=picture(found.moves, "Where the documents were before") if found.moves else "",
+        api_href=f"{API}{over_time_href(there, **words)}",
+    )
+
+
+def _choices(
+    there: Asked, words: dict[str, Any], name: str, values: Sequence[str], chosen: str
+) -> list[tuple[str, str, bool]]:
+    return [(one, over_time_href(there, **{**words, name: one}), one == chosen) for one in values]
+
+
+@router.get("/api/themes/{namespace}/{key}/over-time", summary="Themes over time")
+def over_time_json(
+    themes: TheService, namespace: str, key: str, form: Annotated[OverTimeForm, Query()]
+) -> OverTimePage:
+    """The twelve largest themes of a collection by period, those whose share changed most first, and where
+    their documents were in the clustering before."""
+    return over_time_page(themes, asked(themes, namespace, key, form), form)

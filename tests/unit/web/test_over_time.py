@@ -1,0 +1,185 @@
+"""Themes over time: the counts are those of the documents, nothing is told as 0 that is not known, and each
+count opens the documents counted."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from fonds.collections.reading.clusters import Cluster
+from fonds.collections.reading.times import ABSENT, UNDATED, Looked
+from fonds.web.themes.times.courses import courses
+from fonds.web.themes.times.moved import counted, picture
+from fonds.web.themes.times.multiples import Bar, multiple
+from page_reading import read
+from themed_home import HOSTILE
+
+FIVE = "/themes/made/five"
+COLLECTION = f"{FIVE}/over-time"
+DAY = (dt.date(2026, 1, 1) - dt.date(1970, 1, 1)).days
+
+
+def _cluster(id_: str, label: str, size: int = 1) -> Cluster:
+    return Cluster(id_, label, size, size, (), None, None, None, ())
+
+
+def _looked(days: list[int], places: list[int], before: list[int] | None = None) -> Looked:
+    rows = [b"%d" % at for at in range(len(days))]
+    was = before or []
+    return Looked(rows, days, places, ["a", "b", "short"], 2, was, ["a", "short"], 1, True)
+
+
+def _told(client: TestClient, query: str = "") -> dict[str, Any]:
+    answer = client.get(f"/api{COLLECTION}{query}")
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_period_without_documents_is_unknown_and_a_theme_without_any_is_0() -> None:
+    days = [DAY, DAY, DAY + 2, DAY + 2, DAY + 2, UNDATED]
+    looked = _looked(days, [0, 1, 1, 1, 2, 0])
+    found = courses(looked, [_cluster("A", "a"), _cluster("B", "b")])
+    assert [one.count for one in found.periods] == [2, 0, 3]
+    first, second = found.courses
+    assert {one.theme.id: list(one.counts) for one in found.courses} == {
+        "A": [1, 0, 0],
+        "B": [1, 0, 2],
+    }
+    assert (first.theme.id, first.change, first.undated, first.looked_at) == ("A", -50.0, 1, 2)
+    assert second.change == pytest.approx(16.67)
+    assert (found.looked_at, found.undated) == (6, 1)
+
+
+def test_what_came_after_the_clustering_is_no_part_of_its_course() -> None:
+    found = courses(_looked([DAY, DAY], [0, ABSENT]), [_cluster("A", "a")])
+    assert [one.count for one in found.periods] == [1]
+    assert found.courses[0].change is None
+    late = courses(_looked([DAY], [0]), [_cluster("A", "a")], latest=dt.date(2025, 1, 1))
+    assert (late.periods, late.looked_at) == ([], 1)
+
+
+def test_long_ranges_are_counted_by_month_and_longer_ones_by_year() -> None:
+    by_month = courses(_looked([DAY, DAY + 80], [0, 0]), [_cluster("A", "a")])
+    assert [one.label for one in by_month.periods] == ["Jan 2026", "Feb 2026", "Mar 2026"]
+    by_year = courses(_looked([0, DAY], [0, 0]), [_cluster("A", "a")])
+    assert len(by_year.periods) == 57
+    assert list(by_year.courses[0].counts) == [1] + [0] * 55 + [1]
+
+
+def test_moves_are_counted_from_where_documents_were() -> None:
+    looked = _looked([DAY] * 5, [0, 0, 1, 2, ABSENT], [0, ABSENT, 1, 0, 0])
+    moves = counted(looked, [_cluster("A", "a")], [_cluster("A", "a"), _cluster("B", "b")])
+    assert moves == {("A", "A"): 1, ("since", "A"): 1, ("apart", "B"): 1, ("A", "apart"): 1}
+
+
+def test_names_stay_text_in_pictures() -> None:
+    bad = "<script>alert('x')</script>\""
+    drawn = multiple(0, [Bar(1.0, bad, bad), Bar(None, bad, ""), Bar(0.0, bad, "")], 1.0, bad, bad)
+    assert "<script" not in drawn
+    assert drawn.count('class="nothing"') == drawn.count('class="bar"') == 1
+    assert "<svg" in picture([], bad)
+
+
+def test_each_count_of_a_course_opens_the_documents_counted(themed: TestClient) -> None:
+    found = _told(themed)
+    assert (
+        sum(one["documents"] for one in found["periods"]) == found["looked_at"] - found["undated"]
+    )
+    assert found["undated"] > 0
+    for theme in found["themes"]:
+        dated = sum(point["documents"] for point in theme["points"])
+        assert dated + theme["undated"] == theme["looked_at"] == theme["size"]
+    theme = found["themes"][0]
+    asked = [(point["documents"], point["href"]) for point in theme["points"]]
+    for count, href in [*asked, (theme["undated"], theme["undated_href"])]:
+        listed = themed.get(f"/api{href}").json()
+        assert listed["total"] == count
+        assert len(listed["documents"]) == min(count, 20)
+    changes = [abs(one["change"]) for one in found["themes"]]
+    assert changes == sorted(changes, reverse=True)
+
+
+def test_the_page_shows_what_the_api_tells(themed: TestClient) -> None:
+    page, found = read(themed, COLLECTION), _told(themed)
+    assert page.heading == f"{found['answer']}."
+    assert len(page.tree.xpath("//svg[contains(@class, 'multiple')]")) == len(found["themes"])
+    titles = page.links("//ol[@class='multiples']//h2")
+    assert list(titles) == [one["href"] for one in found["themes"]]
+    rows = page.tree.xpath("//ol[@class='multiples']//tbody/tr")
+    assert len(rows) == len(found["themes"]) * len(found["periods"])
+    counts = read(themed, f"{COLLECTION}?measure=documents&scale=own")
+    assert "counts of documents" in counts.words("//p[@class='choices']")
+
+
+def test_a_window_of_days_narrows_the_periods(themed: TestClient) -> None:
+    spans = _told(themed)["periods"]
+    found = _told(themed, f"?from={spans[1]['first']}&to={spans[2]['last']}")
+    assert [one["documents"] for one in found["periods"] if one["documents"]] == [
+        one["documents"] for one in spans[1:3]
+    ]
+    none = read(themed, f"{COLLECTION}?from=1990-01-01&to=1990-02-01")
+    assert "No document looked at is dated within these days" in none.words()
+
+
+def test_moves_add_up_and_each_lists_its_documents(themed: TestClient) -> None:
+    found = _told(themed)
+    assert sum(one["documents"] for one in found["moves"]) == found["looked_at"]
+    listed = [one for one in found["moves"] if one["href"]]
+    assert {one["before"]["id"] for one in listed} > {"apart"}
+    for move in listed:
+        told = themed.get(f"/api{move['href']}").json()
+        assert told["total"] == move["documents"]
+        assert read(themed, move["href"]).heading == f"{told['answer']}."
+    assert [one["change"] for one in found["changes"] if one["change"] == "new"] == ["new"]
+    table = read(themed, COLLECTION).words("//section[@aria-labelledby='lineage']")
+    assert "nothing before it was compared" in table
+
+
+def test_every_document_listed_is_reached_once(themed: TestClient) -> None:
+    theme, seen = _told(themed)["themes"][0], []
+    for number in itertools.count(1):
+        told = themed.get(f"/api{theme['href']}/documents?page={number}").json()
+        seen += [one["id"] for one in told["documents"]]
+        if number >= told["pages"]:
+            break
+    assert len(seen) == len(set(seen)) == theme["size"]
+
+
+def test_one_clustering_alone_has_no_lineage_and_says_so(themed: TestClient) -> None:
+    page = read(themed, "/themes/library/all/over-time")
+    assert "This needs two clusterings" in page.words()
+    refused = themed.get("/themes/library/all/outlier/documents?came_from=apart")
+    assert refused.status_code == 400
+    assert "no clustering before this one is kept" in refused.text
+    assert "was not grouped" in read(themed, "/themes/made/waiting/over-time").heading
+
+
+def test_an_older_clustering_is_told_as_such_and_unknown_names_are_refused(
+    themed: TestClient,
+) -> None:
+    older = next(one["href"] for one in _told(themed)["clusterings"] if not one["chosen"])
+    assert "This is an older clustering" in read(themed, older).words()
+    assert read(themed, f"{FIVE}/nothing/documents", 404)
+    label = _told(themed)["themes"][0]["id"]
+    said = themed.get(f"{FIVE}/{label}/documents?came_from=%3Cscript%3E")
+    assert said.status_code == 400
+    assert "<script>" not in said.text
+    assert themed.get(f"{COLLECTION}?from=yesterday").status_code == 400
+    assert themed.get(f"{COLLECTION}?scale=huge").status_code == 400
+    assert themed.get(f"{COLLECTION}?at=5").status_code == 400
+
+
+def test_hostile_labels_stay_words(themed: TestClient) -> None:
+    links = read(themed, "/themes").links("//ol[@class='collections']//h2")
+    (href,) = [one for one, name in links.items() if name == str(HOSTILE)]
+    page = read(themed, f"{href}/over-time")
+    assert page.tree.xpath("//script") == []
+    theme = themed.get(f"/api{href}/over-time").json()["themes"][0]
+    listed = read(themed, f"{theme['href']}/documents")
+    assert listed.tree.xpath("//script") == []
+    assert [one for one in listed.links("//*") if one.startswith("javascript")] == []
