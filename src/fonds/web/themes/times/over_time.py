@@ -85,8 +85,8 @@ class CourseLine:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A clustering that is kept: how many changes its rebuild noted, by kind, against the one served before;
-    None for the first there was."""
+    """A clustering that is kept: of how many documents it was built, and how many changes its rebuild noted,
+    by kind, against the one served before; None for the first there was."""
 
     at: dt.datetime | None
     href: str
@@ -253,7 +253,7 @@ def _told(themes: Service, there: Asked) -> list[Told]:
                 instant(one.timestamp),
                 over_time_href(there, **params),
                 one.clusters,
-                one.documents + one.later,
+                one.documents,
                 {kind: counts.get(kind, 0) for kind in KINDS} if counts else None,
                 one == there.clustering,
             )
