@@ -42,7 +42,7 @@ QUESTIONS = (
     *("site:", "author:zyz", "status:", "year:", "theme:"),
 )
 UNASKED = "at after group entry n since whole filter collapse alike fl poll matchType resumeKey id"
-UNASKED += " showResumeKey"
+UNASKED += " showResumeKey measure scale came_from"
 """These narrow what the others ask for, or take what an answer gave before."""
 IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "q": QUESTIONS,
@@ -63,8 +63,9 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "collection": ("reports", "default"),
     "themes": ("library/all",),
     "sort": ("newest", "oldest"),
-    "from": ("2019",),
-    "to": ("2030",),
+    "from": ("2019", "2026-03-01"),
+    "to": ("2030", "2026-03-31"),
+    "days": ("7", "365"),
     "undated": ("true",),
     "size": ("50",),
     "page": ("1", "2"),

@@ -16,7 +16,7 @@ from fonds.collections.reading.clusters import Cluster, cluster
 from fonds.collections.reading.times import ABSENT, UNDATED, Looked, placed_members
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
-from fonds.web.pages.searching.form import Day
+from fonds.web.parameters import Day
 from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
