@@ -29,7 +29,6 @@ def home(
             found = LeakingHome(stores)
             found.add_and_hide(act)
             yield act, found
-            stores.index.remove()
 
 
 def test_no_answer_of_any_route_tells_of_it(home: tuple[str, LeakingHome]) -> None:

@@ -21,6 +21,7 @@ from page_reading import read
 
 COLLECTION = "/api/themes/{namespace}/{key}"
 THEME, DOCUMENT = f"{COLLECTION}/{{theme}}", f"{COLLECTION}/document"
+OVER_TIME, DOCUMENTS = f"{COLLECTION}/over-time", f"{THEME}/documents"
 NAMED = {"namespace": "made", "key": "five", "theme": "outlier", "source_id": GOOD.source_id}
 LINKS = "/api/sources/{source_id}/links"
 
@@ -61,6 +62,12 @@ REFUSED = {
     (DOCUMENT, "conf"): ("tigth", "did you mean 'tight'?"),
     (COLLECTION, "at"): ("17900000010", "did you mean '17900000"),
     (THEME, "at"): ("17900000010", "did you mean '17900000"),
+    (OVER_TIME, "conf"): ("DEFUALT", "did you mean 'DEFAULT'?"),
+    (OVER_TIME, "at"): ("17900000010", "did you mean '17900000"),
+    (OVER_TIME, "measure"): ("shre", "Did you mean “share”?"),
+    (OVER_TIME, "scale"): ("sme", "Did you mean “same”?"),
+    (DOCUMENTS, "conf"): ("tigth", "did you mean 'tight'?"),
+    (DOCUMENTS, "at"): ("17900000010", "did you mean '17900000"),
 }
 # Values nothing has: the answer is empty, and says so beside the nearest there is.
 SAID = {
@@ -77,6 +84,10 @@ NOT_NAMES = {
     ("/api/themes", "page"), ("/api/sources", "page"), (LINKS, "poll"),
     (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"), ("/api/complete", "q"), ("/api/complete", "at"),
+    *(("/api/overview", name) for name in ("days", "pipeline")),
+    *(("/api/records", name) for name in ("from", "to")),
+    *((OVER_TIME, name) for name in ("from", "to", "level")),
+    *((DOCUMENTS, name) for name in ("from", "to", "level", "page", "undated", "came_from")),
 }  # fmt: skip
 # Those of export and feed are the search's own; tried in test_exporting.py and test_feed.py.
 TRIED_OF_THE_EXPORT = {
@@ -165,14 +176,14 @@ def test_a_value_nothing_has_is_told_beside_the_answer(
 
 
 def test_a_parameter_there_is_not_is_refused_everywhere(client: TestClient) -> None:
-    described = [path for path in _paths(client) if "{" not in path]
+    described = [path for path, one in _paths(client).items() if "{" not in path and "get" in one]
     for path in [*described, *UNDESCRIBED]:
         told = client.get(path, params={"pge": "2"})
         assert told.status_code == 400, path
         assert "There is no parameter “pge” here." in told.text, path
     told = client.get("/api/records?pge=2").json()["error"]
     assert "It takes" in told
-    assert "It takes none." in client.get("/api/overview?x=1").json()["error"]
+    assert "It takes none." in client.get("/healthz?x=1").json()["error"]
     for path in (f"/api/files/{'ab' * 20}", f"/file/{'ab' * 20}/body", f"/file/{'ab' * 20}"):
         assert client.get(path, params={"x": "1"}).status_code == 400, path
 
