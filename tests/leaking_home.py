@@ -113,6 +113,7 @@ def in_path_of(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
     """Values for every parameter of a path: of visible neighbours where a file is named."""
     story = filled.stories[1]
     (row,) = stores.records.get(StoryMetaRow, [story])
+    sources = list(stores.records.find(SourceRow))
     return {
         "sha1hex": (filled.pdfs[3], story),
         "id": (filled.pdfs[3], row.story_id),
@@ -120,7 +121,7 @@ def in_path_of(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
         "number": ("1",),
         "act": ("retry", "accept"),
         "decision_id": ("none",),
-        "source_id": (next(stores.records.find(SourceRow)).source_id,),
+        "source_id": (sources[0].source_id,),
         **dict.fromkeys(("namespace", "ns"), ("library", "made")),
         "key": ("all", "five"),
         **dict.fromkeys(("theme", "label"), ("outlier",)),

@@ -17,6 +17,8 @@ from themed_home import fill_themes
 
 pytestmark = pytest.mark.browser
 
+expect.set_options(timeout=30_000)
+
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
 
 

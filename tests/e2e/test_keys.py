@@ -17,6 +17,8 @@ from reading_home import Reading, drawing_here, fill_reading
 
 pytestmark = pytest.mark.browser
 
+expect.set_options(timeout=30_000)
+
 WIDE: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
 PLACES = {
     "s": "search",

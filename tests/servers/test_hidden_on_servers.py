@@ -10,14 +10,14 @@ import pytest
 from deployments import deployed
 from filled_home import opened
 from fonds.config import Settings
-from leaking_home import ACTS, LeakingHome
+from leaking_home import LeakingHome
 
 pytestmark = pytest.mark.servers
 
-INDEXES = ("elasticsearch", "opensearch")
+DONE = [("elasticsearch", "embargo"), ("opensearch", "takedown")]
 
 
-@pytest.fixture(scope="module", params=[(index, act) for index in INDEXES for act in sorted(ACTS)])
+@pytest.fixture(scope="module", params=DONE)
 def home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, LeakingHome]]:

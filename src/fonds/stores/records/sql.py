@@ -249,10 +249,11 @@ class SqlRecords:
         with translated(self._engine), reading_one_moment(self._engine, PAGE_ROWS) as connection:
             source = self._source(connection, kind)
             for query in plain if source is table_of(kind) else asked.of(source):
-                found = connection.execute(query.limit(left))
-                for row in found:
-                    left = None if left is None else left - 1
-                    yield kind(*row)
+                # Closed here, for who reads the first row alone leaves a cursor on the server open.
+                with connection.execute(query.limit(left)) as found:
+                    for row in found:
+                        left = None if left is None else left - 1
+                        yield kind(*row)
                 if left == 0:
                     return
 
