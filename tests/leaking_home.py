@@ -42,7 +42,7 @@ QUESTIONS = (
     *("site:", "author:zyz", "status:", "year:", "theme:"),
 )
 UNASKED = "at after group entry n since whole filter collapse alike fl poll matchType resumeKey id"
-UNASKED += " showResumeKey measure scale came_from"
+UNASKED += " showResumeKey measure scale came_from refresh"
 """These narrow what the others ask for, or take what an answer gave before."""
 IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "q": QUESTIONS,

@@ -290,12 +290,16 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
 
 def _twin(request: Request) -> str:
     """The same page as JSON: the same path and `.json`, the same parameters."""
-    query = f"?{request.url.query}" if request.url.query else ""
-    return f"{request.url.path}.json{query}"
+    return f"{request.url.path}.json{_query(request)}"
 
 
 def _table(request: Request) -> str:
     """Its rows as CSV; "" for a page that lists none."""
     path = getattr(request.scope.get("route"), "path", "")
-    query = f"?{request.url.query}" if request.url.query else ""
-    return f"{PREFIX}{request.url.path}{query}" if path in TABLED else ""
+    return f"{PREFIX}{request.url.path}{_query(request)}" if path in TABLED else ""
+
+
+def _query(request: Request) -> str:
+    """What a page and its twins are asked with; when it is made anew is the page's alone."""
+    kept = [one for one in request.query_params.multi_items() if one[0] != "refresh"]
+    return f"?{urlencode(kept)}" if kept else ""

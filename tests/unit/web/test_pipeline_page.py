@@ -12,12 +12,16 @@ from starlette.testclient import TestClient
 from failed_home import body, fail, reader
 from filled_home import opened
 from fonds.library.tracing import waiting as looking
+from fonds.library.tracing.pace import Pace, paces
 from fonds.library.tracing.sources import sources_of
 from fonds.library.tracing.waiting import ended_lately, waiting
+from fonds.library.tracing.workers import NOBODY
+from fonds.model.by_time import CAME, ENDED, MESSAGES_BY_HOUR, hour_of
 from fonds.model.message import Message
-from fonds.model.rows import SourceRow
+from fonds.model.rows import SourceRow, TallyRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
+from fonds.web.pages.pipeline import StepLine
 from home_rows import NOW, enter, promised, said
 from page_reading import read
 
@@ -83,6 +87,75 @@ def test_the_page_shows_every_step_and_draws_the_pipeline(stores: Stores) -> Non
     (library,) = told["pipelines"]
     assert (told["waiting"], library["chosen"]) == (1, True)
     assert library["steps"][0]["step"] == "identify"
+
+
+def hour(step: str, ago: int, third: str, count: int) -> TallyRow:
+    at = hour_of(NOW - timedelta(hours=ago))
+    return TallyRow(MESSAGES_BY_HOUR, "library", step, at, third, count)
+
+
+def test_the_pace_of_a_step_is_that_of_its_last_hours(stores: Stores) -> None:
+    assert paces(stores.records, "library", NOW) == {}
+    assert (Pace().minutes_left(5), Pace().is_growing) == (None, False)
+    send(stores, 30, 60)
+    steps = paces(stores.records, "library", NOW + timedelta(minutes=20))
+    assert {name: (sum(one.came), sum(one.ended)) for name, one in steps.items()} == {
+        "identify": (2, 2),
+        "extract_pdf": (2, 0),
+    }
+    stores.records.put(
+        [
+            hour("extract_pdf", 0, CAME, 7),
+            hour("extract_pdf", 0, ENDED, 2),
+            hour("extract_pdf", 1, ENDED, 4),
+            hour("extract_pdf", 23, ENDED, 9),
+            hour("extract_pdf", 24, ENDED, 100),
+        ]
+    )
+    found = paces(stores.records, "library", NOW)["extract_pdf"]
+    assert (found.came[-1], found.ended[-2:], found.ended[0]) == (7, (4, 2), 9)
+    assert found.minutes == NOW.minute + NOW.second / 60
+    assert found.minutes_left(12) == 12 * (60 + found.minutes) / 6
+    assert found.is_growing
+    assert not paces(stores.records, "library", NOW + timedelta(hours=2))["extract_pdf"].is_growing
+
+
+@pytest.mark.parametrize(
+    ("waiting", "left", "is_growing", "said"),
+    [
+        (0, None, False, "nothing waits"),
+        (3, None, True, "done in unknown time: nothing ended in this hour or the one before"),
+        (3, 10, True, "growing: more comes than ends"),
+        (3, 0, False, "done in less than a minute"),
+        (3, 1, False, "done in about 1 minute"),
+        (3, 119, False, "done in about 119 minutes"),
+        (3, 150, False, "done in about 2 hours"),
+        (3, 4_320, False, "done in about 3 days"),
+    ],
+)
+def test_when_a_step_is_done_is_said_in_words(
+    waiting: int, left: int | None, is_growing: bool, said: str
+) -> None:
+    depths = {"ready": waiting, "delayed": 0, "in_hand": 0, "quarantined": 0, "open": waiting}
+    line = StepLine(
+        step="a", topic="a", oldest_at=None, ended={}, workers=NOBODY, failures_href="",
+        came_by_hour=(), ended_by_hour=(), minutes_left=left, is_growing=is_growing, **depths,
+    )  # fmt: skip
+    assert line.outlook == said
+
+
+def test_the_page_is_made_anew_only_when_asked(empty: TestClient) -> None:
+    plain = read(empty, "/pipeline")
+    assert plain.tree.xpath("//meta[@http-equiv='refresh']") == []
+    assert "/pipeline?refresh=30" in plain.links("//p[@class='jump']")
+    anew = read(empty, "/pipeline?refresh=30")
+    assert anew.tree.xpath("//meta[@http-equiv='refresh']/@content") == ["30"]
+    assert anew.links("//p[@class='jump']") == {"/pipeline": "Stop that"}
+    for href in ("/pipeline.json", "/csv/pipeline"):
+        assert href in anew.links("//footer")
+        assert empty.get(href).status_code == 200
+    for wrong in ("4", "601", "x"):
+        assert empty.get(f"/pipeline?refresh={wrong}").status_code == 400
 
 
 def test_a_home_nothing_came_into_says_that_nothing_waits(empty: TestClient) -> None:

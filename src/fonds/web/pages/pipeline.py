@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from fonds.config import Settings
+from fonds.library.tracing.pace import Pace, paces
 from fonds.library.tracing.waiting import Ended, StepWaiting, ended_lately, waiting
 from fonds.library.tracing.workers import NOBODY, StepWorkers, workers_by_step
 from fonds.pipelines.drawing import as_svg, as_text
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
+from fonds.web.pages.overview.bars import sparks
 from fonds.web.rendering import InForce, OpenStores, how_many, link, page
 from fonds.web.serving.tables import tabled
 from fonds.wiring.backends import named_pipeline
@@ -30,7 +33,9 @@ class StepLine:
     exact on one machine and estimates on brokers; `open` the ledger's of what is promised and has not
     ended, `oldest_at` since when (None: nothing is open). `ended` counts all that ever
     ended there by verdict. `workers` is who works it, by the signs of life they write. Links open the rows
-    behind.
+    behind. `came_by_hour` and `ended_by_hour` are the last 24 hours of the clock in UTC, the oldest first
+    and the one that runs last. `minutes_left` is what waits at the pace of this hour and the one before, None
+    where nothing ended in these; `is_growing`: more came in them than ended.
     """
 
     step: str
@@ -44,6 +49,35 @@ class StepLine:
     ended: Mapping[str, int]
     workers: StepWorkers
     failures_href: str
+    came_by_hour: Sequence[int]
+    ended_by_hour: Sequence[int]
+    minutes_left: int | None
+    is_growing: bool
+
+    @property
+    def waiting(self) -> int:
+        """Messages that are not over, by the queue."""
+        return self.ready + self.delayed + self.in_hand
+
+    @property
+    def outlook(self) -> str:
+        """When what waits will have ended, in words."""
+        if not self.waiting:
+            return "nothing waits"
+        if self.minutes_left is None:
+            return "done in unknown time: nothing ended in this hour or the one before"
+        if self.is_growing:
+            return "growing: more comes than ends"
+        return f"done in {self._time_left(self.minutes_left)}"
+
+    @staticmethod
+    def _time_left(minutes: int) -> str:
+        hours = round(minutes / 60)
+        if minutes < 1:
+            return "less than a minute"
+        if minutes < 120:
+            return f"about {how_many(minutes, 'minute')}"
+        return f"about {hours} hours" if hours < 48 else f"about {round(hours / 24)} days"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +107,9 @@ class PipelinesPage:
     as_of: datetime
 
 
-def _step_line(pipeline: str, one: StepWaiting, workers: StepWorkers) -> StepLine:
+def _step_line(pipeline: str, one: StepWaiting, workers: StepWorkers, pace: Pace) -> StepLine:
+    depth = one.depth
+    left = pace.minutes_left(depth.ready + depth.delayed + depth.in_hand)
     return StepLine(
         step=one.step,
         topic=one.topic,
@@ -86,6 +122,10 @@ def _step_line(pipeline: str, one: StepWaiting, workers: StepWorkers) -> StepLin
         ended=one.ended,
         workers=workers,
         failures_href=link("/failures", pipeline=pipeline, step=one.step),
+        came_by_hour=pace.came,
+        ended_by_hour=pace.ended,
+        minutes_left=None if left is None else round(left),
+        is_growing=pace.is_growing,
     )
 
 
@@ -94,8 +134,9 @@ def pipelines_page(stores: Stores, settings: Settings, now: datetime) -> Pipelin
     lines = []
     for name, readers in used_readers(stores, settings).items():
         at_work = workers_by_step(stores.records, name, now)
+        pace = paces(stores.records, name, now)
         steps = [
-            _step_line(name, one, at_work.get(one.step, NOBODY))
+            _step_line(name, one, at_work.get(one.step, NOBODY), pace.get(one.step, Pace()))
             for one in waiting(stores.records, stores.queue, name, readers)
         ]
         ended: Ended = ended_lately(stores.records, name, now)
@@ -126,15 +167,28 @@ def _answer(total: int, lines: Sequence[PipelineLine]) -> str:
 
 
 @router.get("/pipeline", include_in_schema=False)
-def pipelines_html(request: Request, stores: OpenStores, settings: InForce) -> HTMLResponse:
-    """What waits, and the pipelines as pictures."""
+def pipelines_html(
+    request: Request,
+    stores: OpenStores,
+    settings: InForce,
+    refresh: Annotated[int | None, Query(ge=5, le=600)] = None,
+) -> HTMLResponse:
+    """What waits, and the pipelines as pictures; every `refresh` seconds anew, where that is asked for."""
     found = pipelines_page(stores, settings, datetime.now(UTC))
     # The picture is made of names in the code alone.
     pictures = {
         one.pipeline: Markup(as_svg(named_pipeline(one.pipeline, settings)))  # noqa: S704
         for one in found.pipelines
     }
-    return page(request, "pipeline.html", heading=found.answer, found=found, pictures=pictures)
+    return page(
+        request,
+        "pipeline.html",
+        heading=found.answer,
+        found=found,
+        pictures=pictures,
+        refresh=refresh,
+        sparks=sparks,
+    )
 
 
 @tabled(router, "/pipeline", lambda found: [step for one in found.pipelines for step in one.steps])
