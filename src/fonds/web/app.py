@@ -31,7 +31,7 @@ from fonds.web.access.security import SECURITY_HEADERS, Guard
 from fonds.web.pages import cdx, downloads, file, pipeline, show
 from fonds.web.pages.failures import deciding, listing
 from fonds.web.pages.following import source, sources
-from fonds.web.pages.listed import files, records
+from fonds.web.pages.listed import files, ledger, records
 from fonds.web.pages.overview import whole
 from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
 from fonds.web.pages.searching import completing, exporting, feed, search, verifying
@@ -57,6 +57,7 @@ ROUTERS = (
     feed.router,
     verifying.router,
     records.router,
+    ledger.router,
     files.router,
     listing.router,
     deciding.router,

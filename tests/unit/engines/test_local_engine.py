@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bulk_jobs import Words, gathered, word_job
+from fonds.engines.local import engine as engine_module
 from fonds.engines.local import runs
 from fonds.engines.local.engine import LocalEngine
 from fonds.engines.local.runs import Stretch, merged, write_runs
@@ -56,6 +57,26 @@ def test_what_a_part_raises_is_raised_and_the_rest_is_not_done_again(tmp_path: P
     first = next(results)
     assert (tmp_path / "a" / "part-0.json").stat().st_mtime_ns == before
     assert [first, *results] == expected(5, RANGES)
+
+
+def test_a_job_killed_while_its_folder_is_removed_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = LocalEngine(tmp_path, 1, 1, 500)
+    whole, removing = word_job("a", 5, RANGES), engine_module.shutil.rmtree
+
+    def killed(folder: Path, **_: object) -> None:
+        if folder.exists():
+            for one in (*folder.glob("*.run"), *folder.glob("range-[13].results")):
+                one.unlink()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine_module.shutil, "rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        [*engine.run(whole)]
+    monkeypatch.setattr(engine_module.shutil, "rmtree", removing)
+    assert [*engine.run(whole)] == expected(5, RANGES)
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_job_without_parts_still_has_its_ranges(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.library.tracing import waiting
-from fonds.library.tracing.waiting import Ended, ended_lately
+from fonds.library.tracing.working import waiting
+from fonds.library.tracing.working.waiting import Ended, ended_lately
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from home_rows import NOW

@@ -11,11 +11,11 @@ from starlette.testclient import TestClient
 
 from failed_home import body, fail, reader
 from filled_home import opened
-from fonds.library.tracing import waiting as looking
-from fonds.library.tracing.pace import Pace, paces
 from fonds.library.tracing.sources import sources_of
-from fonds.library.tracing.waiting import ended_lately, waiting
-from fonds.library.tracing.workers import NOBODY
+from fonds.library.tracing.working import waiting as looking
+from fonds.library.tracing.working.pace import Pace, paces
+from fonds.library.tracing.working.waiting import ended_lately, waiting
+from fonds.library.tracing.working.workers import NOBODY
 from fonds.model.by_time import CAME, ENDED, MESSAGES_BY_HOUR, hour_of
 from fonds.model.message import Message
 from fonds.model.rows import SourceRow, TallyRow

@@ -16,7 +16,7 @@ from fonds.cli.names import Name
 from fonds.library.searching.forms import FORMS, Form, written
 from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, write_manifest
 from fonds.library.searching.members import Members
-from fonds.library.searching.rows import FIELDS, SERIES, exported, series_rows
+from fonds.library.searching.rows import FIELDS, TABLES, exported
 from fonds.library.searching.warcs import SUMMARY_URL, Missed
 from fonds.library.searching.whole import Contents, Found, found_now, whole
 from fonds.model.document import SearchQuery
@@ -26,7 +26,7 @@ from fonds.model.names import no_such
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
 
-KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value, *SERIES]
+KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value, *TABLES]
 
 MISSED_NAMED = 5
 TO_FILES = "parquet cannot be written to standard output: name a file with --out"
@@ -76,29 +76,29 @@ def export(
     Without QUERY every file that was kept, in the order of their SHA-1; with one the whole result, however
     large, in an order of its own. bibtex and csl are references, warc and wacz the archived captures
     themselves, all of documents alone. Beside FILE a manifest FILE.manifest.json says query, fields, count,
-    hashes and when; `fonds verify` holds it against file and library. `--kind citations` is who cites
-    whom, a row for each reference. What is under embargo is left out. Exit code 1 when bytes of a document
-    could not be had.
+    hashes and when; `fonds verify` holds it against file and library. `--kind citations` is who cites whom,
+    `--kind ledger` all that came in and what became of it, with counts that add up. What is under embargo
+    is left out. Exit code 1 when bytes of a document could not be had.
 
     \b
     fonds export > library.jsonl
     fonds export --format parquet --out library.parquet --kind pdf
     fonds export 'flood year:2024' --format csv --out floods.csv --no-text
-    fonds export --kind citations --format parquet --out citations.parquet
+    fonds export --kind ledger --format csv --out ledger.csv
     fonds export author:müller --format bibtex
     fonds export 'flood kind:story' --format wacz --out floods.wacz
     """
     if form == "parquet" and out is None:
         raise click.UsageError(TO_FILES)
-    if kind in SERIES and (query or collection or limit or FORMS[form].rows is None):
+    if kind in TABLES and (query or collection or limit or FORMS[form].rows is None):
         raise click.UsageError(f"{kind} {ALONE}")
     stores = app.stores().for_readers()
     text = " ".join(query) or ("" if FORMS[form].rows else "*")
     if limit is not None and not text:
         raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
     done = Written(Contents(), members=Members(stores.records) if out is not None else None)
-    if kind is not None and kind in SERIES:
-        pieces = _one_series(stores, FORMS[form], done, kind)
+    if kind is not None and kind in TABLES:
+        pieces = _table(stores, FORMS[form], done, kind)
     elif text:
         found = _found(stores, text, kind, collection)
         if not app.quiet:
@@ -187,16 +187,16 @@ def _library(
     return form.rows(counted(), FIELDS) if form.rows else iter(())
 
 
-def _one_series(stores: Stores, form: Form, done: Written, name: str) -> Iterator[bytes]:
-    series = SERIES[name]
-    done.columns = series.columns
+def _table(stores: Stores, form: Form, done: Written, name: str) -> Iterator[bytes]:
+    table = TABLES[name]
+    done.columns = table.columns
 
     def counted() -> Iterator[dict[str, object]]:
-        for row in series_rows(stores, series):
+        for row in table.rows(stores):
             done.rows += 1
             yield row
 
-    return form.rows(counted(), series.columns) if form.rows else iter(())
+    return form.rows(counted(), table.columns) if form.rows else iter(())
 
 
 def _manifest(path: Path, form: str, done: Written, digest: str) -> Manifest:

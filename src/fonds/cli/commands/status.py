@@ -12,7 +12,7 @@ from rich.markup import escape
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.working.summary import summary_table
 from fonds.library.accounting import account, files_by_type, newest_input, tally
-from fonds.library.tracing.workers import is_overdue, workers
+from fonds.library.tracing.working.workers import is_overdue, workers
 from fonds.model.message import Depth
 from fonds.model.rows import WorkerRow
 from fonds.process_identity import in_words

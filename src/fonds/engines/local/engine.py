@@ -1,7 +1,8 @@
 """Runs bulk jobs on this machine: parts read side by side, sorted on disk, ranges written.
 
 What is done stands in a folder of the job: runs of a part count when `part-N.json` names them, a range when
-`range-N.results` is there. Killed at any moment, the same job goes on there.
+`range-N.results` is there. Killed at any moment, the same job goes on there. Before it is removed the folder
+gets another name: of one that is half removed nothing is believed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class LocalEngine:
 
     def run(self, job: Job) -> Iterator[bytes]:
         """As the port says; the job's folder is removed when the results were given."""
-        folder = self.folder / job.name
+        folder, removed = self.folder / job.name, self.folder / f"{job.name}.removed"
+        shutil.rmtree(removed, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         read = partial(_read_part, job.read, folder, job.ranges, self.memory_bytes)
         parts = [
@@ -61,7 +63,8 @@ class LocalEngine:
         for number in range(counts[1]):
             with _results(folder, number).open("rb") as stream:
                 yield from (line[:-1] for line in stream)
-        shutil.rmtree(folder)
+        folder.replace(removed)
+        shutil.rmtree(removed)
 
     def _told(self, what: str, ended: Iterator[None], left: int, total: int) -> None:
         """Have all of it done, telling how far it got."""

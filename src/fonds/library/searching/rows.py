@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN, origins
 from fonds.kinds.kind import DerivativeKind, Series
+from fonds.library.tracing.ledger import COLUMNS as LEDGER_COLUMNS
+from fonds.library.tracing.ledger import ledger_rows
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key
@@ -47,16 +51,25 @@ def exported(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
         yield from _chunk(stores, chunk, with_text)
 
 
-SERIES: Mapping[str, Series] = {
-    kind.series.name: kind.series for kind in kinds_with_rows() if kind.series
-}
-"""What is exported by itself, by name."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows that are exported by themselves: their columns with what these hold, and all of them, flat."""
+
+    columns: Mapping[str, str]
+    rows: Callable[[Stores], Iterator[dict[str, Any]]]
 
 
-def series_rows(stores: Stores, series: Series) -> Iterator[dict[str, Any]]:
-    """All rows of a series, flat, in the order of their keys."""
+def _series_rows(series: Series, stores: Stores) -> Iterator[dict[str, Any]]:
     for row in stores.records.find(series.row):
         yield {name: getattr(row, name) for name in series.columns}
+
+
+TABLES: Mapping[str, Table] = {
+    kind.series.name: Table(kind.series.columns, partial(_series_rows, kind.series))
+    for kind in kinds_with_rows()
+    if kind.series
+} | {"ledger": Table(LEDGER_COLUMNS, lambda stores: ledger_rows(stores.records))}
+"""What is exported by itself, by name."""
 
 
 def rows_of(

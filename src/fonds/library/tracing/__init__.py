@@ -1,1 +1,1 @@
-"""What became of something, where it waits, and which sources should have had it."""
+"""What became of something, and which sources should have had it."""

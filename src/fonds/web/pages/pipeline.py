@@ -12,9 +12,9 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from fonds.config import Settings
-from fonds.library.tracing.pace import Pace, paces
-from fonds.library.tracing.waiting import Ended, StepWaiting, ended_lately, waiting
-from fonds.library.tracing.workers import NOBODY, StepWorkers, workers_by_step
+from fonds.library.tracing.working.pace import Pace, paces
+from fonds.library.tracing.working.waiting import Ended, StepWaiting, ended_lately, waiting
+from fonds.library.tracing.working.workers import NOBODY, StepWorkers, workers_by_step
 from fonds.pipelines.drawing import as_svg, as_text
 from fonds.ports import Stores
 from fonds.web.access.declared import READS

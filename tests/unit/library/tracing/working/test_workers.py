@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.library.tracing.workers import StepWorkers, workers, workers_by_step
+from fonds.library.tracing.working.workers import StepWorkers, workers, workers_by_step
 from fonds.model.rows import WorkerRow
 from fonds.ports import Stores
 from fonds.process_identity import identify

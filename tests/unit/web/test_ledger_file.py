@@ -1,0 +1,98 @@
+"""The ledger as a file: its counts are those of the overview, by page, API and command alike."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+from starlette.testclient import TestClient
+
+from filled_home import fill, opened
+from fonds.cli.main import cli
+from fonds.library.accounting import tally
+from fonds.library.tracing.ledger import COLUMNS, ledger_rows
+from fonds.model.disposition import Weight
+from fonds.ports import Stores
+from fonds.web.app import create_app
+from page_reading import read
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ledger")
+    with opened(folder) as stores:
+        fill(stores)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stores(home: Path) -> Iterator[Stores]:
+    with opened(home) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(stores: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as found:
+        yield found
+
+
+def test_counts_add_up_to_the_tally(stores: Stores) -> None:
+    whole, found = tally(stores.records), Counter[tuple[str, str]]()
+    for row in ledger_rows(stores.records):
+        assert row.keys() == COLUMNS.keys()
+        found[row["outcome"], row["reason"] or ""] += row["count"]
+    assert found.total() == whole.received
+    assert found["done", ""] == whole.done
+    assert {reason: n for (one, reason), n in found.items() if one == "dropped"} == whole.dropped
+    assert sum(n for (one, _), n in found.items() if one == "pending") == whole.pending
+    assert sum(whole.weighing(Weight.FAILED).values()) > 0
+    counted = [row for row in ledger_rows(stores.records) if row["kind"] == "counted"]
+    assert counted
+    assert all(row["entry_id"] is None and row["place"] for row in counted)
+
+
+@pytest.mark.parametrize("path", ["/ledger", "/api/ledger"])
+def test_each_form_has_the_same_rows(client: TestClient, stores: Stores, path: str) -> None:
+    rows = list(ledger_rows(stores.records))
+    lines = client.get(f"{path}/jsonl")
+    assert [json.loads(line) for line in lines.text.splitlines()] == rows
+    assert lines.headers["content-disposition"] == 'attachment; filename="ledger.jsonl"'
+    table = csv.DictReader(io.StringIO(client.get(f"{path}/csv").text, newline=""))
+    assert [one["url"] for one in table] == [row["url"] or "" for row in rows]
+    packed = parquet.read_table(io.BytesIO(client.get(f"{path}/parquet").content))
+    assert packed.to_pylist() == rows
+
+
+def test_another_form_is_refused_with_those_there_are(client: TestClient) -> None:
+    told = client.get("/api/ledger/bibtex")
+    assert told.status_code == 404
+    assert "No form of the ledger" in told.json()["error"] or "jsonl" in told.json()["error"]
+
+
+def test_the_overview_says_how_many_before(client: TestClient, stores: Stores) -> None:
+    page = read(client, "/")
+    assert f"a row for each of these {tally(stores.records).received} records" in page.words()
+    assert {"/ledger/csv", "/ledger/jsonl", "/ledger/parquet"} <= page.links("//main").keys()
+
+
+def test_the_command_writes_the_same_with_a_manifest(
+    home: Path, stores: Stores, tmp_path: Path
+) -> None:
+    out = tmp_path / "ledger.jsonl"
+    words = ["export", "--home", str(home), "--kind", "ledger", "--out", str(out)]
+    ran = CliRunner().invoke(cli, words)
+    assert ran.exit_code == 0, ran.output
+    rows = list(ledger_rows(stores.records))
+    assert [json.loads(line) for line in out.read_text().splitlines()] == rows
+    manifest = json.loads((tmp_path / "ledger.jsonl.manifest.json").read_text())
+    assert (manifest["rows"], manifest["fields"]) == (len(rows), list(COLUMNS))
+    for wrong in (["flood"], ["--limit", "3"], ["--format", "bibtex"]):
+        assert CliRunner().invoke(cli, [*words, *wrong]).exit_code == 2
