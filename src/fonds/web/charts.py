@@ -14,6 +14,7 @@ HEAD_HEIGHT = 30
 LINE_HEIGHT, BAND_GAP, PARTS_SHOWN = 21, 18, 6
 STRIP_WIDTH, STRIP_ROW = 320, 46
 HISTOGRAM_HEIGHT, BUCKET_WIDTH, ALONE_WIDTH = 100, 10, 40
+SPARK_WIDTH, SPARK_HEIGHT = 10, 120
 SMALLEST = 3.0
 
 
@@ -233,3 +234,24 @@ def meter(count: int, whole: int) -> Markup:
         '<svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
         '<rect class="track" width="100" height="6"/><rect class="bar" width="{:.1f}" height="6"/></svg>'
     ).format(max(1.0, width) if count else 0.0)
+
+
+def sparks(counts: Sequence[int], tone: str) -> Markup:
+    """Small bars above words that say the same, hidden from who hears these. What is not 0 is seen; where
+    nothing is, a mark lies on the ground."""
+    most = max(counts, default=0)
+    bars, ground = [], []
+    for position, count in enumerate(counts):
+        left = position * SPARK_WIDTH + 0.75
+        if count > 0:
+            height = max(8.0, SPARK_HEIGHT * count / most)
+            bars.append(f"M{left:g} {SPARK_HEIGHT}v-{height:.1f}h8.5V{SPARK_HEIGHT}z")
+        else:
+            ground.append(f"M{left:g} {SPARK_HEIGHT}v-4h8.5v4z")
+    return Markup(
+        '<svg class="sparks {tone}" viewBox="0 0 {w} {h}" preserveAspectRatio="none" aria-hidden="true">'
+        '<path class="bar" d="{bars}"/><path class="track" d="{ground}"/></svg>'
+    ).format(
+        tone=tone, w=SPARK_WIDTH * max(1, len(counts)), h=SPARK_HEIGHT, bars="".join(bars),
+        ground="".join(ground),
+    )  # fmt: skip

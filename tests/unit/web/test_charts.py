@@ -18,6 +18,7 @@ from fonds.web.charts import (
     histogram,
     meter,
     share,
+    sparks,
     strip,
 )
 
@@ -115,6 +116,18 @@ def test_empty_months_have_no_bar_and_keep_their_place() -> None:
 
 def test_a_histogram_of_nothing_is_still_a_drawing() -> None:
     assert parsed(histogram([], "Dates")).findtext(f"{SVG}desc") == "No dates."
+
+
+def test_small_bars_stand_as_high_as_they_count_and_nothing_lies_on_the_ground() -> None:
+    drawn = ElementTree.fromstring(str(sparks([0, 3, 6, 1_000], "kept")))
+    bars, ground = ((path.get("d") or "").split("z")[:-1] for path in drawn)
+    assert [bar.split("h")[0] for bar in bars] == [
+        "M10.75 120v-8.0",
+        "M20.75 120v-8.0",
+        "M30.75 120v-120.0",
+    ]
+    assert [mark.split("v")[0] for mark in ground] == ["M0.75 120"]
+    assert drawn.get("aria-hidden") == "true"
 
 
 def test_a_share_is_never_rounded_to_nothing_or_to_everything() -> None:

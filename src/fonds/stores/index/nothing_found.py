@@ -71,7 +71,7 @@ def _required(tree: Node) -> list[Term]:
 
 
 def _count(index: Index, text: str) -> int:
-    return index.search(SearchQuery(text, count_max=0)).total
+    return index.search(SearchQuery(text, count_max=0, facet_values_max=0)).total
 
 
 def _alike(index: Index, term: Term) -> str | None:
@@ -96,7 +96,7 @@ def _is_filtered(query: SearchQuery) -> bool:
 
 
 def _without_filters(index: Index, query: SearchQuery) -> Iterator[str]:
-    alone = SearchQuery(query.text, count_max=0, themes=query.themes)
+    alone = SearchQuery(query.text, count_max=0, facet_values_max=0, themes=query.themes)
     count = index.search(alone).total
     if count:
         yield f"Without the filters {count:,} would be found."
@@ -124,9 +124,9 @@ def _asked(query: SearchQuery, tree: Node) -> Iterator[tuple[str, str]]:
 def _has(index: Index, field: str, value: str) -> bool:
     one = [value]
     alone = {
-        "language": SearchQuery(languages=one, count_max=0),
-        "canonical_domain": SearchQuery(domains=one, count_max=0),
-        "collection": SearchQuery(collections=one, count_max=0),
+        "language": SearchQuery(languages=one, count_max=0, facet_values_max=0),
+        "canonical_domain": SearchQuery(domains=one, count_max=0, facet_values_max=0),
+        "collection": SearchQuery(collections=one, count_max=0, facet_values_max=0),
     }[field]
     return index.search(alone).total > 0
 

@@ -24,6 +24,7 @@ from fonds.words import is_spaceless, words
 TITLE_WEIGHT = 5.0
 # What the weaker of title and text adds to the score of the stronger.
 TIE_BREAKER = 0.2
+TERMS_MAX = 20
 
 
 def build(query: SearchQuery, tree: Node, schema: tantivy.Schema) -> Query:
@@ -94,6 +95,15 @@ def _everything() -> Query:
     return _silent(Query.all_query())
 
 
+def _any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> Query:
+    """Documents with one of these exact values. A set is looked up for every document of the index before the
+    first is asked for, terms are read as far as the rest of the query goes: a few are faster so."""
+    if len(values) > TERMS_MAX:
+        return Query.term_set_query(schema, field, list(values))
+    terms = [Query.term_query(schema, field, value, "basic") for value in values]
+    return Query.boolean_query([(Occur.Should, one) for one in terms])
+
+
 def _silent(query: Query) -> Query:
     return Query.const_score_query(query, 0.0)
 
@@ -127,11 +137,11 @@ def _stem(field: str, stem: Stem, schema: tantivy.Schema) -> Query:
     """Documents with this stem, of the languages it counts in."""
     having = Query.term_query(schema, field, stem.text)
     if stem.languages is not None:
-        within = Query.term_set_query(schema, "language", list(stem.languages))
+        within = _any_of("language", list(stem.languages), schema)
         return Query.boolean_query([(Occur.Must, having), (Occur.Must, _silent(within))])
     if not stem.others:
         return having
-    others = Query.term_set_query(schema, "language", list(stem.others))
+    others = _any_of("language", list(stem.others), schema)
     return Query.boolean_query([(Occur.Must, having), (Occur.MustNot, others)])
 
 
@@ -175,7 +185,7 @@ def _value_filters(query: SearchQuery, schema: tantivy.Schema) -> list[Query]:
         "id": query.ids,
     }
     return [
-        Query.term_set_query(schema, field, [without_surrogates(str(value)) for value in values])
+        _any_of(field, [without_surrogates(str(value)) for value in values], schema)
         for field, values in allowed.items()
         if values
     ]

@@ -53,6 +53,8 @@ def results(
     total: int = found.count  # type: ignore[attr-defined]
     if not query.facet_values_max:
         return SearchResults(total=total, hits=hits)
+    if not total:
+        return nothing()
     counts = searcher.aggregate(wanted, _counts(query.facet_values_max))
     months = _buckets(counts, "months")
     facets = {name: _largest(_buckets(counts, name)) for name in RAW_FIELDS}

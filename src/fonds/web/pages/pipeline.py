@@ -18,7 +18,7 @@ from fonds.library.tracing.working.workers import NOBODY, StepWorkers, workers_b
 from fonds.pipelines.drawing import as_svg, as_text
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
-from fonds.web.pages.overview.bars import sparks
+from fonds.web.charts import sparks
 from fonds.web.rendering import InForce, OpenStores, how_many, link, page
 from fonds.web.serving.tables import tabled
 from fonds.wiring.backends import named_pipeline

@@ -20,9 +20,9 @@ from fonds.model.disposition import Reason
 from fonds.model.rows import TallyRow
 from fonds.ports import Records
 from fonds.web.access.declared import READS
+from fonds.web.charts import sparks
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.listed.records import Record, record
-from fonds.web.pages.overview.bars import sparks
 from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
 from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names

@@ -1,4 +1,4 @@
-"""Bars over time as SVG, stretched to the width there is: stacked by tone, and small ones beside a line."""
+"""Bars over time as SVG, stacked by tone and stretched to the width there is."""
 
 from __future__ import annotations
 
@@ -78,21 +78,3 @@ def _rect(kind: str, position: int, top: float, height: float) -> Markup:
     ).format(
         kind=kind, x=position * BAR_WIDTH + GAP / 2, y=top, w=BAR_WIDTH - GAP, h=height,
     )  # fmt: skip
-
-
-def sparks(counts: Sequence[int], tone: str) -> Markup:
-    """Small bars above words that say the same, hidden from who hears these."""
-    most = max(counts, default=0)
-    pieces = [
-        Markup(
-            '<svg class="sparks {tone}" viewBox="0 0 {w} {h}" preserveAspectRatio="none" '
-            'aria-hidden="true">'
-        ).format(tone=tone, w=BAR_WIDTH * max(1, len(counts)), h=HEIGHT)
-    ]
-    for position, count in enumerate(counts):
-        if count <= 0:
-            pieces.append(_rect("track", position, HEIGHT - 4, 4))
-        else:
-            height = max(8.0, HEIGHT * count / most)
-            pieces.append(_rect("bar", position, HEIGHT - height, height))
-    return Markup("").join([*pieces, Markup("</svg>")])
