@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from fonds.model.document import IndexDocument
+from fonds.model.document import DateOf, IndexDocument
 from fonds.stores.index.keys import sites
 from fonds.stores.index.query.tree import Among, And, Exact, Near, Node, Not, Or, Range, Term
 from fonds.word_forms import stems_of, words_written
@@ -46,12 +46,13 @@ def _values(field: str, document: IndexDocument) -> list[str]:
 
 
 def _within(node: Range, document: IndexDocument) -> bool:
-    value = getattr(document, node.field)
+    dates = {one.field: one for one in DateOf}.get(node.field)
+    value = document.day(dates) if dates else getattr(document, node.field)
     if node.first is None and node.last is None:
         return value is None
     if value is None:
         return False
-    number = value.toordinal() if node.field == "publication_date" else value
+    number = value.toordinal() if dates else value
     return (node.first is None or number >= node.first) and (
         node.last is None or number <= node.last
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 
 from fonds.model.file import Kind
@@ -20,6 +20,19 @@ class DateKind(StrEnum):
 
     PUBLISHED = "published"
     CREATED = "created"  # when the file was made, which may be long after
+
+
+class DateOf(StrEnum):
+    """Which of a document's days is meant."""
+
+    PUBLISHED = "published"  # what `publication_date` says, of either kind
+    CAPTURED = "captured"
+    ADDED = "added"  # the day of `indexed_date`, in UTC
+
+    @property
+    def field(self) -> str:
+        """The field of a document that holds it."""
+        return {"published": "publication_date", "added": "indexed_date"}.get(self, str(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +70,27 @@ class IndexDocument:
     date_kind: DateKind | None = None
     captured: date | None = None
 
+    def day(self, of: DateOf) -> date | None:
+        """The day of this kind; None where it is not known."""
+        if of is DateOf.ADDED:
+            return self.indexed_date.astimezone(UTC).date()
+        return self.captured if of is DateOf.CAPTURED else self.publication_date
+
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
     """What to look for. `text` in the query syntax of people: words, "phrases", -excluded, OR, field:value.
 
     Empty `text` matches everything. Filters of one field are alternatives; of several, all must hold.
-    `date_from` and `date_to` are inclusive; `undated` True asks for documents without a date only.
-    A language or domain of `none` or '' asks for documents without one. `ids`, 1,000 at most, asks for
-    documents among these only. `offset` + `count_max` at most 10,000. `sort` is `score`, `newest`,
-    `oldest` or `id`: an order that depends on nothing but the documents' ids, in which all of a result can
-    be had, however large: the next page begins behind the document whose id is `after`, and what comes or
-    goes meanwhile moves no other. `themes` has the ids of the documents of each theme the text asks for by
-    `theme:`; an index knows no others. `facet_values_max`, up to 1,000, for each facet; with 0 nothing is
-    counted by value or month. Without `with_snippets` hits have none.
+    `date_from` and `date_to` are inclusive; `undated` True asks for documents without a date only. They are
+    days of the kind `dates`, by which `newest` and `oldest` go too, and the counts by month. A language or
+    domain of `none` or '' asks for documents without one. `ids`, 1,000 at most, asks for documents among
+    these only. `offset` + `count_max` at most 10,000. `sort` is `score`, `newest`, `oldest`, `added` (what
+    came to be found last first) or `id`: an order that depends on nothing but the documents' ids, in which
+    all of a result can be had, however large: the next page begins behind the document whose id is `after`,
+    and what comes or goes meanwhile moves no other. `themes` has the ids of the documents of each theme the
+    text asks for by `theme:`; an index knows no others. `facet_values_max`, up to 1,000, for each facet;
+    with 0 nothing is counted by value or month. Without `with_snippets` hits have none.
     """
 
     text: str = ""
@@ -82,6 +102,7 @@ class SearchQuery:
     date_from: date | None = None
     date_to: date | None = None
     undated: bool = False
+    dates: DateOf = DateOf.PUBLISHED
     sort: str = "score"
     offset: int = 0
     count_max: int = 10
@@ -127,12 +148,12 @@ class SearchResults:
 
     `facets` maps `kind`, `language`, `canonical_domain` and `collection` to (value, count) pairs, the
     largest first, at most as many as were asked for; '' is the value of documents without one. `beyond`
-    counts for each of them the matches with other values: with the pairs' counts they make `total`.
-    `dates` counts documents by `YYYY-MM` in order; `undated` those without a date. `total` counts all
-    matches. When there are none, `notes` say in sentences which of the words, languages, domains and
-    collections asked for no document has, and `meant` is the query that was probably meant, if it is another.
-    `themes` are those the query was answered by: with them in the next query, it asks for the same documents
-    though a rebuild gave the themes others.
+    counts for each of them the matches with other values: with the pairs' counts they make `total`. `dates`
+    counts documents by `YYYY-MM` of the kind of date asked for, in order; `undated` those without. `total`
+    counts all matches. When there are none, `notes` say in sentences which of the words, languages, domains
+    and collections asked for no document has, and `meant` is the query that was probably meant, if it is
+    another. `themes` are those the query was answered by: with them in the next query, it asks for the same
+    documents though a rebuild gave the themes others.
     """
 
     total: int

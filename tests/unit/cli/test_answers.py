@@ -31,6 +31,7 @@ ACTS = ("pause", "resume", "remove")
 REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "kind"): (("search", "--kind", "stroy"), "did you mean 'story'"),
     ("search", "sort"): (("search", "--sort", "newst"), "did you mean 'newest'"),
+    ("search", "dates"): (("search", "--dates", "capturd"), "did you mean 'captured'"),
     ("search", "language"): (("search", "--language", "english"), "Did you mean 'en'"),
     ("search", "themes_of"): (
         ("search", "--themes-of", "told/kep"),

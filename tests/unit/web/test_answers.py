@@ -30,6 +30,7 @@ REFUSED = {
     ("/api/search", "kind"): ("stroy", "Did you mean “story”?"),
     ("/api/search", "language"): ("english", "Did you mean 'en'?"),
     ("/api/search", "sort"): ("newst", "Did you mean “newest”?"),
+    ("/api/search", "dates"): ("capturd", "Did you mean “captured”?"),
     ("/api/search", "collapse"): ("yse", "Did you mean “yes”?"),
     ("/api/search", "themes"): ("made/fife", "did you mean 'made/five'?"),
     ("/api/search", "q"): ('autor:"A B"', "there is no field “autor”"),

@@ -16,7 +16,7 @@ from fonds.cli.names import Name
 from fonds.collections.tables import Tables
 from fonds.library.searching.direct import Direct, direct, readings
 from fonds.library.searching.themes import ThemeCounts, theme_counts
-from fonds.model.document import DateKind, Hit, SearchQuery, SearchResults, Snippet
+from fonds.model.document import DateKind, DateOf, Hit, SearchQuery, SearchResults, Snippet
 from fonds.model.file import Kind
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
@@ -46,7 +46,14 @@ NOTHING_YET = "nothing can be searched yet: `fonds ingest PATH…` takes somethi
     "--to", "date_to", type=DAY, metavar="YYYY-MM-DD", help="Dated on this day or earlier."
 )
 @click.option("--undated", is_flag=True, help="Only documents without a date.")
-@click.option("--sort", type=Name("order", ["score", "newest", "oldest"]), default="score")
+@click.option(
+    "--dates",
+    type=Name("kind of date", list(DateOf)),
+    default=DateOf.PUBLISHED,
+    show_default=True,
+    help="The dates meant by --from, --to, --undated and --sort newest and oldest.",
+)
+@click.option("--sort", type=Name("order", ["score", "newest", "oldest", "added"]), default="score")
 @click.option(
     "--themes-of",
     metavar="NAMESPACE/KEY",
@@ -66,6 +73,7 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     \b
     fonds search flood defence --kind story --language en
     fonds search '"high water" -insurance' --from 2024-01-01 --to 2024-06-30
+    fonds search flood --dates added --from 2026-11-01
     fonds search --undated --json
     fonds search 'theme:"flood, river"' --themes-of news/2026-11
     """
@@ -171,6 +179,7 @@ def _query(words: tuple[str, ...], filters: dict[str, Any]) -> SearchQuery:
         date_from=_day(filters["date_from"]),
         date_to=_day(filters["date_to"]),
         undated=filters["undated"],
+        dates=DateOf(filters["dates"]),
         sort=filters["sort"],
         offset=filters["offset"],
         count_max=filters["limit"],

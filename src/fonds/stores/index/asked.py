@@ -13,7 +13,7 @@ from fonds.model.file import Kind
 from fonds.model.names import no_such
 
 FACET_VALUES_MAX = 1_000
-SORTS = ("score", "newest", "oldest", "id")
+SORTS = ("score", "newest", "oldest", "added", "id")
 NONE = "none"
 """How people ask for documents without a language or a domain; both are kept as ''."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import tantivy
 from tantivy import Occur, Query
 
-from fonds.model.document import SearchQuery
+from fonds.model.document import DateOf, SearchQuery
 from fonds.model.keys import order_key
 from fonds.stores.index.query.parsing import pairs, parse, themes_of
 from fonds.stores.index.query.tree import Among, Exact, Near, Node, Not, Or, Range, Term
@@ -16,6 +16,7 @@ from fonds.stores.index.tantivy_schema import (
     STEM_FIELDS,
     UNDATED,
     WORD_FIELDS,
+    day_field,
     without_surrogates,
 )
 from fonds.word_forms import Stem, stems_everywhere
@@ -25,6 +26,7 @@ TITLE_WEIGHT = 5.0
 # What the weaker of title and text adds to the score of the stronger.
 TIE_BREAKER = 0.2
 TERMS_MAX = 20
+DATE_FIELDS = {one.field: one for one in DateOf}
 
 
 def build(query: SearchQuery, tree: Node, schema: tantivy.Schema) -> Query:
@@ -166,13 +168,14 @@ def _pair(field: str, one: str, other: str, between: int, schema: tantivy.Schema
 
 
 def _range(node: Range, schema: tantivy.Schema) -> Query:
-    field = "publication_day" if node.field == "publication_date" else node.field
+    dates = DATE_FIELDS.get(node.field)
+    field = day_field(dates) if dates else node.field
     if node.first is None and node.last is None:
-        if field == "publication_day":
+        if dates:
             return Query.term_query(schema, field, UNDATED)
         having = Query.exists_query(field)
         return Query.boolean_query([(Occur.Must, _everything()), (Occur.MustNot, having)])
-    first = max(node.first or 0, UNDATED + 1) if field == "publication_day" else node.first or 0
+    first = max(node.first or 0, UNDATED + 1) if dates else node.first or 0
     return Query.range_query(schema, field, tantivy.FieldType.Unsigned, first, node.last)
 
 
@@ -192,13 +195,11 @@ def _value_filters(query: SearchQuery, schema: tantivy.Schema) -> list[Query]:
 
 
 def _date_filters(query: SearchQuery, schema: tantivy.Schema) -> list[Query]:
-    filters = []
+    filters, field = [], day_field(query.dates)
     if query.undated:
-        filters.append(Query.term_query(schema, "publication_day", UNDATED))
+        filters.append(Query.term_query(schema, field, UNDATED))
     if query.date_from or query.date_to:
         first = query.date_from.toordinal() if query.date_from else UNDATED + 1
         last = query.date_to.toordinal() if query.date_to else LAST_DAY
-        filters.append(
-            Query.range_query(schema, "publication_day", tantivy.FieldType.Unsigned, first, last)
-        )
+        filters.append(Query.range_query(schema, field, tantivy.FieldType.Unsigned, first, last))
     return filters

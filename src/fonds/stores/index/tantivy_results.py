@@ -8,11 +8,20 @@ from typing import Any
 import tantivy
 from tantivy import Order, Query
 
-from fonds.model.document import Hit, SearchQuery, SearchResults
+from fonds.model.document import DateOf, Hit, SearchQuery, SearchResults
 from fonds.stores.index.passages import hit
 from fonds.stores.index.query.tree import Node
 from fonds.stores.index.tantivy_query import behind
-from fonds.stores.index.tantivy_schema import RAW_FIELDS, UNDATED, from_tantivy, month_name, schema
+from fonds.stores.index.tantivy_schema import (
+    RAW_FIELDS,
+    UNDATED,
+    day_field,
+    from_tantivy,
+    last_field,
+    month_field,
+    month_name,
+    schema,
+)
 
 # As many as the library allows, so that the largest are counted over every segment.
 VALUES_COUNTED_MAX = 65_000
@@ -20,19 +29,25 @@ MONTHS_MAX = 12_000
 
 _SORTS: dict[str, tuple[str | None, Order]] = {
     "score": (None, Order.Desc),
-    "newest": ("publication_day", Order.Desc),
-    "oldest": ("undated_last", Order.Asc),
+    "added": ("added_at", Order.Desc),
     "id": ("order_key", Order.Asc),
 }
-_MONTHS: dict[str, Any] = {
-    "terms": {"field": "publication_month", "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
-}
 
 
-def _counts(values_max: int) -> dict[str, Any]:
+def _order(query: SearchQuery) -> tuple[str | None, Order]:
+    """The field results stand in the order of, and whether it falls or rises."""
+    if query.sort == "newest":
+        return day_field(query.dates), Order.Desc
+    if query.sort == "oldest":
+        return last_field(query.dates), Order.Asc
+    return _SORTS[query.sort]
+
+
+def _counts(values_max: int, dates: DateOf) -> dict[str, Any]:
+    months = {"field": month_field(dates), "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
     terms = {"size": values_max, "segment_size": VALUES_COUNTED_MAX}
     return {field: {"terms": {"field": field, **terms}} for field in RAW_FIELDS} | {
-        "months": _MONTHS
+        "months": {"terms": months}
     }
 
 
@@ -55,7 +70,7 @@ def results(
         return SearchResults(total=total, hits=hits)
     if not total:
         return nothing()
-    counts = searcher.aggregate(wanted, _counts(query.facet_values_max))
+    counts = searcher.aggregate(wanted, _counts(query.facet_values_max, query.dates))
     months = _buckets(counts, "months")
     facets = {name: _largest(_buckets(counts, name)) for name in RAW_FIELDS}
     return SearchResults(
@@ -70,7 +85,7 @@ def results(
 
 def _page(searcher: tantivy.Searcher, wanted: Query, query: SearchQuery) -> tantivy.SearchResult:
     """The hits asked for, one more where the document they stand behind may come with them."""
-    field, order = _SORTS[query.sort]
+    field, order = _order(query)
     if query.after is not None:
         wanted = behind(wanted, query.after, schema())
     limit = max(query.count_max + (query.after is not None), 1)

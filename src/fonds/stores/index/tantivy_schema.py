@@ -4,7 +4,7 @@ What is searched and what is shown are kept apart: `*_words` hold folded words, 
 have in common, and nothing is stored of them; `fields` and `text_content` hold the document as it was put
 and are not searched. Filters and facets use raw fields. Dates are whole days counted from year 1, because
 the library's own dates, in nanoseconds, end in 2262 and begin in 1677 while documents claim any year;
-undated is 0.
+undated is 0. Each kind of date has its day, the same with undated ones last, and its month.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from enum import StrEnum
 import msgspec
 import tantivy
 
-from fonds.model.document import IndexDocument
+from fonds.model.document import DateOf, IndexDocument
 from fonds.model.keys import order_key
 from fonds.model.prepared import prepared
 from fonds.stores.index.keys import sites
@@ -56,11 +56,12 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="freq")
     for name in VALUE_FIELDS:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in (*NUMBER_FIELDS, "order_key"):
+    for name in (*NUMBER_FIELDS, "order_key", "added_at"):
         builder.add_unsigned_field(name, fast=True)
-    builder.add_unsigned_field("publication_day", indexed=True, fast=True)
-    builder.add_unsigned_field("undated_last", fast=True)
-    builder.add_unsigned_field("publication_month", indexed=True, fast=True)
+    for one in DateOf:
+        builder.add_unsigned_field(day_field(one), indexed=True, fast=True)
+        builder.add_unsigned_field(last_field(one), fast=True)
+        builder.add_unsigned_field(month_field(one), fast=True)
     builder.add_bytes_field("fields", stored=True)
     builder.add_bytes_field("text_content", stored=True)
     return builder.build()
@@ -77,7 +78,6 @@ def register_analyzer(index: tantivy.Index) -> None:
 def to_tantivy(document: IndexDocument, of_schema: tantivy.Schema) -> tantivy.Document:
     """One document for the writer. Lone surrogates, which UTF-8 cannot hold, are left out."""
     document = _encodable(document)
-    day = document.publication_date
     values: dict[str, object] = {
         "id": document.id,
         "kind": str(document.kind),
@@ -94,14 +94,38 @@ def to_tantivy(document: IndexDocument, of_schema: tantivy.Schema) -> tantivy.Do
         "status": document.status or "",
         "sites": sites(document.url),
         "order_key": order_key(document.id),
+        "added_at": max(0, int(document.indexed_date.timestamp() * 1_000_000)),
         **{name: count for name in NUMBER_FIELDS if (count := getattr(document, name)) is not None},
-        "publication_day": day.toordinal() if day else UNDATED,
-        "undated_last": day.toordinal() if day else LAST_DAY,
-        "publication_month": _month_number(day) if day else UNDATED,
+        **_dates(document),
         "fields": _ENCODER.encode(replace(document, text_content="")),
         "text_content": document.text_content.encode("utf-8"),
     }
     return tantivy.Document.from_dict(values, of_schema)
+
+
+def _dates(document: IndexDocument) -> dict[str, int]:
+    values = {}
+    for one in DateOf:
+        day = document.day(one)
+        values[day_field(one)] = day.toordinal() if day else UNDATED
+        values[last_field(one)] = day.toordinal() if day else LAST_DAY
+        values[month_field(one)] = _month_number(day) if day else UNDATED
+    return values
+
+
+def day_field(of: DateOf) -> str:
+    """The field with the days of this kind, from 1; 0 for undated."""
+    return f"{of}_day"
+
+
+def last_field(of: DateOf) -> str:
+    """The same with undated ones behind all others."""
+    return f"{of}_last"
+
+
+def month_field(of: DateOf) -> str:
+    """The field with the months of this kind, since year 0; 0 for undated."""
+    return f"{of}_month"
 
 
 def from_tantivy(stored: tantivy.Document) -> tuple[IndexDocument, str]:

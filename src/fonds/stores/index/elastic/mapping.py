@@ -14,7 +14,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
-from fonds.model.document import DateKind, IndexDocument
+from fonds.model.document import DateKind, DateOf, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import order_key
 from fonds.stores.index.keys import sites
@@ -35,9 +35,17 @@ RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
 ABSENT_FIELDS = frozenset({"language", "doi", "status"})
 """Of the exact fields those that documents without a value do not have; the others hold '' then."""
 
-MONTH = "publication_month"
 ORDER = "order_key"
-UNSHOWN = (*WORD_FIELDS.values(), *STEM_FIELDS.values(), "sites", MONTH, ORDER)
+DAYS = {
+    DateOf.PUBLISHED: "publication_date",
+    DateOf.CAPTURED: "captured",
+    DateOf.ADDED: "added_day",
+}
+"""The field with the days of each kind; that of `indexed_date` is of its own, as its limits are narrower."""
+MONTHS = {one: f"{one}_month" for one in DateOf}
+UNSHOWN = (
+    *WORD_FIELDS.values(), *STEM_FIELDS.values(), "sites", "added_day", *MONTHS.values(), ORDER
+)  # fmt: skip
 """What is made of a document for searching it, and not given back."""
 
 _KEYWORD = {"type": "keyword", "ignore_above": KEYWORD_CHARACTERS_MAX}
@@ -65,14 +73,15 @@ def template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[
         "page_count": {"type": "integer"},
         "word_count": {"type": "integer"},
         "has_thumbnail": {"type": "boolean"},
-        MONTH: {"type": "keyword"},
+        "added_day": {"type": "date"},
+        **{month: {"type": "keyword"} for month in MONTHS.values()},
         **dict.fromkeys(WORD_FIELDS.values(), _WORDS),
         **dict.fromkeys(STEM_FIELDS.values(), _STEMS),
         **dict.fromkeys(VALUE_FIELDS, _KEYWORD),
         ORDER: {"type": "long"},
         "authors": _KEPT,
         "date_kind": _KEPT,
-        "captured": {"type": "date", "index": False, "doc_values": False},
+        "captured": {"type": "date"},
     }
     return {
         "index_patterns": [f"{alias}-*"],
@@ -96,7 +105,7 @@ def to_source(document: IndexDocument) -> dict[str, Any]:
     source: dict[str, Any] = {
         field.name: _plain(getattr(document, field.name)) for field in fields(document)
     }
-    day = document.publication_date
+    days = {one: day for one in DateOf if (day := document.day(one))}
     return {name: value for name, value in source.items() if value is not None} | {
         "title_words": fold(document.article_title or ""),
         "text_words": fold(document.text_content),
@@ -106,7 +115,8 @@ def to_source(document: IndexDocument) -> dict[str, Any]:
         "text_stems": stemmed(document.text_content, document.language),
         "sites": sites(document.url),
         ORDER: order_key(document.id),
-        **({MONTH: f"{day.year:04d}-{day.month:02d}"} if day else {}),
+        "added_day": _plain(document.day(DateOf.ADDED)),
+        **{MONTHS[one]: f"{day.year:04d}-{day.month:02d}" for one, day in days.items()},
     }
 
 

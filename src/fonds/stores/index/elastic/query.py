@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
-from fonds.model.document import SearchQuery
+from fonds.model.document import DateOf, SearchQuery
 from fonds.model.keys import order_key
 from fonds.stores.index.elastic.mapping import (
     ABSENT_FIELDS,
-    MONTH,
+    DAYS,
+    MONTHS,
     ORDER,
     RAW_FIELDS,
     STEM_FIELDS,
@@ -32,10 +33,19 @@ Clause = dict[str, Any]
 EVERYTHING: Clause = {"constant_score": {"filter": {"match_all": {}}, "boost": 0.0}}
 SORTS: dict[str, list[Clause]] = {
     "score": [{"_score": "desc"}, {"id": "asc"}],
-    "newest": [{"publication_date": {"order": "desc", "missing": "_last"}}, {"id": "asc"}],
-    "oldest": [{"publication_date": {"order": "asc", "missing": "_last"}}, {"id": "asc"}],
+    "added": [{"indexed_date": "desc"}, {"id": "asc"}],
     "id": [{ORDER: "asc"}, {"id": "asc"}],
 }
+
+
+RISING = {"newest": "desc", "oldest": "asc"}
+DATE_FIELDS = {one.field: DAYS[one] for one in DateOf}
+
+
+def _sort(query: SearchQuery) -> list[Clause]:
+    if query.sort not in RISING:
+        return SORTS[query.sort]
+    return [{DAYS[query.dates]: {"order": RISING[query.sort], "missing": "_last"}}, {"id": "asc"}]
 
 
 def body(query: SearchQuery, tree: Node) -> Clause:
@@ -44,17 +54,21 @@ def body(query: SearchQuery, tree: Node) -> Clause:
         "query": {"bool": {"must": [_node(tree)], "filter": _filters(query)}},
         "from": query.offset,
         "size": query.count_max,
-        "sort": SORTS[query.sort],
+        "sort": _sort(query),
         "track_scores": query.sort == "score",
         "track_total_hits": True,
         **({} if query.after is None else {"search_after": [order_key(query.after), query.after]}),
-        **({"aggs": _counts(query.facet_values_max)} if query.facet_values_max else {}),
+        **(
+            {"aggs": _counts(query.facet_values_max, MONTHS[query.dates])}
+            if query.facet_values_max
+            else {}
+        ),
         **({} if query.with_snippets else {"_source": {"excludes": ["text_content"]}}),
     }
 
 
-def _counts(values_max: int) -> Clause:
-    """Counts over all matches, by value and by month."""
+def _counts(values_max: int, month: str) -> Clause:
+    """Counts over all matches, by value and by the field of a month."""
     counts: Clause = {
         name: {
             "terms": {
@@ -68,8 +82,8 @@ def _counts(values_max: int) -> Clause:
         for name in RAW_FIELDS
     }
     return counts | {
-        "months": {"terms": {"field": MONTH, "size": MONTHS_MAX, "order": {"_key": "asc"}}},
-        "undated": {"missing": {"field": MONTH}},
+        "months": {"terms": {"field": month, "size": MONTHS_MAX, "order": {"_key": "asc"}}},
+        "undated": {"missing": {"field": month}},
     }
 
 
@@ -161,15 +175,16 @@ def _pair(field: str, one: str, other: str, between: int, boost: float) -> Claus
 
 
 def _range(node: Range) -> Clause:
+    field = DATE_FIELDS.get(node.field, node.field)
     if node.first is None and node.last is None:
-        return {"bool": {"must_not": [{"exists": {"field": node.field}}]}}
+        return {"bool": {"must_not": [{"exists": {"field": field}}]}}
     limits: dict[str, Any] = {"gte": node.first, "lte": node.last}
-    if node.field == "publication_date":
+    if node.field in DATE_FIELDS:
         limits = {
             name: _day(date.fromordinal(max(day, 1))) if day is not None else None
             for name, day in limits.items()
         }
-    return {"range": {node.field: {name: one for name, one in limits.items() if one is not None}}}
+    return {"range": {field: {name: one for name, one in limits.items() if one is not None}}}
 
 
 def _filters(query: SearchQuery) -> list[Clause]:
@@ -186,11 +201,11 @@ def _filters(query: SearchQuery) -> list[Clause]:
         if values
     ]
     if query.undated:
-        filters.append({"bool": {"must_not": [{"exists": {"field": MONTH}}]}})
+        filters.append({"bool": {"must_not": [{"exists": {"field": MONTHS[query.dates]}}]}})
     limits = {"gte": query.date_from, "lte": query.date_to}
     days = {name: _day(day) for name, day in limits.items() if day}
     if days:
-        filters.append({"range": {"publication_date": days}})
+        filters.append({"range": {DAYS[query.dates]: days}})
     return filters
 
 

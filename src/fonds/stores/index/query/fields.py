@@ -23,6 +23,8 @@ EXACT_FIELDS = {
 RANGE_FIELDS = {
     "date": "publication_date",
     "year": "publication_date",
+    "captured": "captured",
+    "added": "indexed_date",
     "words": "word_count",
     "pages": "page_count",
 }
@@ -31,8 +33,8 @@ THEME = "theme"
 
 FIELDS = (*TEXT_FIELDS, *EXACT_FIELDS, *RANGE_FIELDS, THEME)
 SHOWN = (
-    "title", "author", "text", "url", "doi", "domain", "site", "date", "year", "language", "kind",
-    "collection", "theme", "status", "words", "pages",
+    "title", "author", "text", "url", "doi", "domain", "site", "date", "year", "captured", "added",
+    "language", "kind", "collection", "theme", "status", "words", "pages",
 )  # fmt: skip
 """The fields that are told to people: each once, under its short name."""
 
@@ -47,6 +49,14 @@ _FORMS = {
     "site": ("a host, with all hosts under it, or none", "site:news.example.org"),
     "date": ("a day, month or year, or from one to another, or none", "date:2024-05..2024-06-15"),
     "year": ("a year, or from one to another, or none", "year:2020..2024"),
+    "captured": (
+        "a day, month or year of its capture, or from one to another, or none",
+        "captured:2024-05",
+    ),
+    "added": (
+        "a day, month or year it came to be found, or from one to another",
+        "added:>=2024-05-17",
+    ),
     "language": ("a code of two letters, or none", "language:en"),
     "kind": ("what a file was taken for", "kind:pdf"),
     "collection": ("a collection; its name in quotes where it has spaces", "collection:news"),

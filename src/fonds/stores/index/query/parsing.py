@@ -9,7 +9,8 @@
     title:… text:… url:… author:…   in that field; title:(flood river) for several words
     domain:… site:… language:… kind:… collection:… doi:… status:…   that value; domain:none for without
     theme:"flood, river"     the documents of a theme of a collection, by its label or id
-    date:2024-05 year:2020..2024 words:>500 pages:none   days and numbers, as `ranges.py` says
+    date:2024-05 year:2020..2024 captured:2024 added:>=2024-05-17   days, as `ranges.py` says
+    words:>500 pages:none    numbers, as it says
     *                        everything
 
 Lenient where the meaning is plain: an open parenthesis closes at the end, a dangling OR and bare

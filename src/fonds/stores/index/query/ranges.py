@@ -1,9 +1,11 @@
-"""What people write behind `date:`, `year:`, `words:` and `pages:`: a number or day, or from one to another.
+"""What people write behind fields of days and numbers: one of them, or from one to another.
 
 year:2024   date:2024-05   date:2024-05-17   words:500      that year, month, day or number
 year:2020..2024   date:2024-01..2024-06   words:500..        from and to, both included; one may be left out
 words:>500   pages:<=10   date:>=2024-05                     more, at most, since
 date:none   pages:none                                       those without
+
+`captured:` and `added:` take what `date:` takes.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from fonds.model.numbers import EXACT_MAX
 from fonds.stores.index.query.tree import Range
 
 NONE = "none"
+DATES = ("date", "year", "captured", "added")
 _COMPARED = re.compile(r"(>=|<=|>|<)?(.+)")
 _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
@@ -34,7 +37,7 @@ def range_of(name: str, field: str, value: str) -> Range:
     first, last = _limits(name, found[2])
     match found[1]:
         case ">":
-            if name in ("date", "year") and last >= date.max.toordinal():
+            if name in DATES and last >= date.max.toordinal():
                 raise ValueError(f"Nothing lies behind {found[2]}.")
             return Range(field, last + 1, None)
         case ">=":
@@ -60,12 +63,12 @@ def _between(name: str, field: str, begin: str, end: str) -> Range:
 
 def _least(name: str) -> int:
     """The smallest there is: a range without a beginning still asks for those that have a value."""
-    return 1 if name in ("date", "year") else 0
+    return 1 if name in DATES else 0
 
 
 def _limits(name: str, value: str) -> tuple[int, int]:
     """First and last of what a value stands for: a day, all days of a month or year, a number."""
-    if name in ("date", "year"):
+    if name in DATES:
         return _days(name, value)
     if not value.isascii() or not value.isdigit() or int(value[:20]) > EXACT_MAX:
         raise ValueError(_hint(name))
@@ -89,6 +92,6 @@ def _days(name: str, value: str) -> tuple[int, int]:
 def _hint(name: str) -> str:
     if name == "year":
         return "Give a year, as 2024, 2020..2024, >2020 or none."
-    if name == "date":
+    if name in DATES:
         return "Give a day, month or year, as 2024-05-17, 2024-05, 2020..2024-06, >=2024 or none."
     return "Give a number, as 500, 100..500, >500 or none."

@@ -33,13 +33,13 @@ router = APIRouter(dependencies=[READS])
 @router.get(
     "/api/search.atom",
     response_class=Response,
-    summary="A search as an Atom feed: its fifty newest documents",
+    summary="A search as an Atom feed: the fifty documents added last",
 )
 def feed(request: Request, stores: OpenStores, form: Annotated[SearchForm, Query()]) -> Response:
-    """The newest documents by the date they state, whatever the order and the page asked for."""
+    """The documents that came to be found last, whatever the order and the page asked for."""
     narrowed = uncounted(form)
     asked = replace(
-        narrowed, sort="newest", offset=0, after=None, count_max=ENTRIES, facet_values_max=0
+        narrowed, sort="added", offset=0, after=None, count_max=ENTRIES, facet_values_max=0
     )
     try:
         hits = stores.index.search(asked).hits

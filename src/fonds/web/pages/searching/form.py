@@ -16,7 +16,7 @@ from pydantic import (
     StringConstraints,
 )
 
-from fonds.model.document import RESULTS_MAX, SearchQuery
+from fonds.model.document import RESULTS_MAX, DateOf, SearchQuery
 from fonds.model.file import Kind
 from fonds.web.parameters import Day
 from fonds.web.rendering import link
@@ -92,7 +92,11 @@ class SearchForm(BaseModel):
     from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
     to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
     undated: bool = Field(False, description="Only documents without a date")
-    sort: Literal["score", "newest", "oldest", "id"] = Field(
+    dates: DateOf = Field(
+        DateOf.PUBLISHED,
+        description="The dates meant by from, to, undated, newest, oldest and the counts by month",
+    )
+    sort: Literal["score", "newest", "oldest", "added", "id"] = Field(
         "score", description="Order of the results; that by id is for having all of them"
     )
     after: Annotated[str | None, StringConstraints(max_length=200)] = Field(
@@ -130,6 +134,7 @@ class SearchForm(BaseModel):
             date_from=self.from_,
             date_to=self.to,
             undated=self.undated,
+            dates=self.dates,
             sort=self.sort,
             offset=(self.page - 1) * self.size,
             count_max=self.size,
@@ -152,14 +157,16 @@ class SearchForm(BaseModel):
         """Every filter in use; the words and the order are none."""
         found = []
         for name, value in self.params().items():
-            if name in ("q", "sort", "facets", "size", "find", "themes", "collapse"):
+            if name in ("q", "sort", "facets", "size", "find", "themes", "collapse", "dates"):
                 continue
+            is_date = name in ("from", "to", "undated") and self.dates is not DateOf.PUBLISHED
+            told = f"{self.dates} {name}" if is_date else name
             for one in value if isinstance(value, list) else [value]:
                 left = (
                     [other for other in value if other != one] if isinstance(value, list) else None
                 )
                 shown = "undated" if name == "undated" else shown_name(name, str(one))
-                found.append(Filter(name, shown, self.href({name: left}), {name: left or None}))
+                found.append(Filter(told, shown, self.href({name: left}), {name: left or None}))
         return found
 
 

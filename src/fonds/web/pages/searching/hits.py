@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 
 from fonds.model.document import DateKind, Hit, Snippet
 from fonds.model.file import Kind
@@ -16,11 +16,12 @@ class SearchHit:
     """One result; `id` is a PDF's SHA-1 or a story's id, `sha1hex` the file its text is of.
 
     `date_kind` says whether `publication_date` is the day it was published or the day its file was made,
-    `captured` is the day of its capture. `snippets` are up to three passages with the pages of a PDF they
-    begin on; `snippet` is the first, `snippet_marks` are (start, end) offsets in it, `title_marks` in
-    `title`. `themes` are those of collections it is in. `near_duplicate_of` is the id of an earlier result of
-    the same page that says nearly the same; `alike` is how many documents of the search this one stands for,
-    where near-duplicates are one. None means unknown, or none.
+    `captured` is the day of its capture, `indexed_date` when it came to be found as it is. `snippets` are up
+    to three passages with the pages of a PDF they begin on; `snippet` is the first, `snippet_marks` are
+    (start, end) offsets in it, `title_marks` in `title`. `themes` are those of collections it is in.
+    `near_duplicate_of` is the id of an earlier result of the same page that says nearly the same; `alike` is
+    how many documents of the search this one stands for, where near-duplicates are one. None means unknown,
+    or none.
     """
 
     id: str
@@ -40,6 +41,7 @@ class SearchHit:
     doi: str | None
     date_kind: DateKind | None
     captured: date | None
+    indexed_date: datetime
     title_marks: Sequence[tuple[int, int]]
     snippets: Sequence[Snippet]
     snippet: str
@@ -72,6 +74,7 @@ def found_hit(
         doi=document.doi,
         date_kind=document.date_kind,
         captured=document.captured,
+        indexed_date=document.indexed_date,
         title_marks=hit.title_marks,
         snippets=hit.snippets,
         snippet=hit.snippet.text,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Annotated, Any, get_origin
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -14,12 +15,13 @@ from fonds.library.searching.collapsed import Collapsed, alike, collapsed
 from fonds.library.searching.direct import Direct, direct
 from fonds.library.searching.forms import FORMS
 from fonds.library.searching.themes import ThemeCounts
-from fonds.model.document import RESULTS_MAX, SearchResults
+from fonds.model.document import RESULTS_MAX, DateOf, SearchResults
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import Bucket, histogram
 from fonds.web.pages.periods import Period, periods
+from fonds.web.pages.searching.added import lately
 from fonds.web.pages.searching.completing import offered_values
 from fonds.web.pages.searching.facets import counted, made_facets
 from fonds.web.pages.searching.form import (
@@ -30,7 +32,7 @@ from fonds.web.pages.searching.form import (
 from fonds.web.pages.searching.hits import SearchHit, found_hit
 from fonds.web.pages.searching.themes import counted_themes, offered, theme_facet
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
+from fonds.web.rendering import OpenStores, Pager, cut, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import tagged
 
@@ -163,6 +165,15 @@ def _bars(form: SearchForm, found: SearchPage) -> list[Bucket]:
     ]
 
 
+def _dates_of(form: SearchForm) -> list[tuple[DateOf, str]]:
+    """Each kind of date, and the search by it; its limits are days of another kind, and are left out."""
+    kept = {"from": None, "to": None, "undated": None}
+    published = DateOf.PUBLISHED
+    return [
+        (one, form.href({"dates": one if one is not published else None, **kept})) for one in DateOf
+    ]
+
+
 def _within(period: Period) -> dict[str, Any]:
     return {"from": period.first.isoformat(), "to": period.last.isoformat()}
 
@@ -215,6 +226,8 @@ def search_html(
         offered=offered(themes, form),
         bars=bars,
         chart=histogram(bars, "Documents by date"),
+        new=lately(stores.index, form, datetime.now(UTC).date()) if found.total else None,
+        dates_of=_dates_of(form),
         most=max(bars, key=lambda bar: bar.count, default=None),
         ways_out=_ways_out(stores.index, form) if found.total == 0 else [],
         values=offered_values(stores, themes, form) if found.total == 0 else None,
@@ -222,15 +235,13 @@ def search_html(
         feed=None if form.alike else link("/search.atom", **said(form)),
         exports=[] if form.alike else _exports(form),
         exported_max=EXPORTED_MAX,
-        pager=pager(
-            "/search",
-            form.params(),
-            found.reachable,
-            form.page,
-            form.size,
-            RESULTS_MAX // form.size,
-        ),
+        pager=_pager(form, found.reachable),
     )
+
+
+def _pager(form: SearchForm, reachable: int) -> Pager:
+    pages_max = RESULTS_MAX // form.size
+    return pager("/search", form.params(), reachable, form.page, form.size, pages_max)
 
 
 def search_refused(request: Request, refusal: str) -> HTMLResponse:
