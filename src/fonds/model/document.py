@@ -115,12 +115,22 @@ class SearchQuery:
 @dataclass(frozen=True, slots=True)
 class Snippet:
     """A passage of the text. `marks` are (start, end) offsets of the matched words in `text`; `page`
-    numbers the page of a PDF its densest place is on, from 1, None where there are no pages.
+    numbers the page of a PDF its densest place is on, from 1, None where there are no pages. It begins and
+    ends with a sentence where one does near by: `begins_within` and `ends_within` say where not.
     """
 
     text: str
     marks: Sequence[tuple[int, int]] = ()
     page: int | None = None
+    begins_within: bool = False
+    ends_within: bool = False
+
+    @property
+    def shown(self) -> tuple[str, Sequence[tuple[int, int]]]:
+        """Text and marks as people read them: what is cut has dots."""
+        before, behind = "… " * self.begins_within, " …" * self.ends_within
+        moved = [(start + len(before), end + len(before)) for start, end in self.marks]
+        return f"{before}{self.text}{behind}", moved
 
 
 @dataclass(frozen=True, slots=True)

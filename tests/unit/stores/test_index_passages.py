@@ -66,7 +66,7 @@ def test_the_passage_begins_and_ends_between_words():
     text = " ".join(f"number{n}" for n in range(400)).replace("number200", "comet")
     snippet = passage(text, (Term("comet"),))
     assert set(snippet.text.split()) <= set(text.split())
-    assert len(snippet.text) <= 240
+    assert len(snippet.text) <= 360
 
 
 def test_a_match_across_two_windows_of_a_long_text_is_still_near_its_words():
@@ -81,8 +81,8 @@ def test_the_beginning_is_shown_when_nothing_matches():
 
 
 def test_a_long_word_does_not_make_a_long_passage():
-    assert len(passage("x" * 100_000, ()).text) <= 240
-    assert len(passage("x" * 100_000 + " comet", (Term("comet"),)).text) <= 320
+    assert len(passage("x" * 100_000, ()).text) <= 360
+    assert len(passage("x" * 100_000 + " comet", (Term("comet"),)).text) <= 360
 
 
 def test_only_the_beginning_of_a_huge_text_is_looked_through():
@@ -144,3 +144,50 @@ def test_marks_lie_within_any_text(text: str, found: list[str]):
     for one in passages(text, terms, "en"):
         assert all(0 <= start < end <= len(one.text) for start, end in one.marks)
     assert all(0 <= start < end <= len(text) for start, end in title_marks(text, terms, "fr"))
+
+
+def test_a_passage_is_of_whole_sentences_where_they_end_near_by():
+    before = "The council met on Monday and spoke of nothing at all that mattered. " * 6
+    wanted = "After a week of rain the comet was seen by Dr. Weber over the hills of the town."
+    behind = " Nobody else has written of it in the years that came after that." * 6
+    (found,) = passages(f"{before}{wanted}{behind}", (Term("comet"),))
+    assert wanted in found.text
+    assert found.text.startswith(("The council", "After"))
+    assert found.text.endswith(".")
+    assert found.shown == (found.text, list(found.marks))
+
+
+def test_where_no_sentence_ends_near_by_dots_say_so():
+    text = "word " * 200 + "comet " + "word " * 200
+    (found,) = passages(text, (Term("comet"),))
+    assert (found.begins_within, found.ends_within) == (True, True)
+    told, marks = found.shown
+    assert told == f"… {found.text} …"
+    assert [told[a:b] for a, b in marks] == ["comet"]
+    alone = passage("word " * 200, ())
+    assert (alone.begins_within, alone.ends_within) == (False, True)
+
+
+def test_a_text_that_is_shorter_is_shown_whole():
+    (found,) = passages("a comet", (Term("comet"),))
+    assert (found.text, found.begins_within, found.ends_within) == ("a comet", False, False)
+    shown = passage("Seen from here. " * 19 + "and so on " * 9, ())
+    assert shown.text.endswith("here.")
+    assert not shown.ends_within
+
+
+@given(
+    st.lists(
+        st.sampled_from(["comet", "Dr.", "town.", "Why?", "。", "\n\n", "e.g.", "\f", "x" * 90]),
+        max_size=120,
+    )
+)
+def test_a_passage_is_bounded_holds_its_match_and_says_how_it_ends(pieces: list[str]):
+    text = " ".join(pieces)
+    for one in passages(text, (Term("comet"),)):
+        assert len(one.text) <= 360
+        assert bool(one.marks) == ("comet" in pieces)
+        tidy = " ".join(text.split())
+        at = tidy.find(one.text)
+        assert at >= 0
+        assert one.begins_within or at == 0 or tidy[at - 2] in ".?。mt\nx"

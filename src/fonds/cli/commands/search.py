@@ -247,8 +247,8 @@ def _print_wrapped(screen: Console, text: str) -> None:
 
 def _marked(snippet: Snippet) -> str:
     """The snippet with its matches in bold; everything else is escaped."""
-    text, parts, at = snippet.text, [], 0
-    for start, end in snippet.marks:
+    (text, marks), parts, at = snippet.shown, [], 0
+    for start, end in marks:
         parts += [
             escape(text[at:start]),
             "[bold yellow]",

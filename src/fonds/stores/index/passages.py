@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise, takewhile
 
 from fonds.model.document import Hit, IndexDocument, Snippet
+from fonds.sentences import sentence_ends
 from fonds.stores.index.query.parsing import parse
 from fonds.stores.index.query.tree import Node, Term, wanted_terms
 from fonds.word_forms import CHANGE_BEGINNINGS, stems, stems_of, words_written
@@ -15,6 +16,8 @@ from fonds.words import SCANNED_CHARACTERS_MAX, composed, fold, folded_length, w
 
 PASSAGE_CHARACTERS = 240
 LEAD_CHARACTERS = 60
+STRETCH_CHARACTERS = 60
+"""So much further a passage goes at either end for the sake of a whole sentence."""
 WINDOW_CHARACTERS = 20_000
 MARKS_MAX = 500
 PASSAGES_MAX, WINDOWS_MORE = 3, 1
@@ -60,7 +63,7 @@ def passages(text: str, terms: Sequence[Term], language: str | None = None) -> t
             break
         at += len(window)
     if not shown:
-        return (Snippet(_beginning(text)),)
+        return (_beginning(text),)
     return tuple(_with_page(whole, place, one) for place, one in shown)
 
 
@@ -186,9 +189,13 @@ def _cut(window: str, found: Sequence[tuple[int, int, str]]) -> tuple[int, int, 
     to where in the window it lies, and where its densest place begins.
     """
     best_start, best_end, _ = found[max(range(len(found)), key=lambda n: _variety(found, n))]
-    wanted = min(best_start - LEAD_CHARACTERS, len(window) - PASSAGE_CHARACTERS)
-    start = _after_blank(window, wanted, best_start)
-    end = _before_blank(window, start + PASSAGE_CHARACTERS, best_end)
+    wanted = max(0, min(best_start - LEAD_CHARACTERS, len(window) - PASSAGE_CHARACTERS))
+    start, begins = _begin(window, wanted, best_start)
+    dense = wanted + PASSAGE_CHARACTERS
+    held = max(
+        (right for left, right, _ in found if left >= best_start and right <= dense), default=0
+    )
+    end, ends = _end(window, start, max(best_end, held))
     inside = [
         edge for left, right, _ in found if start <= left and right <= end for edge in (left, right)
     ]
@@ -196,7 +203,38 @@ def _cut(window: str, found: Sequence[tuple[int, int, str]]) -> tuple[int, int, 
     pieces[0], pieces[-1] = pieces[0].lstrip(), pieces[-1].rstrip()
     edges = [0, *accumulate(map(len, pieces))]
     marks = tuple((edges[n], edges[n + 1]) for n in range(1, len(pieces), 2))
-    return start, end, best_start, Snippet("".join(pieces), marks)
+    snippet = Snippet("".join(pieces), marks, begins_within=not begins, ends_within=not ends)
+    return start, end, best_start, snippet
+
+
+def _begin(window: str, wanted: int, latest: int) -> tuple[int, bool]:
+    """Where a passage begins, and whether a sentence begins there: one that does so near `wanted`, else the
+    first word behind it, at `latest` at the latest."""
+    if wanted <= 0:
+        return 0, True
+    near = sentence_ends(window, max(0, wanted - STRETCH_CHARACTERS), latest)
+    begins = [begin for _, begin in near if begin <= latest]
+    if wanted <= STRETCH_CHARACTERS:
+        begins.append(0)
+    if begins:
+        return min(begins, key=lambda begin: abs(begin - wanted)), True
+    return _after_blank(window, wanted, latest), False
+
+
+def _end(window: str, start: int, earliest: int) -> tuple[int, bool]:
+    """Where a passage ends that began at `start`, and whether a sentence ends there; `earliest` at least."""
+    wanted = max(start + PASSAGE_CHARACTERS, earliest)
+    if wanted >= len(window):
+        return len(window), True
+    latest = wanted + STRETCH_CHARACTERS
+    least = max(earliest, start + PASSAGE_CHARACTERS // 2)
+    near = sentence_ends(window, least, min(latest, len(window)))
+    ends = [end for end, _ in near if end >= least]
+    if len(window) <= latest:
+        ends.append(len(window))
+    if ends:
+        return min(ends, key=lambda end: abs(end - wanted)), True
+    return _before_blank(window, wanted, earliest), False
 
 
 def _variety(found: Sequence[tuple[int, int, str]], first: int) -> int:
@@ -221,9 +259,10 @@ def _before_blank(window: str, wanted: int, earliest: int) -> int:
     return blanks[-1] if blanks else max(wanted, earliest)
 
 
-def _beginning(text: str) -> str:
-    cleaned = _clean(composed(text[: 20 * PASSAGE_CHARACTERS])).strip()
-    return cleaned[: _before_blank(cleaned, PASSAGE_CHARACTERS, 0)]
+def _beginning(text: str) -> Snippet:
+    looked = composed(text[: 20 * PASSAGE_CHARACTERS]).lstrip()
+    end, ends = _end(looked, 0, 0)
+    return Snippet(_clean(looked[:end]).strip(), ends_within=not ends)
 
 
 def _clean(piece: str) -> str:

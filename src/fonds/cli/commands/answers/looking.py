@@ -34,7 +34,11 @@ SEARCH = (
         ("score", "number", "how well it fits, by the index's own measure"),
         ("title_marks", "list", "(start, end) of matches in the title"),
         ("snippet", "text", "the first passage"),
-        ("snippets", "list", "up to three passages: text, marks, page of a PDF"),
+        (
+            "snippets",
+            "list",
+            "up to three passages: text, marks, page of a PDF, whether they begin or end within a sentence",
+        ),
     ),
     answer(
         "last, with --themes-of",

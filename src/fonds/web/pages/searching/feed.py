@@ -87,7 +87,7 @@ def _entry(top: Xml.Element, origin: str, hit: Hit) -> None:
     Xml.SubElement(
         entry, "link", rel="alternate", type="text/html", href=f"{origin}/file/{document.sha1hex}"
     )
-    _add(entry, "summary", hit.snippet.text)
+    _add(entry, "summary", hit.snippet.shown[0])
 
 
 def _midnight(day: date) -> str:

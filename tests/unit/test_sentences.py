@@ -1,0 +1,38 @@
+"""Where sentences end."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from fonds.sentences import sentence_ends
+
+
+def cut(text: str) -> list[str]:
+    begins = [0, *(begin for _, begin in sentence_ends(text, 0, len(text))), len(text)]
+    return [text[a:b].strip() for a, b in pairwise(begins) if text[a:b].strip()]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("It rained. Then it stopped.", ["It rained.", "Then it stopped."]),
+        ("Dr. Weber of the U.S. army spoke.", ["Dr. Weber of the U.S. army spoke."]),
+        ("“It rained!” he said. Why? Nobody", ["“It rained!” he said.", "Why?", "Nobody"]),
+        ("He said “it rained.” Then he left.", ["He said “it rained.”", "Then he left."]),
+        ("Up by 3 %. Down (or not). Over.", ["Up by 3 %.", "Down (or not).", "Over."]),
+        ("A heading\n\nA paragraph", ["A heading", "A paragraph"]),
+        ("今日は雨。明日は晴れ。", ["今日は雨。", "明日は晴れ。"]),
+        ("Шёл дождь. Потом перестал.", ["Шёл дождь.", "Потом перестал."]),
+        ("version 3.11 is here", ["version 3.11 is here"]),
+        ("", []),
+    ],
+)
+def test_sentences_end_where_people_would_say(text: str, sentences: list[str]) -> None:
+    assert cut(text) == sentences
+
+
+def test_nothing_outside_of_the_two_places_is_an_end() -> None:
+    text = "First part. Second part. Third part."
+    assert [end for end, _ in sentence_ends(text, 12, 25)] == [24]
