@@ -63,7 +63,7 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "collection": ("reports", "default"),
     "themes": ("library/all",),
     "sort": ("newest", "oldest", "added"),
-    "from": ("2019", "2026-03-01"),
+    "from": ("16", "2019", "2026-03-01"),
     "to": ("2030", "2026-03-31"),
     "days": ("7", "365"),
     "undated": ("true",),

@@ -109,7 +109,7 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
         "/api/admin", "/api/embargoes", "/api/overview", "/api/search", "/api/search.atom", "/api/complete",
         "/api/search/export/{name}", "/api/verify", "/api/ledger/{name}",
         "/api/records", "/api/files", "/api/files/{sha1hex}", "/api/files/{sha1hex}/pages/{number}",
-        "/api/files/{sha1hex}/changes", "/api/files/{sha1hex}/cite",
+        "/api/files/{sha1hex}/changes", "/api/files/{sha1hex}/cite", "/api/files/{sha1hex}/raw",
         "/api/failures", "/api/pipeline", "/api/show", "/api/sources", "/api/sources/{source_id}",
         "/api/sources/{source_id}/links", "/api/themes", "/api/themes/{namespace}/{key}",
         "/api/themes/{namespace}/{key}/{theme}", "/api/themes/{namespace}/{key}/document",

@@ -127,7 +127,7 @@ def test_a_curator_sees_it_at_its_own_addresses_with_a_notice_and_nowhere_else(
             return
         assert (own.status_code, "Under embargo until 13 Apr 2026" in own.text) == (200, True)
         assert "Zyzzogeton" in own.text
-        for form in ("text", "thumbnail", "pages/1", "cite"):
+        for form in ("text", "thumbnail", "pages/1", "cite", "raw"):
             assert client.get(f"/file/{sha1hex}/{form}").status_code == 200
         assert client.get(f"/file/{values['sha1hex'][0]}").text.count("Under embargo") == 0
         # Who asks from this machine is an admin too, and is shown the acts with what they were done to.

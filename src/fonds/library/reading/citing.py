@@ -106,10 +106,11 @@ def _verified(archive: Archive, found: Description, place: ArchivedPlace) -> Ver
 
 def _places(found: Description) -> list[ArchivedPlace]:
     rows = [row for row in found.captures if row.mimetype != REVISIT_MIME]
-    return [_place(row) for row in rows]
+    return [place_told(row) for row in rows]
 
 
-def _place(row: CdxRow) -> ArchivedPlace:
+def place_told(row: CdxRow) -> ArchivedPlace:
+    """Where a capture lies, for readers."""
     return ArchivedPlace(row.url, row.datetime, row.warc_path, row.warc_offset, row.warc_csize)
 
 

@@ -1,5 +1,5 @@
-"""Files read in the browser: a PDF page by page, a file as it is, versions of a story, citations."""
+"""Files read in the browser: a PDF page by page, a file byte by byte, versions of a story, citations."""
 
-from fonds.web.pages.reading import changes, citing, pdf_page, rereading
+from fonds.web.pages.reading import changes, citing, pdf_page, raw, rereading
 
-ROUTERS = (pdf_page.router, changes.router, rereading.router, citing.router)
+ROUTERS = (pdf_page.router, changes.router, rereading.router, citing.router, raw.router)

@@ -1,0 +1,111 @@
+"""The bytes of a file in hex, and the headers they were archived with; or why they cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from fonds.library.reading.raw import (
+    FIELD_MAX_CHARS,
+    FIELDS_MAX,
+    PIECE_BYTES,
+    hex_rows,
+    http_head,
+)
+from fonds.model.archive import HttpHead, Payload
+from fonds.model.keys import sha1_base32
+from fonds.web.app import create_app
+from page_reading import PageRead, read
+from reading_home import Reading, fill_reading
+
+
+def test_bytes_are_told_16_a_row_and_a_dot_stands_for_what_is_not_printed() -> None:
+    rows = hex_rows(b"<b>&\x00\xff\n" + b"x" * 12, 0)
+    assert [one.offset for one in rows] == [0, 16]
+    assert rows[0].hex == "3c 62 3e 26 00 ff 0a 78 78 78 78 78 78 78 78 78"
+    assert rows[0].ascii == "<b>&...xxxxxxxxx"
+    assert (rows[1].hex, rows[1].ascii) == ("78 78 78", "xxx")
+    assert hex_rows(b"", 0) == []
+    many = hex_rows(bytes(3 * PIECE_BYTES), 32)
+    assert (len(many), many[0].offset, many[-1].offset) == (256, 32, 32 + 255 * 16)
+
+
+def test_a_head_without_end_is_cut_and_says_so_and_passwords_are_hidden() -> None:
+    told = HttpHead(200, "HTTP/1.1 200 OK", [("X", "y" * 5_000)] * 500)
+    head = http_head(Payload(b"", told))
+    assert head is not None
+    assert (len(head.fields), head.total) == (FIELDS_MAX, 500)
+    assert len(head.fields[0].value) == FIELD_MAX_CHARS
+    secret = HttpHead(301, "HTTP/1.1 301", [("Location", "http://ann:geheim@elsewhere.example/")])
+    hidden = http_head(Payload(b"", secret))
+    assert hidden is not None
+    assert hidden.fields[0].value == "http://***@elsewhere.example/"
+
+
+def test_the_bytes_of_a_pdf_with_the_headers_they_came_with(
+    client: TestClient, reading: Reading
+) -> None:
+    told = client.get(f"/api/files/{reading.pdf}/raw").json()
+    body = client.get(f"/file/{reading.pdf}/body").content
+    assert told["size_bytes"] == len(body)
+    assert bytes.fromhex("".join(one["hex"] for one in told["rows"])) == body[:PIECE_BYTES]
+    assert told["why"] is None
+    names = {one["name"]: one["value"] for one in told["warc"]["fields"]}
+    assert names["WARC-Type"] in ("response", "resource")
+    assert client.get(f"/file/{reading.pdf}/raw.json").json() == told
+    page = read(client, f"/file/{reading.pdf}/raw")
+    assert page.heading == f"{told['shown_bytes']:,} of {len(body):,} bytes shown"
+    dump = page.tree.xpath("//pre")[0].text_content()
+    assert dump.startswith("00000000  25 50 44 46 2d")
+    assert "|" not in dump.splitlines()[0]
+    assert "%PDF-" in dump.splitlines()[0]
+    assert names["WARC-Record-ID"] in page.words("//section[@aria-labelledby='record']")
+    assert f"/file/{reading.pdf}/raw" in read(client, f"/file/{reading.pdf}").links()
+
+
+def test_one_goes_on_from_where_a_row_begins(client: TestClient, reading: Reading) -> None:
+    told = client.get(f"/api/files/{reading.pdf}/raw?from=37").json()
+    assert (told["first"], told["rows"][0]["offset"]) == (32, 32)
+    body = client.get(f"/file/{reading.pdf}/body").content
+    assert told["shown_bytes"] == min(PIECE_BYTES, len(body) - 32)
+    assert f"/file/{reading.pdf}/raw" in read(client, f"/file/{reading.pdf}/raw?from=32").links()
+    behind = read(client, f"/file/{reading.pdf}/raw?from={len(body)}", 404)
+    assert f"has {len(body):,} bytes" in behind.words()
+    for wrong in ("-1", "x", str(2**41)):
+        assert client.get(f"/file/{reading.pdf}/raw?from={wrong}").status_code == 400
+    assert client.get(f"/file/{'0' * 40}/raw").status_code == 404
+
+
+def test_another_spelling_is_sent_on_with_its_place(client: TestClient, reading: Reading) -> None:
+    base32 = sha1_base32(bytes.fromhex(reading.pdf))
+    answer = client.get(f"/file/{base32}/raw?from=16", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (
+        303,
+        f"/file/{reading.pdf}/raw?from=16",
+    )
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[tuple[TestClient, Reading]]:
+    with opened(tmp_path) as stores:
+        reading = fill_reading(stores)
+        (warc,) = tmp_path.rglob("*.warc.gz")
+        warc.unlink()
+        with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+            yield client, reading
+
+
+def test_bytes_that_cannot_be_read_are_told_with_the_reason(
+    bare: tuple[TestClient, Reading],
+) -> None:
+    client, reading = bare
+    told = client.get(f"/api/files/{reading.pdf}/raw").json()
+    assert (told["size_bytes"], told["rows"], told["warc"]) == (None, [], None)
+    assert "not there" in told["why"]
+    page: PageRead = read(client, f"/file/{reading.pdf}/raw")
+    assert page.heading == "The bytes cannot be read now"
+    assert told["why"] in page.words()
