@@ -14,6 +14,7 @@ from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import Fact, Relatives
 from fonds.library.description import Cited, Description, description
+from fonds.library.reading.page_strip import PageStrip, strip_of
 from fonds.library.reading.story import StoryHead, Versions, story_head, versions_of
 from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
@@ -71,6 +72,7 @@ class FilePage:
     there are. `searched` is the SHA-1 of the version of a story that is in the index, this one's or
     another's. `themes` are those its document is in, of the first `themes_looked_in` collections by name,
     None for all. `story` is what stands above a story, `versions` are its versions, None for other files.
+    `strip` tells which pages of a PDF have text, None for other files and where pages were not counted.
     """
 
     title: str
@@ -100,6 +102,7 @@ class FilePage:
     themes_looked_in: int | None
     story: StoryHead | None
     versions: Versions | None
+    strip: PageStrip | None
 
 
 def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, str] | None:
@@ -140,6 +143,7 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
         themes_looked_in=known.looked_in,
         story=head,
         versions=versions_of(stores.records, head.story_id) if head else None,
+        strip=strip_of(found.derivatives, text),
     ), text or ""
 
 

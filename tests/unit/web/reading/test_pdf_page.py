@@ -132,3 +132,23 @@ def test_the_page_of_a_pdf_leads_to_its_pages(client: TestClient, reading: Readi
 def test_a_passage_that_was_found_leads_to_its_page(client: TestClient, reading: Reading) -> None:
     links = read(client, "/search?q=recedes").links("//ol[@class='hits']")
     assert links[f"/file/{reading.pdf}/pages/3?q=recedes"] == "page 3"
+
+
+def test_the_files_page_tells_which_pages_have_text_and_leads_to_each(
+    client: TestClient, reading: Reading
+) -> None:
+    strip = client.get(f"/api/files/{reading.pdf}").json()["strip"]
+    assert [one["words"] for one in strip["cells"]] == [7, 3, 5]
+    page = read(client, f"/file/{reading.pdf}")
+    assert page.words("//h2[@id='pages-head']") == "3 of 3 pages have text"
+    cells = page.tree.xpath("//ol[@class='page-strip']//a")
+    assert [one.get("href") for one in cells] == [
+        f"/file/{reading.pdf}/pages/{number}" for number in (1, 2, 3)
+    ]
+    assert cells[0].text_content() == "Page 1: 7 words"
+    assert [one.text_content() for one in page.tree.xpath("//section[@id='pages']//td")] == [
+        "7",
+        "3",
+        "5",
+    ]
+    assert client.get(f"/api/files/{reading.versions[0]}").json()["strip"] is None

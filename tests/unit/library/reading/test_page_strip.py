@@ -1,0 +1,56 @@
+"""Which pages have text: words, none, and what cannot be told are never mixed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from filled_pdfs import pdf, pdf_row
+from fonds.library.reading.page_strip import CELLS_MAX, page_strip
+
+ROW = pdf_row(pdf(1, "http://reports.example/1.pdf"), "Report", 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "words"),
+    [
+        ("success", "one two\f \n\fthree", [2, 0, 1]),
+        ("success", None, [0, 0, 0]),
+        ("success", "", [0, 0, 0]),
+        ("partial", "one two\f\fthree", [2, None, 1]),
+        ("text-truncated", "one two\fthree", [2, 1, None]),
+        ("text-truncated", None, [None, None, None]),
+        ("success", "a\fb\fc\fd", [1, 1, 1]),
+    ],
+)
+def test_a_page_has_words_or_none_or_it_is_not_known(
+    status: str, text: str | None, words: list[int | None]
+) -> None:
+    strip = page_strip(replace(ROW, status=status), text)
+    assert strip is not None
+    assert [one.words for one in strip.cells] == words
+    assert [one.page for one in strip.cells] == [1, 2, 3]
+    assert (strip.with_text, strip.without_text, strip.unknown) == (
+        sum(bool(one) for one in words),
+        words.count(0),
+        words.count(None),
+    )
+
+
+def test_of_many_pages_the_first_are_told_one_by_one_and_all_are_counted() -> None:
+    strip = page_strip(
+        replace(ROW, page_count=10**9, status="text-truncated"), "\f".join("x" * 600)
+    )
+    assert strip is not None
+    assert len(strip.cells) == CELLS_MAX
+    assert (strip.with_text, strip.without_text, strip.unknown) == (600, 0, 10**9 - 600)
+
+
+def test_pages_that_were_not_counted_have_no_strip_and_what_a_file_claims_is_no_origin() -> None:
+    assert page_strip(replace(ROW, page_count=None), "text") is None
+    assert page_strip(replace(ROW, page_count=0), "text") is None
+    for said, origin in (("scanned", "scanned"), ("<b>", None), (["scanned"], None), (None, None)):
+        strip = page_strip(replace(ROW, metadata={"origin": said}), "text")
+        assert strip is not None
+        assert strip.origin == origin
