@@ -152,3 +152,13 @@ def test_the_files_page_tells_which_pages_have_text_and_leads_to_each(
         "5",
     ]
     assert client.get(f"/api/files/{reading.versions[0]}").json()["strip"] is None
+
+
+def test_the_files_page_has_a_box_that_leads_to_the_first_page_with_a_hit(
+    client: TestClient, reading: Reading
+) -> None:
+    (form,) = read(client, f"/file/{reading.pdf}").tree.xpath("//section[@id='pages']//form")
+    (name,) = form.xpath(".//input/@name")
+    answer = client.get(f"{form.get('action')}?{name}=recedes")
+    assert answer.headers["location"] == f"/file/{reading.pdf}/pages/3?q=recedes"
+    assert not read(client, f"/file/{reading.broken}").tree.xpath("//section[@id='pages']")
