@@ -52,6 +52,8 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "next": ("/search",),
     "url": (URL, f"{SITE}/*", f"{SITE}&matchType=domain", "daily.example/*"),
     "domain": (SITE,),
+    "site": (SITE, "daily.example"),
+    "change": ("edited", "same-text", "other-extractor", "unknown"),
     "kind": ("pdf", "story"),
     "type": ("application/pdf", "text/html"),
     "outcome": ("done", "dropped", "quarantined"),

@@ -109,6 +109,7 @@ class Site:
             "look up, sources": (f"{self.full}/show?key={GOOD.url}/2026/1", 404),
             "how a page is cited": (f"{self.read}/file/{self.reading.pdf}/cite?page=2", 200),
             "bytes of a file": (f"{self.read}/file/{self.reading.pdf}/raw", 200),
+            "silent edits": (f"{self.read}/changes", 200),
             "API": (f"{self.full}/docs", 200),
             "collections": (f"{self.full}/themes", 200),
             "collections, none": (f"{self.empty}/themes", 200),

@@ -148,6 +148,8 @@ Table(
     Column("extractor", CleanText, nullable=False),
     Index("story_meta_story_id", "story_id", "captured", "sha1hex"),
     Index("story_meta_updated", "updated", "sha1hex"),
+    Index("story_meta_captured", "captured", "sha1hex"),
+    Index("story_meta_site", "canonical_domain", "captured", "sha1hex"),
 )
 
 Table(

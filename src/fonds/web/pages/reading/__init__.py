@@ -1,5 +1,12 @@
-"""Files read in the browser: a PDF page by page, a file byte by byte, versions of a story, citations."""
+"""Files read in the browser: a PDF page by page, a file byte by byte, versions of a story, edits, citations."""
 
-from fonds.web.pages.reading import changes, citing, pdf_page, raw, rereading
+from fonds.web.pages.reading import changes, citing, edits, pdf_page, raw, rereading
 
-ROUTERS = (pdf_page.router, changes.router, rereading.router, citing.router, raw.router)
+ROUTERS = (
+    pdf_page.router,
+    changes.router,
+    edits.router,
+    rereading.router,
+    citing.router,
+    raw.router,
+)
