@@ -68,8 +68,8 @@ class EditsForm(BaseModel):
 class Edit:
     """Version `sha1hex` of a story and the one `since`, captured before it; times in 14 digits.
 
-    `words_added` and `words_removed` count the text's alone, None where the text was not compared;
-    with `is_coarse` some stretches of it were counted whole, or those behind its first 20,000 words not at all.
+    `words_added` and `words_removed` count the text's alone, None where the text was not compared; with
+    `is_coarse` some stretches of it were counted whole, or what is behind its first 20,000 words not at all.
     `headline` and `text` are the words that went and came, some the same around them; of a text the first
     stretches, whole at `href`.
     """
