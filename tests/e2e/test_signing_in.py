@@ -72,7 +72,7 @@ def test_a_key_is_shown_once_and_its_session_ends_when_it_is_revoked(
     assert answer.status == 401
     admin.get_by_role("button", name="Sign out").click()
     assert admin.get_by_role("link", name="Sign in", exact=True).count() == 1
-    assert admins.cookies() == []
+    assert not [one for one in admins.cookies() if "session" in one.get("name", "")]
 
 
 @pytest.mark.parametrize("path", ["/sign-in", "/admin", "/embargoes"])

@@ -88,7 +88,7 @@ NOT_NAMES = {
     (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"), ("/api/complete", "q"), ("/api/complete", "at"),
     ("/api/changes", "site"), ("/api/changes.atom", "site"),
-    *(("/api/overview", name) for name in ("days", "pipeline")),
+    *(("/api/overview", name) for name in ("days", "pipeline", "since")),
     *(("/api/records", name) for name in ("from", "to")),
     *((OVER_TIME, name) for name in ("from", "to", "level")),
     *((DOCUMENTS, name) for name in ("from", "to", "level", "page", "undated", "came_from")),

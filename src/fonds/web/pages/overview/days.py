@@ -17,6 +17,7 @@ from fonds.library.tracing.days import Days, later_than, pipelines_counted, tall
 from fonds.ports import Records
 from fonds.web.pages.overview.bars import Stack, stacks
 from fonds.web.pages.overview.outcomes import outcomes
+from fonds.web.parameters import Day
 from fonds.web.rendering import day, how_many, link, sentence
 from fonds.wiring.known import check_names
 
@@ -35,6 +36,9 @@ class DaysForm(BaseModel):
         "90", description="How many days until today are told one by one; 365 week by week"
     )
     pipeline: str = Field("", max_length=100, description="By day only what came into this one")
+    since: Day = Field(
+        None, description="What came in since this day is told by itself, YYYY-MM-DD in UTC"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def days_shown(records: Records, form: DaysForm, total: int, now: datetime) -> D
     known = pipelines_counted(records)
     chosen = [pipeline] if pipeline else known
     found = tally_by_day(records, Days(first, today), chosen)
-    bars = [_bar(begin, end, found, pipeline) for begin, end in spans]
+    bars = [bar_of(begin, end, found, pipeline) for begin, end in spans]
     received = sum(one.received for one in bars)
     later = later_than(records, today, chosen)
     ever = tally(records, None, pipeline).received if pipeline else total
@@ -131,10 +135,12 @@ def _spans(count: int, today: date) -> Iterator[tuple[date, date]]:
         yield begin, min(begin + timedelta(days=6), today)
 
 
-def _bar(first: date, last: date, found: Mapping[date, Tally], pipeline: str | None) -> Bar:
+def bar_of(first: date, last: date, found: Mapping[date, Tally], pipeline: str | None) -> Bar:
+    """What came in from `first` to `last`, both included, out of the tallies of days."""
     of = {"from": first.isoformat(), "to": last.isoformat(), "pipeline": pipeline}
     parts: dict[str, Part] = {}
-    for at in (first + timedelta(days=n) for n in range((last - first).days + 1)):
+    # Only days something came in on: of a day asked for there may be centuries until today.
+    for at in (first, *(one for one in sorted(found) if first < one <= last)):
         for one in outcomes(found.get(at, Tally()), **of):
             count = one.count + (parts[one.name].count if one.name in parts else 0)
             parts[one.name] = Part(one.name, one.title, one.tone, count, one.href)

@@ -22,8 +22,9 @@ from fonds.ports import Records, Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import Band, Segment, flow, meter, share, strip
 from fonds.web.pages.failures.listing import Failure, failure
-from fonds.web.pages.overview.days import DaysForm, DaysShown, days_chart, days_shown, windows
+from fonds.web.pages.overview.days import Bar, DaysForm, DaysShown, days_chart, days_shown, windows
 from fonds.web.pages.overview.outcomes import Outcome, outcomes
+from fonds.web.pages.overview.visits import came_since, last_visit, note_visit
 from fonds.web.rendering import OpenStores, how_many, link, page
 
 ATTENTION_MAX = 5
@@ -59,7 +60,8 @@ class DerivativeCount:
 class Overview:
     """The whole intake. `unaccounted` is 0 when received = the sum of the outcomes.
 
-    `newest_input_at` None means that nothing ever came in. `by_day` is what came in day by day.
+    `newest_input_at` None means that nothing ever came in. `by_day` is what came in day by day,
+    `since` what came in since a day that was asked for, None without one.
     """
 
     answer: str
@@ -74,6 +76,7 @@ class Overview:
     searchable: int
     newest_input_at: datetime | None
     by_day: DaysShown
+    since: Bar | None
     as_of: datetime
 
 
@@ -87,6 +90,7 @@ def overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
     groups = step_failures(records)
     all_outcomes = outcomes(found)
     types = _file_types(records)
+    by_day = days_shown(records, form, found.received, now)
     return Overview(
         answer=answer(found, all_outcomes),
         received=found.received,
@@ -102,7 +106,8 @@ def overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
         ],
         searchable=stores.index.count(),
         newest_input_at=newest_input(records),
-        by_day=days_shown(records, form, found.received, now),
+        by_day=by_day,
+        since=came_since(records, form.since, now.date(), by_day.pipelines),
         as_of=now,
     )
 
@@ -147,9 +152,11 @@ def overview_html(
     request: Request, stores: OpenStores, form: Annotated[DaysForm, Query()]
 ) -> HTMLResponse:
     """The page that adds up."""
-    found = overview(stores, form, datetime.now(UTC))
+    now = datetime.now(UTC)
+    since = form.since or last_visit(request)
+    found = overview(stores, form.model_copy(update={"since": since}), now)
     drawn = bands(found.outcomes)
-    return page(
+    answered = page(
         request,
         "overview.html",
         heading=found.answer,
@@ -162,7 +169,11 @@ def overview_html(
         share=share,
         begin=BEGIN_COMMANDS,
         several=len({one.pipeline for one in found.attention}) > 1,
+        since_href=link("/", since=found.since.first.isoformat()) if found.since else None,
+        is_asked=form.since is not None,
     )
+    note_visit(request, answered, now.date())
+    return answered
 
 
 @router.get("/.json", include_in_schema=False)
