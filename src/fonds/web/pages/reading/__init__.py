@@ -1,4 +1,4 @@
-"""Files read in the browser: a PDF page by page, a file byte by byte, versions of a story, edits, citations."""
+"""Files read in the browser: a PDF page by page, bytes, versions and edits of stories, citations."""
 
 from fonds.web.pages.reading import changes, citing, edits, pdf_page, raw, rereading
 

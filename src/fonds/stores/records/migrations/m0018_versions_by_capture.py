@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision = "0019"
+revision = "0018"
 down_revision = "0017"
 
 
