@@ -80,10 +80,8 @@ class Site:
             "records, none": (f"{self.full}/records?reason=bomb", 200),
             "files": (f"{self.full}/files", 200),
             "search": (f"{self.full}/search?q=flood", 200),
-            "search, filtered": (
-                f"{self.full}/search?q=flood&kind=pdf&from=2019-01-01&sort=newest",
-                200,
-            ),
+            "search, filtered": (f"{self.full}/search?q=flood&kind=pdf&from=2019-01-01", 200),
+            "search, by day added": (f"{self.full}/search?q=flood&dates=added&sort=newest", 200),
             "search, nothing": (f"{self.full}/search?q=flood&kind=pdf&language=de", 200),
             "search, error": (f"{self.full}/search?q=kind:sculpture", 400),
             "search, empty": (f"{self.empty}/search", 200),
