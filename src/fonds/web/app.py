@@ -30,7 +30,7 @@ from fonds.web.access.gate import Gate, Passing, make_gate
 from fonds.web.access.security import SECURITY_HEADERS, Guard
 from fonds.web.pages import cdx, downloads, file, pipeline, show
 from fonds.web.pages.failures import deciding, listing
-from fonds.web.pages.following import source, sources
+from fonds.web.pages.following import acting, source, sources
 from fonds.web.pages.listed import files, ledger, records
 from fonds.web.pages.overview import whole
 from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
@@ -69,6 +69,7 @@ ROUTERS = (
     cdx.router,
     sources.router,
     source.router,
+    acting.router,
     *THEMES_ROUTERS,
     signing_in.router,
     admin.router,

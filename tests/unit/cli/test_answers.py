@@ -26,7 +26,7 @@ from kept_collections import Clock, themed
 
 AT = "http://daily.example/feed"
 COUNTED = ("collection", "frequencies", "told/kept")
-ACTS = ("pause", "resume", "remove")
+ACTS = ("pause", "resume", "remove", "poll")
 # Closed lists: the call is refused with exit code 2, naming the nearest. By command and parameter.
 REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "kind"): (("search", "--kind", "stroy"), "did you mean 'story'"),
@@ -169,7 +169,12 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("clusters", "conf"): (("clusters", "told/kept", "--conf", "fw"), "did you mean 'few'"),
     ("clusters", "after"): (("clusters", "told/kept", "outlier", "--after", "x"), "--after x"),
 }
-for _act, _word in (("check", "names"), ("show", "name"), *((a, "names") for a in ACTS)):
+for _act, _word in (
+    ("check", "names"),
+    ("show", "name"),
+    ("edit", "name"),
+    *((a, "names") for a in ACTS),
+):
     REFUSED[f"sources {_act}", _word] = (("sources", _act, "nonsense"), "no source 'nonsense'")
 for _word in ("get", "scan"):
     REFUSED[f"table {_word}", "columns"] = (
@@ -240,7 +245,8 @@ FREE = {
     ("queue dump", "file"), ("queue load", "file"), ("queue load", "to"),
     ("archive extract", "out"), ("archive extract", "at"),
     ("fetch", "urls"), ("fetch", "collection"), ("sources add", "collection"), ("sources add", "folder"),
-    ("sources add", "title"), ("sources export", "path"), ("sources import", "collection"),
+    ("sources add", "title"), ("sources edit", "title"), ("sources edit", "folder"),
+    ("sources edit", "collection"), ("sources export", "path"), ("sources import", "collection"),
     ("failures", "note"), ("takedown", "note"), ("embargo", "note"),
     ("table create", "name"), ("table export", "file"),
 }  # fmt: skip

@@ -36,7 +36,14 @@ def test_a_source_is_added_once_listed_paused_resumed_and_removed(call: Call) ->
     assert (row["url"], row["standing"], row["pipeline"]) == (FEED, "waiting", "queue-fetcher")
     assert call("sources", "pause", row["source_id"][:6]).code == 0
     assert FEED in call("sources", "list", "--standing", "paused").out
+    refused = call("sources", "poll", FEED)
+    assert (refused.code, "once it is resumed" in refused.err) == (2, True)
     assert call("sources", "resume", FEED).code == 0
+    assert json.loads(call("--json", "sources", "poll", FEED).out) == {"next": [FEED]}
+    named = call("--json", "sources", "edit", FEED, "--title", "The  Example", "--collection", "n")
+    told = json.loads(named.out)
+    assert (told["title"], told["folder"], told["collection"]) == ("The Example", "", "n")
+    assert "--title" in call("sources", "edit", FEED).err
     assert json.loads(call("--json", "sources", "show", FEED).out)["standing"] == "waiting"
     assert call("sources", "remove", FEED).code == 0
     assert call("sources", "show", FEED).code == 2

@@ -24,7 +24,7 @@ CHANGING = {
     "/configurations/{ns}/transforms/{conf}", "/queries/{ns}/{name}",
     "/run/{ns}", "/run/{ns}/{name}", "/run/{ns}/{conf}/{name}",
     "/sign-in", "/sign-out", "/admin/revoke", "/admin/keys", "/embargoes", "/embargoes/lift",
-    "/verify", "/api/verify",
+    "/verify", "/api/verify", "/sources/{source_id}/{act}",
 }  # fmt: skip
 """Routes that change something and name no file: what they answer with says what they did."""
 

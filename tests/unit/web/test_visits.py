@@ -1,4 +1,4 @@
-"""The overview tells what came in since the last visit; a cookie holds its day and nothing else."""
+"""The overview tells what came in since the last visit; a cookie holds two days and nothing else."""
 
 from __future__ import annotations
 
@@ -43,9 +43,22 @@ def test_the_first_visit_is_told_in_words_and_the_next_has_the_day(
         said = answer.headers["set-cookie"].lower()
         assert "httponly" in said
         assert "samesite=lax" in said
-        assert "Since your last visit on" in read(other, "/").words(SECTION)
+        assert "This is your first visit" in read(other, "/").words(SECTION)
         assert COOKIE not in other.get("/api/overview").headers.get("set-cookie", "")
         assert other.get("/api/overview").json()["since"] is None
+
+
+def test_looking_twice_a_day_does_not_forget_the_visit_before(
+    stores: Stores, client: TestClient
+) -> None:
+    assert client.get("/").status_code == 200
+    with TestClient(create_app(stores), base_url=ORIGIN) as other:
+        other.cookies.set(COOKIE, f"{NOW.date()}_2020-01-01")
+        told = [read(other, "/").words(SECTION) for _ in range(3)]
+        kept = {one.value for one in other.cookies.jar}
+    assert told[0] == told[1] == told[2]
+    assert f"last visit on {NOW.day} {NOW:%b} {NOW.year}" in told[0]
+    assert f"{datetime.now(UTC).date()}_{NOW.date()}" in kept
 
 
 @pytest.mark.parametrize("value", ["", "x", "9999-12-31", "2026-13-01", "<b>", "0" * 5_000])

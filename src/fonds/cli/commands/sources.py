@@ -23,9 +23,18 @@ from fonds.cli.sources.source_facts import (
 from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
 from fonds.cli.working.noted import noted
 from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.ports import Records
 from fonds.runtime.homelock import make_home
 from fonds.sources.following.described import links_of
-from fonds.sources.following.editing import KINDS, add, change_state, found, new_source
+from fonds.sources.following.editing import (
+    KINDS,
+    add,
+    change_state,
+    describe,
+    found,
+    new_source,
+    poll_soon,
+)
 from fonds.sources.following.rhythm import Standing, standing
 
 POLLS_SHOWN = 10
@@ -148,7 +157,11 @@ def show(app: App, name: str) -> int:
             return 0
         print_poll(console(), polls[0], entries, ENTRIES_SHOWN)
         return 0
-    row = found(records, name)
+    return _tell(app, records, found(records, name))
+
+
+def _tell(app: App, records: Records, row: SourceRow) -> int:
+    """A source and its last polls."""
     where = links_of(row.source_id)
     polls = list(records.find(InputRow, where, order=("-input_id",), count_max=POLLS_SHOWN))
     now = datetime.now(UTC)
@@ -191,6 +204,48 @@ def resume(app: App, names: tuple[str, ...]) -> int:
     return _change(app, names, "active", "followed again")
 
 
+@command("poll")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+def poll(app: App, names: tuple[str, ...]) -> int:
+    """Have these polled next, whenever they would be: by the `fonds run` that is at work, or the next one.
+
+    \b
+    fonds sources poll https://example.org/feed.xml
+    """
+    records = app.stores().records
+    rows = [found(records, name) for name in names]
+    for row in rows:
+        with noted(records, f"fonds sources poll {row.url}"):
+            poll_soon(records, row, datetime.now(UTC))
+        if not app.json:
+            console().print(f"to be polled next: {row.url}", markup=False)
+    if app.json:
+        echo_json({"next": [row.url for row in rows]})
+    return 0
+
+
+@command("edit")
+@click.argument("name", metavar="SOURCE")
+@click.option("--title", help="What it is called.")
+@click.option("--folder", help="Folder it stands in when exported, as news/europe; '' for none.")
+@click.option("--collection", metavar="NAME", help="Collection its links come into from now on.")
+def edit(app: App, name: str, **said: str | None) -> int:
+    """Give a source another title, folder or collection; what is left out stays.
+
+    \b
+    fonds sources edit https://example.org/feed.xml --title "The Example" --folder news
+    """
+    records = app.stores().records
+    row = found(records, name)
+    given = {key: value for key, value in said.items() if value is not None}
+    if not given:
+        raise click.UsageError("Say what is to change: --title, --folder or --collection.")
+    kept = {"title": row.title, "folder": row.folder, "collection": row.collection}
+    with noted(records, f"fonds sources edit {row.url}"):
+        describe(records, row, **{**kept, **given})
+    return _tell(app, records, found(records, row.source_id))
+
+
 def _change(app: App, names: tuple[str, ...], state: str, told: str) -> int:
     records = app.stores().records
     rows = [found(records, name) for name in names]
@@ -225,5 +280,5 @@ def remove(app: App, names: tuple[str, ...]) -> int:
     return 0
 
 
-for _made in (add_, list_, show, pause, resume, remove, check, import_, export):
+for _made in (add_, list_, show, poll, edit, pause, resume, remove, check, import_, export):
     sources.add_command(_made)

@@ -17,6 +17,8 @@ from fonds.sources.link_rules import LinkRules
 
 KINDS = ("feed", "page", "rss-fetcher")
 ID_CHARS = 12
+WORD_CHARACTERS_MAX = 300
+"""Of a title, folder or collection."""
 _ANY = LinkRules(non_news=frozenset(), private_addresses=True)
 
 
@@ -98,6 +100,28 @@ def change_state(records: Records, row: SourceRow, state: str, now: datetime) ->
     values: dict[str, object] = {"state": state}
     if state == "active":
         values |= {"next_poll": now, "failures": 0}
+    records.change(SourceRow, [row.source_id], values)
+
+
+def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
+    """Have a source polled next. Raises ConfigurationError for one that is paused or gone."""
+    if row.state != "active":
+        raise ConfigurationError(f"{row.url} is {row.state}: it is polled again once it is resumed")
+    records.change(SourceRow, [row.source_id], {"next_poll": now})
+
+
+def describe(records: Records, row: SourceRow, *, title: str, folder: str, collection: str) -> None:
+    """Give a source another title, folder or collection; links that came in before stay in theirs. Raises
+    ConfigurationError for words that are too long, and for no collection."""
+    values = {
+        name: " ".join(said.split())
+        for name, said in (("title", title), ("folder", folder), ("collection", collection))
+    }
+    for name, said in values.items():
+        if len(said) > WORD_CHARACTERS_MAX:
+            raise ConfigurationError(f"a {name} has at most {WORD_CHARACTERS_MAX} characters")
+    if not values["collection"]:
+        raise ConfigurationError("the links of a source come into some collection: name it")
     records.change(SourceRow, [row.source_id], values)
 
 

@@ -81,6 +81,7 @@ class SourcePage:
     answer: str
     source: SourceLine
     collection: str
+    folder: str
     pipeline: str
     status: int | None
     moved_from: str | None
@@ -109,6 +110,7 @@ def source_page(records: Records, source_id: str, now: datetime) -> SourcePage:
         _answer(found),
         source_line(row, now),
         row.collection,
+        row.folder,
         row.pipeline,
         row.status,
         row.moved_from,

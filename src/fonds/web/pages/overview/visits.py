@@ -1,4 +1,4 @@
-"""What came in since somebody looked last: a day the address says, or a cookie that holds nothing else."""
+"""What came in since somebody looked last: a day the address says, or one of two a cookie keeps."""
 
 from __future__ import annotations
 
@@ -16,25 +16,31 @@ COOKIE = "fonds_visit"
 COOKIE_S = 365 * 24 * 3600
 
 
-def last_visit(request: Request) -> date | None:
-    """The day in UTC the cookie says; None without one, and for what is no day."""
-    try:
-        return date.fromisoformat(request.cookies.get(COOKIE, ""))
-    except ValueError:
-        return None
+def last_visit(request: Request, today: date) -> date | None:
+    """The last day before today, in UTC, that somebody looked with this browser; None without one."""
+    return next((day for day in _days(request) if day < today), None)
 
 
 def note_visit(request: Request, answer: Response, today: date) -> None:
-    """Have the browser keep the day, where it is not the one it keeps."""
-    if last_visit(request) != today:
+    """Have the browser keep today and the day before it, where today is not the last it keeps."""
+    days = _days(request)
+    if days[:1] != [today]:
         answer.set_cookie(
             COOKIE,
-            today.isoformat(),
+            "_".join(one.isoformat() for one in [today, *days][:2]),
             max_age=COOKIE_S,
             httponly=True,
             samesite="lax",
             secure=request.url.scheme == "https",
         )
+
+
+def _days(request: Request) -> list[date]:
+    """The two last days, the later first; none for what is none."""
+    try:
+        return [date.fromisoformat(one) for one in request.cookies[COOKIE].split("_", 2)[:2]]
+    except (KeyError, ValueError):
+        return []
 
 
 def came_since(

@@ -153,7 +153,7 @@ def overview_html(
 ) -> HTMLResponse:
     """The page that adds up."""
     now = datetime.now(UTC)
-    since = form.since or last_visit(request)
+    since = form.since or last_visit(request, now.date())
     found = overview(stores, form.model_copy(update={"since": since}), now)
     drawn = bands(found.outcomes)
     answered = page(

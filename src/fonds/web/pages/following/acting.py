@@ -1,0 +1,64 @@
+"""What curators do with a source from its page: have it polled next, pause and resume it, name it anew."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.responses import RedirectResponse
+
+from fonds.model.errors import ConfigurationError
+from fonds.model.rows import SourceRow
+from fonds.ports import Records
+from fonds.sources.following.editing import change_state, describe, poll_soon
+from fonds.web.access.declared import CURATES
+from fonds.web.access.forms import Fields
+from fonds.web.pages.following.source import SourceId
+from fonds.web.problems import RefusedError
+from fonds.web.rendering import OpenStores, sentence
+
+FIELDS = frozenset({"title", "folder", "collection"})
+
+router = APIRouter(include_in_schema=False, dependencies=[CURATES])
+
+
+class Act(StrEnum):
+    """What is done with a source; the words of `fonds sources`."""
+
+    POLL = "poll"
+    PAUSE = "pause"
+    RESUME = "resume"
+    EDIT = "edit"
+
+
+@router.post("/sources/{source_id}/{act}")
+def act_html(
+    stores: OpenStores,
+    source_id: SourceId,
+    act: Act,
+    said: Annotated[dict[str, str], Depends(Fields(FIELDS))],
+) -> RedirectResponse:
+    """Do it, and lead back to the source, which says how it stands; done twice it is as done once."""
+    rows = stores.records.get(SourceRow, [source_id])
+    if not rows:
+        raise RefusedError(404, "There is no source of this id.")
+    try:
+        _do(stores.records, rows[0], act, said)
+    except ConfigurationError as error:
+        raise RefusedError(400, sentence(str(error))) from None
+    return RedirectResponse(f"/sources/{source_id}", 303)
+
+
+def _do(records: Records, row: SourceRow, act: Act, said: dict[str, str]) -> None:
+    now = datetime.now(UTC)
+    match act:
+        case Act.POLL:
+            poll_soon(records, row, now)
+        case Act.PAUSE:
+            change_state(records, row, "paused", now)
+        case Act.RESUME:
+            change_state(records, row, "active", now)
+        case Act.EDIT:
+            describe(records, row, **said)

@@ -1,0 +1,129 @@
+"""What curators do with a source from its page, and that nobody else does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from followed_home import GOOD, PAUSED, fill_sources
+from fonds.model.rows import ActRow, SourceRow
+from fonds.ports import Stores
+from fonds.web.app import create_app
+from page_reading import read
+
+ORIGIN = "http://localhost:8765"
+OWN = {"sec-fetch-site": "same-origin"}
+LATER = datetime.now(UTC) + timedelta(days=3)
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[Stores]:
+    with opened(tmp_path) as found:
+        fill_sources(found)
+        found.records.change(SourceRow, [GOOD.source_id], {"next_poll": LATER})
+        yield found
+
+
+@pytest.fixture
+def client(stores: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url=ORIGIN) as found:
+        yield found
+
+
+def row(stores: Stores, source: SourceRow) -> SourceRow:
+    (found,) = stores.records.get(SourceRow, [source.source_id])
+    return found
+
+
+def buttons(client: TestClient, source: SourceRow) -> list[str]:
+    page = read(client, f"/sources/{source.source_id}")
+    return [
+        one.get("action").rpartition("/")[2]
+        for one in page.tree.xpath("//main//form[@method='post']")
+    ]
+
+
+def press(client: TestClient, source: SourceRow, act: str, **said: str) -> int:
+    path = f"/sources/{source.source_id}/{act}"
+    answer = client.post(path, data=said, headers=OWN, follow_redirects=False)
+    if answer.status_code == 303:
+        assert answer.headers["location"] == f"/sources/{source.source_id}"
+    return answer.status_code
+
+
+def test_a_source_is_polled_next_paused_and_followed_again(
+    client: TestClient, stores: Stores
+) -> None:
+    assert buttons(client, GOOD) == ["poll", "pause", "edit"]
+    assert press(client, GOOD, "poll") == 303
+    assert row(stores, GOOD).next_poll <= datetime.now(UTC)
+    assert [press(client, GOOD, "pause") for _ in range(2)] == [303, 303]
+    assert row(stores, GOOD).state == "paused"
+    assert buttons(client, GOOD) == ["resume", "edit"]
+    assert press(client, GOOD, "resume") == 303
+    assert (row(stores, GOOD).state, row(stores, GOOD).failures) == ("active", 0)
+    acts = [one.what for one in stores.records.find(ActRow)]
+    assert sum(GOOD.source_id in one for one in acts) == 4
+
+
+def test_what_is_paused_is_not_polled_and_stays_so(client: TestClient, stores: Stores) -> None:
+    before = row(stores, PAUSED)
+    answer = client.post(f"/sources/{PAUSED.source_id}/poll", headers=OWN)
+    assert answer.status_code == 400
+    assert "once it is resumed" in answer.text
+    assert row(stores, PAUSED) == before
+
+
+def test_it_is_named_anew_and_its_polls_stay(client: TestClient, stores: Stores) -> None:
+    polls = client.get(f"/api/sources/{GOOD.source_id}").json()["polls"]
+    said = {"title": " <b>New</b>  name ", "folder": "news/europe", "collection": "later"}
+    assert press(client, GOOD, "edit", **said) == 303
+    found = row(stores, GOOD)
+    assert (found.title, found.folder, found.collection) == (
+        "<b>New</b> name",
+        "news/europe",
+        "later",
+    )
+    assert client.get(f"/api/sources/{GOOD.source_id}").json()["polls"] == polls
+    page = client.get(f"/sources/{GOOD.source_id}").text
+    assert "<b>New" not in page
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"title": "x" * 301, "collection": "c"}, {"title": "x", "collection": " "}, {"state": "gone"}],
+)
+def test_words_that_cannot_be_are_refused(
+    client: TestClient, stores: Stores, said: dict[str, str]
+) -> None:
+    before = row(stores, GOOD)
+    assert press(client, GOOD, "edit", **said) == 400
+    assert row(stores, GOOD) == before
+
+
+def test_there_is_no_such_source_and_no_such_act(client: TestClient) -> None:
+    assert client.post(f"/sources/{'0' * 12}/poll", headers=OWN).status_code == 404
+    assert client.post(f"/sources/{GOOD.source_id}/delete", headers=OWN).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}]
+)
+def test_nobody_elses_form_acts(
+    client: TestClient, stores: Stores, headers: dict[str, str]
+) -> None:
+    path = f"/sources/{GOOD.source_id}/pause"
+    assert client.post(path, headers=headers).status_code == 403
+    assert row(stores, GOOD).state == "active"
+
+
+def test_a_server_others_reach_shows_no_buttons_and_does_nothing(stores: Stores) -> None:
+    with TestClient(create_app(stores, host="0.0.0.0"), base_url=ORIGIN) as reached:
+        assert buttons(reached, GOOD) == []
+        assert press(reached, GOOD, "pause") == 403
+    assert row(stores, GOOD).state == "active"
