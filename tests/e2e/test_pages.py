@@ -255,12 +255,12 @@ def test_searching_filtering_and_opening_a_file_needs_no_scripts(site: Site) -> 
         page.get_by_label("Words to find").fill("flood -council")
         page.get_by_role("button", name="Search").click()
         page.locator("#facets").get_by_role("link", name="PDF 4").click()
+        page.wait_for_selector(".chips")
         assert page.url == f"{site.full}/search?q=flood+-council&kind=pdf"
-        assert (
-            page.locator("h1").inner_text()
-            == "4 documents found for “flood -council” with these filters."
-        )
+        heading = "4 documents found for “flood -council” with these filters."
+        assert page.locator("h1").inner_text() == heading
         page.locator(".hits").get_by_role("link").first.click()
+        page.wait_for_selector("#history")
         assert page.locator("#history li").count() == 4
         page.go_back()
         assert page.url.endswith("kind=pdf")
