@@ -11,8 +11,10 @@ from starlette.testclient import TestClient
 
 from filled_home import opened
 from followed_home import GOOD, PAUSED, fill_sources
+from fonds.model.errors import ConfigurationError
 from fonds.model.rows import ActRow, SourceRow
 from fonds.ports import Stores
+from fonds.sources.following.editing import poll_soon
 from fonds.web.app import create_app
 from page_reading import read
 
@@ -77,6 +79,28 @@ def test_what_is_paused_is_not_polled_and_stays_so(client: TestClient, stores: S
     assert answer.status_code == 400
     assert "once it is resumed" in answer.text
     assert row(stores, PAUSED) == before
+
+
+def test_a_poll_under_way_keeps_the_source_to_itself(client: TestClient, stores: Stores) -> None:
+    taken = {"polling": True, "claims": 3, "next_poll": LATER}
+    stores.records.change(SourceRow, [GOOD.source_id], taken)
+    before = row(stores, GOOD)
+    assert press(client, GOOD, "poll") == 400
+    assert row(stores, GOOD) == before
+    assert [press(client, GOOD, act) for act in ("pause", "resume")] == [303, 303]
+    found = row(stores, GOOD)
+    assert (found.state, found.next_poll, found.claims) == ("active", before.next_poll, 3)
+    broken = datetime.now(UTC) - timedelta(seconds=1)
+    stores.records.change(SourceRow, [GOOD.source_id], {"next_poll": broken})
+    assert press(client, GOOD, "poll") == 303
+
+
+def test_of_two_who_take_it_at_once_the_one_who_polls_wins(stores: Stores) -> None:
+    seen = row(stores, GOOD)
+    stores.records.change(SourceRow, [GOOD.source_id], {"polling": True, "claims": seen.claims + 1})
+    with pytest.raises(ConfigurationError, match="is being polled"):
+        poll_soon(stores.records, seen, datetime.now(UTC))
+    assert row(stores, GOOD).next_poll == seen.next_poll
 
 
 def test_it_is_named_anew_and_its_polls_stay(client: TestClient, stores: Stores) -> None:

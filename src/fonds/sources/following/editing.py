@@ -96,18 +96,35 @@ def found(records: Records, name: str) -> SourceRow:
 
 
 def change_state(records: Records, row: SourceRow, state: str, now: datetime) -> None:
-    """Pause a source, or follow it again: then it is polled at once, and its failures are forgotten."""
+    """Pause a source, or follow it again: then it is polled at once, and its failures are forgotten. A poll
+    that is under way is left its time."""
     values: dict[str, object] = {"state": state}
     if state == "active":
-        values |= {"next_poll": now, "failures": 0}
+        values |= {"failures": 0}
+        if _made_due(records, row, values, now):
+            return
     records.change(SourceRow, [row.source_id], values)
 
 
 def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
-    """Have a source polled next. Raises ConfigurationError for one that is paused or gone."""
+    """Have a source polled next. Raises ConfigurationError for one that is paused or gone, or that is being
+    polled: then nothing is changed."""
     if row.state != "active":
         raise ConfigurationError(f"{row.url} is {row.state}: it is polled again once it is resumed")
-    records.change(SourceRow, [row.source_id], {"next_poll": now})
+    if not _made_due(records, row, {}, now):
+        raise ConfigurationError(f"{row.url} is being polled now, or was broken off a moment ago")
+
+
+def _made_due(
+    records: Records, row: SourceRow, values: Mapping[str, object], now: datetime
+) -> bool:
+    """Set these columns and have the source polled next, unless a poll is under way: the time of the next is
+    how long that one has it to itself. Whether it was done."""
+    if row.polling and row.next_poll > now:
+        return False
+    still = {"claims": row.claims, "polling": row.polling}
+    due = {**values, "next_poll": now}
+    return bool(records.change(SourceRow, [row.source_id], due, still))
 
 
 def describe(records: Records, row: SourceRow, *, title: str, folder: str, collection: str) -> None:
