@@ -285,3 +285,15 @@ def test_one_bad_filter_leaves_the_others(client: TestClient) -> None:
     page = read(client, "/search?q=flood&kind=pdf&sort=newst", 400)
     assert page.tree.xpath("//form[@role='search']//input[@name='kind']/@value") == ["pdf"]
     assert page.tree.xpath("//form[@role='search']//input[@name='sort']") == []
+
+
+def test_without_words_the_newest_stand_first_and_none_is_best(client: TestClient) -> None:
+    page = read(client, "/search")
+    (now,) = page.tree.xpath("//div[@class='results-head']//a[@aria-current='true']")
+    assert now.text == "newest"
+    assert "best first" not in page.words("//div[@class='results-head']")
+    first, newest = (
+        client.get(f"/api/search{rest}").json()["results"] for rest in ("", "?sort=newest")
+    )
+    assert [one["id"] for one in first] == [one["id"] for one in newest]
+    assert "best first" in read(client, "/search?q=flood").words("//div[@class='results-head']")

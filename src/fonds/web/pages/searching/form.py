@@ -97,7 +97,8 @@ class SearchForm(BaseModel):
         description="The dates meant by from, to, undated, newest, oldest and the counts by month",
     )
     sort: Literal["score", "newest", "oldest", "added", "id"] = Field(
-        "score", description="Order of the results; that by id is for having all of them"
+        "score",
+        description="Order of the results, newest where there are no words; that by id is for having all",
     )
     after: Annotated[str | None, StringConstraints(max_length=200)] = Field(
         None, description="With sort=id: begin behind this document, the last of the page before"
@@ -122,6 +123,11 @@ class SearchForm(BaseModel):
     )
     page: int = Field(1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of results, from 1")
 
+    @property
+    def order(self) -> str:
+        """The order results stand in: without words none is better than another, and the newest are first."""
+        return "newest" if self.sort == "score" and not self.q.strip() else self.sort
+
     def query(self, ids: Sequence[str] = ()) -> SearchQuery:
         """The same for the index; with `ids` among these documents only."""
         return SearchQuery(
@@ -135,7 +141,7 @@ class SearchForm(BaseModel):
             date_to=self.to,
             undated=self.undated,
             dates=self.dates,
-            sort=self.sort,
+            sort=self.order,
             offset=(self.page - 1) * self.size,
             count_max=self.size,
             facet_values_max=FACET_VALUES_MAX if self.find.strip() else self.facets,
