@@ -185,6 +185,8 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
     "sources add": ADDED,
     "sources import": ADDED,
     "sources list": (answer("one for each source", *SOURCE),),
+    "sources poll": (answer("one", ("next", "list", "their addresses, polled next")),),
+    "sources edit": (answer("one", *SOURCE, ("last_polls", "list", "its last polls")),),
     "sources show": (
         answer("of a source: one", *SOURCE, ("last_polls", "list", "its last polls")),
         answer(
