@@ -79,13 +79,13 @@ def let_go(element: etree._Element) -> None:
 
 
 def local_name(element: etree._Element) -> str:
-    """Its name without its namespace, in lower case."""
-    return etree.QName(element).localname.lower() if isinstance(element.tag, str) else ""
+    """Its name without its namespace, in lower case; the namespace may itself hold a brace."""
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
 def namespace(element: etree._Element) -> str:
     """Its namespace; "" for none."""
-    return etree.QName(element).namespace or "" if isinstance(element.tag, str) else ""
+    return element.tag[1:].rpartition("}")[0] if isinstance(element.tag, str) else ""
 
 
 def text_of(element: etree._Element | None) -> str:

@@ -84,6 +84,12 @@ def test_a_broken_sitemap_gives_what_it_holds_and_says_so() -> None:
     assert found.problem
 
 
+def test_a_namespace_that_holds_a_brace_is_no_error_of_ours() -> None:
+    body = sitemap(LINKS).replace(b'xmlns="http', b'xmlns="h}ttp')
+    assert b"h}ttp" in body
+    assert [entry.link for entry in read_listing(body, URL).entries] == LINKS
+
+
 def test_a_sitemap_with_entities_is_refused() -> None:
     with pytest.raises(DamagedInputError, match="entities"):
         reader.read_sitemap(BOMB.replace(b"rss", b"urlset"), URL)
