@@ -49,6 +49,16 @@ def explained(error: KafkaError, where: str) -> FondsError:
     return StoreUnavailableError(f"Kafka at {where} does not answer: {error.str()}")
 
 
+def undelivered(error: KafkaError, topic: str, where: str) -> FondsError:
+    """As `explained`, for a record whose producer lives.
+
+    The client ends a record as destroyed only with its partition, which goes when the topic does.
+    """
+    if error.code() == KafkaError._DESTROY:
+        return ConfigurationError(f"Kafka at {where} refuses: the topic {topic} was taken away")
+    return explained(error, where)
+
+
 @contextmanager
 def translated(where: str) -> Iterator[None]:
     """Raises ours for the client's errors."""

@@ -13,7 +13,7 @@ from confluent_kafka import Message as KafkaRecord
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Message
 from fonds.queues.kafka.coding import to_headers, to_key
-from fonds.queues.kafka.faults import explained
+from fonds.queues.kafka.faults import explained, undelivered
 from fonds.queues.kafka.topics import MESSAGE_MAX_BYTES
 
 GIVE_UP_MS = 25_000
@@ -58,7 +58,7 @@ class Outbox:
         while batch.left:
             self._wait(producer, deadline)
         if batch.error is not None:
-            raise explained(batch.error, self._where)
+            raise undelivered(batch.error, topic, self._where)
 
     def close(self) -> None:
         """Wait for what is on its way."""
