@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, SourceRow
@@ -18,7 +19,9 @@ HOSTILE = new_source("https://bad.example/<script>alert(1)</script>", Wanted(), 
 SILENT = new_source("https://silent.example/sitemap.xml", Wanted(), NOW)
 PAUSED = new_source("https://paused.example/rss", Wanted(), NOW)
 KEPT, BLOCKED, WAITING = 60, 3, 2
-POLLS = 25
+TODAY = datetime.now(UTC)
+"""When the last poll of the source that is well was: what is told of days ends today."""
+POLLS, REFUSED = 25, 29
 
 
 def fill_sources(stores: Stores) -> None:
@@ -27,7 +30,7 @@ def fill_sources(stores: Stores) -> None:
     well = {"last_polled": before, "last_well": before, "last_new": before, "rate_day": 4.2}
     stores.records.put(
         [
-            replace(GOOD, polls=POLLS, links=KEPT + BLOCKED + WAITING, **well),
+            replace(GOOD, polls=POLLS, links=KEPT + BLOCKED + WAITING, **_counted(), **well),
             replace(
                 HOSTILE,
                 title="<img src=x onerror=alert(2)>",
@@ -35,13 +38,13 @@ def fill_sources(stores: Stores) -> None:
                 failures=7,
                 error="<b>503</b>",
             ),
-            replace(SILENT, polls=2, links=5, **well),
+            replace(SILENT, polls=2, links=5, listed=5, silent_polls=1, silent_since=NOW, **well),
             replace(PAUSED, state="paused"),
         ]
     )
     polls = [_poll(GOOD, number, new=0) for number in range(1, POLLS)]
     stores.records.put([*polls, _poll(SILENT, 2, new=0, listed=0)])
-    last = _poll(GOOD, POLLS, new=KEPT + BLOCKED + WAITING)
+    last = _poll(GOOD, POLLS, new=KEPT + BLOCKED + WAITING, at=TODAY)
     entries = [_link(number, last) for number in range(last.entries)]
     stores.ledger.enter([last], entries, [STEP])
     stores.ledger.write(
@@ -52,7 +55,16 @@ def fill_sources(stores: Stores) -> None:
     )
 
 
-def _poll(source: SourceRow, number: int, new: int, listed: int = 70) -> InputRow:
+def _counted() -> dict[str, Any]:
+    """What the polls of the source that is well brought by day, and what they refused."""
+    days = {(TODAY - timedelta(days=ago)).date().isoformat(): [8, 0, 20, 1] for ago in range(1, 30)}
+    days[TODAY.date().isoformat()] = [POLLS, 1, KEPT + BLOCKED + WAITING, 0]
+    return {"refused_tally": {str(Reason.PRIVATE_ADDRESS): REFUSED}, "days": days}
+
+
+def _poll(
+    source: SourceRow, number: int, new: int, listed: int = 70, at: datetime | None = None
+) -> InputRow:
     return InputRow(
         input_id=f"{source.source_id}.{number:06d}",
         pipeline=PIPELINE,
@@ -61,7 +73,7 @@ def _poll(source: SourceRow, number: int, new: int, listed: int = 70) -> InputRo
         position=0,
         finished=True,
         entries=new,
-        updated=NOW + timedelta(minutes=number),
+        updated=at or NOW + timedelta(minutes=number),
         fingerprint=json.dumps({"listed": listed, "known": listed - new}),
         tally={},
         tally_count=0,

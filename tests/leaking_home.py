@@ -68,6 +68,7 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "from": ("16", "2019", "2026-03-01"),
     "to": ("2030", "2026-03-31"),
     "days": ("7", "365"),
+    "day": ("2026-03-14",),
     "undated": ("true",),
     "dates": ("captured", "added"),
     "size": ("50",),

@@ -84,7 +84,7 @@ NOT_NAMES = {
 } | {("/api/show", "key"), ("/api/records", "group")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {
-    ("/api/themes", "page"), ("/api/sources", "page"), (LINKS, "poll"),
+    ("/api/themes", "page"), ("/api/sources", "page"), (LINKS, "poll"), (LINKS, "day"),
     (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"), ("/api/complete", "q"), ("/api/complete", "at"),
     ("/api/changes", "site"), ("/api/changes.atom", "site"),

@@ -118,6 +118,19 @@ def test_it_is_named_anew_and_its_polls_stay(client: TestClient, stores: Stores)
     assert "<b>New" not in page
 
 
+def test_what_an_edit_leaves_out_stays(client: TestClient, stores: Stores) -> None:
+    before = row(stores, GOOD)
+    assert press(client, GOOD, "edit", folder="elsewhere") == 303
+    found = row(stores, GOOD)
+    assert (found.title, found.folder, found.collection) == (
+        before.title,
+        "elsewhere",
+        before.collection,
+    )
+    assert press(client, GOOD, "edit") == 303
+    assert row(stores, GOOD) == found
+
+
 @pytest.mark.parametrize(
     "said",
     [{"title": "x" * 301, "collection": "c"}, {"title": "x", "collection": " "}, {"state": "gone"}],

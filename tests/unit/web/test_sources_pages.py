@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from starlette.testclient import TestClient
 
-from followed_home import BLOCKED, GOOD, HOSTILE, KEPT, PAUSED, POLLS, SILENT, WAITING
+from followed_home import (
+    BLOCKED,
+    GOOD,
+    HOSTILE,
+    KEPT,
+    PAUSED,
+    POLLS,
+    REFUSED,
+    SILENT,
+    TODAY,
+    WAITING,
+)
+from fonds.sources.following.described import Ended, Followed
+from fonds.sources.following.rhythm import Standing
+from fonds.web.pages.following.lost import passage
 from unit.web.test_app import read
 
 
@@ -33,15 +49,68 @@ def test_only_those_of_a_state_are_asked_for(themed: TestClient) -> None:
 def test_what_became_of_links_adds_up_and_each_number_opens_its_links(themed: TestClient) -> None:
     found = themed.get(f"/api/sources/{GOOD.source_id}").json()
     assert found["links"] == KEPT + BLOCKED + WAITING
-    assert [(one["outcome"], one["reason"], one["count"]) for one in found["endings"]] == [
-        ("done", None, KEPT),
-        ("dropped", "robots-denied", BLOCKED),
-        ("pending", None, WAITING),
+    whole = found["passage"]
+    assert whole["announced"] == found["links"] + REFUSED
+    assert [(one["stage"], one["ended"], one["left"]) for one in whole["stages"]] == [
+        ("listed", REFUSED, found["links"]),
+        ("fetch", BLOCKED, KEPT + WAITING),
     ]
-    for one in found["endings"]:
-        behind = themed.get(f"/api{one['href']}").json()
-        assert behind["total"] == one["count"]
-        assert all(row["outcome"] == one["outcome"] for row in behind["rows"])
+    assert (whole["kept"], whole["waiting"], whole["coverage"]) == (KEPT, WAITING, "63.8 %")
+    (refused,), (blocked,) = (one["endings"] for one in whole["stages"])
+    assert (refused["reason"], refused["href"]) == ("private-address", "")
+    for count, href in (
+        (blocked["count"], blocked["href"]),
+        (KEPT, whole["kept_href"]),
+        (WAITING, whole["waiting_href"]),
+    ):
+        assert themed.get(f"/api{href}").json()["total"] == count
+    said = read(themed, f"/sources/{GOOD.source_id}").words("//section[@aria-labelledby='ended']")
+    assert "It listed 94 new links since it is followed: 63.8 % of them were kept" in said
+    assert "refused before they entered" in said
+
+
+def test_stages_stand_as_the_pipeline_has_them() -> None:
+    ended = [
+        Ended("dropped", "duplicate", "import_story", 9),
+        Ended("quarantined", "http-status", "an-older-step", 1),
+        Ended("dropped", "robots-denied", "fetch", 1),
+        Ended("done", None, None, 5),
+    ]
+    row = replace(GOOD, refused_tally={"non-news": 2})
+    found = passage(Followed(row, Standing.ACTIVE, [], ended))
+    assert [(one.stage, one.left) for one in found.stages] == [
+        ("listed", 16),
+        ("fetch", 15),
+        ("import_story", 6),
+        ("an-older-step", 5),
+    ]
+    assert found.announced == 18
+    assert found.kept == found.stages[-1].left
+
+
+def test_each_day_says_what_it_brought_and_opens_its_links(themed: TestClient) -> None:
+    found = themed.get(f"/api/sources/{GOOD.source_id}").json()
+    assert len(found["days"]) == 90
+    today = TODAY.date().isoformat()
+    (of_today,) = [one for one in found["days"] if one["day"] == today]
+    assert (of_today["new"], of_today["outside"]) == (KEPT + BLOCKED + WAITING, "above")
+    path = f"/sources/{GOOD.source_id}/links"
+    behind = themed.get(f"/api{path}", params={"day": today}).json()
+    assert behind["total"] == of_today["new"]
+    assert themed.get(f"/api{path}", params={"day": "2020-01-01"}).json()["total"] == 0
+    of_poll = {"day": today, "poll": "000001"}
+    assert themed.get(f"/api{path}", params=of_poll).json()["total"] == 0
+    page = read(themed, f"/sources/{GOOD.source_id}")
+    assert page.tree.xpath(f"//table//a[@href='{path}?day={today}']")
+    assert "above what is usual" in page.words("//*[local-name()='svg']")
+    (row,) = [
+        one
+        for one in themed.get("/api/sources").json()["rows"]
+        if one["source_id"] == GOOD.source_id
+    ]
+    assert row["new_by_day"] == [
+        None if one["brought"] == "not counted" else one["new"] for one in found["days"]
+    ]
 
 
 def test_a_long_list_of_links_is_walked_to_its_end(themed: TestClient) -> None:
@@ -65,9 +134,14 @@ def test_the_last_polls_are_told_and_that_there_were_more(themed: TestClient) ->
 
 
 def test_a_source_that_went_silent_says_so(themed: TestClient) -> None:
-    assert themed.get(f"/api/sources/{SILENT.source_id}").json()["is_silent"] is True
-    assert "listed nothing" in read(themed, f"/sources/{SILENT.source_id}").words("//main")
-    assert themed.get(f"/api/sources/{GOOD.source_id}").json()["is_silent"] is False
+    found = themed.get(f"/api/sources/{SILENT.source_id}").json()
+    assert (found["source"]["standing"], found["listed"]) == ("silent", 5)
+    said = read(themed, f"/sources/{SILENT.source_id}").words("//main")
+    assert "lists nothing, since" in said
+    assert "the listing before had 5 links" in said
+    assert themed.get(f"/api/sources/{GOOD.source_id}").json()["silent_since"] is None
+    rows = [one["source_id"] for one in themed.get("/api/sources").json()["rows"]]
+    assert rows.index(SILENT.source_id) < rows.index(GOOD.source_id)
 
 
 def test_hostile_names_and_errors_are_text(themed: TestClient) -> None:

@@ -36,6 +36,8 @@ def source_facts(row: SourceRow, now: datetime) -> dict[str, object]:
         "polls": row.polls,
         "links": row.links,
         "listed": row.listed,
+        "silent_since": row.silent_since,
+        "refused": dict(row.refused_tally or {}),
         "links_a_day": None if row.rate_day is None else round(row.rate_day, 2),
         "failures": row.failures,
         "status": row.status,

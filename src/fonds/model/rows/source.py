@@ -20,7 +20,10 @@ class SourceRow:
     is how many new links it has a day, None before the first listing. `failures` counts polls that failed
     since `last_well`; `error` and `status` are the last one's. `refused` holds ids of links the last listing
     had and that were refused. `hints` is what the listing says of being polled. `claimed_by` names the
-    process that began the last poll.
+    process that began the last poll. `listed` is how many links the last listing that had any had;
+    `silent_polls` counts those read since that had none, the first at `silent_since`. `refused_tally` counts
+    links that were refused, by reason, in all polls; `days` has for each of the last days it was polled on
+    (YYYY-MM-DD, UTC) the polls, those that failed, the new links and the refused ones.
     """
 
     TABLE: ClassVar[str] = "sources"
@@ -56,3 +59,7 @@ class SourceRow:
     refused: Mapping[str, Any] | None = None
     hints: Mapping[str, Any] | None = None
     claimed_by: str | None = None
+    silent_polls: int = 0
+    silent_since: dt.datetime | None = None
+    refused_tally: Mapping[str, Any] | None = None
+    days: Mapping[str, Any] | None = None

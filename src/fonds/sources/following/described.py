@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from itertools import islice
 
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import EntryRow, InputRow, SourceRow
-from fonds.model.rows.row import Prefix
+from fonds.model.rows.row import Prefix, Within
 from fonds.ports import Records
 from fonds.sources.following.rhythm import Standing, standing
 
@@ -49,16 +49,12 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A source with its polls, the newest first, and what became of its links, the most first.
-
-    `is_silent`: its last poll went well and listed nothing, though it used to bring something.
-    """
+    """A source with its polls, the newest first, and what became of its links, the most first."""
 
     source: SourceRow
     standing: Standing
     polls: Sequence[Poll]
     ended: Sequence[Ended]
-    is_silent: bool
 
     @property
     def links(self) -> int:
@@ -82,8 +78,13 @@ def followed(records: Records, source_id: str, now: datetime) -> Followed | None
     counted = records.count(EntryRow, ("outcome", "reason", "step"), where)
     ended = [Ended(str(how), _text(why), _text(at), n) for (how, why, at), n in counted.items()]
     ended.sort(key=lambda one: (-one.count, one.outcome, one.reason or "", one.step or ""))
-    silent = bool(polls) and polls[0].listed == 0 and polls[0].error is None and row.links > 0
-    return Followed(row, standing(row, now), polls, ended, silent)
+    return Followed(row, standing(row, now), polls, ended)
+
+
+def polls_on(records: Records, source_id: str, day: date) -> list[str]:
+    """The polls of a source on a day, in UTC, that brought something."""
+    where = {**links_of(source_id), "updated": Within(*_ends(day))}
+    return [row.input_id for row in records.find(InputRow, where) if row.entries]
 
 
 def states(records: Records) -> dict[str, int]:
@@ -92,14 +93,19 @@ def states(records: Records) -> dict[str, int]:
 
 
 def listing(records: Records, state: str, first: int, count_max: int) -> list[SourceRow]:
-    """Sources from number `first` on, those that failed most often first. It walks over those before."""
+    """Sources from number `first` on, those that failed most often first, then those that list nothing
+    where they used to. It walks over those before."""
     rows = records.find(
         SourceRow,
         {"state": state} if state else None,
-        order=("-failures", "url"),
+        order=("-failures", "-silent_polls", "url"),
         count_max=first - 1 + count_max,
     )
     return list(islice(rows, first - 1, None))
+
+
+def _ends(day: date) -> tuple[datetime, datetime]:
+    return datetime.combine(day, time.min, UTC), datetime.combine(day, time.max, UTC)
 
 
 def _poll(row: InputRow) -> Poll:

@@ -127,19 +127,25 @@ def _made_due(
     return bool(records.change(SourceRow, [row.source_id], due, still))
 
 
-def describe(records: Records, row: SourceRow, *, title: str, folder: str, collection: str) -> None:
-    """Give a source another title, folder or collection; links that came in before stay in theirs. Raises
-    ConfigurationError for words that are too long, and for no collection."""
-    values = {
-        name: " ".join(said.split())
-        for name, said in (("title", title), ("folder", folder), ("collection", collection))
-    }
+def describe(
+    records: Records,
+    row: SourceRow,
+    *,
+    title: str | None = None,
+    folder: str | None = None,
+    collection: str | None = None,
+) -> None:
+    """Give a source another title, folder or collection; what is None stays, and so do links that came in
+    before. Raises ConfigurationError for words that are too long, and for no collection."""
+    told = {"title": title, "folder": folder, "collection": collection}
+    values = {name: " ".join(said.split()) for name, said in told.items() if said is not None}
     for name, said in values.items():
         if len(said) > WORD_CHARACTERS_MAX:
             raise ConfigurationError(f"a {name} has at most {WORD_CHARACTERS_MAX} characters")
-    if not values["collection"]:
+    if values.get("collection") == "":
         raise ConfigurationError("the links of a source come into some collection: name it")
-    records.change(SourceRow, [row.source_id], values)
+    if values:
+        records.change(SourceRow, [row.source_id], values)
 
 
 def outlines(rows: Iterable[SourceRow]) -> list[Outline]:

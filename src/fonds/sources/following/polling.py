@@ -7,6 +7,7 @@ under the next: what the source lists by now may be something else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -17,6 +18,7 @@ from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.rows import InputRow, SourceRow
 from fonds.ports import Records, Source
 from fonds.sources.following.answers import Answer, Get, Read
+from fonds.sources.following.days import with_poll
 from fonds.sources.following.looking import ERROR_CHARS, Seen, look
 from fonds.sources.following.poll_source import PollSource, Sifted, input_id, poll_row, sift
 from fonds.sources.following.rhythm import Bounds, first_rate, interval_s, learned
@@ -105,7 +107,7 @@ class Polling:
         values: dict[str, object] = {
             "claims": row.claims + 1,
             "polls": row.polls if row.polling and ended is None else row.polls + 1,
-            "links": row.links + (ended.entries if ended else 0),
+            **(_with(row, ended) if ended else {}),
             "polling": True,
             "claimed_by": self.who or None,
             "next_poll": now + timedelta(seconds=CLAIM_S),
@@ -128,6 +130,8 @@ class Polling:
         values = {
             "polls": row.polls,
             "links": row.links,
+            "refused_tally": row.refused_tally,
+            "days": row.days,
             "polling": row.polling,
             "next_poll": self.clock() + timedelta(seconds=after_s),
         }
@@ -143,16 +147,18 @@ class Polling:
         entered = self._enter(row, told, sifted, None)
         if entered is None:
             return None
-        values = _after(row, seen, sifted, entered.entries, now)
+        values = {**_after(row, seen, sifted, entered.entries, now), **_with(row, entered)}
         changed = self._write(row, values, seen.answer.asked_s(now), more=seen.more)
         return Polled(changed, told, entered.entries)
 
     def _failed(self, row: SourceRow, answer: Answer, error: str, state: str = "") -> Polled | None:
         now, told = self.clock(), {"status": answer.status}
         error = error[:ERROR_CHARS]
-        if self._enter(row, told, Sifted(), error) is None:
+        entered = self._enter(row, told, Sifted(), error)
+        if entered is None:
             return None
         values: dict[str, object] = {
+            **_with(row, entered),
             "last_polled": now,
             "failures": row.failures + 1,
             "status": answer.status or None,
@@ -207,6 +213,26 @@ def _told(listing: Listing, sifted: Sifted) -> dict[str, object]:
     return told | {name: value for name, value in extra.items() if value}
 
 
+def _with(row: SourceRow, poll: InputRow) -> dict[str, object]:
+    """What is counted over all polls of a source, with one more."""
+    refused = Counter(row.refused_tally or {}) + Counter(poll.tally)
+    return {
+        "links": row.links + poll.entries,
+        "refused_tally": dict(refused),
+        "days": with_poll(row.days, poll),
+    }
+
+
+def _heard(row: SourceRow, seen: Seen, listing: Listing, now: datetime) -> dict[str, object]:
+    """How many links stood in a listing; of one that has none, where there used to be some, since when."""
+    count = len(listing.entries)
+    # Of what is read in parts, or only for what is newer, none is nothing to wonder at.
+    is_part = row.kind == "rss-fetcher" or seen.more or row.mark > 0
+    if count or is_part or not row.listed:
+        return {"listed": count, "silent_polls": 0, "silent_since": None}
+    return {"silent_polls": row.silent_polls + 1, "silent_since": row.silent_since or now}
+
+
 def _after(
     row: SourceRow, seen: Seen, sifted: Sifted, new: int, now: datetime
 ) -> dict[str, object]:
@@ -233,8 +259,7 @@ def _after(
         told = seen.listing.hints
         values |= {
             "title": row.title or seen.listing.title,
-            "listed": len(seen.listing.entries),
-            "links": row.links + new,
+            **_heard(row, seen, seen.listing, now),
             "refused": sifted.refused,
             "hints": {
                 "ttl_s": told.ttl_s,

@@ -35,6 +35,7 @@ class Standing(StrEnum):
 
     WAITING = "waiting"  # never polled yet
     ACTIVE = "active"
+    SILENT = "silent"  # it answers, and lists nothing, where it used to list something
     QUIET = "quiet"  # it answers, and had nothing new for long
     FAILING = "failing"  # the last poll failed
     DEAD = "dead"  # nothing but failures for long: asked once a week
@@ -58,6 +59,8 @@ def standing(row: SourceRow, now: datetime) -> Standing:
         return Standing.DEAD if is_dead(row, now) else Standing.FAILING
     if row.last_well is None:
         return Standing.WAITING
+    if row.silent_polls:
+        return Standing.SILENT
     newest = row.last_new or row.added_at
     return Standing.QUIET if now - newest >= QUIET_AFTER else Standing.ACTIVE
 

@@ -16,10 +16,11 @@ NONE_OF_OURS = "The form is none of these pages."
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A form with these fields; what was left out is empty."""
+    """A form with these fields; what was left out is empty, or with `only_sent` it is not there."""
 
     names: frozenset[str]
     bytes_max: int = FORM_BYTES_MAX
+    only_sent: bool = False
 
     async def __call__(self, request: Request) -> dict[str, str]:
         """The fields by their names. Raises RefusedError 400 or 413 for what none of our forms sends."""
@@ -37,7 +38,7 @@ class Fields:
         named = dict(pairs)
         if len(named) < len(pairs) or not named.keys() <= self.names:
             raise RefusedError(400, NONE_OF_OURS)
-        return {name: named.get(name, "") for name in self.names}
+        return named if self.only_sent else {name: named.get(name, "") for name in self.names}
 
 
 def day_of(text: str, name: str) -> datetime | None:

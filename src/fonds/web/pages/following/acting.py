@@ -38,7 +38,7 @@ def act_html(
     stores: OpenStores,
     source_id: SourceId,
     act: Act,
-    said: Annotated[dict[str, str], Depends(Fields(FIELDS))],
+    said: Annotated[dict[str, str], Depends(Fields(FIELDS, only_sent=True))],
 ) -> RedirectResponse:
     """Do it, and lead back to the source, which says how it stands; done twice it is as done once."""
     rows = stores.records.get(SourceRow, [source_id])

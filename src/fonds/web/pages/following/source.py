@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
@@ -15,10 +15,13 @@ from fonds.library.accounting import count_outcomes, outcomes
 from fonds.model.disposition import Reason
 from fonds.model.rows import EntryRow
 from fonds.ports import Records
-from fonds.sources.following.described import Followed, Poll, followed, links_of
+from fonds.sources.following.days import SourceDay, judged
+from fonds.sources.following.described import Followed, Poll, followed, links_of, polls_on
 from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
-from fonds.web.pages.following.sources import SourceLine, source_line
+from fonds.web.pages.following.lost import Passage, passage
+from fonds.web.pages.following.sources import DAYS_SHOWN, SourceLine, source_line
+from fonds.web.pages.following.strip import days_strip, told
 from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
 from fonds.web.serving.tables import tabled
@@ -41,6 +44,7 @@ class LinksForm(BaseModel):
     )
     reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
     step: str = Field("", max_length=100, description="The step that decided it")
+    day: date | None = Field(None, description="The day, in UTC, of the polls that found it")
     poll: str = Field(
         "", max_length=40, pattern=r"^([0-9]{1,20})?$", description="The number of the poll"
     )
@@ -48,11 +52,17 @@ class LinksForm(BaseModel):
         "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
     )
 
-    def where(self, source_id: str) -> dict[str, object]:
+    def where(self, records: Records, source_id: str) -> dict[str, object]:
         """The columns of `entries` asked for."""
         chosen = {"outcome": self.outcome, "reason": str(self.reason), "step": self.step}
-        of_poll = {"input_id": f"{source_id}.{self.poll}"} if self.poll else links_of(source_id)
-        return {**of_poll, **{name: value for name, value in chosen.items() if value}}
+        of_polls: dict[str, object] = links_of(source_id)
+        if self.poll:
+            of_polls = {"input_id": f"{source_id}.{self.poll}"}
+        if self.day is not None:
+            there = polls_on(records, source_id, self.day)
+            asked = [one for one in there if not self.poll or one == of_polls["input_id"]]
+            of_polls = {"input_id": asked}
+        return {**of_polls, **{name: value for name, value in chosen.items() if value}}
 
     def params(self) -> dict[str, Any]:
         """Everything but where the page begins, for links."""
@@ -60,22 +70,12 @@ class LinksForm(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """So many links of the source ended so; `why` says it in words, `href` opens them."""
-
-    outcome: str
-    reason: str | None
-    step: str | None
-    count: int
-    why: str
-    href: str
-
-
-@dataclass(frozen=True, slots=True)
 class SourcePage:
-    """A source, its last polls, the newest first, and what became of its links, the most first.
+    """A source, its last polls, the newest first, and what became of its links.
 
-    `links` of them entered, in all its polls. `is_silent`: the last poll went well and listed nothing.
+    `links` of them entered, in all its polls; `passage` says where they and those that were refused ended.
+    `days` are the last 90, the last of them today; `silent_since` says since when it lists nothing, where
+    it listed `listed` links before.
     """
 
     answer: str
@@ -85,9 +85,11 @@ class SourcePage:
     pipeline: str
     status: int | None
     moved_from: str | None
-    is_silent: bool
+    listed: int
+    silent_since: datetime | None
     links: int
-    endings: Sequence[Ending]
+    passage: Passage
+    days: Sequence[SourceDay]
     polls: Sequence[Poll]
 
 
@@ -114,9 +116,11 @@ def source_page(records: Records, source_id: str, now: datetime) -> SourcePage:
         row.pipeline,
         row.status,
         row.moved_from,
-        found.is_silent,
+        row.listed,
+        row.silent_since,
         found.links,
-        [_ending(source_id, one.outcome, one.reason, one.step, one.count) for one in found.ended],
+        passage(found),
+        judged(row, now.astimezone(UTC).date(), DAYS_SHOWN),
         found.polls,
     )
 
@@ -127,7 +131,7 @@ def links_page(records: Records, source_id: str, form: LinksForm, now: datetime)
         check_names(records, step=form.step)
     except ValueError as error:
         raise HTTPException(400, sentence(str(error))) from None
-    found, where = _found(records, source_id, now), form.where(source_id)
+    found, where = _found(records, source_id, now), form.where(records, source_id)
     begins = LINKS.read(form.after)
     first = first_of(begins)
     rows = outcomes(records, where, after=LINKS.after(begins), count_max=PAGE_SIZE)
@@ -145,22 +149,12 @@ def _found(records: Records, source_id: str, now: datetime) -> Followed:
 
 
 def _answer(found: Followed) -> str:
-    kept = sum(one.count for one in found.ended if one.outcome == "done")
     name = found.source.title or found.source.url
-    if not found.links:
+    whole = passage(found)
+    if not whole.announced:
         return f"{name} is {found.standing} and brought nothing yet"
-    return f"{name} is {found.standing}: of {how_many(found.links, 'link')} {kept:,} were kept"
-
-
-def _ending(
-    source_id: str, outcome: str, reason: str | None, step: str | None, count: int
-) -> Ending:
-    why = Reason(reason).explanation if reason else _WHY.get(outcome, "")
-    href = link(f"/sources/{source_id}/links", outcome=outcome, reason=reason, step=step)
-    return Ending(outcome, reason, step, count, why, href)
-
-
-_WHY = {"done": "kept and searchable", "pending": "on its way"}
+    kept = f"{whole.kept:,} were kept" if whole.kept != 1 else "1 was kept"
+    return f"{name} is {found.standing}: of {how_many(whole.announced, 'link')} it listed {kept}"
 
 
 @tabled(router, "/sources/{source_id}", lambda found: found.polls)
@@ -175,7 +169,8 @@ def source_json(stores: OpenStores, source_id: SourceId) -> SourcePage:
 def source_html(request: Request, stores: OpenStores, source_id: SourceId) -> HTMLResponse:
     """A source and where its links got lost."""
     found = source_page(stores.records, source_id, datetime.now(UTC))
-    return page(request, "source.html", heading=found.answer, found=found)
+    strip = days_strip(source_id, found.days)
+    return page(request, "source.html", heading=found.answer, found=found, strip=strip, told=told)
 
 
 @router.get("/sources/{source_id}/links", include_in_schema=False)

@@ -13,13 +13,16 @@ from starlette.responses import HTMLResponse
 
 from fonds.model.rows import SourceRow
 from fonds.ports import Records
+from fonds.sources.following.days import Brought, counted
 from fonds.sources.following.described import listing, states
 from fonds.sources.following.rhythm import standing
 from fonds.web.access.declared import READS
+from fonds.web.charts import sparks
 from fonds.web.rendering import OpenStores, how_many, link, page, pager
 from fonds.web.serving.tables import tabled
 
 PAGE_SIZE, PAGES_MAX = 50, 2_000
+DAYS_SHOWN = 90
 
 router = APIRouter(dependencies=[READS])
 
@@ -35,8 +38,10 @@ class SourcesForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A source in the list. `standing` is active, quiet, failing, dead, waiting, paused or gone; times are
-    None before there was one, `links_a_day` before its first listing was read."""
+    """A source in the list. `standing` is active, silent, quiet, failing, dead, waiting, paused or gone;
+    times are None before there was one, `links_a_day` before its first listing was read. `silent_since` says
+    since when it lists nothing. `new_by_day` are the new links of the last 90 days, None for a day that was
+    not counted."""
 
     source_id: str
     url: str
@@ -52,6 +57,8 @@ class SourceLine:
     new_last: datetime | None
     failures: int
     error: str | None
+    silent_since: datetime | None
+    new_by_day: Sequence[int | None]
     href: str
 
 
@@ -67,6 +74,7 @@ class SourcesPage:
 
 def source_line(row: SourceRow, now: datetime) -> SourceLine:
     """A source as the pages and the API show it."""
+    days = counted(row, now.astimezone(UTC).date(), DAYS_SHOWN)
     return SourceLine(
         row.source_id,
         row.url,
@@ -82,6 +90,8 @@ def source_line(row: SourceRow, now: datetime) -> SourceLine:
         row.last_new,
         row.failures,
         row.error,
+        row.silent_since,
+        [None if one.brought is Brought.UNKNOWN else one.new for one in days],
         f"/sources/{row.source_id}",
     )
 
@@ -123,6 +133,7 @@ def sources_html(
         heading=found.answer,
         found=found,
         chips=[("state", form.state, link("/sources"))] if form.state else [],
+        sparks=sparks,
         choices=[(one, n, link("/sources", state=one)) for one, n in sorted(found.states.items())],
         pager=pager("/sources", params, found.total, form.page, PAGE_SIZE, PAGES_MAX),
     )
