@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from fastapi import FastAPI
@@ -146,14 +147,18 @@ class LeakingHome:
         # A story is missing from collections while one of its versions is hidden.
         self.changes.delete(LIBRARY, in_path["id"][1:])
         # What is equally good is told in the order it was put: this one will be put again.
-        stores.index.put(list(stores.index.get(in_path["id"][1:]).values()))
+        (story,) = stores.index.get(in_path["id"][1:]).values()
+        (paper,) = stores.index.get(in_path["id"][:1]).values()
+        # The file that is asked about has a neighbour that will be hidden.
+        day = {"publication_date": story.publication_date}
+        stores.index.put([replace(paper, canonical_domain=story.canonical_domain, **day), story])
         self.app = app_for(stores)
         self.replay = create_replay(stores)
         self.paths = list(addresses(self.app, in_path, IN_QUERY))
-        (story,) = stores.records.get(StoryMetaRow, [self.filled.stories[1]])
+        (row,) = stores.records.get(StoryMetaRow, [self.filled.stories[1]])
         self.captures = [
             f"/web/{form}/{url}"
-            for url in (URL, MIRRORED, story.url)
+            for url in (URL, MIRRORED, row.url)
             for form in ("timemap/link", "timemap/json", "2026", "20260315092653")
         ]
         self.hidden: Hidden

@@ -33,7 +33,7 @@ from fonds.web.pages.failures import deciding, listing
 from fonds.web.pages.following import acting, source, sources
 from fonds.web.pages.listed import files, ledger, records
 from fonds.web.pages.overview import whole
-from fonds.web.pages.reading import ROUTERS as READING_ROUTERS
+from fonds.web.pages.reading.routers import ROUTERS as READING_ROUTERS
 from fonds.web.pages.searching import completing, exporting, feed, search, verifying
 from fonds.web.parameters import fault, only_known, refusal
 from fonds.web.problems import problem

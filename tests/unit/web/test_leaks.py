@@ -44,6 +44,8 @@ def test_no_answer_of_any_route_tells_of_it(home: tuple[str, LeakingHome]) -> No
     if act == "embargo":
         # The marks are found where they are to be found: else this test would see nothing at all.
         assert len(found.leaks(found.between)) > 60
+        beside = found.between[f"/file/{found.filled.pdfs[3]}"][1].decode()
+        assert "Vexillarious waters" in beside.partition('id="neighbours"')[2]
     assert found.leaks(found.after) == {}
 
 

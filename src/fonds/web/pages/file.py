@@ -22,6 +22,7 @@ from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Stores
 from fonds.replay.memento import in_link
 from fonds.web.access.declared import READS
+from fonds.web.pages.reading.neighbours import NeighbourGroup, neighbours
 from fonds.web.rendering import OpenStores, cut, embargo_told, page, size, web_url
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import ThemeLink, tagged
@@ -71,8 +72,9 @@ class FilePage:
     `citations` the entries of its list of references, as printed and matched, `citations_total` how many
     there are. `searched` is the SHA-1 of the version of a story that is in the index, this one's or
     another's. `themes` are those its document is in, of the first `themes_looked_in` collections by name,
-    None for all. `story` is what stands above a story, `versions` are its versions, None for other files.
-    `strip` tells which pages of a PDF have text, None for other files and where pages were not counted.
+    None for all. `neighbours` are the documents nearest to it, by sorts. `story` is what stands above a
+    story, `versions` are its versions, None for other files. `strip` tells which pages of a PDF have text,
+    None for other files and where pages were not counted.
     """
 
     title: str
@@ -100,6 +102,7 @@ class FilePage:
     body_href: str | None
     themes: Sequence[ThemeLink]
     themes_looked_in: int | None
+    neighbours: Sequence[NeighbourGroup]
     story: StoryHead | None
     versions: Versions | None
     strip: PageStrip | None
@@ -112,8 +115,8 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
         return None
     outcome = _outcome(stores, found)
     text = file_text(stores, found)
-    known = tagged(themes, [found.document.id] if found.document else [])
     title, language = file_title(found)
+    links, looked_in = _themes(themes, found)
     head = story_head(stores.records, sha1hex)
     return FilePage(
         title=title,
@@ -139,12 +142,19 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
         text_href=None if text is None else f"/file/{sha1hex}/text",
         thumbnail_href=f"/file/{sha1hex}/thumbnail" if found.thumbnail_key else None,
         body_href=f"/file/{sha1hex}/body" if found.body_place else None,
-        themes=[link for links in known.themes.values() for link in links],
-        themes_looked_in=known.looked_in,
+        themes=links,
+        themes_looked_in=looked_in,
+        neighbours=neighbours(stores.index, themes, found.document, found.relatives, links),
         story=head,
         versions=versions_of(stores.records, head.story_id) if head else None,
         strip=strip_of(found.derivatives, text),
     ), text or ""
+
+
+def _themes(themes: Service, found: Description) -> tuple[list[ThemeLink], int | None]:
+    """The themes its document is in, and of how many collections, None for all."""
+    known = tagged(themes, [found.document.id] if found.document else [])
+    return [link for links in known.themes.values() for link in links], known.looked_in
 
 
 def file_title(found: Description) -> tuple[str, str | None]:
