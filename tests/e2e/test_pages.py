@@ -96,6 +96,10 @@ class Site:
             "page of a PDF": (f"{self.read}/file/{self.reading.pdf}/pages/3?q=flood", 200),
             "page of a PDF, not drawn": (f"{self.read}/file/{self.reading.broken}/pages/1", 200),
             "story with versions": (f"{self.read}/file/{self.reading.versions[2]}", 200),
+            "story with words marked": (
+                f"{self.read}/file/{self.reading.versions[2]}?find=bridge#hit-1",
+                200,
+            ),
             "story from right to left": (f"{self.read}/file/{self.reading.hebrew}", 200),
             "what changed": (f"{self.read}/file/{self.reading.versions[2]}/changes", 200),
             "failures, many groups": (f"{self.full}/failures?step=extract_pdf", 200),

@@ -102,6 +102,7 @@ TRIED_OF_THE_EXPORT = {
 }
 # Those of reading are tried in reading/.
 TRIED_OF_READING = {
+    ("/api/files/{sha1hex}", "find"),
     ("/api/files/{sha1hex}/pages/{number}", "q"),
     ("/api/files/{sha1hex}/changes", "since"),
     ("/api/files/{sha1hex}/cite", "page"),

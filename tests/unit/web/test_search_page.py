@@ -87,7 +87,7 @@ def test_found_words_are_marked_and_hostile_text_stays_text(
     page = read(client, "/search?q==waters")
     hit = page.tree.xpath("//li[starts-with(@class, 'hit')]")[0]
     assert hit.xpath(".//h3/a")[0].text == HOSTILE_TITLE
-    assert hit.xpath(".//h3/a")[0].get("href") == f"/file/{filled.hostile}"
+    assert hit.xpath(".//h3/a")[0].get("href") == f"/file/{filled.hostile}?find=%3Dwaters"
     assert "waters" in {one.text for one in hit.xpath(".//mark")}
     assert not hit.xpath(".//script | .//b")
     assert "<script>alert('text')</script>" in hit.xpath(".//p[@class='snippet']")[0].text_content()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, HTTPException, Request
+from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from fonds.kinds import KINDS, kinds_with_rows
@@ -22,8 +23,9 @@ from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Stores
 from fonds.replay.memento import in_link
 from fonds.web.access.declared import READS
+from fonds.web.pages.reading.found import Find, TextHits, marked_lines, text_hits
 from fonds.web.pages.reading.neighbours import NeighbourGroup, neighbours
-from fonds.web.rendering import OpenStores, cut, embargo_told, page, size, web_url
+from fonds.web.rendering import OpenStores, cut, embargo_told, link, page, size, web_url
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import ThemeLink, tagged
 
@@ -74,7 +76,7 @@ class FilePage:
     another's. `themes` are those its document is in, of the first `themes_looked_in` collections by name,
     None for all. `neighbours` are the documents nearest to it, by sorts. `story` is what stands above a
     story, `versions` are its versions, None for other files. `strip` tells which pages of a PDF have text,
-    None for other files and where pages were not counted.
+    None for other files and where pages were not counted. `hits` are told where something is looked for.
     """
 
     title: str
@@ -106,6 +108,7 @@ class FilePage:
     story: StoryHead | None
     versions: Versions | None
     strip: PageStrip | None
+    hits: TextHits | None = None
 
 
 def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, str] | None:
@@ -154,7 +157,7 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
 def _themes(themes: Service, found: Description) -> tuple[list[ThemeLink], int | None]:
     """The themes its document is in, and of how many collections, None for all."""
     known = tagged(themes, [found.document.id] if found.document else [])
-    return [link for links in known.themes.values() for link in links], known.looked_in
+    return [one for some in known.themes.values() for one in some], known.looked_in
 
 
 def file_title(found: Description) -> tuple[str, str | None]:
@@ -268,36 +271,54 @@ def unknown_file(key: str) -> str:
     )
 
 
+def _marked(found: FilePage, text: str, find: str) -> FilePage:
+    """With the hits of what is looked for in as much of the text as its page shows."""
+    hits = text_hits(find, found.language, text[:TEXT_SHOWN_CHARS])
+    return found if hits is None else replace(found, hits=hits)
+
+
+def _pages(found: FilePage, text: str) -> list[list[Markup]]:
+    """The text as it is shown: a story's paragraphs, anything else page by page."""
+    shown = text[:TEXT_SHOWN_CHARS]
+    if found.story:
+        return [marked_lines(shown, found.hits, "\n")]
+    return [[one] for one in marked_lines(shown, found.hits, "\f")]
+
+
 # Before the page's route, whose parameter would take the `.json` for a part of the key.
 @router.get("/file/{sha1hex}.json", include_in_schema=False)
 @router.get("/api/files/{sha1hex}", summary="Everything known of one file")
-def file_json(stores: OpenStores, themes: TheService, sha1hex: str) -> FilePage:
-    """A file by its SHA-1 (hex or base32): metadata, captures, derivatives and the history of its steps."""
+def file_json(stores: OpenStores, themes: TheService, sha1hex: str, find: Find = "") -> FilePage:
+    """A file by its SHA-1 (hex or base32): metadata, captures, derivatives and the history of its steps. With
+    `find` the places of these words in the first 200,000 characters of its text."""
     raw = sha1_from_text(sha1hex[:KEY_MAX_CHARS])
     known = file_page(stores, themes, raw.hex()) if raw is not None else None
     if known is None:
         raise HTTPException(404, unknown_file(sha1hex))
-    return known[0]
+    return _marked(*known, find)
 
 
 @router.get("/file/{sha1hex}", include_in_schema=False)
-def file_html(request: Request, stores: OpenStores, themes: TheService, sha1hex: str) -> Response:
-    """A file by its SHA-1; other spellings of it are sent to this one."""
+def file_html(
+    request: Request, stores: OpenStores, themes: TheService, sha1hex: str, find: Find = ""
+) -> Response:
+    """A file by its SHA-1; other spellings of it are sent to this one. With `find` these words are marked."""
     raw = sha1_from_text(sha1hex[:KEY_MAX_CHARS])
     if raw is not None and raw.hex() != sha1hex:
-        return RedirectResponse(f"/file/{raw.hex()}", 303)
+        return RedirectResponse(link(f"/file/{raw.hex()}", find=find), 303)
     known = file_page(stores, themes, sha1hex) if raw is not None else None
     if known is None:
         raise HTTPException(404, unknown_file(sha1hex))
-    found, text = known
+    found, text = _marked(*known, find), known[1]
     return page(
         request,
         "file.html",
         heading=found.title,
         found=found,
         embargo=next(map(embargo_told, embargoed(stores.records, [sha1hex]).values()), None),
-        pages=text[:TEXT_SHOWN_CHARS].split("\f"),
-        pages_total=text.count("\f") + 1,
+        find=find,
+        pages=_pages(found, text),
+        pages_total=1 if found.story else text.count("\f") + 1,
         text_cut=len(text) > TEXT_SHOWN_CHARS,
         shown_chars=TEXT_SHOWN_CHARS,
         extractors=_distinct([row.extractor for row in found.derivatives.values()]),

@@ -10,14 +10,11 @@ from starlette.responses import RedirectResponse, Response
 from fonds.library.description import Description, description
 from fonds.library.reading.hits import Wanted
 from fonds.model.keys import sha1_from_text
-from fonds.model.query_error import QueryError
 from fonds.ports import Stores
 from fonds.web.pages.file import KEY_MAX_CHARS, file_title, unknown_file
-from fonds.web.problems import RefusedError
-from fonds.wiring.backends import marking
+from fonds.web.pages.reading.found import QUERY_MAX_CHARS, wanted_of
 
 PDF_TYPE = "application/pdf"
-QUERY_MAX_CHARS = 1_000
 
 Words = Annotated[
     str, Query(max_length=QUERY_MAX_CHARS, description="What to mark, in the words of a search")
@@ -48,11 +45,4 @@ def is_pdf(found: Description) -> bool:
 
 def asked_words(query: str, found: Description) -> Wanted:
     """What is to be marked. Raises RefusedError 400 for a query that cannot be understood."""
-    try:
-        return Wanted(marking(query, file_title(found)[1]) if query.strip() else None)
-    except QueryError as error:
-        raise RefusedError(
-            400, str(error), parameter="q", start=error.start, end=error.end
-        ) from error
-    except ValueError as error:
-        raise RefusedError(400, str(error), parameter="q") from error
+    return wanted_of(query, file_title(found)[1], "q")
