@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "extract": "fonds.cli.commands.extract",
     "search": "fonds.cli.commands.search",
     "show": "fonds.cli.commands.show",
+    "changes": "fonds.cli.commands.changes",
     "status": "fonds.cli.commands.status",
     "audit": "fonds.cli.commands.audit",
     "repair": "fonds.cli.commands.repair",

@@ -48,6 +48,7 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         ("work", "identify", "--pipeline", "libary"),
         "did you mean 'library'",
     ),
+    ("changes", "change"): (("changes", "--change", "edted"), "did you mean 'edited'"),
     ("failures", "action"): (("failures", "rety"), "did you mean 'retry'"),
     ("failures", "pipeline"): (("failures", "--pipeline", "libary"), "did you mean 'library'"),
     ("failures", "reason"): (("failures", "--reason", "brokn-pdf"), "did you mean 'broken-pdf'"),
@@ -208,6 +209,10 @@ for _kind in (one.name for one in KINDS if one.reading):
 SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("catalog show", "key"): (("catalog", "show", "10.1000/x"), "has no work '10.1000/x'"),
     ("show", "key"): (("show", "nonsense"), "nothing is known of 'nonsense'"),
+    ("changes", "site"): (
+        ("changes", "--site", "dayly.example"),
+        "No story of the site 'dayly.example' is here.",
+    ),
     ("search", "domain"): (
         ("search", "--domain", "dayly.example"),
         "has the domain “dayly.example”; did you mean “daily.example”?",

@@ -73,6 +73,37 @@ SHOW = (
         ("total", "integer", "how many messages there are"),
     ),
 )
+CHANGES = (
+    answer(
+        "one for each later version, the one captured last first, the names those of `/api/changes`",
+        ("sha1hex", "text", "the version's SHA-1"),
+        ("since", "text", "SHA-1 of the version captured before it"),
+        ("story_id", "text", "the story of both"),
+        ("url", "text", "its address"),
+        ("site", "text", "its site, empty for none"),
+        ("title", "text?", "its headline"),
+        ("title_before", "text?", "that of the version before"),
+        ("language", "text?", "two letters"),
+        ("captured", "text", "when it was captured, 14 digits"),
+        ("since_captured", "text", "when the version before was"),
+        ("extractor", "text", "what read it"),
+        ("since_extractor", "text", "what read the version before"),
+        ("change", "text", "edited, same-text, other-extractor or unknown"),
+        ("is_headline_changed", "boolean", "whether the headline is another"),
+        ("words_added", "integer?", "words the text gained, null where it was not compared"),
+        ("words_removed", "integer?", "words it lost"),
+        ("is_coarse", "boolean", "whether stretches are counted whole, or the text was cut"),
+        ("headline", "list", "stretches of the headline: kind, text, words"),
+        ("text", "list", "the first stretches of the text that changed, with words around them"),
+        ("href", "text", "its page, of `fonds serve`"),
+    ),
+    answer(
+        "last",
+        ("walked", "integer", "versions that were looked at"),
+        ("counts", "object", "how many of them are later versions, by change"),
+        ("complete", "boolean", "whether these are all versions there are"),
+    ),
+)
 FAILURES = (
     answer(
         "one for each group, the largest first",
@@ -131,6 +162,7 @@ AUDIT = (
 ANSWERS: Mapping[str, Sequence[Answer]] = {
     "search": SEARCH,
     "show": SHOW,
+    "changes": CHANGES,
     "failures": FAILURES,
     "status": (
         answer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from xml.etree import ElementTree as Xml
 
@@ -12,8 +12,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse, Response
 
-from fonds.library.reading.edits import WALKED_MAX, Change, Later, Window, window
-from fonds.library.reading.word_diff import Stretch, WordDiff, changes_only
+from fonds.library.reading.edited import Edit, edit
+from fonds.library.reading.edits import WALKED_MAX, Change, Window, window
 from fonds.model.capture import from_datetime14
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
@@ -22,7 +22,6 @@ from fonds.web.rendering import OpenStores, cut, link, page
 from fonds.web.serving.atom import MEDIA_TYPE, NEVER, add, clean, new_feed, written
 from fonds.web.serving.tables import tabled
 
-STRETCHES_MAX, STRETCH_MAX_CHARS = 12, 400
 FEED_WINDOWS, FEED_ENTRIES = 5, 50
 SITE_MAX_CHARS = 300
 LATER = MarkedList("captured", ("sha1hex",))
@@ -65,48 +64,6 @@ class EditsForm(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """Version `sha1hex` of a story and the one `since`, captured before it; times in 14 digits.
-
-    `words_added` and `words_removed` count the text's alone, None where the text was not compared; with
-    `is_coarse` some stretches of it were counted whole, or what is behind its first 20,000 words not at all.
-    `headline` and `text` are the words that went and came, some the same around them; of a text the first
-    stretches, whole at `href`.
-    """
-
-    sha1hex: str
-    since: str
-    story_id: str
-    url: str
-    site: str
-    title: str | None
-    title_before: str | None
-    language: str | None
-    captured: str
-    since_captured: str
-    extractor: str
-    since_extractor: str
-    change: Change
-    is_headline_changed: bool
-    words_added: int | None
-    words_removed: int | None
-    is_coarse: bool
-    headline: Sequence[Stretch]
-    text: Sequence[Stretch]
-    href: str
-
-    @property
-    def summary(self) -> str:
-        """How much was edited, in words."""
-        parts = []
-        if self.words_added is not None:
-            parts.append(f"+{self.words_added:,} −{self.words_removed:,} words")
-        if self.is_headline_changed:
-            parts.append("headline changed")
-        return ", ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
 class EditsPage:
     """One page of the walk: `walked` versions were gone by, `later` of them have one before them, `counts` of
     each change. `rows` are those of the change asked for. `next` begins the page behind it, None at the end.
@@ -135,39 +92,6 @@ def edits_page(stores: Stores, form: EditsForm) -> EditsPage:
         next=_next(mark, found),
         rows=[edit(one) for one in found.later if one.change == form.change],
     )
-
-
-def edit(one: Later) -> Edit:
-    """A later version as the pages and the API show it."""
-    row, before = one.row, one.before
-    is_compared = one.change is Change.EDITED and (one.text is not None or one.is_text_same)
-    return Edit(
-        sha1hex=row.sha1hex,
-        since=before.sha1hex,
-        story_id=row.story_id,
-        url=row.url,
-        site=row.canonical_domain,
-        title=row.article_title,
-        title_before=before.article_title,
-        language=row.language,
-        captured=row.captured,
-        since_captured=before.captured,
-        extractor=row.extractor,
-        since_extractor=before.extractor,
-        change=one.change,
-        is_headline_changed=one.headline is not None,
-        words_added=(one.text.added if one.text else 0) if is_compared else None,
-        words_removed=(one.text.removed if one.text else 0) if is_compared else None,
-        is_coarse=one.text is not None and (one.text.is_coarse or one.text.is_cut),
-        headline=_first(one.headline),
-        text=_first(one.text),
-        href=link(f"/file/{row.sha1hex}/changes", since=before.sha1hex),
-    )
-
-
-def _first(diff: WordDiff | None) -> list[Stretch]:
-    shown = changes_only(diff)[:STRETCHES_MAX] if diff else []
-    return [replace(one, text=cut(one.text, STRETCH_MAX_CHARS)) for one in shown]
 
 
 def _after(mark: Mark | None) -> Mapping[str, object] | None:
