@@ -66,7 +66,7 @@ def test_changes_are_told_in_words_part_by_part(client: TestClient, reading: Rea
     _, second, third = reading.versions
     page = read(client, f"/file/{third}/changes")
     assert page.words("//p[@class='note']") == (
-        "The text is another. 14 words added, 3 removed; changed: headline, byline."
+        "+7 −1 words, headline and byline changed. The text is another."
     )
     assert ("del", "RemovedMonday.") in _stretches(page, "text")
     assert ("ins", "AddedTuesday.") in _stretches(page, "text")
@@ -140,6 +140,7 @@ def test_versions_read_by_different_programs_are_read_again_by_one(
     assert "Different programs read the two, article/1 and article/2 <b>" in page.words()
     for _ in range(2):
         sent = client.post(path, data={"since": second}, headers={"Origin": ORIGIN})
+    assert "fonds catchup story reads again all stories" in page.words()
         assert (sent.status_code, sent.headers["location"]) == (303, f"{path}?since={second}")
     again = read(client, f"{path}?since={second}")
     assert "They were sent to be read again, which has not ended yet." in again.words()
@@ -154,6 +155,18 @@ def test_versions_read_by_different_programs_are_read_again_by_one(
 
 def test_what_are_no_two_versions_is_not_read_again(client: TestClient, reading: Reading) -> None:
     _, second, third = reading.versions
+def test_a_text_unchanged_under_another_program_has_a_sentence_of_its_own(
+    client: TestClient, reading: Reading, stores: Stores
+) -> None:
+    first, second, _ = reading.versions
+    (row,) = stores.records.get(StoryMetaRow, [second])
+    stores.records.put([replace(row, extractor="article/2")])
+    page = read(client, f"/file/{second}/changes?since={first}")
+    stores.records.put([row])
+    said = page.words("//p[@class='note']")
+    assert said.startswith("The text is unchanged, though another program read it.")
+
+
     origin = {"Origin": ORIGIN}
     for since, status in ((third, 400), (reading.hebrew, 400), (reading.pdf, 400), ("x", 400)):
         path = f"/file/{third}/changes"

@@ -136,8 +136,9 @@ def changes_html(
 
 
 def _summary(changed: Sequence[Part]) -> str:
-    added = sum(part.diff.added for part in changed)
-    removed = sum(part.diff.removed for part in changed)
+    """How many words the text gained and lost, and what else is another."""
+    counts = [(part.diff.added, part.diff.removed) for part in changed if part.name == "text"]
+    words = [f"+{added:,} −{removed:,} words" for added, removed in counts]
     others = [PART_NAMES[part.name].lower() for part in changed if part.name != "text"]
-    also = f"; changed: {', '.join(others)}" if others else ""
-    return f"{added:,} words added, {removed:,} removed{also}."
+    also = [f"{' and '.join(others)} changed"] if others else []
+    return ", ".join([*words, *also])
