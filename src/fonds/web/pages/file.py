@@ -25,6 +25,7 @@ from fonds.replay.memento import in_link
 from fonds.web.access.declared import READS
 from fonds.web.pages.reading.found import Find, TextHits, marked_lines, text_hits
 from fonds.web.pages.reading.neighbours import NeighbourGroup, neighbours
+from fonds.web.pages.reading.ribbon import Ribbon, ribbon_of, said_of, strip
 from fonds.web.rendering import OpenStores, cut, embargo_told, link, page, size, web_url
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import ThemeLink, tagged
@@ -76,7 +77,8 @@ class FilePage:
     another's. `themes` are those its document is in, of the first `themes_looked_in` collections by name,
     None for all. `neighbours` are the documents nearest to it, by sorts. `story` is what stands above a
     story, `versions` are its versions, None for other files. `strip` tells which pages of a PDF have text,
-    None for other files and where pages were not counted. `hits` are told where something is looked for.
+    None for other files and where pages were not counted. `hits` are told where something is looked for,
+    `ribbon` of stories.
     """
 
     title: str
@@ -108,6 +110,7 @@ class FilePage:
     story: StoryHead | None
     versions: Versions | None
     strip: PageStrip | None
+    ribbon: Ribbon | None = None
     hits: TextHits | None = None
 
 
@@ -271,10 +274,13 @@ def unknown_file(key: str) -> str:
     )
 
 
-def _marked(found: FilePage, text: str, find: str) -> FilePage:
-    """With the hits of what is looked for in as much of the text as its page shows."""
+def _marked(stores: Stores, found: FilePage, text: str, find: str) -> FilePage:
+    """With the hits in as much of the text as its page shows, and of a story its captures."""
     hits = text_hits(find, found.language, text[:TEXT_SHOWN_CHARS])
-    return found if hits is None else replace(found, hits=hits)
+    if found.versions is None:
+        return replace(found, hits=hits)
+    met_at = [row.url for row in found.captures] + [row.url for row in found.entries]
+    return replace(found, hits=hits, ribbon=ribbon_of(stores.records, found.versions, met_at))
 
 
 def _pages(found: FilePage, text: str) -> list[list[Markup]]:
@@ -295,7 +301,7 @@ def file_json(stores: OpenStores, themes: TheService, sha1hex: str, find: Find =
     known = file_page(stores, themes, raw.hex()) if raw is not None else None
     if known is None:
         raise HTTPException(404, unknown_file(sha1hex))
-    return _marked(*known, find)
+    return _marked(stores, *known, find)
 
 
 @router.get("/file/{sha1hex}", include_in_schema=False)
@@ -309,7 +315,7 @@ def file_html(
     known = file_page(stores, themes, sha1hex) if raw is not None else None
     if known is None:
         raise HTTPException(404, unknown_file(sha1hex))
-    found, text = _marked(*known, find), known[1]
+    found, text = _marked(stores, *known, find), known[1]
     return page(
         request,
         "file.html",
@@ -328,4 +334,6 @@ def file_html(
         first_url=_first_url(found),
         replays=request.app.state.replay.of(request) is not None,
         replay_href=replay_href,
+        strip_of=strip,
+        said_of=said_of,
     )

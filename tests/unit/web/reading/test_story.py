@@ -45,16 +45,18 @@ def test_versions_stand_in_order_and_lead_to_each_other(
 ) -> None:
     first, second, third = reading.versions
     page = read(client, f"/file/{second}")
-    listed = page.tree.xpath("//ol[@class='ribbon']/li")
-    assert [one.get("class") for one in listed] == ["first", "same-text", "changed-text"]
-    assert [one.xpath("a/@aria-current") for one in listed] == [[], ["true"], []]
+    rows = page.tree.xpath("//section[@id='versions']//tbody/tr")
+    assert [one.xpath("td")[0].text for one in rows] == [
+        "text changed", "the first listed", "same text",
+    ]  # fmt: skip
+    assert [one.xpath("th/a/@aria-current") for one in rows] == [[], [], ["true"]]
     links = page.links("//nav[@aria-label='Versions of this story']")
     assert links == {
         f"/file/{first}": "← Version before",
         f"/file/{second}/changes?since={first}": "What changed since the version before",
         f"/file/{third}": "Version after →",
     }
-    assert not read(client, f"/file/{reading.hebrew}").tree.xpath("//ol[@class='ribbon']")
+    assert not read(client, f"/file/{reading.hebrew}").tree.xpath("//section[@id='versions']")
 
 
 def _stretches(page: PageRead, part: str) -> list[tuple[str, str]]:
@@ -138,9 +140,9 @@ def test_versions_read_by_different_programs_are_read_again_by_one(
     path = f"/file/{third}/changes"
     page = read(client, f"{path}?since={second}")
     assert "Different programs read the two, article/1 and article/2 <b>" in page.words()
+    assert "fonds catchup story reads again all stories" in page.words()
     for _ in range(2):
         sent = client.post(path, data={"since": second}, headers={"Origin": ORIGIN})
-    assert "fonds catchup story reads again all stories" in page.words()
         assert (sent.status_code, sent.headers["location"]) == (303, f"{path}?since={second}")
     again = read(client, f"{path}?since={second}")
     assert "They were sent to be read again, which has not ended yet." in again.words()
@@ -153,8 +155,6 @@ def test_versions_read_by_different_programs_are_read_again_by_one(
         stores.ledger.write([replace(one, verdict="done", is_open=False)])
 
 
-def test_what_are_no_two_versions_is_not_read_again(client: TestClient, reading: Reading) -> None:
-    _, second, third = reading.versions
 def test_a_text_unchanged_under_another_program_has_a_sentence_of_its_own(
     client: TestClient, reading: Reading, stores: Stores
 ) -> None:
@@ -167,6 +167,8 @@ def test_a_text_unchanged_under_another_program_has_a_sentence_of_its_own(
     assert said.startswith("The text is unchanged, though another program read it.")
 
 
+def test_what_are_no_two_versions_is_not_read_again(client: TestClient, reading: Reading) -> None:
+    _, second, third = reading.versions
     origin = {"Origin": ORIGIN}
     for since, status in ((third, 400), (reading.hebrew, 400), (reading.pdf, 400), ("x", 400)):
         path = f"/file/{third}/changes"
