@@ -54,7 +54,6 @@ SVG_TEXTS = """() => {
   });
 }"""
 
-
 NOTHING_READ = Reading("", "", ("", "", ""), "")
 
 
@@ -73,6 +72,7 @@ class Site:
 
     def pages(self) -> dict[str, tuple[str, int]]:
         """Name -> (address, status) of every kind of page in every state."""
+        story = f"{self.read}/file/{self.reading.versions[2]}"
         return {
             "overview": (f"{self.full}/", 200),
             "overview, empty": (f"{self.empty}/", 200),
@@ -95,13 +95,10 @@ class Site:
             "failures, none": (f"{self.empty}/failures", 200),
             "page of a PDF": (f"{self.read}/file/{self.reading.pdf}/pages/3?q=flood", 200),
             "page of a PDF, not drawn": (f"{self.read}/file/{self.reading.broken}/pages/1", 200),
-            "story with versions": (f"{self.read}/file/{self.reading.versions[2]}", 200),
-            "story with words marked": (
-                f"{self.read}/file/{self.reading.versions[2]}?find=bridge#hit-1",
-                200,
-            ),
+            "story with versions": (story, 200),
+            "story with words marked": (f"{story}?find=bridge#hit-1", 200),
             "story from right to left": (f"{self.read}/file/{self.reading.hebrew}", 200),
-            "what changed": (f"{self.read}/file/{self.reading.versions[2]}/changes", 200),
+            "what changed": (f"{story}/changes", 200),
             "failures, many groups": (f"{self.full}/failures?step=extract_pdf", 200),
             "failures, asked": (f"{self.full}/failures/retry?{self.chosen}", 200),
             "failures, final?": (f"{self.full}/failures/accept?{self.chosen}", 200),
