@@ -12,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
+from fonds.library.failures import recent
 from fonds.library.tracing.days import Days, tally_by_day
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import InputRow
@@ -216,6 +217,46 @@ def test_a_group_is_new_for_a_day(stores: Stores) -> None:
 
     assert groups(23) == [True]
     assert groups(25) == [False]
+
+
+def _fail(stores: Stores, number: int, reason: Reason, hours_ago: float) -> None:
+    body = Body(number, f"http://b.example/{number}", NOW, "text/html", b"new %d" % number)
+    at = NOW - timedelta(hours=hours_ago)
+    stores.ledger.enter([], [entry(body)], ["identify"])
+    row = said(body, "identify", 0, verdict=Verdict.QUARANTINED, reason=reason)
+    stores.ledger.write([replace(row, promised_at=at, settled_at=at)])
+
+
+def test_groups_that_are_new_stand_first_whatever_their_size(tmp_path: Path) -> None:
+    with opened(tmp_path) as stores:
+        for number in range(4):
+            _fail(stores, number, Reason.TIMEOUT, 48 - number)
+        _fail(stores, 4, Reason.TIMEOUT, 1)
+        _fail(stores, 5, Reason.BROKEN_PDF, 2)
+        found = failures_page(stores.records, FailuresForm(), NOW)
+        later = failures_page(stores.records, FailuresForm(), NOW + timedelta(days=1))
+        of_one = failures_page(stores.records, FailuresForm(reason=Reason.TIMEOUT), NOW)
+        (new,) = found.recent.new
+        alone = failures_page(stores.records, FailuresForm(group=new.group), NOW)
+    assert [one.reason for one in found.groups] == ["timeout", "broken-pdf"]
+    assert (new.reason, new.count, found.recent.new_total) == ("broken-pdf", 1, 1)
+    assert found.recent.said == "New since yesterday"
+    assert [one.group for one in alone.groups] == [new.group]
+    assert later.recent.new == of_one.recent.new == []
+
+
+def test_of_very_many_new_failures_the_last_are_looked_at_and_this_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent, "LOOKED_AT_MAX", 3)
+    with opened(tmp_path) as stores:
+        _fail(stores, 0, Reason.BROKEN_PDF, 5)
+        for number in range(1, 4):
+            _fail(stores, number, Reason.TIMEOUT, 1)
+        found = failures_page(stores.records, FailuresForm(), NOW).recent
+    assert [(one.reason, one.count) for one in found.new] == [("timeout", 3)]
+    assert not found.new_is_all
+    assert "of the last" in found.said
 
 
 def test_the_failures_page_draws_the_days_and_says_them(stores: Stores) -> None:

@@ -91,6 +91,9 @@ def test_when_all_is_accepted_nothing_needs_someone(client: TestClient) -> None:
     page = read(client, "/failures")
     assert page.heading == "Nothing needs someone."
     assert "6 failures were accepted as final" in page.words()
+    last = client.get("/failures.json").json()["recent"]["last_accepted"]
+    assert "The last of them, accepted on" in page.words()
+    assert last["url"] in page.words()
 
 
 def test_one_entry_can_be_decided_about(client: TestClient, stores: Stores) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -16,12 +16,14 @@ from fonds.library.accounting import StepFailures, oldest_input, step_failures
 from fonds.library.failures.by_day import failed_by_day
 from fonds.library.failures.failed import Asked, Failed, failed
 from fonds.library.failures.groups import FailureGroup
+from fonds.library.failures.recent import is_new
 from fonds.model.disposition import Reason
 from fonds.model.rows import TallyRow
 from fonds.ports import Records
 from fonds.web.access.declared import READS
 from fonds.web.charts import sparks
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
+from fonds.web.pages.failures.recent import Recent, recent
 from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
 from fonds.web.serving.tables import tabled
@@ -41,13 +43,16 @@ class FailuresForm(BaseModel):
     step: str = Field("", max_length=100, description="The step it failed at")
     reason: Reason | None = Field(None, description="Why it failed")
     pipeline: str = Field("", max_length=100, description="The pipeline it came into")
+    group: str = Field("", pattern="^([0-9a-f]{16})?$", description="Its failure group")
     after: Annotated[str, AfterValidator(GROUPS.checked)] = Field(
         "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
     )
 
     def asked(self) -> Asked:
         """The same for the library."""
-        return Asked(self.pipeline or None, self.step or None, self.reason)
+        return Asked(
+            self.pipeline or None, self.step or None, self.reason, group=self.group or None
+        )
 
     def params(self) -> dict[str, Any]:
         """Everything but where the page begins, for links."""
@@ -126,9 +131,9 @@ class Failures:
     """Everything somebody may want to look at; `total` counts records, not inputs.
 
     `groups` are 50 of `groups_total`, the largest first, the first of them number `first`; the page behind
-    it is had with `after` = `next`. `reasons` are all steps and reasons with their counts, whatever was
-    asked for. `accepted` failures are in no other number. Of inputs at most 50 are listed. `since` is when
-    the oldest input was read, None when nothing ever came in.
+    it is had with `after` = `next`; `recent` is what is new among them. `reasons` are all steps and reasons
+    with their counts, whatever was asked for. `accepted` failures are in no other number. Of inputs at most
+    50 are listed. `since` is when the oldest input was read, None when nothing ever came in.
     """
 
     answer: str
@@ -136,6 +141,7 @@ class Failures:
     accepted: int
     accepted_href: str
     since: datetime | None
+    recent: Recent
     reasons: Sequence[Failure]
     groups_total: int
     first: int
@@ -181,7 +187,7 @@ def group_line(found: FailureGroup, last_days: Sequence[int], now: datetime) -> 
         count=found.count,
         first_at=found.first_at,
         last_at=found.last_at,
-        is_new=found.first_at is not None and found.first_at > now - timedelta(days=1),
+        is_new=is_new(found, now),
         last_days=last_days,
         sample=record(found.sample) if found.sample else None,
         again=again,
@@ -208,11 +214,12 @@ def failures_page(records: Records, form: FailuresForm, now: datetime) -> Failur
     oldest = oldest_input(records)
     by_day = failed_by_day(records, found.groups, now.astimezone(UTC).date())
     return Failures(
-        answer=_answer(found, form),
+        answer=_answer(found, form, oldest),
         total=found.total,
         accepted=found.accepted,
         accepted_href=link("/records", outcome="dropped", reason=str(Reason.ACCEPTED)),
         since=oldest,
+        recent=recent(records, form.asked(), now, found.total),
         reasons=[failure(one) for one in step_failures(records)],
         groups_total=found.groups_total,
         first=first,
@@ -247,12 +254,14 @@ def _counted(found: Failed) -> list[CountedFailure]:
     ]
 
 
-def _answer(found: Failed, form: FailuresForm) -> str:
+def _answer(found: Failed, form: FailuresForm, oldest: datetime | None) -> str:
     early = f"{how_many(found.inputs_total, 'input')} could not be read to the end"
     if found.total == 0 and found.inputs_total == 0:
         if any(form.params().values()):
             return "Nothing like this failed"
-        return "Nothing needs someone" if found.accepted else "Nothing failed"
+        if found.accepted:
+            return "Nothing needs someone"
+        return f"Nothing failed since {oldest:%-d %B %Y}" if oldest else "Nothing failed"
     if found.total == 0:
         return early
     groups = found.groups_total + len(found.counted)

@@ -24,8 +24,10 @@ from fonds.web.charts import Band, Segment, flow, meter, share, strip
 from fonds.web.pages.failures.listing import Failure, failure
 from fonds.web.pages.overview.days import Bar, DaysForm, DaysShown, days_chart, days_shown, windows
 from fonds.web.pages.overview.outcomes import Outcome, outcomes
+from fonds.web.pages.overview.rebuilt import RebuiltSince, rebuilt_since
 from fonds.web.pages.overview.visits import came_since, last_visit, note_visit
 from fonds.web.rendering import OpenStores, how_many, link, page
+from fonds.web.rest.service import Service, TheService
 
 ATTENTION_MAX = 5
 BEGIN_COMMANDS = (
@@ -61,7 +63,8 @@ class Overview:
     """The whole intake. `unaccounted` is 0 when received = the sum of the outcomes.
 
     `newest_input_at` None means that nothing ever came in. `by_day` is what came in day by day,
-    `since` what came in since a day that was asked for, None without one.
+    `since` what came in since a day that was asked for and `themes_since` what was grouped anew since then,
+    None without one.
     """
 
     answer: str
@@ -77,10 +80,11 @@ class Overview:
     newest_input_at: datetime | None
     by_day: DaysShown
     since: Bar | None
+    themes_since: RebuiltSince | None
     as_of: datetime
 
 
-def overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
+def overview(stores: Stores, themes: Service, form: DaysForm, now: datetime) -> Overview:
     """Count everything. `now` is when: the counts are those of this moment.
 
     Raises HTTPException 400 for a pipeline there is not.
@@ -108,6 +112,7 @@ def overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
         newest_input_at=newest_input(records),
         by_day=by_day,
         since=came_since(records, form.since, now.date(), by_day.pipelines),
+        themes_since=rebuilt_since(themes, form.since),
         as_of=now,
     )
 
@@ -149,12 +154,15 @@ def bands(all_outcomes: Sequence[Outcome]) -> list[Band]:
 
 @router.get("/", include_in_schema=False)
 def overview_html(
-    request: Request, stores: OpenStores, form: Annotated[DaysForm, Query()]
+    request: Request,
+    stores: OpenStores,
+    themes: TheService,
+    form: Annotated[DaysForm, Query()],
 ) -> HTMLResponse:
     """The page that adds up."""
     now = datetime.now(UTC)
     since = form.since or last_visit(request, now.date())
-    found = overview(stores, form.model_copy(update={"since": since}), now)
+    found = overview(stores, themes, form.model_copy(update={"since": since}), now)
     drawn = bands(found.outcomes)
     answered = page(
         request,
@@ -178,7 +186,9 @@ def overview_html(
 
 @router.get("/.json", include_in_schema=False)
 @router.get("/api/overview", summary="What came in and what became of it")
-def overview_json(stores: OpenStores, form: Annotated[DaysForm, Query()]) -> Overview:
+def overview_json(
+    stores: OpenStores, themes: TheService, form: Annotated[DaysForm, Query()]
+) -> Overview:
     """Everything received = kept + set aside + refused + failed + in flight, with the reasons of each, and
     what came in day by day."""
-    return overview(stores, form, datetime.now(UTC))
+    return overview(stores, themes, form, datetime.now(UTC))
