@@ -22,7 +22,7 @@ NEWS = "http://daily.example/front"
 @pytest.fixture
 def name(call: Call) -> str:
     """A WARC of the home, the first."""
-    return str(_lines(call("archive", "list", "--json").out)[0]["warc"])
+    return str(_lines(call("archive", "list", "--json").out)[0]["warc_path"])
 
 
 def _lines(text: str) -> list[dict[str, object]]:
@@ -148,7 +148,7 @@ def test_what_is_finished_is_sent_and_what_cannot_be_sent_stays(
     assert row["state"] == "waiting"
     bucket.away = False
     (sent,) = _lines(call("archive", "upload", "--json", *words).out)
-    assert list(sent["sent"]) == [row["warc"]]  # type: ignore[call-overload]
+    assert list(sent["sent"]) == [row["warc_path"]]  # type: ignore[call-overload]
     assert sent["left"] == {}
     (row,) = _lines(call("archive", "list", "--json", *words).out)
     assert row["state"] == "finished"

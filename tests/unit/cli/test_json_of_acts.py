@@ -65,7 +65,7 @@ def test_looking_after_the_stores(told: _Calls) -> None:
 def test_the_archive(told: _Calls) -> None:
     (warc, *_) = told("archive", "list")
     told("archive", "verify")
-    told("archive", "reindex", warc["warc"])
+    told("archive", "reindex", warc["warc_path"])
     (hit, *_) = told("search", "river")
     (shown,) = told("show", hit["sha1hex"])
     place = shown["captures"][0]

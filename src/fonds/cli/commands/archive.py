@@ -88,7 +88,7 @@ def _described(files: WarcArchive, name: str, waiting: bool) -> dict[str, Any]:
     if held is None:
         # It was moved or removed since it was named.
         return {
-            "warc": name,
+            "warc_path": name,
             "size_bytes": None,
             "captures": None,
             "from": None,
@@ -98,7 +98,7 @@ def _described(files: WarcArchive, name: str, waiting: bool) -> dict[str, Any]:
     times = sorted(one.datetime14 for one in held.records or ())
     state = "open" if held.is_open else "without index" if held.records is None else "finished"
     return {
-        "warc": name,
+        "warc_path": name,
         "size_bytes": held.size_bytes,
         "captures": None if held.records is None else len(held.records),
         "from": times[0] if times else None,
@@ -139,7 +139,7 @@ def verify(app: App, paths: tuple[str, ...]) -> int:
 
 def _as_json(one: WarcReport) -> dict[str, Any]:
     return {
-        "warc": one.path,
+        "warc_path": one.path,
         "size_bytes": one.size_bytes,
         "is_open": one.is_open,
         "records": dict(one.records),
@@ -223,7 +223,7 @@ def reindex(app: App, names: tuple[str, ...]) -> int:
         changed, same = changed + (told == "changed"), same + (told == "as it was")
         failed += told not in ("changed", "as it was", "open")
         if app.json:
-            echo_json({"warc": name, "index": told})
+            echo_json({"warc_path": name, "index": told})
         elif told != "as it was":
             console().print(f"{escape(name)}: {escape(told)}")
     files.finish()

@@ -44,7 +44,7 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
     "archive list": (
         answer(
             "one for each WARC file of ours",
-            ("warc", "text", "its name"),
+            ("warc_path", "text", "its name"),
             ("size_bytes", "integer?", "its length, null where it is gone"),
             ("captures", "integer?", "captures in it, null without an index"),
             ("from", "text?", "time of the first capture, 14 digits"),
@@ -55,7 +55,7 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
     "archive verify": (
         answer(
             "one for each file",
-            ("warc", "text", "its name or path"),
+            ("warc_path", "text", "its name or path"),
             ("size_bytes", "integer", "its length"),
             ("is_open", "boolean", "whether it is still being written"),
             ("records", "object", "records by type"),
@@ -68,7 +68,7 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
     "archive reindex": (
         answer(
             "one for each file",
-            ("warc", "text", "its name"),
+            ("warc_path", "text", "its name"),
             ("index", "text", "`changed`, `as it was`, `open`, or why it could not be"),
         ),
     ),
