@@ -106,6 +106,7 @@ TRIED_OF_READING = {
     ("/api/files/{sha1hex}/pages/{number}", "q"),
     ("/api/files/{sha1hex}/changes", "since"),
     ("/api/files/{sha1hex}/cite", "page"),
+    ("/api/files/{sha1hex}/cite", "quote"),
     ("/api/files/{sha1hex}/raw", "from"),
 }
 # Those of the service of grouping are tried in rest/test_refusals.py.

@@ -9,6 +9,7 @@ from hashlib import sha1, sha256
 from typing import Any
 
 from fonds.library.description import Description
+from fonds.library.reading.quoting import Quotation
 from fonds.library.searching.references import bibtex, csl
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind, from_datetime14
 from fonds.model.errors import PermanentError
@@ -31,12 +32,16 @@ class ArchivedPlace:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`words` names the work, the capture, SHA-1, page, WARC and offset in one sentence; `bibtex` and `csl`
-    are the work's for programs, None for a file that is not in the index. `place` None: in no WARC."""
+    """`words` names the work, the capture, SHA-1, page, WARC and offset in one sentence, and before it what
+    is quoted, if anything is; `extractor` read the text that stands in. `bibtex` and `csl` are the work's
+    for programs, None for a file that is not in the index. `place` None: in no WARC."""
 
     sha1hex: str
+    sha256hex: str | None
     page: int | None
     words: str
+    quotation: Quotation | None
+    extractor: str | None
     place: ArchivedPlace | None
     bibtex: str | None
     csl: dict[str, Any] | None
@@ -62,15 +67,25 @@ class Verified:
     total: int
 
 
-def reference(found: Description, title: str, page: int | None = None) -> Reference:
-    """How a file is cited, by the first of its captures that holds it."""
+def reference(
+    found: Description, title: str, page: int | None = None, quotation: Quotation | None = None
+) -> Reference:
+    """How a file is cited, or words of it, by the first of its captures that holds it."""
     places = _places(found)
     place = places[0] if places else None
     document = found.document
+    if quotation is not None:
+        page = quotation.page
+    read_by = (getattr(row, "extractor", None) for row in found.derivatives.values())
+    extractor = next((one for one in read_by if one), None) if quotation else None
+    said = _quotes(quotation, extractor) + _words(found, title, page, place)
     return Reference(
         sha1hex=found.sha1hex,
+        sha256hex=found.file.sha256hex if found.file else None,
         page=page,
-        words=_words(found, title, page, place),
+        words=said,
+        quotation=quotation,
+        extractor=extractor,
         place=place,
         bibtex=bibtex(document) if document else None,
         csl=csl(document) if document else None,
@@ -112,6 +127,14 @@ def _places(found: Description) -> list[ArchivedPlace]:
 def place_told(row: CdxRow) -> ArchivedPlace:
     """Where a capture lies, for readers."""
     return ArchivedPlace(row.url, row.datetime, row.warc_path, row.warc_offset, row.warc_csize)
+
+
+def _quotes(quotation: Quotation | None, extractor: str | None) -> str:
+    if quotation is None:
+        return ""
+    of = "its text" if quotation.page is None else f"the text of page {quotation.page}"
+    by = f" as {extractor.partition(' ')[0]} read it" if extractor else ""
+    return f"“{quotation.quote}” (characters {quotation.start} to {quotation.end} of {of}{by}): "
 
 
 def _words(found: Description, title: str, page: int | None, place: ArchivedPlace | None) -> str:

@@ -40,6 +40,50 @@ def test_a_citation_names_all_it_takes_to_find_the_bytes(
     assert client.get(f"/file/{'0' * 40}/cite").status_code == 404
 
 
+def test_words_are_cited_by_page_and_characters(client: TestClient, reading: Reading) -> None:
+    text = client.get(f"/api/files/{reading.pdf}/pages/3").json()["text"]
+    words = text.split()
+    quote = "  \n".join(words[2:6])
+    address = f"/file/{reading.pdf}/cite"
+    told = client.get(f"/api/files/{reading.pdf}/cite", params={"quote": quote, "page": 3}).json()
+    place = told["quotation"]
+    assert text[place["start"] : place["end"]].split() == words[2:6]
+    assert place["quote"] == " ".join(words[2:6])
+    assert (place["page"], told["page"]) == (3, 3)
+    assert told["words"].startswith(
+        f"“{place['quote']}” (characters {place['start']} to {place['end']} of the text of page 3"
+    )
+    assert len(told["sha256hex"]) == 64
+    page = read(client, f"{address}?page=3&quote={' '.join(words[2:6])}")
+    assert page.heading == "How these words are cited"
+    (href,) = [one for one, said in page.links().items() if said == "These words in their place"]
+    assert client.get(href.replace("/file/", "/api/files/", 1)).json()["text_marks"]
+
+
+def test_words_a_text_does_not_say_are_told(client: TestClient, reading: Reading) -> None:
+    address = f"/file/{reading.pdf}/cite?page=2&quote=<b>nowhere"
+    answer = client.get(address)
+    assert answer.status_code == 404
+    page = PageRead(answer.text)
+    assert page.heading == "These words do not stand on page 2 of this file."
+    assert page.tree.xpath("string(//textarea)") == "<b>nowhere"
+    told = client.get(address.replace("/file/", "/api/files/", 1))
+    assert (told.status_code, told.json()["parameter"]) == (404, "quote")
+    assert client.get(f"/file/{reading.pdf}/cite?quote={'x' * 2_001}").status_code == 400
+
+
+def test_words_of_a_story_lead_to_their_place(client: TestClient, reading: Reading) -> None:
+    sha1hex = reading.versions[2]
+    text = client.get(f"/file/{sha1hex}/text").text
+    quote = " ".join(text.split()[3:7])
+    told = client.get(f"/api/files/{sha1hex}/cite", params={"quote": quote}).json()
+    place = told["quotation"]
+    assert (place["page"], " ".join(text[place["start"] : place["end"]].split())) == (None, quote)
+    page = read(client, f"/file/{sha1hex}/cite?quote={quote}")
+    (href,) = [one for one, said in page.links().items() if said == "These words in their place"]
+    assert 'id="hit-1"' in client.get(href.partition("#")[0]).text
+
+
 def test_bytes_that_are_there_are_verified(client: TestClient, reading: Reading) -> None:
     answer = client.post(f"/file/{reading.pdf}/verify", headers=OWN)
     assert answer.status_code == 200
@@ -61,7 +105,7 @@ def test_nobody_else_has_anything_verified(
         assert answer.status_code == 403
         assert "--host 127.0.0.1" in answer.text
         page = read(open_to_all, f"/file/{reading.pdf}/cite")
-        assert not page.tree.xpath("//form")
+        assert not page.tree.xpath("//form[@method='post']")
 
 
 @pytest.fixture

@@ -1,0 +1,30 @@
+// Words chosen in a text lead to how they are cited. The page of citations takes the same words typed or pasted.
+"use strict";
+
+(() => {
+  const LONGEST = 2000;
+
+  const way = document.createElement("a");
+  way.className = "quote button";
+  way.dataset.key = "c";
+  way.textContent = "Cite these words";
+
+  // The text the selection lies in as a whole; one that reaches out of it quotes nothing.
+  function quotedIn(selection) {
+    const inside = (node) => (node instanceof Element ? node : node?.parentElement)?.closest("[data-cite]");
+    const text = inside(selection.anchorNode);
+    return text && text === inside(selection.focusNode) ? text : null;
+  }
+
+  document.addEventListener("selectionchange", () => {
+    const selection = document.getSelection();
+    const text = quotedIn(selection);
+    const words = text ? selection.toString().replace(/\s+/g, " ").trim() : "";
+    if (words && words.length <= LONGEST) {
+      way.href = text.dataset.cite + encodeURIComponent(words);
+      text.after(way);
+    } else if (document.activeElement !== way) {
+      way.remove();
+    }
+  });
+})();
