@@ -48,6 +48,7 @@ UNASKED += " showResumeKey measure scale came_from refresh"
 IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "q": QUESTIONS,
     "find": ("zyzzo",),
+    "quote": ("zyzzo",),
     "facets": ("domain",),
     "key": (URL, MIRRORED, "zyzzogeton.pdf"),
     "next": ("/search",),

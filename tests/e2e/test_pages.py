@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from e2e.browsing import QUIET, chromium, running
+from e2e.browsing import running
+from e2e.matrix import LIGHT, SETTINGS, holds_everywhere, launched, looking
 from failed_home import body, fail
 from filled_home import Filled, fill, opened
 from followed_home import GOOD, fill_sources
@@ -26,14 +26,6 @@ from themed_home import FIVE, HOSTILE, STRAY, fill_themes
 pytestmark = pytest.mark.browser
 
 TEXT_MIN_PX, CONTRAST_MIN = 10.0, 4.5
-LIGHT: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "light": LIGHT,
-    "dark": {**LIGHT, "color_scheme": "dark"},
-    "narrow": {**LIGHT, "viewport": {"width": 320, "height": 640}},
-}
-# What axe cannot decide by itself; `svg_texts` below measures these.
-UNDECIDED = {"color-contrast"}
 
 SVG_TEXTS = """() => {
   const luminance = (css) => {
@@ -107,6 +99,8 @@ class Site:
             "verify a result": (f"{self.full}/verify", 200),
             "look up, sources": (f"{self.full}/show?key={GOOD.url}/2026/1", 404),
             "how a page is cited": (f"{self.read}/file/{self.reading.pdf}/cite?page=2", 200),
+            "how words are cited": (f"{self.read}/file/{self.reading.pdf}/cite?quote=flood", 200),
+            "words it does not say": (f"{self.read}/file/{self.reading.pdf}/cite?quote=ebb", 404),
             "bytes of a file": (f"{self.read}/file/{self.reading.pdf}/raw", 200),
             "silent edits": (f"{self.read}/changes", 200),
             "API": (f"{self.full}/docs", 200),
@@ -132,38 +126,17 @@ class Site:
     @contextmanager
     def looking(self, address: str, status: int, **settings: Any) -> Iterator[Page]:
         """A page opened in a context of its own; its requests and its console must stay clean."""
-        context = self.browser.new_context(**settings)
-        page = context.new_page()
-        requests: list[Request] = []
-        complaints: list[str] = []
-        page.on("request", lambda request: requests.append(request))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: _note(message, address, complaints))
-        try:
-            answer = page.goto(address, wait_until="load")
-            assert answer is not None
-            assert answer.status == status
+        with looking(self.browser, address, status, **settings) as page:
             yield page
-            assert complaints == []
-            assert {request.url.split("/")[2] for request in requests} == {address.split("/")[2]}
-        finally:
-            context.close()
-
-
-def _note(message: ConsoleMessage, address: str, complaints: list[str]) -> None:
-    """Chromium logs the status of an error page itself; everything else is a complaint."""
-    if message.type in ("error", "warning") and message.location.get("url") != address:
-        complaints.append(message.text)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    path = chromium()
     with (
         opened(tmp_path_factory.mktemp("full")) as stores,
         opened(tmp_path_factory.mktemp("empty")) as nothing,
         opened(tmp_path_factory.mktemp("read")) as readable,
-        sync_playwright() as playwright,
+        launched() as browser,
     ):
         filled = fill(stores)
         fill_sources(stores)
@@ -172,7 +145,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         theme = theme_href(FIVE, found.clusters[0].id)
         fail(stores, 900, 903)
         chosen = f"pipeline=library&entry={body(900).capture_id}"
-        browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
         reading = fill_reading(readable)
         pages = create_app(readable, views=drawing_here())
         with (
@@ -181,23 +153,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             running(pages) as read,
         ):
             yield Site(browser, filled, full, empty, theme, read, reading, chosen)
-        browser.close()
 
 
 NAMES = list(Site(None, Filled(), "", "").pages())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_is_accessible_and_asks_nobody_else(site: Site, name: str) -> None:
+def test_a_page_holds_in_every_setting_and_asks_nobody_else(site: Site, name: str) -> None:
     address, status = site.pages()[name]
-    # The policy would keep axe itself out; the page loads nothing that needs this.
     with site.looking(address, status, bypass_csp=True, **LIGHT) as page:
-        for setting in SETTINGS.values():
-            page.set_viewport_size(setting["viewport"])
-            page.emulate_media(color_scheme=setting["color_scheme"])
-            found = Axe().run(page, options={"rules": {"target-size": {"enabled": True}}})
-            assert found.violations_count == 0, found.generate_report()
-            assert {one["id"] for one in found.response["incomplete"]} <= UNDECIDED
+        holds_everywhere(page)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -226,19 +191,6 @@ def _overlap(one: list[float], other: list[float]) -> bool:
         and one[1] < other[3] - 4
         and other[1] < one[3] - 4
     )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_wider_than_a_narrow_phone(site: Site, name: str) -> None:
-    address, status = site.pages()[name]
-    with site.looking(address, status, **SETTINGS["narrow"]) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") == 320
-        clipped = page.evaluate(
-            """() => [...document.querySelectorAll("main *")].filter((e) => e.getClientRects().length
-                && !e.closest("svg, .scroll, .skip, .off") && e.getBoundingClientRect().right > 321)
-                .map((e) => e.outerHTML.slice(0, 200))"""
-        )
-        assert clipped == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,123 @@
+"""Pages of much, in every setting: long lists, long names and large numbers, and no template forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser
+
+from e2e.browsing import running
+from e2e.matrix import LIGHT, holds_everywhere, launched, looking
+from e2e.test_form_answers import ANSWERS
+from e2e.test_pages import NAMES
+from filled_home import opened
+from followed_home import GOOD
+from fonds.model.document import IndexDocument
+from fonds.model.file import Kind
+from fonds.model.rows import TallyRow
+from fonds.ports import Stores
+from fonds.web.app import create_app
+from fonds.web.rendering import ENVIRONMENT
+from home_rows import NOW
+from many_entries import filled
+
+LONG = "Überschwemmungsgebietsverordnung" * 8
+ENTRIES, SOURCES, DOCUMENTS, MANY = 900, 130, 400, 987_654_321
+
+PAGES = {
+    "overview": "/",
+    "overview by week": "/?days=365&since=2020-01-01",
+    "records": "/records",
+    "records, counted": "/records?weight=failed",
+    "files": "/files",
+    "failures": "/failures",
+    "pipeline": "/pipeline",
+    "sources": "/sources",
+    "sources, last page": "/sources?page=3",
+    "search": "/search?q=flood",
+    "search, one facet whole": "/search?q=flood&facets=100",
+    "search, far behind": "/search?q=flood&page=20",
+    "search, long words": f"/search?q={quote(LONG)}",
+    "look up, long words": f"/show?key={quote(LONG)}",
+}
+# Each template, and a page or an answer it makes; what others include makes none.
+MADE = {
+    "admin.html": "keys, listed and revoked", "changes.html": "what changed",
+    "cite.html": "how a page is cited", "collection.html": "collection", "decide.html": "failures, asked",
+    "decided.html": "failure, accepted", "docs.html": "API", "edits.html": "silent edits",
+    "embargoes.html": "embargo, made", "failures.html": "failures", "file.html": "file, PDF",
+    "files.html": "files", "key_made.html": "key, made", "links.html": "source, links",
+    "over_time.html": "themes over time", "overview.html": "overview", "pdf_page.html": "page of a PDF",
+    "pipeline.html": "pipeline", "placed.html": "document", "problem.html": "file, unknown",
+    "raw.html": "bytes of a file", "records.html": "records", "search.html": "search",
+    "show.html": "look up, sources", "sign_in.html": "sign-in, refused", "source.html": "source",
+    "sources.html": "sources", "theme.html": "theme", "theme_documents.html": "documents of a theme",
+    "themes.html": "collections", "verified.html": "bytes, the same", "verify.html": "result, other",
+}  # fmt: skip
+INCLUDED = {"base.html", "parts.html", "reading_parts.html", "theme_parts.html"}
+
+
+def test_every_template_is_looked_at() -> None:
+    assert set(ENVIRONMENT.list_templates(["html"])) == MADE.keys() | INCLUDED
+    assert set(MADE.values()) <= {*NAMES, *ANSWERS}
+
+
+@pytest.fixture(scope="module")
+def much(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, str]]:
+    with opened(tmp_path_factory.mktemp("much")) as stores, launched() as browser:
+        _fill(stores)
+        with running(create_app(stores)) as address:
+            yield browser, address
+
+
+def _fill(stores: Stores) -> None:
+    filled(stores, ENTRIES)
+    many = stores.records.find(TallyRow, {"counted": "entries", "first": "done"})
+    stores.records.put([replace(row, count=row.count + MANY) for row in many])
+    stores.records.put(
+        [
+            replace(
+                GOOD,
+                source_id=f"{number:012x}",
+                url=f"https://{number}.example/{LONG}",
+                title=f"{number} {LONG}" if number % 2 else "",
+                error=LONG if number % 3 else None,
+                failures=number,
+                links=MANY,
+                next_poll=NOW,
+            )
+            for number in range(SOURCES)
+        ]
+    )
+    stores.index.put([_document(number) for number in range(DOCUMENTS)])
+
+
+def _document(number: int) -> IndexDocument:
+    return IndexDocument(
+        id=f"{number:040x}",
+        sha1hex=f"{number:040x}",
+        kind=Kind.PDF,
+        url=f"https://host{number}.example/{LONG}/{number}.pdf",
+        canonical_domain=f"host{number}.example",
+        publication_date=date(2020, 1, 1) + timedelta(days=number),
+        language="de",
+        article_title=f"{LONG} {number}",
+        text_content=f"A flood, {LONG}, and {number} other words.",
+        indexed_date=NOW,
+        authors=(LONG,) * 30,
+        page_count=MANY,
+        word_count=MANY,
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_much_holds_in_every_setting(much: tuple[Browser, str], name: str) -> None:
+    browser, address = much
+    status = 404 if name.startswith("look up") else 200
+    with looking(browser, address + PAGES[name], status, bypass_csp=True, **LIGHT) as page:
+        holds_everywhere(page)
