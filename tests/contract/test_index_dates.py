@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, opened
-from fonds.model.document import DateOf, IndexDocument, SearchQuery
+from fonds.model.document import DAYS_COUNTED_MAX, DateOf, IndexDocument, SearchQuery
 from fonds.ports import Index
 from fonds.stores.index.query.parsing import parse
 from real_servers import each
@@ -67,6 +67,18 @@ def test_limits_are_days_of_the_kind_asked_for(
     query = SearchQuery(dates=of, date_from=first, date_to=last, count_max=DOCUMENTS)
     wanted = {one.id for one in made() if (day := one.day(of)) and first <= day <= last}
     assert set(ids(index, query)) == wanted
+
+
+@pytest.mark.parametrize("of", DateOf)
+def test_within_few_days_documents_are_counted_by_day(index: Index, of: DateOf) -> None:
+    dated = sorted(day for one in made() if (day := one.day(of)))
+    first = dated[len(dated) // 3]
+    for days, form in ((DAYS_COUNTED_MAX, "%Y-%m-%d"), (DAYS_COUNTED_MAX + 1, "%Y-%m")):
+        last = first + timedelta(days=days - 1)
+        found = index.search(SearchQuery(dates=of, date_from=first, date_to=last))
+        wanted = Counter(day.strftime(form) for day in dated if first <= day <= last)
+        assert list(found.dates) == sorted(wanted.items())
+        assert (found.total, found.undated) == (wanted.total(), 0)
 
 
 @pytest.mark.parametrize("of", DateOf)

@@ -77,13 +77,17 @@ class IndexDocument:
         return self.captured if of is DateOf.CAPTURED else self.publication_date
 
 
+DAYS_COUNTED_MAX = 72
+
+
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
     """What to look for. `text` in the query syntax of people: words, "phrases", -excluded, OR, field:value.
 
     Empty `text` matches everything. Filters of one field are alternatives; of several, all must hold.
     `date_from` and `date_to` are inclusive; `undated` True asks for documents without a date only. They are
-    days of the kind `dates`, by which `newest` and `oldest` go too, and the counts by month. A language or
+    days of the kind `dates`, by which `newest` and `oldest` go too, and the counts by month, or by day within
+    limits of at most 72. A language or
     domain of `none` or '' asks for documents without one. `ids`, 1,000 at most, asks for documents among
     these only. `offset` + `count_max` at most 10,000. `sort` is `score`, `newest`, `oldest`, `added` (what
     came to be found last first) or `id`: an order that depends on nothing but the documents' ids, in which
@@ -110,6 +114,13 @@ class SearchQuery:
     after: str | None = None
     with_snippets: bool = True
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def is_by_day(self) -> bool:
+        """Whether documents are counted by day and not by month."""
+        if self.date_from is None or self.date_to is None:
+            return False
+        return (self.date_to - self.date_from).days < DAYS_COUNTED_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +170,9 @@ class SearchResults:
     `facets` maps `kind`, `language`, `canonical_domain` and `collection` to (value, count) pairs, the
     largest first, at most as many as were asked for; '' is the value of documents without one. `beyond`
     counts for each of them the matches with other values: with the pairs' counts they make `total`. `dates`
-    counts documents by `YYYY-MM` of the kind of date asked for, in order; `undated` those without. `total`
-    counts all matches. When there are none, `notes` say in sentences which of the words, languages, domains
+    counts documents by `YYYY-MM` of the kind of date asked for, or by `YYYY-MM-DD`, in order; `undated`
+    those without. `total` counts all matches. When there are none, `notes` say in sentences which of
+    the words, languages, domains
     and collections asked for no document has, and `meant` is the query that was probably meant, if it is
     another. `themes` are those the query was answered by: with them in the next query, it asks for the same
     documents though a rebuild gave the themes others.

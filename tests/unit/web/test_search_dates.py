@@ -43,6 +43,19 @@ def test_a_limit_says_which_date_it_is_of_and_keeps_it_when_another_goes(
     assert {f"to={TODAY}", "dates=added"} <= set(hrefs[0].partition("?")[2].split("&"))
 
 
+def test_within_few_days_the_chart_is_of_days_and_each_opens_its_documents(
+    client: TestClient,
+) -> None:
+    first = TODAY - timedelta(days=5)
+    address = f"/search?dates=added&from={first}&to={TODAY + timedelta(days=5)}"
+    told = client.get(address.replace("/search", "/api/search")).json()
+    assert dict(told["dates"]) == {f"{TODAY:%Y-%m-%d}": told["total"]}
+    (bar,) = read(client, address).tree.xpath("//section[@class='when']//*[local-name()='svg']//a")
+    href = str(bar.get("href"))
+    assert {f"from={TODAY}", f"to={TODAY}"} <= set(href.partition("?")[2].split("&"))
+    assert client.get(href.replace("/search", "/api/search", 1)).json()["total"] == told["total"]
+
+
 def test_what_came_lately_is_counted_and_listed(client: TestClient, stores: Stores) -> None:
     form = SearchForm.model_validate({"q": "flood OR river", "kind": ["story"]})
     found = lately(stores.index, form, TODAY)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tantivy
 from tantivy import Order, Query
 
-from fonds.model.document import DateOf, Hit, SearchQuery, SearchResults
+from fonds.model.document import Hit, SearchQuery, SearchResults
 from fonds.stores.index.passages import hit
 from fonds.stores.index.query.tree import Node
 from fonds.stores.index.tantivy_query import behind
@@ -16,6 +16,7 @@ from fonds.stores.index.tantivy_schema import (
     RAW_FIELDS,
     UNDATED,
     day_field,
+    day_name,
     from_tantivy,
     last_field,
     month_field,
@@ -43,11 +44,12 @@ def _order(query: SearchQuery) -> tuple[str | None, Order]:
     return _SORTS[query.sort]
 
 
-def _counts(values_max: int, dates: DateOf) -> dict[str, Any]:
-    months = {"field": month_field(dates), "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
+def _counts(values_max: int, dates: str) -> dict[str, Any]:
+    """Counts by value, and by the numbers of this field of dates."""
+    counted = {"field": dates, "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
     terms = {"size": values_max, "segment_size": VALUES_COUNTED_MAX}
     return {field: {"terms": {"field": field, **terms}} for field in RAW_FIELDS} | {
-        "months": {"terms": months}
+        "dates": {"terms": counted}
     }
 
 
@@ -70,17 +72,25 @@ def results(
         return SearchResults(total=total, hits=hits)
     if not total:
         return nothing()
-    counts = searcher.aggregate(wanted, _counts(query.facet_values_max, query.dates))
-    months = _buckets(counts, "months")
+    name, field = _named_dates(query)
+    counts = searcher.aggregate(wanted, _counts(query.facet_values_max, field))
+    dates = _buckets(counts, "dates")
     facets = {name: _largest(_buckets(counts, name)) for name in RAW_FIELDS}
     return SearchResults(
         total=total,
         hits=hits,
         facets=facets,
         beyond={name: total - sum(n for _, n in pairs) for name, pairs in facets.items()},
-        dates=tuple((month_name(n), count) for n, count in sorted(months.items()) if n != UNDATED),
-        undated=months.get(UNDATED, 0),
+        dates=tuple((name(n), count) for n, count in sorted(dates.items()) if n != UNDATED),
+        undated=dates.get(UNDATED, 0),
     )
+
+
+def _named_dates(query: SearchQuery) -> tuple[Callable[[int], str], str]:
+    """What the numbers of days or months are called, and the field that has them."""
+    if query.is_by_day:
+        return day_name, day_field(query.dates)
+    return month_name, month_field(query.dates)
 
 
 def _page(searcher: tantivy.Searcher, wanted: Query, query: SearchQuery) -> tantivy.SearchResult:

@@ -141,6 +141,11 @@ def _month_number(day: date) -> int:
     return day.year * 12 + day.month - 1
 
 
+def day_name(number: int) -> str:
+    """`YYYY-MM-DD` of a day, from 1."""
+    return date.fromordinal(number).isoformat()
+
+
 def month_name(number: int) -> str:
     """`YYYY-MM` of a month number."""
     return f"{number // 12:04d}-{number % 12 + 1:02d}"

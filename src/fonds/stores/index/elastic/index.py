@@ -148,7 +148,7 @@ class ElasticIndex:
             hits=tuple(hits),
             facets={name: _buckets(counts[name]) for name in RAW_FIELDS},
             beyond={name: counts[name]["sum_other_doc_count"] for name in RAW_FIELDS},
-            dates=_buckets(counts["months"]),
+            dates=_buckets(counts["dates"]),
             undated=counts["undated"]["doc_count"],
         )
         return with_notes(found, self, query, tree)
@@ -341,4 +341,7 @@ class _MissingError(StoreUnavailableError):
 
 
 def _buckets(counted: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    return tuple((one["key"], one["doc_count"]) for one in counted["buckets"])
+    """Values, days in their written form, with their counts."""
+    return tuple(
+        (one.get("key_as_string", one["key"]), one["doc_count"]) for one in counted["buckets"]
+    )

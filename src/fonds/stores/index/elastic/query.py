@@ -58,17 +58,19 @@ def body(query: SearchQuery, tree: Node) -> Clause:
         "track_scores": query.sort == "score",
         "track_total_hits": True,
         **({} if query.after is None else {"search_after": [order_key(query.after), query.after]}),
-        **(
-            {"aggs": _counts(query.facet_values_max, MONTHS[query.dates])}
-            if query.facet_values_max
-            else {}
-        ),
+        **({"aggs": _counts(query.facet_values_max, query)} if query.facet_values_max else {}),
         **({} if query.with_snippets else {"_source": {"excludes": ["text_content"]}}),
     }
 
 
-def _counts(values_max: int, month: str) -> Clause:
-    """Counts over all matches, by value and by the field of a month."""
+def _counts(values_max: int, query: SearchQuery) -> Clause:
+    """Counts over all matches, by value and by month or day."""
+    month = MONTHS[query.dates]
+    dates = (
+        {"field": DAYS[query.dates], "format": "yyyy-MM-dd"}
+        if query.is_by_day
+        else {"field": month}
+    )
     counts: Clause = {
         name: {
             "terms": {
@@ -82,7 +84,7 @@ def _counts(values_max: int, month: str) -> Clause:
         for name in RAW_FIELDS
     }
     return counts | {
-        "months": {"terms": {"field": month, "size": MONTHS_MAX, "order": {"_key": "asc"}}},
+        "dates": {"terms": {**dates, "size": MONTHS_MAX, "order": {"_key": "asc"}}},
         "undated": {"missing": {"field": month}},
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, get_origin
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -20,7 +20,7 @@ from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import Bucket, histogram
-from fonds.web.pages.periods import Period, periods
+from fonds.web.pages.periods import Period, periods, spans
 from fonds.web.pages.searching.added import lately
 from fonds.web.pages.searching.completing import offered_values
 from fonds.web.pages.searching.facets import counted, made_facets
@@ -51,8 +51,9 @@ class SearchPage:
     """One page of results. `total` documents were found; `listed` results are they, of which `reachable` can
     be paged through: fewer, where near-duplicates among the first `compared` documents are one result.
 
-    `dates` (by YYYY-MM) count all matches, `undated` those without a date; `facets` those of each value,
-    leaving aside what is chosen of the same facet, and `beyond` those with values that are not listed.
+    `dates` (by YYYY-MM, by YYYY-MM-DD within 72 days) count all matches, `undated` those without a date;
+    `facets` those of each value, leaving aside what is chosen of the same facet, and `beyond` those with
+    values that are not listed.
     `direct` are the files the words are the name of: a URL, SHA-1, story id, DOI or file name. `notes`
     say what of the question no document has, when nothing was found, and `meant` is the query that was
     probably meant. Themes are those of the first `themes_looked_in` collections by name, None for all;
@@ -159,10 +160,11 @@ def _answer(form: SearchForm, total: int, things: int) -> str:
 
 def _bars(form: SearchForm, found: SearchPage) -> list[Bucket]:
     """The histogram's bars; each opens exactly the documents it counts."""
-    return [
-        Bucket(one.label, one.count, form.href(_within(one)))
-        for one in periods(found.dates, form.from_, form.to)
-    ]
+    if form.query().is_by_day:
+        shown = spans({date.fromisoformat(day): count for day, count in found.dates})
+    else:
+        shown = periods(found.dates, form.from_, form.to)
+    return [Bucket(one.label, one.count, form.href(_within(one))) for one in shown]
 
 
 def _dates_of(form: SearchForm) -> list[tuple[DateOf, str]]:
