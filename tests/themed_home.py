@@ -48,6 +48,24 @@ def fill_themes(stores: Stores) -> Changes:
     return changes
 
 
+def fill_changed(stores: Stores) -> None:
+    """Put two collections into stores that hold nothing: in `made/split` one theme of sixty documents became
+    two, in `made/short` 25 documents are too short and 7 have no word."""
+    tables = Tables(stores.table)
+    tables.declare()
+    changes = Changes(tables, Claims(stores.records, this_process(), time.monotonic), Clock())
+    split, short = Name("made", "split"), Name("made", "short")
+    put(tables, "made", "DEFAULT", configuration({"clusters": 1, "characters_min": 12}))
+    changes.put(split, themed(60, themes=2))
+    rebuild(changes, split)
+    put(tables, "made", "DEFAULT", configuration({"clusters": 2, "characters_min": 12}))
+    rebuild(changes, split)
+    changes.put(short, themed(40, themes=2))
+    changes.put(short, [Document(f"s{at}", "flood") for at in range(25)])
+    changes.put(short, [Document(f"e{at}", "?! ... -- ?! ... -- ?!") for at in range(7)])
+    rebuild(changes, short)
+
+
 def _five(changes: Changes) -> None:
     first = [_dated(one, at) for at, one in enumerate(themed(120, themes=4))]
     later = [

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.web.themes.map import GAP, NARROW, WIDE, Frame, Spot, drawn, fitted, picture
+from fonds.web.themes.collection.drawing import (
+    GAP,
+    NARROW,
+    WIDE,
+    Frame,
+    Spot,
+    drawn,
+    fitted,
+    picture,
+)
 
 PLACES = st.floats(-1, 1, width=32)
 SPOTS = st.lists(

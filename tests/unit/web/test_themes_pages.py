@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from starlette.testclient import TestClient
 
+from filled_home import opened
+from fonds.web.app import create_app
 from page_reading import PageRead, read
-from themed_home import EMPTY, FIVE, HOSTILE, HOSTILE_ID, LIBRARY, STRAY, WAITING
+from themed_home import EMPTY, FIVE, HOSTILE, HOSTILE_ID, LIBRARY, STRAY, WAITING, fill_changed
 
 COLLECTION = "/themes/made/five"
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Pages of a home with a collection whose one theme was split, and one with many documents apart."""
+    with (
+        opened(tmp_path_factory.mktemp("changed")) as found,
+        TestClient(create_app(found), base_url="http://localhost:8765") as asked,
+    ):
+        fill_changed(found)
+        yield asked
 
 
 def _themes(client: TestClient, path: str = COLLECTION) -> list[dict[str, object]]:
@@ -44,7 +59,8 @@ def test_every_collection_is_listed_with_what_is_known_of_it(themed: TestClient)
 
 def test_themes_are_a_list_first_and_a_map_of_the_same(themed: TestClient) -> None:
     page = read(themed, COLLECTION)
-    assert page.heading.startswith("made/five: 5 themes hold 99.")
+    assert page.heading.startswith("made/five: 99.")
+    assert " documents in 5 themes, 0." in page.heading
     listed = page.links("//ol[@class='themes']//h3")
     sizes = [one["size"] for one in _themes(themed)]
     assert sizes == sorted(sizes, reverse=True)  # type: ignore[type-var]
@@ -160,6 +176,46 @@ def test_documents_in_no_theme_are_counted_and_the_page_says_why(themed: TestCli
     told = read(themed, why)
     assert told.heading == "Why it is in no theme."
     assert "It is like no theme enough." in told.words()
+
+
+def test_the_share_in_no_theme_opens_exactly_those_documents(themed: TestClient) -> None:
+    page = read(themed, COLLECTION)
+    ((href, words),) = page.links("//h1").items()
+    assert words.endswith("in none")
+    assert read(themed, href).heading == "1 document is in no theme."
+    told = themed.get(f"/api{href}").json()
+    assert [one["id"] for one in told["documents"]] == [STRAY]
+    assert [(one["reason"], one["count"]) for one in told["reasons"]] == [("outlier", 1)]
+    assert "like no theme enough" in read(themed, told["reasons"][0]["href"]).heading
+    assert read(themed, "/themes/library/all").links("//h1") == {}
+    assert read(themed, f"{COLLECTION}/apart?after=x", 400)
+
+
+def test_documents_in_no_theme_for_several_reasons_are_listed_page_by_page(
+    changed: TestClient,
+) -> None:
+    told = changed.get("/api/themes/made/short/apart").json()
+    assert told["size"] == 32
+    assert {one["reason"]: one["count"] for one in told["reasons"]} == {"short": 25, "empty": 7}
+    seen = [one["id"] for one in told["documents"]]
+    assert len(seen) == 20
+    rest = changed.get("/api/themes/made/short/apart", params={"after": told["next"]}).json()
+    assert rest["next"] is None
+    seen += [one["id"] for one in rest["documents"]]
+    assert set(seen) == {f"s{at}" for at in range(25)} | {f"e{at}" for at in range(7)}
+    assert "32 documents are in no theme" in read(changed, "/themes/made/short/apart").heading
+
+
+def test_a_theme_that_came_of_a_split_or_a_merger_leads_to_what_it_came_of(
+    changed: TestClient,
+) -> None:
+    one = next(theme for theme in _themes(changed, "/themes/made/split") if theme["turn"])
+    assert one["turn"] == "split"
+    ((before,),) = [one["came_of"]]  # type: ignore[misc]
+    assert before["size"] == 60
+    page = read(changed, "/themes/made/split")
+    assert f"Split from {before['label']}" in page.words("//p[contains(@class, 'came-of')]")
+    assert "This is an older clustering" in read(changed, before["href"]).words()
 
 
 def test_names_there_are_not_are_told_with_the_nearest(themed: TestClient) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
@@ -28,7 +28,6 @@ T = TypeVar("T")
 MEMBERS_MAX = 1000
 TOP_MAX = 100
 CLUSTERS_MAX = 20_000
-_ALL = slice(None)
 _TRIES = 3
 _TITLE = ("main:id", "main:title", "main:url", "main:time")
 
@@ -96,11 +95,10 @@ def clusters(
     *,
     level: int = 0,
     top: int = 3,
-    top_of: slice = _ALL,
 ) -> Clusters | None:
     """A level of the clustering that is served, or of that of `timestamp`; None where there is none.
 
-    `top`: how many documents of each cluster, at most 100; of those of `top_of` alone.
+    `top`: how many documents of each cluster, at most 100.
     """
 
     def read(at: int) -> Clusters | None:
@@ -112,11 +110,21 @@ def clusters(
         if not apart or (level and not rows):
             return None
         rows.sort(key=lambda row: (-number(row[1], SIZE), row[0]))
-        tops = _tops(tables, name, [row for row, _ in rows[top_of]], top)
+        tops = _tops(tables, name, [row for row, _ in rows], top)
         found = tuple(_cluster(cells, tops.get(row, ())) for row, cells in rows)
         return Clusters(name, conf, at, level, found, apart)
 
     return at_a_time(tables, name, conf, timestamp, read)
+
+
+def with_top(
+    tables: Tables, level: Clusters, some: Sequence[Cluster], top: int = 3
+) -> list[Cluster]:
+    """Some clusters of a level, with the documents of the highest scores of each, at most 100."""
+    name, conf = level.name, level_conf(level.conf, level.level)
+    rows = [cluster_row(name.namespace, name.key, conf, level.timestamp, one.label) for one in some]
+    tops = _tops(tables, name, rows, top)
+    return [replace(one, top=tops[row]) for row, one in zip(rows, some, strict=True)]
 
 
 def cluster(
@@ -161,14 +169,39 @@ def members(
         row = row or _row_of(tables, name, apart_conf(conf), at, label)
         if row is None:
             return None
-        if after is not None and not after.startswith(row):
-            raise ValueError("this page is of another cluster or clustering; begin with the first")
-        count = max(1, min(count_max, MEMBERS_MAX))
-        page = tables.page(MEMBERS, row, after=after, count_max=count + 1)
-        last = page[count - 1][0] if len(page) > count else None
-        return Members(_members(tables, name, [cells for _, cells in page[:count]]), last)
+        return _page(tables, name, row, after, count_max)
 
     return at_a_time(tables, name, conf, timestamp, read)
+
+
+def members_apart(
+    tables: Tables,
+    name: Name,
+    conf: str = DEFAULT,
+    timestamp: int | None = None,
+    *,
+    after: bytes | None = None,
+    count_max: int = 50,
+) -> Members | None:
+    """The documents in no cluster for whatever reason, those of one reason together, as `members` gives
+    those of one; None where there is no such clustering."""
+
+    def read(at: int) -> Members | None:
+        prefix = clustering_prefix(name.namespace, name.key, apart_conf(conf), at)
+        return _page(tables, name, prefix, after, count_max)
+
+    return at_a_time(tables, name, conf, timestamp, read)
+
+
+def _page(
+    tables: Tables, name: Name, prefix: bytes, after: bytes | None, count_max: int
+) -> Members:
+    if after is not None and not after.startswith(prefix):
+        raise ValueError("this page is of another cluster or clustering; begin with the first")
+    count = max(1, min(count_max, MEMBERS_MAX))
+    page = tables.page(MEMBERS, prefix, after=after, count_max=count + 1)
+    last = page[count - 1][0] if len(page) > count else None
+    return Members(_members(tables, name, [cells for _, cells in page[:count]]), last)
 
 
 def at_a_time(

@@ -17,6 +17,7 @@ RISING_MIN = 1.25
 
 RISING_DOCUMENTS_MIN = 3
 LISTED_MAX = 20
+TURNS = ("split", "merged")
 KINDS = ("new", "grown", "split", "merged", "gone", "kept")
 
 
@@ -64,13 +65,29 @@ def marks(now: Iterable[Cluster], before: Mapping[str, int] | None) -> dict[str,
     return found
 
 
-def changes_of(tables: Tables, asked: Asked) -> list[ChangesOfKind]:
+def told_of(tables: Tables, asked: Asked) -> Sequence[Change]:
     """What became of every theme since the clustering before; nothing where none is kept."""
     at, before = asked.clustering, asked.before
     if at is None or before is None:
-        return []
-    told = changes_told(tables, asked.name, asked.conf, at.timestamp, before.timestamp)
+        return ()
+    return changes_told(tables, asked.name, asked.conf, at.timestamp, before.timestamp)
+
+
+def turns_of(told: Iterable[Change]) -> dict[str, Change]:
+    """The split or merger each theme came of, by its id; of several the one told last, mergers behind
+    splits."""
+    some = [one for one in told if one.change in TURNS]
+    return {side.id: one for one in some for side in one.after}
+
+
+def by_kind(asked: Asked, told: Sequence[Change]) -> list[ChangesOfKind]:
+    """The changes with their links, those of one kind together."""
     return [_of_kind(asked, kind, told) for kind in KINDS if any(c.change == kind for c in told)]
+
+
+def changes_of(tables: Tables, asked: Asked) -> list[ChangesOfKind]:
+    """What became of every theme since the clustering before, by kind; nothing where none is kept."""
+    return by_kind(asked, told_of(tables, asked))
 
 
 def _of_kind(asked: Asked, kind: str, told: Sequence[Change]) -> ChangesOfKind:

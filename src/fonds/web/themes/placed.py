@@ -19,13 +19,13 @@ from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, cut, instant, page
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, collection_href, placed_href, theme_href
+from fonds.web.themes.apart import WHY_APART
 from fonds.web.themes.asking import (
     CONF,
     Asked,
     Served,
     asked,
 )
-from fonds.web.themes.collection import WHY_APART
 from fonds.web.themes.documents import DocumentLine, document_lines
 
 TERMS_SHOWN = 15

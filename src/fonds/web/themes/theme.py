@@ -13,19 +13,26 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
-from fonds.collections.reading.clusters import Cluster, Members, cluster, clusters, members
+from fonds.collections.reading.clusters import (
+    Cluster,
+    Members,
+    cluster,
+    clusters,
+    members,
+    members_apart,
+)
 from fonds.collections.reading.nearness import nearest
 from fonds.model.names import no_such
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import histogram
-from fonds.web.rendering import OpenStores, cut, how_many, instant, link, page, sentence
+from fonds.web.rendering import OpenStores, cut, instant, link, page, sentence
 from fonds.web.rest.service import Service, TheService
 from fonds.web.serving.tables import tabled
+from fonds.web.themes import apart
 from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import marks, sizes_before
-from fonds.web.themes.collection import WHY_APART
 from fonds.web.themes.courses import Months, Stage, Turn, bars, months, stages, turns
 from fonds.web.themes.documents import DocumentLine, document_lines
 
@@ -33,16 +40,6 @@ PAGE_SIZE = 20
 TERMS_SHOWN = 20
 AFTER_MAX_CHARS = 60_000
 """A row has at most 32,767 bytes, of which base64 makes four characters for three bytes."""
-
-APART = {
-    "outlier": "The terms of these documents lie further from every theme's middle than those of nearly all"
-    " documents the theme was built of. They are counted, and the next rebuild looks at them again.",
-    "short": "These documents have fewer characters than the configuration asks for (characters_min).",
-    "language": "These documents say they are in a language the configuration does not name (languages).",
-    "vector": "These documents were put without a vector of the length the configuration asks for (dense).",
-    "field": "These documents have other fields than the configuration asks for (where).",
-    "empty": "These documents have no word that counts: function words, numbers alone, or nothing at all.",
-}
 
 router = APIRouter(dependencies=[READS])
 
@@ -76,7 +73,8 @@ class ThemePage:
     `terms` with their log-likelihood ratios. `distinct` counts the documents that were no near-duplicate of
     another when it was built. `turns` are splits and mergers since the clustering before. The page of
     documents behind this one is had with `after` = `next`, None at the end; pages behind the first have
-    `months` None and no stages, turns and nearest themes.
+    `months` None and no stages, turns and nearest themes. `reasons`: of all documents in no theme, named
+    `apart`, how many are so for each reason.
     """
 
     answer: str
@@ -96,6 +94,7 @@ class ThemePage:
     stages: Sequence[Stage]
     turns: Sequence[Turn]
     nearest: Sequence[Nearby]
+    reasons: Sequence[apart.ApartLine]
     documents: Sequence[DocumentLine]
     next: str | None
 
@@ -109,8 +108,8 @@ def theme_page(stores: Stores, themes: Service, there: Asked, theme: str, after:
     one = cluster(
         tables, there.name, theme, there.conf, at.timestamp, level=there.level, top=0
     )  # fmt: skip
-    page_of = _members(themes, there, one.label if one else theme, after)
-    if page_of is None or (one is None and theme not in WHY_APART):
+    page_of = _members(themes, there, one.label if one else theme, one is not None, after)
+    if page_of is None or (one is None and not apart.is_apart(theme)):
         raise HTTPException(404, _unknown(themes, there, theme))
     lines = document_lines(stores.index, there, page_of.members)
     following = None if page_of.after is None else _text(page_of.after)
@@ -136,6 +135,7 @@ def theme_page(stores: Stores, themes: Service, there: Asked, theme: str, after:
         stages=() if after else stages(tables, there, one.id),
         turns=() if after else turns(tables, there, one.id),
         nearest=() if after else _nearest(themes, there, one.label),
+        reasons=(),
         documents=lines,
         next=following,
     )
@@ -148,10 +148,10 @@ def _apart(
     every = clusters(
         themes.tables, there.name, there.conf, at.timestamp if at else None, top=0
     )  # fmt: skip
-    size = every.apart.get(reason, 0) if every else 0
-    verb = "is" if size == 1 else "are"
+    counts = every.apart if every else {}
+    size = apart.size_of(reason, counts)
     return ThemePage(
-        answer=f"{how_many(size, 'document')} {verb} {WHY_APART[reason]}",
+        answer=apart.answer(reason, size),
         namespace=there.name.namespace,
         key=there.name.key,
         conf=there.conf,
@@ -168,6 +168,7 @@ def _apart(
         stages=(),
         turns=(),
         nearest=(),
+        reasons=apart.apart_lines(there, counts) if reason == apart.EVERY else (),
         documents=lines,
         next=following,
     )
@@ -190,9 +191,16 @@ def _parent(there: Asked, one: Cluster) -> str | None:
     return theme_href(there.name, one.parent, **{**there.params(), "level": one.parent_level})
 
 
-def _members(themes: Service, there: Asked, label: str, after: str) -> Members | None:
+def _members(
+    themes: Service, there: Asked, label: str, is_theme: bool, after: str
+) -> Members | None:
     at = there.clustering
     try:
+        if label == apart.EVERY and not is_theme:
+            return members_apart(
+                themes.tables, there.name, there.conf, at.timestamp if at else None,
+                after=_row(after), count_max=PAGE_SIZE,
+            )  # fmt: skip
         return members(
             themes.tables, there.name, label, there.conf, at.timestamp if at else None,
             level=there.level, after=_row(after), count_max=PAGE_SIZE,
@@ -252,7 +260,7 @@ def theme_html(
         collection_href=collection_href(there.name, **there.params()),
         newest_href=collection_href(there.name, conf=there.params()["conf"]),
         over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),
-        explanation=APART.get(found.label, ""),
+        explanation=apart.EXPLAINED.get(found.label, ""),
         terms_most=max((weight for _, weight in found.terms), default=0.0),
         stages_most=max((one.size for one in found.stages), default=0),
         bars=shown,
@@ -276,6 +284,6 @@ def theme_json(
     form: Annotated[ThemeForm, Query()],
 ) -> ThemePage:
     """A theme by its id or label, its documents the nearest first, 20 a page; or the documents in no theme by
-    their reason: `outlier`, `short`, `language` or `empty`."""
+    their reason: `outlier`, `short`, `language` or `empty`, or all of these: `apart`."""
     there = asked(themes, namespace, key, form)
     return theme_page(stores, themes, there, unpart(theme), form.after)

@@ -20,8 +20,8 @@ from fonds.web.parameters import Day
 from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
+from fonds.web.themes.apart import WHY_APART
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
-from fonds.web.themes.collection import WHY_APART
 from fonds.web.themes.documents import DocumentLine, document_lines
 from fonds.web.themes.times.courses import date_of
 from fonds.web.themes.times.moved import APART, PLACED_SINCE

@@ -11,29 +11,25 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
+from fonds.collections.names import Name
 from fonds.collections.reading.clusterings import Clustering, Progress, progress
-from fonds.collections.reading.clusters import Cluster, Clusters, Member, clusters
+from fonds.collections.reading.clusters import Cluster, Clusters, clusters, with_top
+from fonds.collections.reading.lineage import Change
 from fonds.web.access.declared import READS
 from fonds.web.charts import share
 from fonds.web.rendering import how_many, instant, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.serving.tables import tabled
-from fonds.web.themes.addresses import API, collection_href, placed_href, theme_href
+from fonds.web.themes.addresses import API, collection_href, theme_href
+from fonds.web.themes.apart import ApartLine, apart_href, apart_lines
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
-from fonds.web.themes.changes import ChangesOfKind, changes_of, marks, sizes_before
-from fonds.web.themes.map import NARROW, WIDE, Spot, drawn, picture
+from fonds.web.themes.changes import ChangesOfKind, by_kind, marks, sizes_before, told_of, turns_of
+from fonds.web.themes.collection.drawing import NARROW, WIDE, Spot, drawn, picture
+from fonds.web.themes.collection.lines import Since, ThemeLine, theme_line
 
 PAGE_SIZE = 20
 PAGES_MAX = 1_000
-TERMS_SHOWN, TITLES_SHOWN = 8, 3
-WHY_APART = {
-    "outlier": "like no theme enough",
-    "short": "too short to be grouped",
-    "language": "in a language this configuration leaves out",
-    "vector": "without a vector of the length this configuration asks for",
-    "field": "with other fields than this configuration asks for",
-    "empty": "without a word to group by",
-}
+TITLES_SHOWN = 3
 
 router = APIRouter(dependencies=[READS])
 
@@ -47,40 +43,6 @@ class CollectionForm(BaseModel):
     at: int | None = AT
     level: int = LEVEL
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page of 20 themes, from 1")
-
-
-@dataclass(frozen=True, slots=True)
-class Titled:
-    """A document by its title, and the page that says why it is there."""
-
-    title: str
-    href: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThemeLine:
-    """A theme in the list. `mark` is `new`, `rising` or empty; `size_before` that in the clustering before,
-    None where it was not there or none is kept. `titles` are of its nearest documents."""
-
-    id: str
-    label: str
-    href: str
-    size: int
-    share: str
-    mark: str
-    size_before: int | None
-    terms: Sequence[str]
-    titles: Sequence[Titled]
-
-
-@dataclass(frozen=True, slots=True)
-class ApartLine:
-    """Documents in no theme, for a reason."""
-
-    reason: str
-    explanation: str
-    count: int
-    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,24 +93,26 @@ class CollectionPage:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A level as it was read, and what is marked in it."""
+    """A level as it was read, the themes of the page asked for, and what became of them."""
 
     level: Clusters | None
-    marks: Mapping[str, str]
-    before: Mapping[str, int]
+    shown: Sequence[Cluster]
+    since: Since
+    told: Sequence[Change]
 
 
 def _read(themes: Service, there: Asked, number: int) -> _Read:
-    at = there.clustering
-    if at is None:
-        return _Read(None, {}, {})
-    some = slice((number - 1) * PAGE_SIZE, number * PAGE_SIZE)
-    level = clusters(
-        themes.tables, there.name, there.conf, at.timestamp,
-        level=there.level, top=TITLES_SHOWN, top_of=some,
-    )  # fmt: skip
-    before = sizes_before(themes.tables, there)
-    return _Read(level, marks(level.clusters if level else (), before), before or {})
+    at, tables = there.clustering, themes.tables
+    level = None
+    if at is not None:
+        level = clusters(tables, there.name, there.conf, at.timestamp, level=there.level, top=0)
+    if level is None:
+        return _Read(None, (), Since({}, {}, {}), ())
+    some = level.clusters[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    before = sizes_before(tables, there)
+    told = told_of(tables, there)
+    since = Since(marks(level.clusters, before), before or {}, turns_of(told))
+    return _Read(level, with_top(tables, level, some, TITLES_SHOWN), since, told)
 
 
 def collection_page(
@@ -159,7 +123,6 @@ def collection_page(
     at, one = there.clustering, there.collection
     every = read.level.clusters if read.level else ()
     grouped = sum(each.size for each in every)
-    some = every[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     apart = read.level.apart if read.level else {}
     return CollectionPage(
         answer=_answer(there, len(every), grouped, sum(apart.values())),
@@ -180,9 +143,9 @@ def collection_page(
         themes_total=len(every),
         page=number,
         pages=max(1, -(-len(every) // PAGE_SIZE)),
-        themes=[_line(there, each, grouped, read) for each in some],
-        apart=[_apart(there, reason, count) for reason, count in apart.items() if count],
-        changes=changes_of(themes.tables, there),
+        themes=[theme_line(there, each, grouped, read.since) for each in read.shown],
+        apart=apart_lines(there, apart),
+        changes=by_kind(there, read.told),
         clusterings=_clusterings(there),
         building=progress(themes.tables, themes.changes.claims, one.name),
     )
@@ -195,32 +158,16 @@ def _answer(there: Asked, count: int, grouped: int, apart: int) -> str:
         return f"{name}: {state}"
     if not grouped:
         return f"{name}: no themes in {how_many(grouped + apart, 'document')}"
-    within = share(grouped, grouped + apart)
-    return f"{name}: {how_many(count, 'theme')} hold {within} of {how_many(grouped + apart, 'document')}"
+    return f"{_within(name, count, grouped, apart)}{_in_none(grouped, apart)}"
 
 
-def _line(there: Asked, one: Cluster, grouped: int, read: _Read) -> ThemeLine:
-    return ThemeLine(
-        id=one.id,
-        label=one.label,
-        href=theme_href(there.name, one.id, **there.params()),
-        size=one.size,
-        share=share(one.size, grouped),
-        mark=read.marks.get(one.id, ""),
-        size_before=read.before.get(one.id),
-        terms=[term for term, _ in one.terms[:TERMS_SHOWN]],
-        titles=[_titled(there, member) for member in one.top],
-    )
+def _within(name: Name, count: int, grouped: int, apart: int) -> str:
+    within, themes = share(grouped, grouped + apart), how_many(count, "theme")
+    return f"{name}: {within} of {how_many(grouped + apart, 'document')} in {themes}"
 
 
-def _titled(there: Asked, member: Member) -> Titled:
-    href = placed_href(there.name, member.id, conf=there.params()["conf"])
-    return Titled(" ".join(member.title.split()) or member.url or member.id, href)
-
-
-def _apart(there: Asked, reason: str, count: int) -> ApartLine:
-    href = theme_href(there.name, reason, **{**there.params(), "level": None})
-    return ApartLine(reason, WHY_APART.get(reason, reason), count, href)
+def _in_none(grouped: int, apart: int) -> str:
+    return f", {share(apart, grouped + apart)} in none" if apart else ""
 
 
 def _clusterings(there: Asked) -> list[ClusteringLine]:
@@ -253,11 +200,15 @@ def collection_html(
     found = collection_page(themes, there, form.page, read)
     here = collection_href(there.name)
     spots = _spots(there, read)
+    none = _in_none(found.grouped, sum(one.count for one in found.apart)) if found.grouped else ""
     title = f"The themes of {there.name} by size and nearness"
     return page(
         request,
         "collection.html",
         heading=found.answer,
+        within=found.answer.removesuffix(none),
+        in_none=none.removeprefix(", "),
+        apart_href=apart_href(there),
         found=found,
         name=there.name,
         confs=[
@@ -284,7 +235,7 @@ def collection_html(
 def _spots(there: Asked, read: _Read) -> list[Spot]:
     return [
         Spot(
-            one.label, one.size, one.position, read.marks.get(one.id, ""),
+            one.label, one.size, one.position, read.since.marks.get(one.id, ""),
             theme_href(there.name, one.id, **there.params()),
         )
         for one in (read.level.clusters if read.level else ())

@@ -1,0 +1,71 @@
+"""Documents in no theme: the reasons in words, how many there are for each, and the pages that list them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fonds.web.rendering import how_many
+from fonds.web.themes.addresses import theme_href
+from fonds.web.themes.asking import Asked
+
+EVERY = "apart"
+"""Stands where a theme or a reason does, for the documents in no theme whatever the reason."""
+
+WHY_APART = {
+    "outlier": "like no theme enough",
+    "short": "too short to be grouped",
+    "language": "in a language this configuration leaves out",
+    "vector": "without a vector of the length this configuration asks for",
+    "field": "with other fields than this configuration asks for",
+    "empty": "without a word to group by",
+}
+EXPLAINED = {
+    "outlier": "The terms of these documents lie further from every theme's middle than those of nearly all"
+    " documents the theme was built of. They are counted, and the next rebuild looks at them again.",
+    "short": "These documents have fewer characters than the configuration asks for (characters_min).",
+    "language": "These documents say they are in a language the configuration does not name (languages).",
+    "vector": "These documents were put without a vector of the length the configuration asks for (dense).",
+    "field": "These documents have other fields than the configuration asks for (where).",
+    "empty": "These documents have no word that counts: function words, numbers alone, or nothing at all.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ApartLine:
+    """Documents in no theme, for a reason."""
+
+    reason: str
+    explanation: str
+    count: int
+    href: str
+
+
+def is_apart(theme: str) -> bool:
+    """Whether this is a reason, or stands for all of them."""
+    return theme == EVERY or theme in WHY_APART
+
+
+def size_of(theme: str, apart: Mapping[str, int]) -> int:
+    """How many documents are apart for a reason, or for any, given the counts by reason."""
+    return sum(apart.values()) if theme == EVERY else apart.get(theme, 0)
+
+
+def apart_href(there: Asked, reason: str = EVERY) -> str:
+    """The page of the documents that are apart for a reason, or for any: of every level the same."""
+    return theme_href(there.name, reason, **{**there.params(), "level": None})
+
+
+def apart_lines(there: Asked, apart: Mapping[str, int]) -> list[ApartLine]:
+    """A line for each reason that any document is apart for."""
+    return [
+        ApartLine(reason, WHY_APART.get(reason, reason), count, apart_href(there, reason))
+        for reason, count in apart.items()
+        if count
+    ]
+
+
+def answer(theme: str, size: int) -> str:
+    """How many documents are apart for the reason, as a sentence without its end."""
+    verb = "is" if size == 1 else "are"
+    return f"{how_many(size, 'document')} {verb} {WHY_APART.get(theme, 'in no theme')}"

@@ -1,0 +1,76 @@
+"""A theme as a line of the list: its size and share, what became of it, its nearest documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fonds.collections.reading.clusters import Cluster, Member
+from fonds.collections.reading.lineage import Change
+from fonds.web.charts import share
+from fonds.web.themes.addresses import placed_href, theme_href
+from fonds.web.themes.asking import Asked
+from fonds.web.themes.changes import changed
+from fonds.web.themes.listing import Linked
+
+TERMS_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """A document by its title, and the page that says why it is there."""
+
+    title: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeLine:
+    """A theme in the list. `mark` is `new`, `rising` or empty; `turn` is `split` or `merged` where it came of
+    a split or a merger since the clustering before, else empty, and `came_of` the themes there; `size_before`
+    its size in that clustering, None where it was not there or none is kept. `titles` are of its nearest
+    documents."""
+
+    id: str
+    label: str
+    href: str
+    size: int
+    share: str
+    mark: str
+    turn: str
+    came_of: Sequence[Linked]
+    size_before: int | None
+    terms: Sequence[str]
+    titles: Sequence[Titled]
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What became of themes since the clustering before, by their ids."""
+
+    marks: Mapping[str, str]
+    sizes: Mapping[str, int]
+    turns: Mapping[str, Change]
+
+
+def theme_line(there: Asked, one: Cluster, grouped: int, since: Since) -> ThemeLine:
+    """The line of a theme; `grouped` counts the documents of all themes."""
+    turn = since.turns.get(one.id)
+    return ThemeLine(
+        id=one.id,
+        label=one.label,
+        href=theme_href(there.name, one.id, **there.params()),
+        size=one.size,
+        share=share(one.size, grouped),
+        mark=since.marks.get(one.id, ""),
+        turn=turn.change if turn else "",
+        came_of=changed(there, turn).before if turn else (),
+        size_before=since.sizes.get(one.id),
+        terms=[term for term, _ in one.terms[:TERMS_SHOWN]],
+        titles=[_titled(there, member) for member in one.top],
+    )
+
+
+def _titled(there: Asked, member: Member) -> Titled:
+    href = placed_href(there.name, member.id, conf=there.params()["conf"])
+    return Titled(" ".join(member.title.split()) or member.url or member.id, href)
