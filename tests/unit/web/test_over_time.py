@@ -30,7 +30,9 @@ def _cluster(id_: str, label: str, size: int = 1) -> Cluster:
 def _looked(days: list[int], places: list[int], before: list[int] | None = None) -> Looked:
     rows = [b"%d" % at for at in range(len(days))]
     was = before or []
-    return Looked(rows, days, places, ["a", "b", "short"], 2, was, ["a", "short"], 1, True)
+    scores = [0.5 + 0.125 * (at % 2) for at in range(len(days))]
+    labels = ["a", "b", "short"]
+    return Looked(rows, days, places, scores, labels, 2, was, ["a", "short"], 1, True)
 
 
 def _told(client: TestClient, query: str = "") -> dict[str, Any]:
@@ -53,6 +55,7 @@ def test_a_period_without_documents_is_unknown_and_a_theme_without_any_is_0() ->
     assert (first.theme.id, first.change, first.undated, first.looked_at) == ("A", -50.0, 1, 2)
     assert second.change == pytest.approx(16.67)
     assert (found.looked_at, found.undated) == (6, 1)
+    assert (first.cohesion, second.cohesion) == (0.5625, pytest.approx(0.5833))
 
 
 def test_what_came_after_the_clustering_is_no_part_of_its_course() -> None:

@@ -72,6 +72,39 @@ def test_themes_are_a_list_first_and_a_map_of_the_same(themed: TestClient) -> No
     assert len(page.links("//ul[@class='titles']")) > 5
 
 
+def test_a_theme_of_the_list_has_its_trend_and_each_count_opens_the_documents_counted(
+    themed: TestClient,
+) -> None:
+    told, page = themed.get(f"/api{COLLECTION}").json(), read(themed, COLLECTION)
+    assert len(page.tree.xpath("//svg[contains(@class, 'sparks')]")) == len(told["themes"])
+    assert told["complete"]
+    for theme in told["themes"]:
+        assert len(theme["trend"]) == len(told["periods"])
+        assert sum(theme["trend"]) + theme["undated"] == theme["size"]
+        assert 0.1 < theme["cohesion"] < 1
+    over_time = themed.get(f"/api{COLLECTION}/over-time").json()["themes"]
+    assert {one["id"]: [n["documents"] for n in one["points"]] for one in over_time} == {
+        one["id"]: one["trend"] for one in told["themes"]
+    }
+    links = page.links("(//div[@class='theme-trend'])[1]//td")
+    first = told["themes"][0]
+    counts = [n for n in [*first["trend"], first["undated"]] if n]
+    assert [int(words) for words in links.values()] == counts
+    for href, words in links.items():
+        assert themed.get(f"/api{href}").json()["total"] == int(words)
+    assert "None of its documents has a date" in read(themed, "/themes/library/all").words()
+
+
+def test_cohesion_is_the_mean_score_of_all_documents_of_a_theme(themed: TestClient) -> None:
+    theme, scores, after = _themes(themed)[0], [], ""
+    while after is not None:
+        told = themed.get(f"/api{theme['href']}", params={"after": after}).json()
+        scores += [one["score"] for one in told["documents"]]
+        after = told["next"]
+    assert len(scores) == theme["size"]
+    assert theme["cohesion"] == pytest.approx(sum(scores) / len(scores), abs=0.001)
+
+
 def test_new_themes_are_marked_and_changes_are_told(themed: TestClient) -> None:
     new = _new(themed)
     page = read(themed, COLLECTION)

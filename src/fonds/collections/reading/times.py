@@ -44,7 +44,8 @@ class Looked:
 
     `rows`: their rows in `documents`. `days`: since 1970, UNDATED without a date. `places`: the number in
     `labels` of where each is, ABSENT for none of the clustering; `before` the same in `labels_before` of the
-    clustering before, empty where none was asked for. A label is a cluster's, or the reason a document is
+    clustering before, empty where none was asked for. `scores`: the cosine of each to the middle of its
+    cluster, 0 for those of none. A label is a cluster's, or the reason a document is
     apart for: `clusters` of them, the first, are those of clusters. `complete`: whether no document of the
     clustering was left out.
     """
@@ -52,6 +53,7 @@ class Looked:
     rows: Sequence[bytes]
     days: Sequence[int]
     places: Sequence[int]
+    scores: Sequence[float]
     labels: Sequence[str]
     clusters: int
     before: Sequence[int]
@@ -130,17 +132,18 @@ def look(
     complete = len(rows) <= looked_max
     rows = rows[:looked_max]
     ids = [row[len(prefix) :] for row, _ in rows]
-    places, labels, clusters = _places(tables, name, conf, timestamp, level, ids)
+    now = _places(tables, name, conf, timestamp, level, ids)
     then = _places(tables, name, conf, before, level, ids) if before is not None else None
     return Looked(
         [row for row, _ in rows],
         array("l", (_day(seconds) for _, seconds in rows)),
-        places,
-        labels,
-        clusters,
-        then[0] if then else (),
-        then[1] if then else (),
-        then[2] if then else 0,
+        now.places,
+        now.scores,
+        now.labels,
+        now.clusters,
+        then.places if then else (),
+        then.labels if then else (),
+        then.clusters if then else 0,
         complete,
     )
 
@@ -150,32 +153,43 @@ def _day(seconds: int) -> int:
     return day if 0 <= day < _DAYS_MAX else UNDATED
 
 
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Where documents are: the number of each one's label, its score there; the labels, those of clusters
+    first."""
+
+    places: Sequence[int]
+    scores: Sequence[float]
+    labels: Sequence[str]
+    clusters: int
+
+
 def _places(
     tables: Tables, name: Name, conf: str, timestamp: int, level: int, ids: Sequence[bytes]
-) -> tuple[Sequence[int], list[str], int]:
-    """Where documents are: the number of each one's label; the labels, those of clusters first."""
+) -> _Placed:
     numbers = {id_: at for at, id_ in enumerate(ids)}
-    places = array("l", [ABSENT]) * len(ids)
+    places, scores = array("l", [ABSENT]) * len(ids), array("f", [0.0]) * len(ids)
     last = ids[-1] if ids else b""
     labels: list[str] = []
     clusters = 0
     for one in (level_conf(conf, level), apart_conf(conf)):
         clusters = len(labels)
         known: dict[str, int] = {}
-        for id_, label in _assigned(tables, name, one, timestamp, last):
+        for id_, label, score in _assigned(tables, name, one, timestamp, last):
             if (at := numbers.get(id_)) is not None:
                 places[at] = known.setdefault(label, clusters + len(known))
+                scores[at] = score
         labels += known
-    return places, labels, clusters
+    return _Placed(places, scores, labels, clusters)
 
 
 def _assigned(
     tables: Tables, name: Name, conf: str, timestamp: int, last: bytes
-) -> Iterator[tuple[bytes, str]]:
-    """The documents of a level by the end of their rows, up to `last`, and the label each one has."""
+) -> Iterator[tuple[bytes, str, float]]:
+    """The documents of a level by the end of their rows, up to `last`, with label and score of each."""
     prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
-    for row, cells in tables.scan(ASSIGNMENTS, prefix, ["main:label"]):
+    for row, cells in tables.scan(ASSIGNMENTS, prefix, ["main:label", "main:score"]):
         id_ = row[len(prefix) :]
         if id_ > last:
             break
-        yield id_, text(cells, "main:label")
+        yield id_, text(cells, "main:label"), real(cells, "main:score")

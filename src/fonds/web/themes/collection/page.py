@@ -16,7 +16,8 @@ from fonds.collections.reading.clusterings import Clustering, Progress, progress
 from fonds.collections.reading.clusters import Cluster, Clusters, clusters, with_top
 from fonds.collections.reading.lineage import Change
 from fonds.web.access.declared import READS
-from fonds.web.charts import share
+from fonds.web.charts import share, sparks
+from fonds.web.pages.periods import Period
 from fonds.web.rendering import how_many, instant, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.serving.tables import tabled
@@ -25,7 +26,8 @@ from fonds.web.themes.apart import ApartLine, apart_href, apart_lines
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import ChangesOfKind, by_kind, marks, sizes_before, told_of, turns_of
 from fonds.web.themes.collection.drawing import NARROW, WIDE, Spot, drawn, picture
-from fonds.web.themes.collection.lines import Since, ThemeLine, theme_line
+from fonds.web.themes.collection.lines import Since, ThemeLine, dated, theme_line
+from fonds.web.themes.times.courses import Courses, courses
 
 PAGE_SIZE = 20
 PAGES_MAX = 1_000
@@ -63,7 +65,9 @@ class CollectionPage:
     """A collection by its themes, 20 a page, the largest first; `shown_at` None where none was built yet.
 
     `themes_total` counts all themes of the clustering shown, `grouped` the documents in one, `apart` those
-    in none. `changes` are those since `before_at`, None where no clustering before it is kept.
+    in none. The `trend` of a theme counts by `periods`, of the `looked_at` documents; `complete` is False
+    where there are more than were looked at, the first 20,000 by id. `changes` are those since
+    `before_at`, None where no clustering before it is kept.
     """
 
     answer: str
@@ -84,6 +88,9 @@ class CollectionPage:
     themes_total: int
     page: int
     pages: int
+    periods: Sequence[Period]
+    looked_at: int
+    complete: bool
     themes: Sequence[ThemeLine]
     apart: Sequence[ApartLine]
     changes: Sequence[ChangesOfKind]
@@ -99,6 +106,8 @@ class _Read:
     shown: Sequence[Cluster]
     since: Since
     told: Sequence[Change]
+    courses: Courses | None
+    complete: bool
 
 
 def _read(themes: Service, there: Asked, number: int) -> _Read:
@@ -106,13 +115,18 @@ def _read(themes: Service, there: Asked, number: int) -> _Read:
     level = None
     if at is not None:
         level = clusters(tables, there.name, there.conf, at.timestamp, level=there.level, top=0)
-    if level is None:
-        return _Read(None, (), Since({}, {}, {}), ())
+    if at is None or level is None:
+        return _Read(None, (), Since({}, {}, {}), (), None, True)
     some = level.clusters[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     before = sizes_before(tables, there)
     told = told_of(tables, there)
     since = Since(marks(level.clusters, before), before or {}, turns_of(told))
-    return _Read(level, with_top(tables, level, some, TITLES_SHOWN), since, told)
+    looked = themes.times.of(
+        tables, there.name, there.conf, at.timestamp, level=there.level,
+        before=there.before.timestamp if there.before else None,
+    )  # fmt: skip
+    shown = with_top(tables, level, some, TITLES_SHOWN)
+    return _Read(level, shown, since, told, courses(looked, some), looked.complete)
 
 
 def collection_page(
@@ -143,12 +157,20 @@ def collection_page(
         themes_total=len(every),
         page=number,
         pages=max(1, -(-len(every) // PAGE_SIZE)),
-        themes=[theme_line(there, each, grouped, read.since) for each in read.shown],
+        periods=read.courses.periods if read.courses else (),
+        looked_at=read.courses.looked_at if read.courses else 0,
+        complete=read.complete,
+        themes=_lines(there, grouped, read),
         apart=apart_lines(there, apart),
         changes=by_kind(there, read.told),
         clusterings=_clusterings(there),
         building=progress(themes.tables, themes.changes.claims, one.name),
     )
+
+
+def _lines(there: Asked, grouped: int, read: _Read) -> list[ThemeLine]:
+    known = {one.theme.id: one for one in (read.courses.courses if read.courses else ())}
+    return [theme_line(there, one, grouped, read.since, known.get(one.id)) for one in read.shown]
 
 
 def _answer(there: Asked, count: int, grouped: int, apart: int) -> str:
@@ -221,6 +243,8 @@ def collection_html(
         wide=picture(drawn(spots, WIDE), WIDE, title),
         narrow=picture(drawn(spots, NARROW), NARROW, title),
         spots=len(spots),
+        trends=[dated(there, one, found.periods) for one in found.themes],
+        sparks=sparks,
         largest=max((one.size for one in found.themes), default=0),
         marked_any=any(spot.mark for spot in spots),
         over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fonds.collections.reading.clusters import Cluster
-from fonds.collections.reading.times import UNDATED, Looked
+from fonds.collections.reading.times import ABSENT, UNDATED, Looked
 from fonds.web.pages.periods import Period, spans
 
 THEMES_MAX = 12
@@ -21,13 +21,15 @@ class Course:
     """A theme over the periods: `counts` of its documents in each. `looked_at` counts those that were looked
     at, `undated` those of them without a date. `change`: by how many percentage points its share of the
     documents of the later half of the periods is above that of the earlier half, None where one of the halves
-    has none."""
+    has none. `cohesion`: the mean cosine of the documents looked at to the theme's middle, None without
+    any."""
 
     theme: Cluster
     counts: Sequence[int]
     looked_at: int
     undated: int
     change: float | None
+    cohesion: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,46 +49,52 @@ def courses(
     earliest: dt.date | None = None,
     latest: dt.date | None = None,
 ) -> Courses:
-    """The courses of the first twelve of `themes`, within the days asked for."""
-    every = Counter(zip(looked.places, looked.days, strict=True))
-    placed = {at: n for at, n in every.items() if at[0] >= 0}
-    dated: Counter[dt.date] = Counter()
-    for (_, day), n in placed.items():
-        if (date := _within(day, earliest, latest)) is not None:
-            dated[date] += n
-    periods = spans(dated)
+    """The courses of `themes`, within the days asked for."""
+    placed: dict[int, Counter[int]] = defaultdict(Counter)
+    for (place, day), n in Counter(zip(looked.places, looked.days, strict=True)).items():
+        if place != ABSENT:
+            placed[place][day] = n
+    totals: Counter[int] = Counter()
+    for days in placed.values():
+        totals.update(days)
+    dates = {day: date for day in totals if (date := _within(day, earliest, latest)) is not None}
+    periods = spans({date: totals[day] for day, date in dates.items()})
+    starts = [one.first for one in periods]
+    period_of = {day: bisect_right(starts, date) - 1 for day, date in dates.items()}
+    cohesions = _cohesions(looked)
     numbers = {label: at for at, label in enumerate(looked.labels[: looked.clusters])}
-    found = [
-        _course(one, _of(placed, numbers.get(one.label, -1)), periods, (earliest, latest))
-        for one in themes[:THEMES_MAX]
-    ]
+    found = []
+    for one in themes:
+        at = numbers.get(one.label, ABSENT)
+        found.append(_course(one, placed.get(at, {}), periods, period_of, cohesions.get(at)))
     found.sort(key=lambda one: (one.change is None, -abs(one.change or 0.0)))
-    return Courses(
-        periods,
-        found,
-        sum(placed.values()),
-        sum(n for (_, day), n in placed.items() if day == UNDATED),
-    )
+    return Courses(periods, found, totals.total(), totals[UNDATED])
 
 
-def _of(placed: Mapping[tuple[int, int], int], place: int) -> dict[int, int]:
-    return {day: n for (at, day), n in placed.items() if at == place}
+def _cohesions(looked: Looked) -> dict[int, float]:
+    """The mean score of the documents of each place."""
+    sums: dict[int, float] = defaultdict(float)
+    for place, score in zip(looked.places, looked.scores, strict=True):
+        sums[place] += score
+    counts = Counter(looked.places)
+    return {place: round(whole / counts[place], 4) for place, whole in sums.items()}
 
 
 def _course(
     theme: Cluster,
     days: Mapping[int, int],
     periods: Sequence[Period],
-    window: tuple[dt.date | None, dt.date | None],
+    period_of: Mapping[int, int],
+    cohesion: float | None,
 ) -> Course:
-    starts = [one.first for one in periods]
+    """`period_of`: the number of the period of each day within those asked for."""
     counts = [0] * len(periods)
     for day, n in days.items():
-        date = _within(day, *window)
-        if date is not None:
-            counts[bisect_right(starts, date) - 1] += n
-    looked_at = sum(days.values())
-    return Course(theme, counts, looked_at, days.get(UNDATED, 0), _change(counts, periods))
+        if (number := period_of.get(day)) is not None:
+            counts[number] += n
+    undated = days.get(UNDATED, 0)
+    change = _change(counts, periods)
+    return Course(theme, counts, sum(days.values()), undated, change, cohesion)
 
 
 def _change(counts: Sequence[int], periods: Sequence[Period]) -> float | None:

@@ -137,7 +137,7 @@ def over_time_page(themes: Service, there: Asked, form: OverTimeForm) -> OverTim
     looked = themes.times.of(
         tables, there.name, there.conf, at.timestamp, level=there.level, before=before
     )
-    found = courses(looked, level.clusters, form.from_, form.to)
+    found = courses(looked, level.clusters[:THEMES_MAX], form.from_, form.to)
     then = None
     if before is not None:
         then = clusters(tables, there.name, there.conf, before, top=0)
