@@ -30,7 +30,7 @@ from fonds.web.access.gate import Gate, Passing, make_gate
 from fonds.web.access.security import SECURITY_HEADERS, Guard
 from fonds.web.pages import cdx, downloads, file, pipeline, show
 from fonds.web.pages.failures import deciding, listing
-from fonds.web.pages.following import acting, source, sources
+from fonds.web.pages.following import acting, programs, source, sources
 from fonds.web.pages.listed import files, ledger, records
 from fonds.web.pages.overview import whole
 from fonds.web.pages.reading.routers import ROUTERS as READING_ROUTERS
@@ -70,6 +70,7 @@ ROUTERS = (
     sources.router,
     source.router,
     acting.router,
+    programs.router,
     *THEMES_ROUTERS,
     signing_in.router,
     admin.router,
@@ -158,7 +159,7 @@ def create_app(
 
 def _programs_send(path: str) -> bool:
     """Whether programs may send something there, as browsers may from our own pages alone."""
-    return is_rest(path) or path == verifying.API
+    return is_rest(path) or path == verifying.API or path.startswith(programs.PATH)
 
 
 def describe(app: FastAPI) -> None:

@@ -25,6 +25,7 @@ CHANGING = {
     "/run/{ns}", "/run/{ns}/{name}", "/run/{ns}/{conf}/{name}",
     "/sign-in", "/sign-out", "/admin/revoke", "/admin/keys", "/embargoes", "/embargoes/lift",
     "/verify", "/api/verify", "/sources/{source_id}/{act}",
+    "/api/sources/{source_id}/{act}", "/api/sources/{source_id}",
 }  # fmt: skip
 """Routes that change something and name no file: what they answer with says what they did."""
 

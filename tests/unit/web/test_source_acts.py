@@ -76,7 +76,7 @@ def test_a_source_is_polled_next_paused_and_followed_again(
 def test_what_is_paused_is_not_polled_and_stays_so(client: TestClient, stores: Stores) -> None:
     before = row(stores, PAUSED)
     answer = client.post(f"/sources/{PAUSED.source_id}/poll", headers=OWN)
-    assert answer.status_code == 400
+    assert answer.status_code == 409
     assert "once it is resumed" in answer.text
     assert row(stores, PAUSED) == before
 
@@ -85,7 +85,7 @@ def test_a_poll_under_way_keeps_the_source_to_itself(client: TestClient, stores:
     taken = {"polling": True, "claims": 3, "next_poll": LATER}
     stores.records.change(SourceRow, [GOOD.source_id], taken)
     before = row(stores, GOOD)
-    assert press(client, GOOD, "poll") == 400
+    assert press(client, GOOD, "poll") == 409
     assert row(stores, GOOD) == before
     assert [press(client, GOOD, act) for act in ("pause", "resume")] == [303, 303]
     found = row(stores, GOOD)

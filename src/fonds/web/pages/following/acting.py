@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -41,17 +42,24 @@ def act_html(
     said: Annotated[dict[str, str], Depends(Fields(FIELDS, only_sent=True))],
 ) -> RedirectResponse:
     """Do it, and lead back to the source, which says how it stands; done twice it is as done once."""
-    rows = stores.records.get(SourceRow, [source_id])
-    if not rows:
-        raise RefusedError(404, "There is no source of this id.")
-    try:
-        _do(stores.records, rows[0], act, said)
-    except ConfigurationError as error:
-        raise RefusedError(400, sentence(str(error))) from None
+    act_on(stores.records, source_id, act, said)
     return RedirectResponse(f"/sources/{source_id}", 303)
 
 
-def _do(records: Records, row: SourceRow, act: Act, said: dict[str, str]) -> None:
+def act_on(records: Records, source_id: str, act: Act, said: Mapping[str, str]) -> None:
+    """Do it. Raises RefusedError 404 where there is no such source, 409 for one that cannot be polled as it
+    stands, 400 for words that cannot be."""
+    rows = records.get(SourceRow, [source_id])
+    if not rows:
+        raise RefusedError(404, "There is no source of this id.")
+    try:
+        _do(records, rows[0], act, said)
+    except ConfigurationError as error:
+        status = 409 if act is Act.POLL else 400
+        raise RefusedError(status, sentence(str(error))) from None
+
+
+def _do(records: Records, row: SourceRow, act: Act, said: Mapping[str, str]) -> None:
     now = datetime.now(UTC)
     match act:
         case Act.POLL:

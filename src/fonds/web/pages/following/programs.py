@@ -1,0 +1,91 @@
+"""What programs do with a source: the acts of its page, answered with the source as it is then."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Depends, Request
+
+from fonds.sources.following.editing import WORD_CHARACTERS_MAX
+from fonds.web.access.declared import CURATES
+from fonds.web.pages.following.acting import Act, act_on
+from fonds.web.pages.following.source import SourceId, SourcePage, source_page
+from fonds.web.problems import RefusedError
+from fonds.web.rendering import OpenStores
+from fonds.web.rest.bodies.documents import decoded
+from fonds.web.rest.bodies.schemas import takes
+from fonds.web.serving.lanes import JSON, media_type
+
+PATH = "/api/sources/"
+BODY_BYTES_MAX = 32_768
+_Word = Annotated[str, msgspec.Meta(max_length=WORD_CHARACTERS_MAX)]
+_Name = Annotated[str, msgspec.Meta(max_length=WORD_CHARACTERS_MAX, pattern=r"\S")]
+
+
+class SentWords(msgspec.Struct, forbid_unknown_fields=True):
+    """What a source is called, the folder it stands in when exported, and the collection its links come into
+    from now on; what is left out stays."""
+
+    title: _Word | msgspec.UnsetType = msgspec.UNSET
+    folder: _Word | msgspec.UnsetType = msgspec.UNSET
+    collection: _Name | msgspec.UnsetType = msgspec.UNSET
+
+
+FIELDS = tuple(one.name for one in msgspec.structs.fields(SentWords))
+_TAKES = takes(
+    {**msgspec.json.schema(SentWords)["$defs"]["SentWords"], "minProperties": 1},
+    {"title": "The Example", "folder": "news/europe"},
+)
+
+
+class StateAct(StrEnum):
+    """What is done with a source that needs no further words."""
+
+    POLL = Act.POLL.value
+    PAUSE = Act.PAUSE.value
+    RESUME = Act.RESUME.value
+
+
+async def _json(request: Request) -> bytes:
+    """The body, b"" for none. Raises RefusedError 415 for another media type: forms of older browsers, which
+    do not tell where they come from, have one; 413 for a long one."""
+    kind = media_type(request.headers)
+    body = await request.body()
+    if len(body) > BODY_BYTES_MAX:
+        raise RefusedError(413, f"A body has at most {BODY_BYTES_MAX:,} bytes here.")
+    if (kind or body) and kind != JSON:
+        raise RefusedError(
+            415, f"A body is {JSON}; say so in Content-Type.", parameter="Content-Type"
+        )
+    return body
+
+
+SentJson = Annotated[bytes, Depends(_json)]
+router = APIRouter(dependencies=[CURATES])
+
+
+@router.post(f"{PATH}{{source_id}}/{{act}}", summary="Poll a source next, pause or resume it")
+def act_json(stores: OpenStores, source_id: SourceId, act: StateAct, sent: SentJson) -> SourcePage:
+    """As `fonds sources poll`, `pause` and `resume`; done twice it is as done once, and takes no body.
+
+    409 for a source to be polled that is paused or gone, or is being polled now.
+    """
+    if sent.strip() not in (b"", b"{}"):
+        raise RefusedError(400, "This takes no body.", pointer="")
+    act_on(stores.records, source_id, Act(act.value), {})
+    return source_page(stores.records, source_id, datetime.now(UTC))
+
+
+@router.patch(f"{PATH}{{source_id}}", summary="Give a source other words", openapi_extra=_TAKES)
+def edit_json(stores: OpenStores, source_id: SourceId, sent: SentJson) -> SourcePage:
+    """Another title, folder or collection, as `fonds sources edit`; what is left out stays, and so do links
+    that came in before."""
+    words = msgspec.structs.asdict(decoded(sent, SentWords, names=FIELDS))
+    said = {name: word for name, word in words.items() if word is not msgspec.UNSET}
+    if not said:
+        raise RefusedError(400, f"Say what is to change: {', '.join(FIELDS)}.", pointer="")
+    act_on(stores.records, source_id, Act.EDIT, said)
+    return source_page(stores.records, source_id, datetime.now(UTC))
