@@ -173,8 +173,8 @@ class SearchResults:
     counts documents by `YYYY-MM` of the kind of date asked for, or by `YYYY-MM-DD`, in order; `undated`
     those without. `total` counts all matches. When there are none, `notes` say in sentences which of the
     words, languages, domains and collections asked for no document has, and `meant` is the query that was
-    probably meant, if it is another. `themes` are those the query was answered by: with them in the next query, it asks for the same
-    documents though a rebuild gave the themes others.
+    probably meant, if it is another. `themes` are those the query was answered by: with them in the next
+    query, it asks for the same documents though a rebuild gave the themes others.
     """
 
     total: int
