@@ -78,6 +78,7 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "state": ("active",),
     "conf": ("DEFAULT",),
     "level": ("0",),
+    "part": ("1", "2", "3", "4"),
     "top": ("20",),
     "form": ("seed",),
     "count": ("100",),

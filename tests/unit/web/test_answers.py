@@ -85,7 +85,7 @@ NOT_NAMES = {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {
     ("/api/themes", "page"), ("/api/sources", "page"), (LINKS, "poll"), (LINKS, "day"),
-    (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
+    (COLLECTION, "page"), (COLLECTION, "part"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"), ("/api/complete", "q"), ("/api/complete", "at"),
     ("/api/changes", "site"), ("/api/changes.atom", "site"),
     *(("/api/overview", name) for name in ("days", "pipeline", "since")),

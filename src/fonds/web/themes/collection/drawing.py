@@ -14,6 +14,7 @@ from unicodedata import east_asian_width
 from markupsafe import Markup
 
 from fonds.web.rendering import how_many
+from fonds.web.themes.collection.hues import Look
 
 ROUNDS_MAX = 120
 FILLED = 0.34
@@ -24,6 +25,17 @@ LINES_MAX, LABEL_CHARACTERS_MAX = 3, 80
 CUT_CHARACTERS_MIN = 4
 EDGE = 1.0
 """The line round a circle has room beside it."""
+PLAIN = Look(0, 0)
+HATCHING = (
+    "M0,8L8,0M-2,2L2,-2M6,10L10,6",
+    "M0,0L8,8M-2,6L2,10M6,-2L10,2",
+    "M0,4H8",
+    "M4,0V8",
+    "M0,4H8M4,0V8",
+    "M0,8L8,0M-2,2L2,-2M6,10L10,6M0,0L8,8M-2,6L2,10M6,-2L10,2",
+    "M3,4a1,1 0 1 0 2,0a1,1 0 1 0 -2,0",
+)
+"""What is repeated in squares of 8 units for each hatching from 1 on."""
 RADIUS_MIN = 7.0
 
 
@@ -43,13 +55,15 @@ NARROW = Frame("narrow", 330, 420, 16)
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A theme for the map: where it lies, both between -1 and 1, and `mark`: '', `new` or `rising`."""
+    """A theme for the map: where it lies, both between -1 and 1, its look, and `mark`: '', `new` or
+    `rising`."""
 
     label: str
     size: int
     position: tuple[float, float]
     mark: str
     href: str
+    look: Look = PLAIN
 
 
 @dataclass(slots=True)
@@ -125,12 +139,35 @@ def picture(circles: Sequence[Circle], frame: Frame, title: str) -> Markup:
             kind=frame.kind, w=frame.width, h=frame.height, id=identity, title=title, said=said
         )
     ]
-    pieces += [_linked(one) for one in circles]
+    pieces += [_hatching(identity, number) for number in _hatched(circles)]
+    pieces += [_linked(one, identity) for one in circles]
     pieces.append(Markup("</svg>"))
     return Markup("").join(pieces)
 
 
-def _linked(one: Circle) -> Markup:
+def _hatched(circles: Sequence[Circle]) -> list[int]:
+    return sorted({one.spot.look.hatching for one in circles} - {0})
+
+
+def _hatching(identity: str, number: int) -> Markup:
+    return Markup(
+        '<pattern id="{}-{}" width="8" height="8" patternUnits="userSpaceOnUse"><path d="{}"/></pattern>'
+    ).format(identity, number, HATCHING[number - 1])
+
+
+def _over(one: Circle, identity: str) -> Markup:
+    """The hatching of a circle, nothing for none."""
+    if not one.spot.look.hatching:
+        return Markup("")
+    return Markup(
+        '<path class="hatched" fill="url(#{}-{})" d="M{:.1f},{:.1f}a{r:.1f},{r:.1f} 0 1 0 {w:.1f},0'
+        'a{r:.1f},{r:.1f} 0 1 0 -{w:.1f},0"/>'
+    ).format(
+        identity, one.spot.look.hatching, one.x - one.radius, one.y, r=one.radius, w=2 * one.radius
+    )
+
+
+def _linked(one: Circle, identity: str) -> Markup:
     spot = one.spot
     mark = f", {spot.mark}" if spot.mark else ""
     title = f"{spot.label}: {how_many(spot.size, 'document')}{mark}"
@@ -151,8 +188,11 @@ def _linked(one: Circle) -> Markup:
     )
     return Markup(
         '<a href="{}" tabindex="-1"><title>{}</title>'
-        '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>{}</a>'
-    ).format(spot.href, title, spot.mark or "theme", one.x, one.y, one.radius, text)
+        '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>{}{}</a>'
+    ).format(
+        spot.href, title, f"hue-{spot.look.hue} {spot.mark}".strip(), one.x, one.y, one.radius,
+        _over(one, identity), text,
+    )  # fmt: skip
 
 
 def fitted(label: str, radius: float) -> list[str]:

@@ -26,7 +26,9 @@ from fonds.web.themes.apart import ApartLine, apart_href, apart_lines
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import ChangesOfKind, by_kind, marks, sizes_before, told_of, turns_of
 from fonds.web.themes.collection.drawing import NARROW, WIDE, Spot, drawn, picture
+from fonds.web.themes.collection.hues import looks
 from fonds.web.themes.collection.lines import Since, ThemeLine, dated, theme_line
+from fonds.web.themes.collection.parts import PART, named, part_href, quarters, themes_in, within
 from fonds.web.themes.times.courses import Courses, courses
 
 PAGE_SIZE = 20
@@ -44,6 +46,12 @@ class CollectionForm(BaseModel):
     conf: str = CONF
     at: int | None = AT
     level: int = LEVEL
+    part: str = Field(
+        "",
+        pattern=PART,
+        description="Only themes in this part of the map: a quarter (1 top left, 2 top right, 3 bottom left,"
+        " 4 bottom right), or two digits for a quarter of it",
+    )
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page of 20 themes, from 1")
 
 
@@ -64,10 +72,11 @@ class ClusteringLine:
 class CollectionPage:
     """A collection by its themes, 20 a page, the largest first; `shown_at` None where none was built yet.
 
-    `themes_total` counts all themes of the clustering shown, `grouped` the documents in one, `apart` those
-    in none. The `trend` of a theme counts by `periods`, of the `looked_at` documents; `complete` is False
-    where there are more than were looked at, the first 20,000 by id. `changes` are those since
-    `before_at`, None where no clustering before it is kept.
+    `themes_total` counts all themes of the clustering shown, `themes_listed` those in the part of the map
+    asked for, `grouped` the documents in one, `apart` those in none. The `trend` of a theme counts by
+    `periods`, of the `looked_at` documents; `complete` is False where there are more than were looked at,
+    the first 20,000 by id. `changes` are those since `before_at`, None where no clustering before it is
+    kept.
     """
 
     answer: str
@@ -86,6 +95,7 @@ class CollectionPage:
     grouped: int
     later: int
     themes_total: int
+    themes_listed: int
     page: int
     pages: int
     periods: Sequence[Period]
@@ -100,9 +110,10 @@ class CollectionPage:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A level as it was read, the themes of the page asked for, and what became of them."""
+    """A level as it was read, the themes listed, those of the page asked for, and what became of them."""
 
     level: Clusters | None
+    listed: Sequence[Cluster]
     shown: Sequence[Cluster]
     since: Since
     told: Sequence[Change]
@@ -110,14 +121,15 @@ class _Read:
     complete: bool
 
 
-def _read(themes: Service, there: Asked, number: int) -> _Read:
+def _read(themes: Service, there: Asked, form: CollectionForm) -> _Read:
     at, tables = there.clustering, themes.tables
     level = None
     if at is not None:
         level = clusters(tables, there.name, there.conf, at.timestamp, level=there.level, top=0)
     if at is None or level is None:
-        return _Read(None, (), Since({}, {}, {}), (), None, True)
-    some = level.clusters[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+        return _Read(None, (), (), Since({}, {}, {}), (), None, True)
+    listed = themes_in(level.clusters, form.part)
+    some = listed[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
     before = sizes_before(tables, there)
     told = told_of(tables, there)
     since = Since(marks(level.clusters, before), before or {}, turns_of(told))
@@ -126,14 +138,14 @@ def _read(themes: Service, there: Asked, number: int) -> _Read:
         before=there.before.timestamp if there.before else None,
     )  # fmt: skip
     shown = with_top(tables, level, some, TITLES_SHOWN)
-    return _Read(level, shown, since, told, courses(looked, some), looked.complete)
+    return _Read(level, listed, shown, since, told, courses(looked, some), looked.complete)
 
 
 def collection_page(
-    themes: Service, there: Asked, number: int, read: _Read | None = None
+    themes: Service, there: Asked, form: CollectionForm, read: _Read | None = None
 ) -> CollectionPage:
     """What is asked for; a page behind the last has no themes."""
-    read = read or _read(themes, there, number)
+    read = read or _read(themes, there, form)
     at, one = there.clustering, there.collection
     every = read.level.clusters if read.level else ()
     grouped = sum(each.size for each in every)
@@ -155,8 +167,9 @@ def collection_page(
         grouped=grouped,
         later=at.later if at else 0,
         themes_total=len(every),
-        page=number,
-        pages=max(1, -(-len(every) // PAGE_SIZE)),
+        themes_listed=len(read.listed),
+        page=form.page,
+        pages=max(1, -(-len(read.listed) // PAGE_SIZE)),
         periods=read.courses.periods if read.courses else (),
         looked_at=read.courses.looked_at if read.courses else 0,
         complete=read.complete,
@@ -218,12 +231,11 @@ def collection_html(
 ) -> HTMLResponse:
     """A collection's themes: the list first, then the map, then what changed."""
     there = asked(themes, namespace, key, form)
-    read = _read(themes, there, form.page)
-    found = collection_page(themes, there, form.page, read)
+    read = _read(themes, there, form)
+    found = collection_page(themes, there, form, read)
     here = collection_href(there.name)
-    spots = _spots(there, read)
+    words = {**there.params(), "part": form.part or None}
     none = _in_none(found.grouped, sum(one.count for one in found.apart)) if found.grouped else ""
-    title = f"The themes of {there.name} by size and nearness"
     return page(
         request,
         "collection.html",
@@ -240,30 +252,47 @@ def collection_html(
             (one, collection_href(there.name, **{**there.params(), "level": one or None}))
             for one in range(found.levels)
         ],
-        wide=picture(drawn(spots, WIDE), WIDE, title),
-        narrow=picture(drawn(spots, NARROW), NARROW, title),
-        spots=len(spots),
+        **_map(there, read, form.part),
         trends=[dated(there, one, found.periods) for one in found.themes],
         sparks=sparks,
         largest=max((one.size for one in found.themes), default=0),
-        marked_any=any(spot.mark for spot in spots),
         over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),
         newest_href=collection_href(there.name, conf=there.params()["conf"]),
-        wide_max=WIDE.circles_max,
-        narrow_max=NARROW.circles_max,
-        pager=pager(here, there.params(), found.themes_total, form.page, PAGE_SIZE, PAGES_MAX),
-        api_href=f"{API}{collection_href(there.name, **there.params(), page=form.page)}",
+        pager=pager(here, words, found.themes_listed, form.page, PAGE_SIZE, PAGES_MAX),
+        api_href=f"{API}{collection_href(there.name, **words, page=form.page)}",
     )
 
 
-def _spots(there: Asked, read: _Read) -> list[Spot]:
+def _map(there: Asked, read: _Read, part: str) -> dict[str, Any]:
+    """What the page shows of the map, or of a part of it."""
+    every = read.level.clusters if read.level else ()
+    spots = _spots(there, read, part)
+    title = f"The themes of {there.name} by size and nearness"
+    return {
+        "wide": picture(drawn(spots, WIDE), WIDE, title),
+        "narrow": picture(drawn(spots, NARROW), NARROW, title),
+        "wide_max": WIDE.circles_max,
+        "narrow_max": NARROW.circles_max,
+        "spots": len(spots),
+        "spots_whole": sum(one.position is not None for one in every),
+        "marked_any": any(spot.mark for spot in spots),
+        "part": named(part),
+        "quarters": quarters(there, every, part),
+        "outwards": [("the whole map", part_href(there, ""))] * bool(part)
+        + [("one step out", part_href(there, part[:-1]))] * (len(part) > 1),
+    }
+
+
+def _spots(there: Asked, read: _Read, part: str) -> list[Spot]:
+    every = read.level.clusters if read.level else ()
+    looked = looks(one.id for one in every)
     return [
         Spot(
-            one.label, one.size, one.position, read.since.marks.get(one.id, ""),
-            theme_href(there.name, one.id, **there.params()),
+            one.label, one.size, place, read.since.marks.get(one.id, ""),
+            theme_href(there.name, one.id, **there.params()), looked[one.id],
         )
-        for one in (read.level.clusters if read.level else ())
-        if one.position is not None
+        for one in every
+        if (place := within(one.position, part)) is not None
     ]  # fmt: skip
 
 
@@ -276,4 +305,4 @@ def collection_json(
 
     In a key, `~2F` stands for a slash, `~25` for a percent sign and `~7E` for a tilde.
     """
-    return collection_page(themes, asked(themes, namespace, key, form), form.page)
+    return collection_page(themes, asked(themes, namespace, key, form), form)
