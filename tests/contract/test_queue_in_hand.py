@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from itertools import combinations
 
 import pytest
 
@@ -14,6 +15,8 @@ from fonds.ports import TopicQueue
 
 LATE_MAX_S = 15.0
 """Far more than any backend needs, and less than what a delay in the wrong row would wait."""
+STALL_S = 3.0
+"""How long a machine at work may leave what is due where it is."""
 
 
 @pytest.fixture
@@ -72,16 +75,21 @@ def test_delays_of_several_lengths_come_in_order_and_none_early(
 ) -> None:
     queue.declare([reader])
     delays_s = (6.5, 0.5, 5.4, 3600.0, 3.2, 2.0, 86_400.0 * 3, 4.3)
-    due = {}
+    due: dict[str, tuple[float, float]] = {}
     for delay_s in delays_s:
-        due[f"{delay_s}"] = time.monotonic() + delay_s
+        began = time.monotonic()
         queue.put(reader.incoming, [Message(f"{delay_s}", b"")], delay_s=delay_s)
-    for delay_s in sorted(delays_s)[:-2]:
+        due[f"{delay_s}"] = (began + delay_s, time.monotonic() + delay_s)
+    taken = []
+    for _ in delays_s[:-2]:
         (one,) = take(queue, reader.incoming, 1)
         now = time.monotonic()
-        assert one.message.id == f"{delay_s}"
-        assert 0.0 <= now - due[one.message.id] < LATE_MAX_S
+        first, last = due[one.message.id]
+        assert first <= now < last + LATE_MAX_S
+        taken.append(one.message.id)
         queue.settle([one])
+    # Whoever looks seldom finds several due at once, and may take them in any order.
+    assert all(due[one][0] <= due[other][1] + STALL_S for one, other in combinations(taken, 2))
     depth = queue.depth(reader)
     assert (depth.ready, depth.in_hand, depth.delayed) == (0, 0, 2)
 
