@@ -7,7 +7,7 @@ DATA ?=
 ONLY ?=
 PORTS ?=
 SERVERS_FOLDER ?= $(CURDIR)/.servers
-# Workers of tests that mostly wait for a browser or a server.
+# Workers of tests that mostly wait for a browser or a process.
 WAITING := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase dense
 SECONDS ?= 600
@@ -72,7 +72,7 @@ test-servers: $(VENV)/.dev ## the contract suites and more on the servers that r
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; \
 	export TEST_SERVERS_REQUIRED=1 TEST_SERVERS_FOLDER="$(SERVERS_FOLDER)"; \
 	$(BIN)/pytest -q -n auto --dist loadfile -m servers tests/contract && \
-	$(BIN)/pytest -q -n $(WAITING) --dist loadfile -m servers tests/servers
+	$(BIN)/pytest -q -n auto --dist loadfile -m servers tests/servers
 
 bench-servers: $(VENV)/.dev ## messages, rows and documents a second beside the bare clients
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py; \
