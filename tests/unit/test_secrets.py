@@ -17,7 +17,7 @@ from fonds.wiring.backends import backend
 
 FAULTY = """
 import logging, sys, threading
-from fonds.cli.logs import log_plainly
+from fonds.cli.output.logs import log_plainly
 log_plainly()
 url = sys.argv[1]
 logging.getLogger("x").warning("no answer from %s", url)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fonds.cli.names import Command
+from fonds.cli.output.streams import write_line
 from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import without_secrets
 
@@ -193,11 +194,10 @@ def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
 
 
 def echo_json(value: object) -> None:
-    """One JSON value on one line of standard output."""
+    """One JSON value on one line of standard output, in UTF-8."""
     import msgspec
 
-    sys.stdout.write(msgspec.json.encode(value, enc_hook=str).decode() + "\n")
-    sys.stdout.flush()
+    write_line(msgspec.json.encode(value, enc_hook=str))
 
 
 def say(note: str) -> None:

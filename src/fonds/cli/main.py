@@ -12,8 +12,9 @@ import click
 from fonds import __version__
 from fonds.cli.context import App, global_options
 from fonds.cli.limits import allow_files, collect_seldom
-from fonds.cli.logs import log_plainly
 from fonds.cli.names import Commands
+from fonds.cli.output.logs import log_plainly
+from fonds.cli.output.streams import write_any_text
 from fonds.model.errors import ConfigurationError, FondsError, StorageFullError
 from fonds.model.secrets import without_secrets
 from fonds.model.shortage import shortage
@@ -85,6 +86,7 @@ cli.params += global_options()
 def main() -> None:
     """Run the command line; the only place that knows exit codes."""
     collect_seldom()
+    write_any_text()
     log_plainly()
     allow_files()
     sys.exit(run(lambda: cli.main(standalone_mode=False)))

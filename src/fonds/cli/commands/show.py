@@ -18,7 +18,7 @@ from fonds.kinds import kinds_with_rows
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Cited, Description, description, read_body, resolve
-from fonds.library.searching.direct import direct
+from fonds.library.searching.direct import direct, too_short
 from fonds.library.tracing.lineage import Branch, EntryStories, EntryStory, lineage, stories_of
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.errors import ConfigurationError
@@ -62,7 +62,8 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
             return 0
         found = _known(stores, [one.sha1hex for one in direct(stores, key)])
     if not found:
-        say(_gone(stores, key) or f"nothing is known of {key!r} in {app.home}")
+        hint = f"; {short}" if (short := too_short(key)) else ""
+        say(_gone(stores, key) or f"nothing is known of {key!r} in {app.home}{hint}")
         return 1
     if body or text or thumbnail:
         _say_others(found)

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from fonds.cli.context import App, console
 from fonds.cli.limits import check_limits
-from fonds.cli.logs import hide_secrets, log_above
+from fonds.cli.output.logs import hide_secrets, log_above
 from fonds.cli.signals import on_stop_signals
 from fonds.cli.working.live_view import Counts, LiveView
 from fonds.cli.working.working_off import SPOOL

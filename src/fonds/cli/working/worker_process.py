@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from fonds.cli.logs import log_plainly
+from fonds.cli.output.logs import log_plainly
 from fonds.cli.working.processes import STOP
 from fonds.cli.working.working_off import SPOOL
 from fonds.config import settings_of

@@ -24,6 +24,7 @@ THINGS_MAX = 10
 NAMES_LOOKED_MAX = 100
 KEY_CHARACTERS_MAX = 2_000
 SHORT_SHA1_MIN = 8
+_TOO_SHORT = re.compile(rf"[0-9a-f]{{4,{SHORT_SHA1_MIN - 1}}}")
 _SHORT_SHA1 = re.compile(rf"[0-9a-f]{{{SHORT_SHA1_MIN},39}}")
 _STORY_ID = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
@@ -50,6 +51,13 @@ class Direct:
     title: str | None
     url: str | None
     kind: str | None
+
+
+def too_short(key: str) -> str | None:
+    """What is told of a key that may be the beginning of a SHA-1, and is too short for one; else None."""
+    if not _TOO_SHORT.fullmatch(key.strip().lower()):
+        return None
+    return f"of a SHA-1 at least the first {SHORT_SHA1_MIN} characters are needed"
 
 
 def readings(text: str) -> list[Named]:

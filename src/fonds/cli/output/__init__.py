@@ -1,0 +1,1 @@
+"""What is written to standard output and standard error, and in which form."""
