@@ -33,6 +33,21 @@ def test_the_themes_of_a_collection_are_served_after_its_first_rebuild(kept: Kep
     assert faults(kept.tables, NEWS) == []
 
 
+def test_what_a_rebuild_tells_adds_up_to_all_documents_and_its_progress_ends_there(
+    kept: Kept,
+) -> None:
+    left_out = [Document("empty", ""), Document("of marks", "--- ---"), Document("short", "flood")]
+    put(kept.tables, NEWS.namespace, "DEFAULT", configuration({"characters_min": 6}))
+    kept.changes.put(NEWS, [*themed(200), *left_out])
+    told: list[tuple[str, int, int]] = []
+    made = rebuild(kept.changes, NEWS, progress=lambda *how: told.append(how))
+    served = clusters(kept.tables, NEWS)
+    assert served is not None
+    grouped, apart = sum(one.size for one in served.clusters), sum(served.apart.values())
+    assert (made.documents, made.apart) == (grouped, apart) == (200, 3)
+    assert [(done, of) for stage, done, of in told if stage == "write"] == [(203, 203)]
+
+
 def test_members_come_page_by_page_the_nearest_first(kept: Kept) -> None:
     kept.changes.put(NEWS, themed(60, themes=2))
     rebuild(kept.changes, NEWS)

@@ -16,6 +16,10 @@ def found(text: str, language: str) -> list[str]:
     return [term for term in terms(text, language) if term]
 
 
+def test_words_on_either_side_of_an_address_are_no_neighbours() -> None:
+    assert terms("ships https://example.org/a sail", "en") == ["ship", "", "sail", ""]
+
+
 @pytest.mark.parametrize(
     ("text", "language", "expected"),
     [
@@ -34,6 +38,13 @@ def found(text: str, language: str) -> list[str]:
         ("北京的天气", "zh", ["北京", "天气"]),
         ("한국어 신문", "ko", ["한국", "국어", "신문"]),
         ("a 7 x 2004", "en", ["2004"]),
+        (
+            "Ships: https://doi.org/10.21105/jose.00307, WWW.ships.org and doi.org/10.1/x sail",
+            "en",
+            ["ship", "sail"],
+        ),
+        ("天气https://t.co/aB1北京", "zh", ["天气", "北京"]),
+        ("What doi.org and awww.ships say", "en", ["doi", "org", "awww", "ship"]),
     ],
 )
 def test_terms_are_what_names_something(text: str, language: str, expected: list[str]) -> None:

@@ -89,8 +89,8 @@ class Passes:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What came of a rebuild: the clustering's time, documents grouped, clusters of the first level,
-    documents apart, and how many came or changed while it was built."""
+    """What came of a rebuild: the clustering's time, documents in clusters of the first level, how many
+    clusters, documents in none, and how many came or changed while it was built."""
 
     timestamp: int
     documents: int
@@ -133,9 +133,10 @@ def rebuild(
             drop_leavings(changes, name, conf)
             raise
         settle(changes, made.known, _vectors(read, built, made.timestamp), until, made.tell)
-    members = built.levels[0].members
-    apart = len(read.apart) + int((members < 0).sum())
-    return Rebuilt(made.timestamp, len(read.ids), len(built.levels[0].clusters), apart, caught_up)
+    first = built.levels[0]
+    grouped = int((first.members >= 0).sum())
+    apart = len(read.apart) + len(read.ids) - grouped
+    return Rebuilt(made.timestamp, grouped, len(first.clusters), apart, caught_up)
 
 
 class _Building:
@@ -245,7 +246,8 @@ class _Building:
             "main:events": to_json([[e.change, e.before, e.after] for e in built.events]),
         }
         self.tables.put(CLUSTERINGS, [(self.known.row, cells)])
-        total = (len(read.ids)) * self._levels
+        grouped = sum(int((level.members >= 0).sum()) for level in built.levels)
+        total = grouped + outliers + len(read.apart)
         placed = put_rows(self.tables, self.known, read, built, labels, self._before)
         self._passes.put(
             self.tables, self.known, placed, lambda done: self.tell("write", done, total)

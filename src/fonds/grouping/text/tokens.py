@@ -1,8 +1,9 @@
 """Texts to terms in order, as search tells words apart, and what of them can name a theme.
 
-Words are folded by `fonds.words`. Function words of the text's language are left out, English plurals are
-read as singulars, and scripts without spaces give overlapping pairs of neighbours, since single characters
-say too little. Where something is left out, or a sentence ends, the row of neighbours breaks.
+Words are folded by `fonds.words`. Function words of the text's language are left out, as are addresses of
+the web; English plurals are read as singulars, and scripts without spaces give overlapping pairs of
+neighbours, since single characters say too little. Where something is left out, or a sentence ends, the
+row of neighbours breaks.
 
 Bound: 200,000 characters of a text are read; a term has at most 200 bytes; 5,000,000 distinct terms.
 """
@@ -31,6 +32,7 @@ GUESSED_CHARACTERS = 2000
 
 _SPACELESS_FROM = "\u0e00"
 _MARKS_BETWEEN = re.compile(r" {3,}")
+_ADDRESS = re.compile(r"(?:https?://|ftp://|\bwww\.|\bdoi\.org/)[!-~]{1,2000}", re.IGNORECASE)
 _SHARE_MIN = 0.15
 """So many words of running text are function words at least; in English about half are."""
 
@@ -46,7 +48,7 @@ class Vocabulary:
 
     def read(self, text: str, language: str, into: array[int]) -> None:
         """Append the numbers of a text's terms in order, BREAK where neighbours do not belong together."""
-        folded = fold(text[:CHARACTERS_MAX])
+        folded = fold(without_addresses(text[:CHARACTERS_MAX]))
         of_language = self._by_language.get(language)
         if of_language is None:
             of_language = self._by_language[language] = _Words(self, language)
@@ -81,6 +83,12 @@ class _Words(dict[str, int]):
         return number
 
 
+def without_addresses(text: str) -> str:
+    """A text without the addresses of the web in it, marks in their places: what they are made of says where
+    something is, and `https` and `org` name no theme."""
+    return _ADDRESS.sub(" . ", text)
+
+
 def term_of(word: str, language: str) -> str | None:
     """The term a folded word stands for; None for one that names nothing."""
     if len(word) > TERM_BYTES_MAX:
@@ -106,7 +114,7 @@ def singular(word: str) -> str:
 
 def terms(text: str, language: str = "") -> list[str]:
     """The terms of a text in order, "" where the row of neighbours breaks."""
-    folded = fold(text[:CHARACTERS_MAX])
+    folded = fold(without_addresses(text[:CHARACTERS_MAX]))
     return [term_of(word, language) or "" for word in _parted(folded, language)]
 
 
