@@ -331,6 +331,13 @@ class WebSettings(Struct, frozen=True, forbid_unknown_fields=True):
     reading_needs_key: Annotated[
         bool, Meta(description="Whether whoever reads shows a key too, once one was made")
     ] = False
+    takedown_needs_two: Annotated[
+        bool,
+        Meta(
+            description="Whether a file is taken down on the pages only after somebody else put it under"
+            " embargo"
+        ),
+    ] = False
     session_s: Annotated[
         int, Meta(ge=60, le=31_536_000, description="Seconds a browser stays signed in at most")
     ] = 43_200

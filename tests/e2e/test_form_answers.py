@@ -20,9 +20,9 @@ from failed_home import body, fail
 from filled_home import Filled, fill
 from fonds.model.access import Role
 from fonds.model.embargo import EmbargoReason
-from fonds.model.rows import EmbargoRow
+from fonds.model.rows import EmbargoRow, TakedownRow
 from guarded_home import Guarded, guarded
-from home_rows import NOW
+from home_rows import NOW, Body, file_row
 from takedowns import taking_down, wanted
 
 pytestmark = pytest.mark.browser
@@ -106,6 +106,27 @@ def _hide(page: Page, site: Site, sha1hex: str) -> None:
     page.get_by_role("button", name="Hide it").click()
 
 
+def _another(site: Site) -> str:
+    """A file that nothing else is asked of."""
+    records = site.home.stores.records
+    number = 5_000 + records.count(TakedownRow).get((), 0)
+    one = Body(number, f"http://made.example/{'n' * 200}{number}", NOW, "text/html", b"%d" % number)
+    records.put([file_row(one)])
+    return one.sha1hex
+
+
+def _take_down(page: Page, site: Site, note: bool = True) -> None:
+    """A file that was put here for it, since each is taken down once; refused without the box."""
+    one = _another(site) if note else site.filled.broken
+    page.goto(f"{site.address}/takedowns?key={one}")
+    page.get_by_label("Who asked for it").fill(NOTE)
+    if note:
+        page.get_by_label("I looked at it").check()
+    else:
+        page.locator("form[method=post][action='/takedowns']").evaluate("f => f.noValidate = true")
+    page.get_by_role("button", name="down").click()
+
+
 def _verify(page: Page, site: Site, manifest: str) -> None:
     page.goto(f"{site.address}/verify")
     page.get_by_label("or its text").fill(manifest)
@@ -146,6 +167,12 @@ ANSWERS: dict[str, tuple[Callable[[Page, Site], Any], str]] = {
     "keys, listed and revoked": (_list_keys, ""),
     "embargo, made": (lambda page, at: _hide(page, at, at.filled.broken), f"{MANY + 2} files are"),
     "embargo, refused": (lambda page, at: _hide(page, at, "f" * 40), "This cannot"),
+    "takedown, looked at": (
+        lambda page, at: page.goto(f"{at.address}/takedowns?key={at.filled.pdfs[1]}"),
+        "",
+    ),
+    "takedown, made": (_take_down, ""),
+    "takedown, refused": (lambda page, at: _take_down(page, at, note=False), "This cannot"),
     "result, same": (lambda page, at: _verify(page, at, at.after), "The search finds the same"),
     "result, other": (lambda page, at: _verify(page, at, at.before), ""),
     "result, no manifest": (lambda page, at: _verify(page, at, "x"), "This cannot be verified"),

@@ -55,7 +55,8 @@ MADE = {
     "pipeline.html": "pipeline", "placed.html": "document", "problem.html": "file, unknown",
     "raw.html": "bytes of a file", "records.html": "records", "search.html": "search",
     "show.html": "look up, sources", "sign_in.html": "sign-in, refused", "source.html": "source",
-    "sources.html": "sources", "theme.html": "theme", "theme_documents.html": "documents of a theme",
+    "sources.html": "sources", "takedowns.html": "takedown, made", "theme.html": "theme",
+    "theme_documents.html": "documents of a theme",
     "themes.html": "collections", "verified.html": "bytes, the same", "verify.html": "result, other",
 }  # fmt: skip
 INCLUDED = {"base.html", "parts.html", "reading_parts.html", "theme_parts.html"}

@@ -34,6 +34,11 @@ class Acts:
             self.trim()
         return row
 
+    def name(self, act: ActRow, told: str) -> None:
+        """Note of an act that was begun what more is known of it now."""
+        what = f"{act.what} {told}"[:WHAT_CHARACTERS_MAX]
+        self.records.change(ActRow, [act.act_id], {"what": what})
+
     def end(self, act: ActRow, outcome: int = DONE) -> None:
         """Note how it ended."""
         self.records.change(ActRow, [act.act_id], {"outcome": outcome})

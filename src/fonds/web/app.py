@@ -23,10 +23,11 @@ from fonds.model.access import Role
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
-from fonds.web.access import admin, embargoes, embargoing, signing_in
+from fonds.web.access import admin, signing_in
 from fonds.web.access.declared import OPEN, READS, Least, Needs, permitted
 from fonds.web.access.described import described
 from fonds.web.access.gate import Gate, Passing, make_gate
+from fonds.web.access.hiding import embargoes, embargoing, takedowns, taking_down
 from fonds.web.access.security import SECURITY_HEADERS, Guard
 from fonds.web.pages import cdx, downloads, file, pipeline, show
 from fonds.web.pages.failures import deciding, listing
@@ -76,6 +77,8 @@ ROUTERS = (
     admin.router,
     embargoes.router,
     embargoing.router,
+    takedowns.router,
+    taking_down.router,
 )
 _TITLES = {
     400: "This cannot be answered",

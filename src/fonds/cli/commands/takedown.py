@@ -31,7 +31,9 @@ SAID_EVERY_S = 10.0
     metavar="CLASS",
     help=f"Why, which everybody is told: {', '.join(map(str, ReasonClass))}.",
 )
-@click.option("--note", default="", help="Who asked for it and how; shown by this command alone.")
+@click.option(
+    "--note", default="", help="Who asked for it and how; shown by this command and to curators."
+)
 @click.option(
     "--everywhere",
     is_flag=True,
@@ -90,11 +92,10 @@ def takedown(
 def _take_down(app: App, files: Sequence[str], reason: str, note: str, *, everywhere: bool) -> int:
     from fonds.library.repair.recovering import recover
     from fonds.library.tracing.own_warcs import left_of
-    from fonds.library.tracing.takedown import TakingDown
     from fonds.runtime.homelock import HomeLock
-    from fonds.wiring.backends import all_shared, readers_of
-    from fonds.wiring.recurring.collections import changes_there, warc_purge
+    from fonds.wiring.backends import all_shared
     from fonds.wiring.steps import now
+    from fonds.wiring.taking_down import taking_down
 
     settings = app.settings()
     stores = app.stores(settings)
@@ -102,9 +103,7 @@ def _take_down(app: App, files: Sequence[str], reason: str, note: str, *, everyw
     with HomeLock(app.home, shared=all_shared(settings)):
         # A WARC that a killed process left open would wait for good.
         recover(stores)
-        purge = warc_purge(stores, say, _Progress(app))
-        changes, readers = changes_there(stores, settings), list(readers_of(settings))
-        act = TakingDown(stores, changes, readers, now, purge, everywhere=everywhere)
+        act = taking_down(stores, settings, say, _Progress(app), everywhere=everywhere)
         for sha1hex in files:
             with noted(stores.records, f"fonds takedown {sha1hex} --reason {reason}"):
                 row = act(TakedownRow(sha1hex, reason, note, logged_in(), now(), {}))

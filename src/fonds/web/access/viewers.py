@@ -60,4 +60,11 @@ def viewer_of(request: Request) -> Viewer:
     return asker_of(request.scope).viewer or ANYBODY
 
 
+def name_act(request: Request, told: str) -> None:
+    """Note what is about to be changed more exactly than its address says it, as by a file's SHA-1."""
+    act = asker_of(request.scope).act
+    if act is not None:
+        request.app.state.gate.acts.name(act, told)
+
+
 TheViewer = Annotated[Viewer, Depends(viewer_of)]

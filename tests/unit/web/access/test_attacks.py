@@ -91,7 +91,9 @@ def test_signing_in_gives_a_cookie_no_script_reads_and_no_other_site_sends(home:
     assert "Secure" not in cookie
     assert home.secrets[Role.CURATOR] not in cookie
     page = PageRead(client.get("/").text)
-    assert "curator, curator Embargoes Sign out" in " ".join(page.words("//header").split())
+    assert "curator, curator Embargoes Takedowns Sign out" in " ".join(
+        page.words("//header").split()
+    )
     (row,) = home.stores.records.find(SessionRow)
     assert client.cookies[COOKIE][-43:] not in repr(row)
 

@@ -1,14 +1,9 @@
-"""Curators put files under embargo on the page, and lift one before its date.
-
-As the command does, it works on the home by itself where its stores may not be shared: with stores of its
-own, so that none of them stays in the hands of the server.
-"""
+"""Curators put files under embargo on the page, and lift one before its date."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
@@ -17,17 +12,15 @@ from starlette.responses import RedirectResponse
 from fonds.config import Settings
 from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.embargo import NOTE_CHARACTERS_MAX, EmbargoReason
-from fonds.model.errors import ConfigurationError
 from fonds.model.keys import sha1_from_text
 from fonds.model.rows import EmbargoRow, FileMetaRow, TakedownRow
 from fonds.ports import Stores
-from fonds.runtime.homelock import HomeLock
 from fonds.web.access.declared import CURATES
 from fonds.web.access.forms import Fields, day_of
-from fonds.web.access.viewers import HERE, TheViewer
+from fonds.web.access.hiding.alone import alone
+from fonds.web.access.viewers import HERE, TheViewer, name_act
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import InForce
-from fonds.wiring.backends import all_shared, close_stores, open_stores
 from fonds.wiring.recurring.collections import changes_there
 from fonds.wiring.steps import now
 
@@ -46,6 +39,7 @@ def hide_html(
 ) -> RedirectResponse:
     """Hide one file, or say anew until when. 400 for a file that is not here, no day to come, no reason."""
     sha1hex, note = _file(request, sent["sha1hex"]), " ".join(sent["note"].split())
+    name_act(request, sha1hex)
     until = day_of(sent["until"].strip(), "until")
     if until is None:
         raise RefusedError(400, "Say until when, as 2027-12-31.", parameter="until")
@@ -67,6 +61,7 @@ def lift_html(
 ) -> RedirectResponse:
     """Show a file again now. 400 where it is under no embargo."""
     sha1hex = _file(request, sent["sha1hex"])
+    name_act(request, sha1hex)
     with _hiding(request, settings) as hiding:
         if not hiding.lift(sha1hex):
             raise RefusedError(400, f"{sha1hex} is under no embargo.", parameter="sha1hex")
@@ -91,18 +86,5 @@ def _file(request: Request, text: str) -> str:
 @contextmanager
 def _hiding(request: Request, settings: Settings) -> Iterator[Hiding]:
     """Raises RefusedError 409 while another process works on the home alone."""
-    home: Path | None = request.app.state.home
-    if home is None:
-        stores: Stores = request.app.state.whole_stores
+    with alone(request, settings) as stores:
         yield Hiding(stores, changes_there(stores, settings), now)
-        return
-    try:
-        lock = HomeLock(home, shared=all_shared(settings))
-        with lock:
-            stores = open_stores(home, settings)
-            try:
-                yield Hiding(stores, changes_there(stores, settings), now)
-            finally:
-                close_stores(stores)
-    except ConfigurationError as error:
-        raise RefusedError(409, f"Nothing was done: {error}") from error

@@ -1,0 +1,1 @@
+"""What readers are not shown: files under embargo, and files that were taken down."""
