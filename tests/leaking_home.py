@@ -93,6 +93,8 @@ FROM_ELSEWHERE = {"X-Forwarded-For": "192.0.2.1"}
 PASSING = (
     r"<p>As of <time.*?</time>",
     r'"as_of":"[^"]*"',
+    r'"generation":"[^"]*"',
+    r', index generation <span class="hash">[^<]*</span>',
     r'"modified":("[^"]*"|\d+)',
     r"the last put <time.*?</time>",
     r"(?<=/themes/library/all),\d+,20[\w:.+-]+",
@@ -104,9 +106,9 @@ PASSING = (
     r'"+documents"+: ?\d+, ?"+themes"+',
     r"themes in \d+ documents",
 )
-"""What differs from one moment to the next. A score depends on how often its words are in the index, and
-tantivy counts what was deleted until it merges its files. A clustering counts what was ever placed in it
-until it is built anew."""
+"""What differs from one moment to the next, as the index's generation does with every write. A score depends
+on how often its words are in the index, and tantivy counts what was deleted until it merges its files. A
+clustering counts what was ever placed in it until it is built anew."""
 
 
 def app_for(stores: Stores, role: Role = Role.READER) -> FastAPI:

@@ -174,7 +174,8 @@ class SearchResults:
     those without. `total` counts all matches. When there are none, `notes` say in sentences which of the
     words, languages, domains and collections asked for no document has, and `meant` is the query that was
     probably meant, if it is another. `themes` are those the query was answered by: with them in the next
-    query, it asks for the same documents though a rebuild gave the themes others.
+    query, it asks for the same documents though a rebuild gave the themes others. `generation` names all that
+    the index held: the same generation, the same documents; None where it is not known.
     """
 
     total: int
@@ -186,3 +187,4 @@ class SearchResults:
     notes: Sequence[str] = ()
     meant: str | None = None
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    generation: str | None = None

@@ -112,7 +112,11 @@ class Index(Protocol):
         """The documents that exist, whole, by `id`; without waiting for a refresh."""
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """Raises ValueError with a sentence for people when `query.text` cannot be understood."""
+        """Raises ValueError with a sentence for people when `query.text` cannot be understood.
+
+        The answer says of which generation the index is: every put, deletion and reindexing makes another.
+        A server that is asked for it at most once a second may tell the one of a second before.
+        """
 
     def alike(self, word: str) -> Sequence[str]:
         """Words of the documents written almost like this folded one, the likeliest first, at most five:

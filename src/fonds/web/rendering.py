@@ -272,7 +272,8 @@ ENVIRONMENT = _environment()
 
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    """One page. `heading` in `context` is the sentence of its h1 and its title."""
+    """One page. `heading` in `context` is the sentence of its h1 and its title; `generation`, of a page that
+    reads the index, that of the index, None where it is not known."""
     asker = asker_of(request.scope)
     body = ENVIRONMENT.get_template(template).render(
         asker=asker,

@@ -42,6 +42,11 @@ def test_a_result_is_taken_back(home: Path, tmp_path: Path) -> None:
     told = fonds(home, "verify", str(out))
     assert "is as it was written" in told.stdout
     assert "finds the same" in told.stdout
+    assert "nothing was written to it" in told.stdout
+    status = json.loads(fonds(home, "status", "--json").stdout)["generation"]
+    hits = fonds(home, "search", "flood", "--json").stdout.splitlines()
+    assert {json.loads(line)["generation"] for line in hits} == {status}
+    assert json.loads(Path(f"{out}.manifest.json").read_text())["generation"] == status
     assert json.loads(fonds(home, "verify", str(out), "--json").stdout)["result_is_same"] is True
     manifest = Path(f"{out}.manifest.json")
     manifest.write_text(manifest.read_text().replace('"text": "flood"', '"text": "harvest"'))

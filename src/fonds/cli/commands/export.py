@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
@@ -18,13 +18,13 @@ from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, 
 from fonds.library.searching.members import Members
 from fonds.library.searching.rows import FIELDS, TABLES, exported
 from fonds.library.searching.warcs import SUMMARY_URL, Missed
-from fonds.library.searching.whole import Contents, Found, found_now, whole
+from fonds.library.searching.whole import Contents, Found, found_now, lasted, whole
 from fonds.model.document import SearchQuery
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
 from fonds.model.names import no_such
 from fonds.model.rows import EntryRow
-from fonds.ports import Stores
+from fonds.ports import Index, Stores
 
 KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value, *TABLES]
 
@@ -44,6 +44,7 @@ class Written:
     members: Members | None = None
     columns: Mapping[str, str] = field(default_factory=lambda: FIELDS)
     missed: Missed = field(default_factory=Missed)
+    generation: str | None = None
 
     @property
     def count(self) -> int:
@@ -106,7 +107,7 @@ def export(
         pieces = _result(stores, FORMS[form], done, found, limit, with_text=not no_text)
     else:
         pieces = _library(stores, FORMS[form], done, kind, collection, with_text=not no_text)
-    _write(out, form, done, pieces)
+    _write(out, form, done, pieces, stores.index)
     _say_missing(stores, done, collection)
     if out is not None and not app.quiet:
         say(f"{_counted(done, form)} in {out}, and {out}{SUFFIX} beside it")
@@ -130,7 +131,9 @@ def _say_missing(stores: Stores, done: Written, collection: str | None) -> None:
         say(f"and {missed.count - MISSED_NAMED:,} more; the last record, {SUMMARY_URL}, names them")
 
 
-def _write(out: str | None, form: str, done: Written, pieces: Iterator[bytes]) -> None:
+def _write(
+    out: str | None, form: str, done: Written, pieces: Iterator[bytes], index: Index
+) -> None:
     """To standard output, or to a file with its manifest."""
     if out is None:
         for piece in pieces:
@@ -138,7 +141,10 @@ def _write(out: str | None, form: str, done: Written, pieces: Iterator[bytes]) -
         sys.stdout.buffer.flush()
         return
     digest = _write_file(Path(out), pieces)
-    write_manifest(Path(out), _manifest(Path(out), form, done, digest))
+    manifest = _manifest(Path(out), form, done, digest)
+    if done.generation is not None:
+        manifest = replace(manifest, generation=lasted(index, done.generation))
+    write_manifest(Path(out), manifest)
 
 
 def _found(stores: Stores, text: str, kind: str | None, collection: str | None) -> Found:
@@ -161,7 +167,7 @@ def _promised(total: int, limit: int | None) -> str:
 def _result(
     stores: Stores, form: Form, done: Written, found: Found, limit: int | None, *, with_text: bool
 ) -> Iterator[bytes]:
-    done.asked = asked_of(found, limit)
+    done.asked, done.generation = asked_of(found, limit), found.generation
     # What comes while it is written is written too.
     documents = done.contents.noted(whole(stores.index, found.query, limit or sys.maxsize))
     if done.members is not None:

@@ -93,7 +93,7 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
         for thing in things:
             echo_json({"direct": thing})
         for hit in results.hits:
-            echo_json(_as_json(hit))
+            echo_json({**_as_json(hit), "generation": results.generation})
     else:
         _print_direct(app, things)
         if results.total or not things:

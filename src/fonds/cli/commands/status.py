@@ -12,6 +12,7 @@ from rich.markup import escape
 from fonds.cli.context import App, command, console, echo_json, pipeline_option
 from fonds.cli.working.summary import summary_table
 from fonds.library.accounting import account, files_by_type, newest_input, tally
+from fonds.library.searching.whole import generation_now
 from fonds.library.tracing.working.workers import is_overdue, workers
 from fonds.model.message import Depth
 from fonds.model.rows import WorkerRow
@@ -38,11 +39,12 @@ def status(app: App, **flags: Any) -> int:
         for readers in used_readers(stores, settings, chosen).values()
         for one in readers
     }
-    indexed = stores.index.count()
+    indexed, generation = stores.index.count(), generation_now(stores.index)
     working = list(workers(stores.records, chosen))
     if app.json:
         told = {"home": str(app.home), "pipeline": chosen, **account(counted)}
-        told |= {"files": dict(kinds), "searchable": indexed, "workers": working}
+        told |= {"files": dict(kinds), "searchable": indexed, "generation": generation}
+        told |= {"workers": working}
         echo_json({**told, "newest_input_at": newest_input(stores.records), "queues": depths})
         return 0
     screen = console()
@@ -50,7 +52,7 @@ def status(app: App, **flags: Any) -> int:
     into = f" into the pipeline {chosen}; what follows the table is of all" if chosen else ""
     screen.print(f"{counted.received:,} records came in{into}")
     screen.print(summary_table(counted))
-    screen.print(f"{indexed:,} documents in the index")
+    screen.print(f"{indexed:,} documents in the index, generation {generation or 'unknown'}")
     for mime, count in kinds:
         screen.print(f"{count:,} files of type {mime}")
     _print_waiting(screen, depths)

@@ -68,6 +68,7 @@ def _told(found: Verified) -> list[str]:
     else:
         now = f"{found.now:,}" if not found.now_is_more else f"at least {found.now:,}"
         told.append(f"Its search finds others today: {found.then:,} then, {now} now.")
+    told.append(_generation_told(found))
     if found.compared is None:
         return told
     told += [f"  {one.count:>9,}  {one.words}" for one in accounted(found.compared) if one.count]
@@ -76,3 +77,12 @@ def _told(found: Verified) -> list[str]:
         for one in found.compared.listed
     ]
     return told
+
+
+def _generation_told(found: Verified) -> str:
+    if found.generation_is_same:
+        return (
+            f"The index is of generation {found.generation_now} still: nothing was written to it."
+        )
+    then, now = found.generation_then or "unknown", found.generation_now or "unknown"
+    return f"The generation of the index was {then[:40]} then, and is {now} now."

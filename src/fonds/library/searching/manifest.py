@@ -57,7 +57,8 @@ class Manifest:
     """Beside `file`: its form, rows, hash and fields. Of a result also what was asked, and one hash over the
     ids of its documents and the SHA-1s of their files, `documents_sha256`. `documents` names each of them
     (`library/searching/members.py`) and `extractors` what read them; None where they are too many, or
-    the manifest was written before there was such a list.
+    the manifest was written before there was such a list. `generation` is that of the index all of it was
+    read from; None where that is not known, or another came meanwhile.
     """
 
     file: str
@@ -71,6 +72,7 @@ class Manifest:
     documents_sha256: str | None = None
     extractors: Sequence[str] = ()
     documents: Sequence[str] | None = None
+    generation: str | None = None
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
@@ -107,6 +109,8 @@ def manifest_of(told: bytes) -> Manifest:
         raise ValueError(str(error)) from error
     if found.rows < 0 or len(found.documents or ()) > MEMBERS_MAX:
         raise ValueError("it names more documents than a manifest can, or less than none")
+    if len(found.generation or "") > VALUE_MAX_CHARS:
+        raise ValueError("it names a generation that can be none")
     asked = found.asked
     if asked is not None and not _can_be_asked(asked):
         raise ValueError("its search has more, or longer, values than a search can")

@@ -20,7 +20,7 @@ from fonds.kinds.embargoes import embargoed
 from fonds.library.chunks import chunks
 from fonds.library.searching.manifest import Asked, Manifest
 from fonds.library.searching.members import Member, members, members_of
-from fonds.library.searching.whole import Contents, whole
+from fonds.library.searching.whole import Contents, generation_now, lasted, whole
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError
@@ -116,7 +116,8 @@ class Verified:
     """`file_is_whole`: its bytes are those that were written; None where the file was not at hand.
     `result_is_same`: the search finds the same documents, of the same files, as `then`; None where no search
     was noted. `now` is how many it finds; `now_is_more`: as many were looked at, and there may be
-    more. `compared` is None where the manifest names no documents.
+    more. `compared` is None where the manifest names no documents. The generations are those of the index it
+    was written from and of the index now; None where they are not known.
     """
 
     file: str
@@ -126,6 +127,15 @@ class Verified:
     now: int | None
     now_is_more: bool = False
     compared: Comparison | None = None
+    generation_then: str | None = None
+    generation_now: str | None = None
+
+    @property
+    def generation_is_same(self) -> bool | None:
+        """Whether nothing was written to the index since; None where one of the generations is not known."""
+        if self.generation_then is None or self.generation_now is None:
+            return None
+        return self.generation_then == self.generation_now
 
 
 def is_whole(path: Path, manifest: Manifest) -> tuple[str, bool]:
@@ -164,6 +174,7 @@ class Verifying:
         asked, then = manifest.asked, manifest.rows
         if asked is None:
             return Verified(file, file_is_whole, None, then, None)
+        generation = generation_now(self.stores.index)
         left = {one.id: one for one in members(manifest.documents or (), manifest.extractors)}
         is_named = manifest.documents is not None
         walk = Walk(self, asked, _most(manifest, asked, self.walked_max), _last(manifest, left))
@@ -177,6 +188,7 @@ class Verifying:
         return Verified(
             file, file_is_whole, None if walk.is_broken_off and walk.contents.count <= then else is_same,
             then, walk.contents.count, walk.is_broken_off, became if is_named else None,
+            manifest.generation, lasted(self.stores.index, generation),
         )  # fmt: skip
 
     def _found(

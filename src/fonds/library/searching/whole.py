@@ -35,16 +35,27 @@ def whole(index: Index, query: SearchQuery, count_max: int) -> Iterator[IndexDoc
 @dataclass(frozen=True, slots=True)
 class Found:
     """How many documents a search finds, and the query that finds the same ones later: its themes are as they
-    were then, whatever is built or changed meanwhile."""
+    were then, whatever is built or changed meanwhile. `generation` is that of the index."""
 
     query: SearchQuery
     total: int
+    generation: str | None = None
 
 
 def found_now(index: Index, query: SearchQuery) -> Found:
     """What the search finds. Raises ValueError with a sentence for people."""
     results = index.search(replace(query, count_max=0, facet_values_max=0))
-    return Found(_held(query, results), results.total)
+    return Found(_held(query, results), results.total, results.generation)
+
+
+def generation_now(index: Index) -> str | None:
+    """That of the index at this moment, None where it is not known; no document is read."""
+    return index.search(SearchQuery(count_max=0, facet_values_max=0)).generation
+
+
+def lasted(index: Index, generation: str | None) -> str | None:
+    """The generation a result was read from: the one it began with, None where another came meanwhile."""
+    return generation if generation == generation_now(index) else None
 
 
 def _held(query: SearchQuery, results: SearchResults) -> SearchQuery:

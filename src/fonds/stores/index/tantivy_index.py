@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from tantivy import Query
 
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.model.errors import FondsError
+from fonds.model.generation import NOTHING_YET, generation
 from fonds.stores.index import tantivy_query
 from fonds.stores.index.asked import checked
 from fonds.stores.index.likeness import faults_allowed, likest
@@ -39,6 +41,19 @@ def distinct_words(document: IndexDocument, text: str) -> set[str]:
     return {*words(document.article_title or ""), *words(text[:ALIKE_CHARACTERS_MAX])}
 
 
+def generation_of(folder: Path) -> str | None:
+    """Of what was committed last to the index in `folder`; None where its heart says nothing of it."""
+    try:
+        told = json.loads((folder / "meta.json").read_bytes())
+        parts = [
+            f"{one['segment_id']} {(one['deletes'] or {}).get('opstamp')}"
+            for one in told["segments"]
+        ]
+        return generation(int(told["opstamp"]), parts)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
 class TantivyIndex:
     """Full text in `folder`, which the first `put` makes; until then everything is empty.
 
@@ -57,6 +72,7 @@ class TantivyIndex:
         self._read_lock = Lock()
         self._reader: tantivy.Index | None = None
         self._read_version: tuple[int, int, int] | None = None
+        self._generation: str | None = None
         self._mirror: TemporaryDirectory[str] | None = None
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
@@ -89,11 +105,11 @@ class TantivyIndex:
         tree = tantivy_query.parsed(query)
         wanted = tantivy_query.build(query, tree, self._schema)
         with translated(self._folder):
-            searcher = self._searcher()
+            searcher, seen = self._reading()
             if searcher is None:
-                return nothing()
+                return nothing(NOTHING_YET)
             found = results(searcher, wanted, query, tree)
-        return with_notes(found, self, query, tree)
+        return with_notes(replace(found, generation=seen), self, query, tree)
 
     def alike(self, word: str) -> Sequence[str]:
         """Out of the documents that have such words, a hundred at most."""
@@ -176,19 +192,30 @@ class TantivyIndex:
 
     def _searcher(self) -> tantivy.Searcher | None:
         """One that sees the last commit of any process; None while there is no index."""
+        return self._reading()[0]
+
+    def _reading(self) -> tuple[tantivy.Searcher | None, str | None]:
+        """The same, and the generation of all it sees; None where that is not known."""
         with self._read_lock:
             version = self._version()
             if version is None:
                 self._reader = None
-                return None
+                return None, None
             if not os.access(self._folder, os.W_OK):
-                return self._mirrored(version)
+                return self._mirrored(version), self._generation
             if self._reader is None:
                 self._reader, self._read_version = self._open(), None
             if version != self._read_version:
-                self._reader.reload()
-                self._read_version = version
-            return self._reader.searcher()
+                self._reload(self._reader, version)
+            return self._reader.searcher(), self._generation
+
+    def _reload(self, reader: tantivy.Index, version: tuple[int, int, int]) -> None:
+        """See the last commit. Its generation is known unless another came meanwhile; the next who reads sees
+        that one."""
+        reader.reload()
+        read = generation_of(self._folder)
+        self._generation = read if self._version() == version else None
+        self._read_version = version
 
     def _mirrored(self, version: tuple[int, int, int]) -> tantivy.Searcher:
         """Reading takes a lock, for which the library makes a file: where none can be made, in a folder of
@@ -198,9 +225,9 @@ class TantivyIndex:
             for path in self._folder.iterdir():
                 if path.suffix != ".lock":
                     Path(mirror.name, path.name).symlink_to(path.absolute())
-            self._reader, self._read_version = self._open(Path(mirror.name)), version
+            self._reader = self._open(Path(mirror.name))
             self._mirror = mirror
-            self._reader.reload()
+            self._reload(self._reader, version)
         return self._reader.searcher()
 
     def _version(self) -> tuple[int, int, int] | None:

@@ -53,10 +53,10 @@ def _counts(values_max: int, dates: str) -> dict[str, Any]:
     }
 
 
-def nothing() -> SearchResults:
+def nothing(generation: str | None = None) -> SearchResults:
     """The results of any search while there is no index yet."""
-    none = dict.fromkeys(RAW_FIELDS, ())
-    return SearchResults(total=0, hits=(), facets=none, beyond=dict.fromkeys(RAW_FIELDS, 0))
+    none, beyond = dict.fromkeys(RAW_FIELDS, ()), dict.fromkeys(RAW_FIELDS, 0)
+    return SearchResults(total=0, hits=(), facets=none, beyond=beyond, generation=generation)
 
 
 def results(

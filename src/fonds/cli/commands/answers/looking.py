@@ -39,6 +39,7 @@ SEARCH = (
             "list",
             "up to three passages: text, marks, page of a PDF, whether they begin or end within a sentence",
         ),
+        ("generation", "text?", "that of the index, the same for all; null where it is not known"),
     ),
     answer(
         "last, with --themes-of",
@@ -172,6 +173,7 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
             *ACCOUNT,
             ("files", "object", "distinct files by media type"),
             ("searchable", "integer", "documents in the index"),
+            ("generation", "text?", "that of the index; null where it is not known"),
             ("newest_input_at", "time?", "when something last came in"),
             ("queues", "object", "ready, in_hand, delayed, quarantined by subscription"),
             ("workers", "list", "who is at work: rows of `workers`, the newest sign first"),
@@ -242,6 +244,12 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
             ("then", "integer", "documents found when it was written"),
             ("now", "integer?", "documents found today"),
             ("now_is_more", "boolean", "whether so many were looked at, and there may be more"),
+            (
+                "generation_then",
+                "text?",
+                "that of the index it was written from; null where unknown",
+            ),
+            ("generation_now", "text?", "that of the index today; null where unknown"),
             (
                 "compared",
                 "object?",

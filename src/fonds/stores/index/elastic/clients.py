@@ -21,6 +21,18 @@ class Refused(Exception):  # noqa: N818 (an answer, understood by whoever asked)
         self.told = told
 
 
+def reason(told: object) -> str:
+    """The innermost of the reasons a server gives, with the outermost before it."""
+    reasons = []
+    while isinstance(told, Mapping):
+        if isinstance(told.get("reason"), str):
+            reasons.append(told["reason"])
+        told = told.get("caused_by") or told.get("error")
+    if isinstance(told, str):
+        reasons.append(told)
+    return ": ".join(dict.fromkeys([*reasons[:1], *reasons[-1:]]))[:500]
+
+
 class Asking(Protocol):
     """One client."""
 

@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -30,7 +31,9 @@ from fonds.stores.index.elastic.clients import (
     ElasticsearchClient,
     OpensearchClient,
     Refused,
+    reason,
 )
+from fonds.stores.index.elastic.generation import Generation
 from fonds.stores.index.elastic.lines import chunks, line
 from fonds.stores.index.elastic.mapping import (
     FIELDS,
@@ -92,6 +95,7 @@ class ElasticIndex:
         self._lock = threading.Lock()
         self._ready = False
         self._rolled_at_s = time.monotonic()
+        self._generation = Generation(self._call, self._alias)
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
         """Written to the translog of every copy; of several documents with one id the last wins.
@@ -139,13 +143,14 @@ class ElasticIndex:
             score = float(one["_score"] or 0.0) if query.sort == "score" else 0.0
             document = from_source(one["_source"])
             hits.append(hit(document, text, score, tree, with_snippets=query.with_snippets))
-        total = answer["hits"]["total"]["value"]
-        if not query.facet_values_max:
-            return with_notes(SearchResults(total, tuple(hits)), self, query, tree)
-        counts = answer["aggregations"]
         found = SearchResults(
-            total=total,
-            hits=tuple(hits),
+            answer["hits"]["total"]["value"], tuple(hits), generation=self._generation.now()
+        )
+        if not query.facet_values_max:
+            return with_notes(found, self, query, tree)
+        counts = answer["aggregations"]
+        found = replace(
+            found,
             facets={name: _buckets(counts[name]) for name in RAW_FIELDS},
             beyond={name: counts[name]["sum_other_doc_count"] for name in RAW_FIELDS},
             dates=_buckets(counts["dates"]),
@@ -274,6 +279,7 @@ class ElasticIndex:
         left = list(lines)
         for attempt in range(TRIES):
             answer = self._send("POST", "/_bulk", {"refresh": self._refresh}, "".join(left), LINES)
+            self._generation.forget()
             ended = [next(iter(item.values())) for item in answer["items"]]
             again = [line for line, one in zip(left, ended, strict=True) if one["status"] in BUSY]
             for one in ended:
@@ -282,7 +288,7 @@ class ElasticIndex:
                 return
             left = again
             time.sleep(PAUSE_S * 2**attempt)
-        busy = next(_reason(one.get("error")) for one in ended if one["status"] in BUSY)
+        busy = next(reason(one.get("error")) for one in ended if one["status"] in BUSY)
         raise StoreUnavailableError(f"{self._where} is too busy for {len(left)} documents: {busy}")
 
     def _check(self, ended: Mapping[str, Any]) -> None:
@@ -295,7 +301,7 @@ class ElasticIndex:
         if isinstance(fault, StorageFullError):
             raise fault
         raise PermanentError(
-            Reason.INTERNAL_ERROR, f"{self._where} cannot take {ended['_id']}: {_reason(told)}"
+            Reason.INTERNAL_ERROR, f"{self._where} cannot take {ended['_id']}: {reason(told)}"
         )
 
     def _call(
@@ -313,7 +319,7 @@ class ElasticIndex:
             raise self._explained(answer) from answer
 
     def _explained(self, answer: Refused) -> FondsError:
-        told = _reason(answer.told)
+        told = reason(answer.told)
         if "read-only-allow-delete" in told or "flood" in told or "disk usage exceeded" in told:
             return StorageFullError(f"no room left for the index at {self._where}: {told}")
         if answer.status in BUSY or "no_shard_available" in told or "search_phase" in told:
@@ -322,18 +328,6 @@ class ElasticIndex:
             self._ready = False
             return _MissingError(f"{self._where} is not there: {told}")
         return ConfigurationError(f"{self._where} refuses ({answer.status}): {told}")
-
-
-def _reason(told: object) -> str:
-    """The innermost of the reasons a server gives, with the outermost before it."""
-    reasons = []
-    while isinstance(told, Mapping):
-        if isinstance(told.get("reason"), str):
-            reasons.append(told["reason"])
-        told = told.get("caused_by") or told.get("error")
-    if isinstance(told, str):
-        reasons.append(told)
-    return ": ".join(dict.fromkeys([*reasons[:1], *reasons[-1:]]))[:500]
 
 
 class _MissingError(StoreUnavailableError):

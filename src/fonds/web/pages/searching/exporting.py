@@ -19,7 +19,7 @@ from fonds.library.searching.manifest import SUFFIX, Manifest, as_json, asked_of
 from fonds.library.searching.members import Members
 from fonds.library.searching.rows import FIELDS
 from fonds.library.searching.warcs import Missed
-from fonds.library.searching.whole import Contents, Found, found_now, whole
+from fonds.library.searching.whole import Contents, Found, found_now, lasted, whole
 from fonds.model.document import IndexDocument
 from fonds.model.names import no_such
 from fonds.ports import Stores
@@ -105,6 +105,7 @@ def packet(stores: Stores, name: str, found: Found, file: str) -> Iterator[bytes
             fields=list(FIELDS) if form.rows is not None else [], written_at=now, fonds=__version__,
             asked=asked_of(found, EXPORTED_MAX), documents_sha256=contents.sha256hex,
             extractors=list(members.extractors), documents=members.lines,
+            generation=lasted(stores.index, found.generation),
         )  # fmt: skip
         archive.writestr(zipfile.ZipInfo(f"{file}{SUFFIX}", now.timetuple()[:6]), as_json(manifest))
     yield sink.taken()

@@ -58,6 +58,7 @@ class SearchPage:
     say what of the question no document has, when nothing was found, and `meant` is the query that was
     probably meant. Themes are those of the first `themes_looked_in` collections by name, None for all;
     `themes` counts the matches by the themes of the collection that was asked for, None without one.
+    `generation` names what the index holds: the same, the same documents; None where it is not known.
     With sort=id the next page is had with `after` = `next`, None at the end; so all of a result can be
     had, however large.
     """
@@ -80,6 +81,7 @@ class SearchPage:
     undated: int
     themes_looked_in: int | None
     themes: ThemeCounts | None
+    generation: str | None
 
 
 def search_page(
@@ -122,6 +124,7 @@ def search_page(
         undated=results.undated,
         themes_looked_in=known.looked_in,
         themes=counted_themes(stores, themes, form, ids),
+        generation=results.generation,
     )
 
 
@@ -219,6 +222,7 @@ def search_html(
         request,
         "search.html",
         heading=found.answer,
+        generation=found.generation,
         error=None,
         form=form,
         found=found,

@@ -96,11 +96,13 @@ def _heading(found: Verified) -> str:
 def _page(
     request: Request, status: int, heading: str, found: Verified | None, error: str | None = None
 ) -> HTMLResponse:
+    read = {"generation": found.generation_now} if found is not None else {}
     return page(
         request,
         "verify.html",
         status,
         heading=heading,
+        **read,
         found=found,
         error=error,
         sorts=accounted(found.compared) if found is not None and found.compared else [],
