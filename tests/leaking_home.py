@@ -71,6 +71,11 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "to": ("2030", "2026-03-31"),
     "days": ("7", "365"),
     "day": ("2026-03-14",),
+    "became": (
+        "unchanged&day=2026-03-14&q=flood",
+        "added&day=2026-03-13",
+        "taken_down&day=2026-03-12",
+    ),
     "undated": ("true",),
     "dates": ("captured", "added"),
     "size": ("50",),

@@ -42,11 +42,13 @@ PAGES = {
     "search, one facet whole": "/search?q=flood&facets=100",
     "search, far behind": "/search?q=flood&page=20",
     "search, long words": f"/search?q={quote(LONG)}",
+    "search, all as of a day": "/search/as-of?q=flood&day=2026-03-14&became=not_compared",
     "look up, long words": f"/show?key={quote(LONG)}",
 }
 # Each template, and a page or an answer it makes; what others include makes none.
 MADE = {
-    "admin.html": "keys, listed and revoked", "changes.html": "what changed",
+    "admin.html": "keys, listed and revoked", "as_of.html": "search, as of a day",
+    "changes.html": "what changed",
     "cite.html": "how a page is cited", "collection.html": "collection", "decide.html": "failures, asked",
     "decided.html": "failure, accepted", "docs.html": "API", "edits.html": "silent edits",
     "embargoes.html": "embargo, made", "failures.html": "failures", "file.html": "file, PDF",

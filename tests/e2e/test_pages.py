@@ -46,6 +46,7 @@ SVG_TEXTS = """() => {
   });
 }"""
 
+AS_OF = "q=flood&day=2026-03-14&became=unchanged"
 NOTHING_READ = Reading("", "", ("", "", ""), "")
 
 
@@ -75,6 +76,9 @@ class Site:
             "search, filtered": (f"{self.full}/search?q=flood&kind=pdf&from=2019-01-01", 200),
             "search, by day added": (f"{self.full}/search?q=flood&dates=added&sort=newest", 200),
             "search, nothing": (f"{self.full}/search?q=flood&kind=pdf&language=de", 200),
+            "search, as of a day": (f"{self.full}/search/as-of?{AS_OF}", 200),
+            "search, as of no day": (f"{self.full}/search/as-of?q=flood", 200),
+            "search, as of tomorrow": (f"{self.full}/search/as-of?q=flood&day=2999-01-01", 400),
             "search, error": (f"{self.full}/search?q=kind:sculpture", 400),
             "search, empty": (f"{self.empty}/search", 200),
             "file, PDF": (f"{self.full}/file/{self.filled.long}", 200),

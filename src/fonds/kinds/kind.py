@@ -71,13 +71,18 @@ class Reading:
         return (self.step, *self.others)
 
 
+def _one_version(records: Records, ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    return {one: (one,) for one in ids}
+
+
 @dataclass(frozen=True, slots=True)
 class Indexed:
     """What the index has of a kind.
 
     `where` selects the rows that may have a document, `id_of` is the id of a row's. `current` gives, of
     these ids, the rows documents are to be made of, by id; the others have none. `has_text` says whether a
-    text may lie in the blobs, and `document` makes one of row, text and origin.
+    text may lie in the blobs, and `document` makes one of row, text and origin. `versions` gives, by the id
+    of a document, the SHA-1s of the files it may be made of, the one it is made of last.
     """
 
     where: Mapping[str, object]
@@ -85,6 +90,7 @@ class Indexed:
     current: Callable[[Records, Sequence[str]], Mapping[str, Any]]
     has_text: Callable[[Any], bool]
     document: Callable[[Any, bytes | None, Origin], IndexDocument]
+    versions: Callable[[Records, Sequence[str]], Mapping[str, Sequence[str]]] = _one_version
 
 
 @dataclass(frozen=True, slots=True)

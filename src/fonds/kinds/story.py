@@ -67,6 +67,19 @@ def versions(records: Records, story_id: str, count_max: int) -> list[str]:
     return [row.sha1hex for row in found]
 
 
+def rising_versions(records: Records, story_ids: Sequence[str]) -> dict[str, list[str]]:
+    """The SHA-1s of all versions of each story but those under embargo, the one captured last behind the
+    others."""
+    columns, where = ("story_id", "captured", "sha1hex"), {"story_id": list(story_ids)}
+    rows = sorted(records.count(StoryMetaRow, columns, where)) if story_ids else []
+    hidden = embargoed(records, [sha1hex for _, _, sha1hex in rows])
+    found: dict[str, list[str]] = {}
+    for story_id, _, sha1hex in rows:
+        if sha1hex not in hidden:
+            found.setdefault(story_id, []).append(sha1hex)
+    return found
+
+
 def document(row: StoryMetaRow, blob: bytes | None, origin: Origin) -> IndexDocument:
     """The document of a page; all but text and collection stands in its row."""
     return IndexDocument(
@@ -176,6 +189,7 @@ KIND = DerivativeKind(
         current=newest_versions,
         has_text=lambda row: True,
         document=document,
+        versions=rising_versions,
     ),
     columns=COLUMNS,
     values=_values,

@@ -35,7 +35,7 @@ from fonds.web.pages.following import acting, programs, source, sources
 from fonds.web.pages.listed import files, ledger, records
 from fonds.web.pages.overview import whole
 from fonds.web.pages.reading.routers import ROUTERS as READING_ROUTERS
-from fonds.web.pages.searching import completing, exporting, feed, search, verifying
+from fonds.web.pages.searching import as_of, completing, exporting, feed, search, verifying
 from fonds.web.parameters import fault, only_known, refusal
 from fonds.web.problems import problem
 from fonds.web.rendering import OpenStores, cut, page
@@ -57,6 +57,7 @@ ROUTERS = (
     exporting.router,
     feed.router,
     verifying.router,
+    as_of.router,
     records.router,
     ledger.router,
     files.router,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -17,6 +17,7 @@ from fonds.formats.journal import journal_schema, journal_table
 from fonds.kinds.embargoes import embargoed
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.completing import NamedTheme
+from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.message import Subscription
 from fonds.model.names import no_such
@@ -319,6 +320,13 @@ def marking(query: str, language: str | None) -> Callable[[str], list[tuple[int,
     from fonds.stores.index.passages import marking
 
     return marking(query, language)
+
+
+def found_among(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
+    """The ids of those of a few documents that a query finds, whatever the index; no store is touched."""
+    from fonds.stores.index.tantivy_results import found_among
+
+    return found_among(documents, query)
 
 
 def completing(

@@ -109,6 +109,11 @@ TRIED_OF_READING = {
     ("/api/files/{sha1hex}/cite", "quote"),
     ("/api/files/{sha1hex}/raw", "from"),
 }
+# Those of a search as of a day are tried in test_as_of_page.py.
+TRIED_AS_OF = {
+    ("/api/search/as-of", name)
+    for name in ("q", "kind", "language", "domain", "collection", "from", "to", "undated", "dates")
+} | {("/api/search/as-of", name) for name in ("day", "became", "page")}
 # Those of the service of grouping are tried in rest/test_refusals.py.
 TRIED_OF_THE_SERVICE = {
     ("/collections", "after"), ("/collections", "count"),
@@ -152,7 +157,7 @@ def _parameters(client: TestClient) -> Iterator[tuple[str, str]]:
 
 def test_every_parameter_of_every_route_is_tried_here(client: TestClient) -> None:
     tried = REFUSED.keys() | SAID.keys() | NOT_NAMES | TRIED_OF_THE_EXPORT | TRIED_OF_THE_SERVICE
-    tried |= TRIED_OF_READING
+    tried |= TRIED_OF_READING | TRIED_AS_OF
     assert set(_parameters(client)) == tried
 
 

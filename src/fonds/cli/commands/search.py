@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import click
@@ -59,6 +59,12 @@ NOTHING_YET = "nothing can be searched yet: `fonds ingest PATH…` takes somethi
     metavar="NAMESPACE/KEY",
     help="Count the results by the themes of this collection.",
 )
+@click.option(
+    "--as-of",
+    type=DAY,
+    metavar="YYYY-MM-DD",
+    help="Tell what this search found at the end of that day, in UTC, and why it finds others now.",
+)
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--offset", type=click.IntRange(0, 10_000), default=0)
 def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
@@ -68,7 +74,8 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     it. A URL, SHA-1 (or its first 8 characters), story id, DOI or file name leads to its file first. Exit
     code 0 also when nothing was found; what of the question no document has is told then. With
     --json one object a line, `direct` for what the words name, `themes` for the counts of --themes-of. How
-    many more there are is told on standard error.
+    many more there are is told on standard error. With --as-of the sums of what was found then and is found
+    now, and of each sort that is not as it was --limit documents.
 
     \b
     fonds search flood defence --kind story --language en
@@ -76,8 +83,11 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     fonds search flood --dates added --from 2026-11-01
     fonds search --undated --json
     fonds search 'theme:"flood, river"' --themes-of news/2026-11
+    fonds search flood --as-of 2026-10-31
     """
     asked = _query(query, filters)
+    if filters["as_of"] is not None:
+        return _as_of(app, asked, filters)
     themes_of: str | None = filters["themes_of"]
     stores = app.stores() if readings(asked.text) or themes_of else None
     index = stores.index if stores else app.index()
@@ -89,18 +99,38 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     things = direct(stores, asked.text) if stores else []
+    _tell(app, things, results, asked)
+    if counts is not None:
+        _tell_themes(app, counts)
+    _say_beside(index, results, asked, things)
+    return 0
+
+
+def _tell(app: App, things: Sequence[Direct], results: SearchResults, asked: SearchQuery) -> None:
     if app.json:
         for thing in things:
             echo_json({"direct": thing})
         for hit in results.hits:
             echo_json({**_as_json(hit), "generation": results.generation})
-    else:
-        _print_direct(app, things)
-        if results.total or not things:
-            _print(app, results, asked)
-    if counts is not None:
-        _tell_themes(app, counts)
-    _say_beside(index, results, asked, things)
+        return
+    _print_direct(app, things)
+    if results.total or not things:
+        _print(app, results, asked)
+
+
+def _as_of(app: App, asked: SearchQuery, filters: dict[str, Any]) -> int:
+    from fonds.cli.working.as_of_told import tell_as_of
+    from fonds.library.searching.since.as_of import checked_day
+
+    if filters["themes_of"] or asked.offset or asked.sort != "score":
+        raise click.UsageError("--as-of goes without --themes-of, --sort and --offset")
+    try:
+        day = checked_day(_day(filters["as_of"]), datetime.now(UTC).date())
+        tell_as_of(app, asked, day)
+    except QueryError as error:
+        raise click.UsageError(_pointed(asked.text, error)) from error
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
     return 0
 
 

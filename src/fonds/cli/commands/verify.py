@@ -8,7 +8,7 @@ import click
 
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.library.searching.manifest import read_manifest
-from fonds.library.searching.verifying import (
+from fonds.library.searching.since.verifying import (
     WALKED_MAX,
     Verified,
     Verifying,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import tantivy
 from tantivy import Order, Query
 
-from fonds.model.document import Hit, SearchQuery, SearchResults
+from fonds.model.document import Hit, IndexDocument, SearchQuery, SearchResults
+from fonds.stores.index.asked import checked
 from fonds.stores.index.passages import hit
 from fonds.stores.index.query.tree import Node
-from fonds.stores.index.tantivy_query import behind
+from fonds.stores.index.tantivy_query import behind, build, parsed
 from fonds.stores.index.tantivy_schema import (
     RAW_FIELDS,
     UNDATED,
@@ -21,11 +23,14 @@ from fonds.stores.index.tantivy_schema import (
     last_field,
     month_field,
     month_name,
+    register_analyzer,
     schema,
+    to_tantivy,
 )
 
 # As many as the library allows, so that the largest are counted over every segment.
 VALUES_COUNTED_MAX = 65_000
+FEW_MEMORY_BYTES = 15_000_000
 MONTHS_MAX = 12_000
 
 _SORTS: dict[str, tuple[str | None, Order]] = {
@@ -84,6 +89,25 @@ def results(
         dates=tuple((name(n), count) for n, count in sorted(dates.items()) if n != UNDATED),
         undated=dates.get(UNDATED, 0),
     )
+
+
+def found_among(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
+    """The ids of those of a few documents that a query finds, in an index of this moment in memory.
+
+    Raises ValueError with a sentence for people.
+    """
+    asked = checked(replace(query, offset=0, after=None, sort="id"))
+    wanted = build(asked, parsed(asked), schema())
+    index = tantivy.Index(schema())
+    register_analyzer(index)
+    writer = index.writer(FEW_MEMORY_BYTES, num_threads=1)
+    for one in documents:
+        writer.add_document(to_tantivy(one, schema()))
+    writer.commit()
+    index.reload()
+    searcher = index.searcher()
+    found = searcher.search(wanted, limit=max(len(documents), 1), count=False)
+    return {from_tantivy(searcher.doc(address))[0].id for _, address in found.hits}
 
 
 def _named_dates(query: SearchQuery) -> tuple[Callable[[int], str], str]:

@@ -239,6 +239,7 @@ def search_html(
         values=offered_values(stores, themes, form) if found.total == 0 else None,
         kind_words=KIND_WORDS,
         feed=None if form.alike else link("/search.atom", **said(form)),
+        as_of=None if form.alike else said(form),
         exports=[] if form.alike else _exports(form),
         exported_max=EXPORTED_MAX,
         pager=_pager(form, found.reachable),

@@ -7,7 +7,7 @@ from starlette.responses import HTMLResponse
 
 from fonds.library.searching.manifest import MANIFEST_BYTES_MAX, Manifest, manifest_of
 from fonds.library.searching.members import MEMBERS_MAX
-from fonds.library.searching.verifying import (
+from fonds.library.searching.since.verifying import (
     LISTED_MAX,
     WALKED_MAX,
     WORDS,

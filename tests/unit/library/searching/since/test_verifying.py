@@ -12,7 +12,7 @@ import pytest
 from filled_home import Filled, fill, opened
 from fonds.library.searching.manifest import Manifest, as_json, asked_of, manifest_of
 from fonds.library.searching.members import MEMBERS_MAX, Members, members
-from fonds.library.searching.verifying import (
+from fonds.library.searching.since.verifying import (
     FOUND,
     Comparison,
     Verified,

@@ -1,0 +1,244 @@
+"""What a search found before, held against what it found: random histories, the index of each day kept."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
+from hashlib import sha1, sha256
+from pathlib import Path
+
+import pytest
+
+from filled_home import opened
+from fonds.kinds.documents import Origin
+from fonds.kinds.pdf import document as pdf_document
+from fonds.kinds.story import document, newest_versions
+from fonds.library.searching.since.as_of import SORTS, Asking, AsOf, checked_day
+from fonds.library.tracing.embargoes.hiding import Hiding
+from fonds.model.blob import Blob
+from fonds.model.capture import to_datetime14
+from fonds.model.document import SearchQuery
+from fonds.model.keys import text_blob_key
+from fonds.model.rows import EmbargoRow, FileMetaRow, PdfMetaRow, StoryMetaRow, TakedownRow
+from fonds.ports import Stores
+from fonds.wiring.backends import found_among
+
+QUERY = SearchQuery("flood")
+FIRST, DAYS = date(2026, 3, 1), 8
+WORDS = ("flood", "river", "harvest", "bridge")
+
+
+@dataclass
+class History:
+    """A library that grows day by day; `index` is what each day ended with: texts by id."""
+
+    stores: Stores
+    chance: random.Random
+    stories: dict[str, list[str]] = field(default_factory=dict)
+    pdfs: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    down: dict[date, int] = field(default_factory=dict)
+    index: dict[date, dict[str, str]] = field(default_factory=dict)
+    number: int = 0
+
+    def live(self, acts: int) -> None:
+        """Some days, each with some acts, and the index as each of them left it."""
+        for day in (FIRST + timedelta(days=n) for n in range(DAYS)):
+            self.down[day] = 0
+            for second in range(acts):
+                at = datetime.combine(day, time(9, 0, second), UTC)
+                self.chance.choice(self.possible())(at)
+            found = self.stores.index.search(SearchQuery(count_max=1_000)).hits
+            self.index[day] = {one.document.id: self.texts[one.document.sha1hex] for one in found}
+
+    def possible(self) -> list[Callable[[datetime], None]]:
+        return [self.story, self.story, self.version, self.version, self.pdf, self.again, self.gone]
+
+    def story(self, at: datetime) -> None:
+        self.stories[sha256(b"%d" % self.number).hexdigest()] = []
+        self.read_story(list(self.stories)[-1], at, at)
+
+    def version(self, at: datetime) -> None:
+        """Of any story, captured any time before: not every one comes to be shown."""
+        if self.stories:
+            story_id = self.chance.choice(list(self.stories))
+            self.read_story(story_id, at, at - timedelta(hours=self.chance.randrange(72)))
+
+    def read_story(self, story_id: str, at: datetime, captured: datetime) -> None:
+        sha1hex, text = self.file(at, "text/html"), self.text()
+        self.stories[story_id].append(sha1hex)
+        self.keep(sha1hex, text)
+        row = StoryMetaRow(
+            sha1hex, story_id, to_datetime14(captured), at, "success", f"http://a.example/{story_id}",
+            "a.example", None, "en", None, 2, {}, "trafilatura 2",
+        )  # fmt: skip
+        self.stores.records.put([row])
+        self.show(story_id)
+
+    def show(self, story_id: str) -> None:
+        (row,) = newest_versions(self.stores.records, [story_id]).values()
+        blob = self.stores.blobs.get(text_blob_key(row.sha1hex))
+        self.stores.index.put([document(row, blob, Origin("", "", "default"))])
+
+    def pdf(self, at: datetime) -> None:
+        self.pdfs.append(self.file(at, "application/pdf"))
+        self.read_pdf(self.pdfs[-1], at)
+
+    def again(self, at: datetime) -> None:
+        if self.pdfs:
+            self.read_pdf(self.chance.choice(self.pdfs), at)
+
+    def read_pdf(self, sha1hex: str, at: datetime) -> None:
+        text = self.text()
+        self.keep(sha1hex, text)
+        row = PdfMetaRow(
+            sha1hex, at, "success", False, 1, 2, None, None, None, None, None, {}, "pdfium 5", None
+        )
+        self.stores.records.put([row])
+        origin = Origin("http://a.example/x.pdf", "a.example", "default")
+        self.stores.index.put([pdf_document(row, text.encode(), origin)])
+
+    def gone(self, at: datetime) -> None:
+        """A PDF, as a takedown leaves the rows."""
+        if self.pdfs:
+            sha1hex = self.pdfs.pop(self.chance.randrange(len(self.pdfs)))
+            self.stores.records.delete(PdfMetaRow, [sha1hex])
+            self.stores.records.delete(FileMetaRow, [sha1hex])
+            self.stores.blobs.delete([text_blob_key(sha1hex)])
+            self.stores.index.delete([sha1hex])
+            self.stores.records.put([TakedownRow(sha1hex, "privacy", "", "ann", at, {}, at)])
+            self.down[at.date()] += 1
+
+    def file(self, at: datetime, mimetype: str) -> str:
+        self.number += 1
+        sha1hex = sha1(b"%d" % self.number).hexdigest()
+        row = FileMetaRow(sha1hex, "0" * 64, "0" * 32, 1, mimetype, f"capture {self.number}", at)
+        self.stores.records.put([row])
+        return sha1hex
+
+    def text(self) -> str:
+        return f"{self.chance.choice(WORDS)} {self.chance.choice(WORDS)}"
+
+    def keep(self, sha1hex: str, text: str) -> None:
+        self.texts[sha1hex] = text
+        self.stores.blobs.put([Blob(text_blob_key(sha1hex), text.encode(), "text/plain")])
+
+
+def ids(told: AsOf, *sorts: str) -> set[str]:
+    listed = [one.id for name in sorts for one in told.listed.get(name, [])]
+    assert len(listed) == len(set(listed))
+    return set(listed)
+
+
+def check(told: AsOf, then: dict[str, str], now: dict[str, str], down: int) -> None:
+    """Every document is accounted for in one sort, which is the right one, and the sums are right."""
+    found_then = {id_ for id_, text in then.items() if "flood" in text.split()}
+    found_now = {id_ for id_, text in now.items() if "flood" in text.split()}
+    by_then = {
+        wanted: ids(told, *(name for name, one in SORTS.items() if one.then is wanted)) - {""}
+        for wanted in (True, False)
+    }
+    unknown = ids(told, "read_again", "read_again_unfound", "not_compared", "not_compared_unfound")
+    purged = then.keys() - now.keys()
+    assert by_then[True] <= found_then
+    assert found_then <= by_then[True] | unknown | purged
+    assert not by_then[False] & found_then
+    assert ids(told, *(name for name, one in SORTS.items() if one.now)) == found_now
+    assert told.now == told.total == len(found_now)
+    counts = {one.name: one.count for one in told.sorts}
+    assert counts["taken_down"] == down
+    assert told.then == len(by_then[True])
+    assert told.then <= len(found_then) <= told.then + told.unknown
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[Stores]:
+    with opened(tmp_path) as found:
+        yield found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_day_of_a_random_history_is_told_as_it_was(stores: Stores, seed: int) -> None:
+    history = History(stores, random.Random(seed))
+    history.live(acts=8)
+    now = history.index[FIRST + timedelta(days=DAYS - 1)]
+    seen: set[str] = set()
+    for day, then in history.index.items():
+        told = Asking(stores, found_among)(QUERY, day)
+        since = sum(count for when, count in history.down.items() if when > day)
+        check(told, then, now, since)
+        assert (told.is_all_found, told.is_all_changed) == (True, True)
+        seen |= {one.name for one in told.sorts if one.count}
+    assert {"unchanged", "added"} <= seen
+
+
+def test_every_sort_is_met_in_some_history(tmp_path: Path) -> None:
+    seen: set[str] = set()
+    for seed in range(3):
+        with opened(tmp_path / str(seed)) as stores:
+            history = History(stores, random.Random(seed))
+            history.live(acts=8)
+            for day in history.index:
+                for versions_max in (0, 2_000):
+                    told = Asking(stores, found_among, versions_max=versions_max)(QUERY, day)
+                    seen |= {one.name for one in told.sorts if one.count}
+    assert seen == SORTS.keys() - {"under_embargo"}
+
+
+def test_where_a_bound_cuts_that_is_told_and_nothing_is_said_that_is_not_so(stores: Stores) -> None:
+    history = History(stores, random.Random(5))
+    history.live(acts=9)
+    for day, then in history.index.items():
+        found_then = {id_ for id_, text in then.items() if "flood" in text.split()}
+        cut = Asking(stores, found_among, versions_max=1)(QUERY, day)
+        assert ids(cut, "unchanged", "other_version", "unfound") <= found_then
+        assert cut.then <= len(found_then) <= cut.then + cut.unknown
+        few = Asking(stores, found_among, found_max=3)(QUERY, day)
+        assert (few.now, few.is_all_found) == (3, False)
+        assert ids(few, "unchanged", "other_version", "unfound") <= found_then
+    first = Asking(stores, found_among, changed_max=2)(QUERY, FIRST)
+    assert not first.is_all_changed
+    assert first.now == first.total
+
+
+def test_who_may_know_of_embargoes_is_told_of_them_and_nobody_else(stores: Stores) -> None:
+    history = History(stores, random.Random(1))
+    at = datetime.combine(FIRST, time(9), UTC)
+    for _ in range(3):
+        history.pdf(at)
+    hidden = history.pdfs[0]
+    later = at + timedelta(days=2)
+    row = EmbargoRow(hidden, "review", "", later + timedelta(days=9), "ann", later)
+    Hiding(stores, None, lambda: later).hide(row)
+    reader = Asking(stores.for_readers(), found_among)(SearchQuery(), FIRST)
+    assert "under_embargo" not in {one.name for one in reader.sorts}
+    assert hidden not in str(reader.listed)
+    curator = Asking(stores.for_readers(), found_among, stores.records)(SearchQuery(), FIRST)
+    assert ids(curator, "under_embargo") == {hidden}
+    assert (curator.then, curator.unknown) == (2, 1)
+    before = Asking(stores.for_readers(), found_among, stores.records)
+    assert ids(before(SearchQuery(), FIRST + timedelta(days=2)), "under_embargo") == set()
+
+
+def test_what_was_under_embargo_then_and_is_shown_now_was_not_found_then(stores: Stores) -> None:
+    history = History(stores, random.Random(1))
+    at = datetime.combine(FIRST, time(9), UTC)
+    history.pdf(at)
+    (shown,) = history.pdfs
+    row = EmbargoRow(shown, "review", "", at, "ann", at, at + timedelta(days=3), at)
+    stores.records.put([row])
+    asking = Asking(stores, found_among)
+    assert ids(asking(SearchQuery(), FIRST), "added") == {shown}
+    assert ids(asking(SearchQuery(), FIRST + timedelta(days=3)), "unchanged") == {shown}
+    stores.records.put([replace(row, row_created=at + timedelta(days=1))])
+    assert ids(asking(SearchQuery(), FIRST), "unchanged") == {shown}
+
+
+def test_a_day_has_to_be_over() -> None:
+    assert checked_day(FIRST, FIRST + timedelta(days=1)) == FIRST
+    with pytest.raises(ValueError, match="is not over"):
+        checked_day(FIRST, FIRST)
+    with pytest.raises(ValueError, match="which day"):
+        checked_day(None, FIRST)
