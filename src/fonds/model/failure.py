@@ -14,6 +14,12 @@ HOST_CHARACTERS_MAX = 253
 GROUP_CHARACTERS = 16
 _DETAIL_CHARACTERS_MAX = 2_000
 _GONE = "…"
+_DIGEST = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:[Ss][Hh][Aa]-?[0-9]{1,3}|[Mm][Dd]5)[:=][A-Za-z0-9+_-]{22,}={0,6}"
+    r"|[A-Z2-7]{32,}={0,6}|(?=[a-z]*[2-7])[a-z2-7]{32,}={0,6}|[A-Za-z0-9+_-]{22,}={1,2})(?![A-Za-z0-9])"
+)
+"""A digest behind the name of its algorithm, which goes with it; or one by itself in base32, in either case
+(SHA-1 has 32 characters, SHA-256 has 52), or in base64 with its padding."""
 _HASH = re.compile(r"0x[0-9A-Fa-f]+|(?=[0-9A-Fa-f]*[0-9])[0-9A-Fa-f]{12,}|[A-Z2-7]{32}")
 _NUMBER = re.compile(r"[0-9]+(?:[.,:][0-9]+)*")
 _GONE_AGAIN = re.compile(r"…(?:[ ,]*…)+")
@@ -25,10 +31,14 @@ def cause(detail: str) -> str:
     Each of them is an ellipsis; blanks are one blank, and at most 200 characters are left.
     """
     words = (
-        _GONE if "/" in word or "\\" in word else _NUMBER.sub(_GONE, _HASH.sub(_GONE, word))
+        _GONE if "/" in word or "\\" in word else _without(word)
         for word in detail[:_DETAIL_CHARACTERS_MAX].split()
     )
     return _GONE_AGAIN.sub(_GONE, " ".join(words))[:CAUSE_CHARACTERS_MAX].rstrip()
+
+
+def _without(word: str) -> str:
+    return _NUMBER.sub(_GONE, _HASH.sub(_GONE, _DIGEST.sub(_GONE, word)))
 
 
 def host_of(url: str) -> str:

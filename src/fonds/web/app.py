@@ -30,7 +30,7 @@ from fonds.web.access.gate import Gate, Passing, make_gate
 from fonds.web.access.hiding import embargoes, embargoing, takedowns, taking_down
 from fonds.web.access.security import SECURITY_HEADERS, Guard
 from fonds.web.pages import cdx, downloads, file, pipeline, show
-from fonds.web.pages.failures import deciding, listing
+from fonds.web.pages.failures import deciding, listing, noting
 from fonds.web.pages.following import acting, programs, source, sources
 from fonds.web.pages.listed import files, ledger, records
 from fonds.web.pages.overview import whole
@@ -62,6 +62,7 @@ ROUTERS = (
     ledger.router,
     files.router,
     listing.router,
+    noting.router,
     deciding.router,
     pipeline.router,
     downloads.router,
@@ -163,7 +164,7 @@ def create_app(
 
 def _programs_send(path: str) -> bool:
     """Whether programs may send something there, as browsers may from our own pages alone."""
-    return is_rest(path) or path == verifying.API or path.startswith(programs.PATH)
+    return is_rest(path) or path in (verifying.API, noting.API) or path.startswith(programs.PATH)
 
 
 def describe(app: FastAPI) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b32encode
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.model.failure import CAUSE_CHARACTERS_MAX, cause, failure_group, host_of
+
+SHA1 = "VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N"
 
 
 @pytest.mark.parametrize(
@@ -20,6 +24,10 @@ from fonds.model.failure import CAUSE_CHARACTERS_MAX, cause, failure_group, host
         ("at 0x7f3a: bad page", "at …: bad page"),
         ("http://x.example/1 answered 503", "…"),
         ("two\n  lines\there", "two lines here"),
+        (f"declared sha1:{SHA1}, read {SHA1.lower()}", "declared …, read …"),
+        (f"'SHA-256:{'A2B3' * 13}' of {'MZXW' * 13}====", "'…' of …"),
+        (f"md5:{'a' * 32} is 1B2M2Y8AsgTpgAmY7PhCfg==", "… is …"),
+        (f"a {'verylongword' * 3} stays", f"a {'verylongword' * 3} stays"),
     ],
 )
 def test_numbers_addresses_and_hashes_are_no_part_of_a_cause(detail: str, left: str) -> None:
@@ -31,6 +39,13 @@ def test_a_cause_is_short_and_the_cause_of_itself(detail: str) -> None:
     found = cause(detail)
     assert len(found) <= CAUSE_CHARACTERS_MAX
     assert not any(one.isascii() and one.isdigit() for one in found)
+
+
+@given(st.binary(min_size=20, max_size=20), st.sampled_from(["sha1:{}", "{}", "'{}'", "SHA-1={}"]))
+def test_failures_that_differ_by_a_digest_are_of_one_group(digest: bytes, form: str) -> None:
+    said = b32encode(digest).decode()
+    assert cause(form.format(said)) == cause(form.format(SHA1))
+    assert "…" in cause(form.format(said))
 
 
 @given(st.integers(min_value=0), st.integers(min_value=0))

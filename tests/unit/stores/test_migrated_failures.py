@@ -13,6 +13,7 @@ from fonds.model.by_time import (
     INPUTS_BY_DAY,
     MESSAGES_BY_HOUR,
 )
+from fonds.model.failure import failure_group
 from fonds.model.rows import EntryRow, TallyRow
 from fonds.stores.records import engine
 from fonds.stores.records.migration import upgrade
@@ -66,7 +67,7 @@ def test_what_entered_before_is_counted_by_day_and_hour(tmp_path: Path) -> None:
         ("2024-05-06", "done", ""): 1,
         ("2024-05-07", "quarantined", "timeout"): 1,
         ("2024-05-07", "pending", ""): 1,
-        ("0" * 16, "2024-05-07", ""): 1,
+        (failure_group("identify", "timeout", "", "http://x.example/"), "2024-05-07", ""): 1,
         ("2024-05-06", "revisit", ""): 4,
     }
     hours = records.find(TallyRow, {"counted": MESSAGES_BY_HOUR, "third": "ended"})
@@ -119,5 +120,71 @@ def test_failures_of_before_belong_to_groups_and_are_counted_by_them(tmp_path: P
         "parse_story",
         "timeout",
         2,
+    )
+    records.close()
+
+
+def test_failures_that_differed_by_a_digest_become_one_group(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    made = engine.open_engine(sa.URL.create("sqlite", database=str(path)))
+    with engine.writing(made) as connection, connection.begin():
+        upgrade(connection, "0019")
+    made.dispose()
+    old = sqlite3.connect(path)
+    digests = ("sha1:" + "AB23" * 8, "sha1:" + "cd45" * 8, None)
+    for number, digest in enumerate(digests):
+        at = f"2024-05-0{number // 2 + 6} 12:00:00.000000"
+        detail = f"read {digest}" if digest else "no digest"
+        told = ("damaged-record", "identify", str(number), detail, at, f"{number:016x}")
+        old.execute(
+            "INSERT INTO entries VALUES (?, 'library', 'capture', 'i', 'http://x.example/', NULL, NULL,"
+            " 'default', ?, 'quarantined', 0, 3, ?, ?, ?, NULL, ?, ?, ?)",
+            (str(number), at, *told),
+        )
+        old.execute(
+            "INSERT INTO dispositions VALUES (?, 'library', 'identify', ?, NULL, NULL, 'quarantined', 0,"
+            " 'damaged-record', ?, NULL, 0, ?, ?)",
+            (str(number), str(number), detail, at, at),
+        )
+        counts = [
+            ("failure_groups", f"{number:016x}", "identify", "damaged-record"),
+            ("failures_by_day", f"{number:016x}", at[:10], ""),
+            ("entries_by_day", at[:10], "quarantined", "damaged-record"),
+        ]
+        old.executemany(
+            "INSERT INTO tallies VALUES (?, 'library', ?, ?, ?, 1)"
+            " ON CONFLICT DO UPDATE SET count = count + 1",
+            counts,
+        )
+    counts = [
+        ("dispositions", "identify", "quarantined", "", 3),
+        ("entries", "quarantined", "damaged-record", "identify", 3),
+        ("messages_by_hour", "identify", "2024-05-06 12", "came", 2),
+        ("messages_by_hour", "identify", "2024-05-06 12", "ended", 2),
+        ("messages_by_hour", "identify", "2024-05-07 12", "came", 1),
+        ("messages_by_hour", "identify", "2024-05-07 12", "ended", 1),
+    ]
+    old.executemany("INSERT INTO tallies VALUES (?, 'library', ?, ?, ?, ?)", counts)
+    old.commit()
+    old.close()
+    records = open_sqlite(path)
+    assert records.ledger.recount() == []
+    groups = {row.entry_id: row.failure_group for row in records.find(EntryRow)}
+    assert (
+        groups["0"]
+        == groups["1"]
+        == failure_group(
+            "identify", "damaged-record", f"read {'EF67' * 8}", "http://x.example/other"
+        )
+    )
+    assert groups["2"] not in (groups["0"], f"{2:016x}", None)
+    rows = records.find(TallyRow, {"counted": ["failure_groups", "failures_by_day"]})
+    assert sorted((row.first, row.second, row.count) for row in rows) == sorted(
+        [
+            (groups["0"], "identify", 2),
+            (groups["0"], "2024-05-06", 2),
+            (groups["2"], "identify", 1),
+            (groups["2"], "2024-05-07", 1),
+        ]
     )
     records.close()

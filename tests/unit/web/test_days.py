@@ -245,18 +245,29 @@ def test_groups_that_are_new_stand_first_whatever_their_size(tmp_path: Path) -> 
     assert later.recent.new == of_one.recent.new == []
 
 
-def test_of_very_many_new_failures_the_last_are_looked_at_and_this_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recent, "LOOKED_AT_MAX", 3)
+def test_a_new_group_is_told_however_many_others_failed_since(tmp_path: Path) -> None:
     with opened(tmp_path) as stores:
-        _fail(stores, 0, Reason.BROKEN_PDF, 5)
-        for number in range(1, 4):
+        _fail(stores, 0, Reason.TIMEOUT, 48)
+        _fail(stores, 1, Reason.BROKEN_PDF, 5)
+        _fail(stores, 2, Reason.BOMB, 23.9)
+        _fail(stores, 3, Reason.MISSING_SOURCE, 24.1)
+        for number in range(10, 70):
             _fail(stores, number, Reason.TIMEOUT, 1)
         found = failures_page(stores.records, FailuresForm(), NOW).recent
-    assert [(one.reason, one.count) for one in found.new] == [("timeout", 3)]
+    assert [one.reason for one in found.new] == ["broken-pdf", "bomb"]
+    assert (found.new_total, found.new_is_all) == (2, True)
+
+
+def test_of_more_groups_than_are_looked_at_this_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent, "LOOKED_AT_MAX", 2)
+    with opened(tmp_path) as stores:
+        for number, reason in enumerate((Reason.BROKEN_PDF, Reason.TIMEOUT, Reason.BOMB)):
+            _fail(stores, number, reason, 5)
+        found = failures_page(stores.records, FailuresForm(), NOW).recent
     assert not found.new_is_all
-    assert "of the last" in found.said
+    assert "groups that failed lately" in found.said
 
 
 def test_the_failures_page_draws_the_days_and_says_them(stores: Stores) -> None:

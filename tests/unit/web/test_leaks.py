@@ -20,7 +20,8 @@ from home_rows import NOW
 from leaking_home import ACTS, NOTE, ORIGIN, UNTIL, LeakingHome, answer_of, app_for, in_path_of
 
 CHANGING = {
-    "/failures/{act}", "/collections/{ns}/{key}", "/configurations/{ns}/{conf}",
+    "/failures/{act}", "/failures/note", "/api/failures/note",
+    "/collections/{ns}/{key}", "/configurations/{ns}/{conf}",
     "/configurations/{ns}/transforms/{conf}", "/queries/{ns}/{name}",
     "/run/{ns}", "/run/{ns}/{name}", "/run/{ns}/{conf}/{name}",
     "/sign-in", "/sign-out", "/admin/revoke", "/admin/keys", "/embargoes", "/embargoes/lift",

@@ -12,12 +12,14 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, pipeline_option, say
 from fonds.cli.names import Name
+from fonds.cli.working.failure_notes import note_group, told_note
 from fonds.cli.working.noted import noted
 from fonds.cli.working.working_off import work_off
 from fonds.config import Settings
 from fonds.library.failures.deciding import NOTE_CHARACTERS_MAX, Act, accept, retry
 from fonds.library.failures.failed import Asked, Failed, failed, failed_entries
 from fonds.library.failures.groups import FailureGroup
+from fonds.library.failures.notes import settled_notes
 from fonds.model.disposition import Reason
 from fonds.model.message import Subscription
 from fonds.ports import Records, Stores
@@ -25,10 +27,11 @@ from fonds.runtime.homelock import HomeLock
 
 LISTED = 50
 DETAIL_CHARS = 200
+NOTE = "note"
 
 
 @command("failures")
-@click.argument("action", required=False, type=Name("action", map(str, Act)))
+@click.argument("action", required=False, type=Name("action", [*map(str, Act), NOTE]))
 @pipeline_option
 @click.option("--reason", type=Name("reason", map(str, Reason)), metavar="REASON")
 @click.option("--step", metavar="STEP", help="Only what failed at this step.")
@@ -43,8 +46,11 @@ DETAIL_CHARS = 200
     help="At most so many groups, or lines of --list [50; with --json all].",
 )
 @click.option(
-    "--note", help=f"With accept: why it is final, {NOTE_CHARACTERS_MAX} characters at most."
+    "--note",
+    help="With accept: why it is final; with note: what is to be known of the group;"
+    f" {NOTE_CHARACTERS_MAX} characters at most.",
 )
+@click.option("--owner", metavar="NAME", help="With note: whom the group is left to.")
 @click.option("--yes", is_flag=True, help="With accept: do not ask.")
 def failures(
     app: App,
@@ -56,11 +62,12 @@ def failures(
     listed: bool,
     limit: int | None,
     note: str | None,
+    owner: str | None,
     yes: bool,
     **flags: Any,
 ) -> int:
     """Show what failed, in groups of one step, reason, cause and host; `retry` works it off again, `accept`
-    takes it as final.
+    takes it as final, `note` keeps a note on a group, for as long as it is not cleared.
 
     Nothing that failed is lost: its message waits, whole, until it is tried again or accepted.
 
@@ -69,6 +76,7 @@ def failures(
     fonds failures --list --reason broken-pdf
     fonds failures retry --reason missing-source
     fonds failures accept --group 0123456789abcdef --note "password unknown"
+    fonds failures note --group 0123456789abcdef --note "asked the archive" --owner Ann
     """
     asked = Asked(flags["pipeline"], step, reason, key, group)
     if action:
@@ -76,8 +84,9 @@ def failures(
             raise click.UsageError(f"{action} does something, --list lists: give one of the two")
         if limit is not None:
             raise click.UsageError("--limit is for lists")
-    if action != Act.ACCEPT and (note is not None or yes):
-        raise click.UsageError("--note and --yes go with accept")
+    _check_words(action, note, owner, yes=yes)
+    if action == NOTE:
+        return note_group(app, _checked(app.stores().records, asked), asked, note, owner)
     if action == Act.RETRY:
         return _retry(app, app.settings(**flags), asked)
     if action == Act.ACCEPT:
@@ -89,7 +98,17 @@ def failures(
         _print_list(app, records, asked, limit)
     else:
         _print_groups(app, records, asked, limit)
+        _tell_settled(app, records)
     return 0
+
+
+def _check_words(action: str | None, note: str | None, owner: str | None, *, yes: bool) -> None:
+    if yes and action != Act.ACCEPT:
+        raise click.UsageError("--yes goes with accept")
+    if note is not None and action not in (Act.ACCEPT, NOTE):
+        raise click.UsageError("--note goes with accept and with note")
+    if owner is not None and action != NOTE:
+        raise click.UsageError("--owner goes with note")
 
 
 def _checked(records: Records, asked: Asked) -> Records:
@@ -132,6 +151,16 @@ def _print_groups(app: App, records: Records, asked: Asked, limit: int | None) -
         screen.print(f"\nNext: {app.told('failures --list')}   or   {then}", markup=False)
 
 
+def _tell_settled(app: App, records: Records) -> None:
+    """The notes on what is settled, for as long as nobody clears them."""
+    for row in settled_notes(records):
+        if app.json:
+            echo_json({"settled": row})
+        else:
+            told = f"{row.failure_group} ({row.reason} at {row.step}): {told_note(row)}"
+            console().print(f"Noted, and nothing of it is left: {told}", markup=False)
+
+
 def _nothing(found: Failed, asked: Asked) -> str:
     if asked != Asked():
         return "Nothing like this has failed."
@@ -160,6 +189,8 @@ def _print_group(screen: Console, group: FailureGroup) -> None:
     )
     if group.cause:
         screen.print(f"   {escape(group.cause)}")
+    if group.note:
+        screen.print(f"   [yellow]{escape(told_note(group.note))}[/yellow]")
     if group.sample:
         screen.print(f"   [dim]for example {escape(group.sample.place or group.sample.url)}[/dim]")
     days = [f"{at:%Y-%m-%d}" for at in (group.first_at, group.last_at) if at]

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.failure import COUNTED_AS, cause, host_of
-from fonds.model.rows import EntryRow, TallyRow
+from fonds.model.rows import EntryRow, FailureNoteRow, TallyRow
 from fonds.ports import Records
 
 LARGEST = ("-count",)
@@ -19,7 +19,7 @@ LARGEST = ("-count",)
 class FailureGroup:
     """Failures of one pipeline, step, reason, cause and host. `first_at` and `last_at` are when the oldest
     and the newest of them failed, `sample` is the newest; these are None where the rows are gone since
-    they were counted. `host` is "" where there is none.
+    they were counted. `host` is "" where there is none, `note` what a person noted about the group.
     """
 
     group: str
@@ -32,6 +32,7 @@ class FailureGroup:
     first_at: datetime | None
     last_at: datetime | None
     sample: EntryRow | None
+    note: FailureNoteRow | None = None
 
 
 def group_tallies(
@@ -79,6 +80,11 @@ def described(records: Records, rows: Sequence[TallyRow]) -> Iterator[FailureGro
     wheres = [{"failure_group": row.first, "pipeline": row.pipeline} for row in rows]
     oldest = records.first_of_each(EntryRow, wheres, ("settled_at",))
     newest = records.first_of_each(EntryRow, wheres, ("-settled_at",))
+    keys = [(row.pipeline, row.first) for row in rows]
+    notes = {
+        (one.pipeline, one.failure_group): one
+        for one in (records.get(FailureNoteRow, keys) if keys else ())
+    }
     for row, first, last in zip(rows, oldest, newest, strict=True):
         yield FailureGroup(
             group=row.first,
@@ -91,4 +97,5 @@ def described(records: Records, rows: Sequence[TallyRow]) -> Iterator[FailureGro
             first_at=first.settled_at if first else None,
             last_at=last.settled_at if last else None,
             sample=last,
+            note=notes.get((row.pipeline, row.first)),
         )

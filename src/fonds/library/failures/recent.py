@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from fonds.library.accounting import outcomes
 from fonds.library.failures.failed import Asked
 from fonds.library.failures.groups import FailureGroup, described
+from fonds.model.by_time import FAILURES_BY_DAY, day_of
 from fonds.model.disposition import Reason
 from fonds.model.failure import COUNTED_AS
 from fonds.model.rows import EntryRow, TallyRow
 from fonds.ports import Records
 
-LOOKED_AT_MAX = 50
+LOOKED_AT_MAX = 1_000
 NEW_FOR = timedelta(days=1)
+NEW_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class NewGroups:
-    """Groups whose oldest failure is less than a day old, the largest first, among those that `looked_at`
-    failures, the last ones, are of. `is_all` says that no failure of this day was left out."""
+    """`groups` are the ten of `total` groups whose oldest failure is less than a day old that began last, the
+    newest first. `is_all` is false where more than a thousand groups failed today and yesterday: there may be
+    more, then."""
 
     groups: Sequence[FailureGroup] = ()
-    looked_at: int = 0
+    total: int = 0
     is_all: bool = True
 
 
@@ -34,22 +37,45 @@ def is_new(group: FailureGroup, now: datetime) -> bool:
 
 
 def new_groups(records: Records, asked: Asked, now: datetime) -> NewGroups:
-    """The groups of the last failures that were not there a day before `now`. At most 50 failures of a
-    pipeline are read, whatever failed."""
-    last = outcomes(records, asked.where(), count_max=LOOKED_AT_MAX)
-    lately = [one for one in last if one.settled_at and one.settled_at > now - NEW_FOR]
-    of = {(one.pipeline, one.failure_group) for one in lately if one.failure_group}
-    if not of:
-        return NewGroups((), len(last))
-    where = {
-        "counted": COUNTED_AS,
-        "pipeline": sorted({pipeline for pipeline, _ in of}),
-        "first": sorted({group for _, group in of}),
-    }
-    tallies = [row for row in records.find(TallyRow, where) if (row.pipeline, row.first) in of]
-    counted = sorted((row for row in tallies if row.count > 0), key=lambda row: -row.count)
-    groups = [one for one in described(records, counted) if is_new(one, now)]
-    return NewGroups(groups, len(last), len(lately) < LOOKED_AT_MAX)
+    """The groups that were not there a day before `now`. What is counted by day names those that failed in
+    these two days, in UTC; of each the oldest failure is read, whatever else failed."""
+    today = now.astimezone(UTC).date()
+    failed = records.find(
+        TallyRow,
+        {
+            "counted": FAILURES_BY_DAY,
+            "second": [day_of(today - timedelta(days=1)), day_of(today)],
+            **({"pipeline": asked.pipeline} if asked.pipeline else {}),
+            **({"first": asked.group} if asked.group else {}),
+        },
+        count_max=LOOKED_AT_MAX + 1,
+    )
+    rows = list(failed)
+    of = sorted({(row.pipeline, row.first) for row in rows if row.count > 0})
+    wheres = [{"failure_group": group, "pipeline": pipeline} for pipeline, group in of]
+    oldest = records.first_of_each(EntryRow, wheres, ("settled_at",))
+    began = [one for one in oldest if one is not None and _fits(one, asked, now)]
+    began.sort(key=lambda one: one.settled_at or now, reverse=True)
+    return NewGroups(
+        list(described(records, _counts(records, began[:NEW_SHOWN]))),
+        len(began),
+        len(rows) <= LOOKED_AT_MAX,
+    )
+
+
+def _fits(first: EntryRow, asked: Asked, now: datetime) -> bool:
+    is_asked = asked.step in (None, first.step) and asked.reason in (None, first.reason)
+    return is_asked and first.settled_at is not None and first.settled_at > now - NEW_FOR
+
+
+def _counts(records: Records, began: Sequence[EntryRow]) -> list[TallyRow]:
+    """How many failures the groups of these have, in their order."""
+    keys = [
+        (COUNTED_AS, one.pipeline, one.failure_group or "", one.step or "", one.reason or "")
+        for one in began
+    ]
+    found = {(row.pipeline, row.first): row for row in records.get(TallyRow, keys)}
+    return [found[key[1], key[2]] for key in keys if (key[1], key[2]) in found]
 
 
 def last_accepted(records: Records) -> EntryRow | None:

@@ -9,6 +9,7 @@ from fonds.model.rows.accounting import (
     DecisionRow,
     DispositionRow,
     EntryRow,
+    FailureNoteRow,
     InputRow,
     TallyRow,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "DispositionRow",
     "EmbargoRow",
     "EntryRow",
+    "FailureNoteRow",
     "FaultRow",
     "FetchedRow",
     "FileMetaRow",

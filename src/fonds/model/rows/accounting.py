@@ -117,6 +117,26 @@ class TallyRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FailureNoteRow:
+    """`failure_notes`: what a person noted about a group of failures, and `owner`, whom it is left to.
+
+    `step` and `reason` are the group's, so that the note can be told when none of its failures is left.
+    `noted_by` is who wrote it last, as acts name them.
+    """
+
+    TABLE: ClassVar[str] = "failure_notes"
+    KEY: ClassVar[tuple[str, ...]] = ("pipeline", "failure_group")
+    pipeline: str
+    failure_group: str
+    step: str
+    reason: str
+    note: str
+    owner: str
+    noted_by: str
+    noted_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
 class DecisionRow:
     """`decisions`: what a person decided about failures, under a key of its own, so that it is done once.
 

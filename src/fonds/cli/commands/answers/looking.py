@@ -142,6 +142,11 @@ FAILURES = (
         ("first_at", "time?", "when the first failed"),
         ("last_at", "time?", "when the last failed"),
         ("sample", "object?", "one of them: a row of `entries`"),
+        ("note", "object?", "what is noted of it: a row of `failure_notes`"),
+    ),
+    answer(
+        "one for each note on a group of which nothing is left",
+        ("settled", "object", "a row of `failure_notes`"),
     ),
     answer(
         "one for each reason counted by a source, and for what was accepted",
@@ -173,6 +178,10 @@ FAILURES = (
         ("detail", "text?", "the particulars"),
         ("settled_at", "time?", "when it was decided"),
         ("failure_group", "text?", "id of its group"),
+    ),
+    answer(
+        "`failures note`: one",
+        ("noted", "object?", "the note, a row of `failure_notes`; null where it was cleared"),
     ),
     answer("`failures accept`: one", ("accepted", "integer", "messages taken as final")),
     WORKED_OFF,

@@ -310,7 +310,21 @@ Table(
     Column("second", CleanText, primary_key=True),
     Column("third", CleanText, primary_key=True),
     Column("count", BigInteger, nullable=False),
+    Index("tallies_second", "counted", "second"),
     sqlite_with_rowid=False,
+)
+
+Table(
+    "failure_notes",
+    metadata,
+    Column("pipeline", CleanText, primary_key=True),
+    Column("failure_group", CleanText, primary_key=True),
+    Column("step", CleanText, nullable=False),
+    Column("reason", CleanText, nullable=False),
+    Column("note", CleanText, nullable=False),
+    Column("owner", CleanText, nullable=False),
+    Column("noted_by", CleanText, nullable=False),
+    Column("noted_at", UtcTime, nullable=False),
 )
 
 add_access_tables(metadata)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
@@ -16,11 +16,18 @@ from fonds.library.accounting import StepFailures, oldest_input, step_failures
 from fonds.library.failures.by_day import failed_by_day
 from fonds.library.failures.failed import Asked, Failed, failed
 from fonds.library.failures.groups import FailureGroup
+from fonds.library.failures.notes import (
+    OWNER_CHARACTERS_MAX,
+    WORDS_CHARACTERS_MAX,
+    settled_notes,
+)
 from fonds.library.failures.recent import is_new
+from fonds.model.access import Role
 from fonds.model.disposition import Reason
-from fonds.model.rows import TallyRow
-from fonds.ports import Records
+from fonds.model.rows import FailureNoteRow, TallyRow
+from fonds.ports import Records, Stores
 from fonds.web.access.declared import READS
+from fonds.web.access.viewers import TheViewer
 from fonds.web.charts import sparks
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.failures.recent import Recent, recent
@@ -81,7 +88,7 @@ class Group:
     """A failure group. `again` says when trying again can help, "" for never: there is no `retry_href` and
     no command `retry` then. `href` opens its rows, `accept_href` and `retry_href` ask before they do.
     `is_new` says that its oldest failure is less than a day old. `last_days` is how many of its failures
-    failed on each of the 30 days until today, in UTC, the oldest day first.
+    failed on each of the 30 days until today, in UTC, the oldest day first. `note` is what a curator noted.
     """
 
     group: str
@@ -103,6 +110,7 @@ class Group:
     retry_href: str | None
     accept: str
     accept_href: str
+    note: FailureNoteRow | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +141,8 @@ class Failures:
     `groups` are 50 of `groups_total`, the largest first, the first of them number `first`; the page behind
     it is had with `after` = `next`; `recent` is what is new among them. `reasons` are all steps and reasons
     with their counts, whatever was asked for. `accepted` failures are in no other number. Of inputs at most
-    50 are listed. `since` is when the oldest input was read, None when nothing ever came in.
+    50 are listed. `since` is when the oldest input was read, None when nothing ever came in. `settled_notes`
+    are notes on groups of which no failure is left, told to who may curate, None to others.
     """
 
     answer: str
@@ -150,6 +159,7 @@ class Failures:
     counted: Sequence[CountedFailure]
     inputs: Sequence[BrokenInput]
     inputs_total: int
+    settled_notes: Sequence[FailureNoteRow] | None
 
 
 def failure(found: StepFailures) -> Failure:
@@ -196,11 +206,15 @@ def group_line(found: FailureGroup, last_days: Sequence[int], now: datetime) -> 
         retry_href=link("/failures/retry", **at) if again else None,
         accept=f"fonds failures accept {told}",
         accept_href=link("/failures/accept", **at),
+        note=found.note,
     )
 
 
-def failures_page(records: Records, form: FailuresForm, now: datetime) -> Failures:
-    """One page of groups, the largest first, and what only the sources know of; `now` is when.
+def failures_page(
+    records: Records, form: FailuresForm, now: datetime, whole: Records | None = None
+) -> Failures:
+    """One page of groups, the largest first, and what only the sources know of; `now` is when, `whole` the
+    records for who may curate.
 
     Raises HTTPException 400 for a pipeline or step there is not.
     """
@@ -231,7 +245,16 @@ def failures_page(records: Records, form: FailuresForm, now: datetime) -> Failur
             for row in found.inputs
         ],
         inputs_total=found.inputs_total,
+        settled_notes=None if whole is None else settled_notes(whole),
     )
+
+
+def _whole(request: Request, viewer: TheViewer) -> Records | None:
+    stores: Stores = request.app.state.whole_stores
+    return stores.records if viewer.may(Role.CURATOR) else None
+
+
+Whole = Annotated[Records | None, Depends(_whole)]
 
 
 def days_said(counts: Sequence[int]) -> str:
@@ -271,10 +294,10 @@ def _answer(found: Failed, form: FailuresForm, oldest: datetime | None) -> str:
 
 @router.get("/failures", include_in_schema=False)
 def failures_html(
-    request: Request, stores: OpenStores, form: Annotated[FailuresForm, Query()]
+    request: Request, stores: OpenStores, whole: Whole, form: Annotated[FailuresForm, Query()]
 ) -> HTMLResponse:
     """What failed and what can be done about it."""
-    found = failures_page(stores.records, form, datetime.now(UTC))
+    found = failures_page(stores.records, form, datetime.now(UTC), whole)
     params = form.params()
     behind = found.first - 1
     window = shown("/failures", params, found.groups_total, len(found.groups), behind, found.next)
@@ -292,6 +315,8 @@ def failures_html(
         several=several,
         days_said=days_said,
         sparks=sparks,
+        note_max=WORDS_CHARACTERS_MAX,
+        owner_max=OWNER_CHARACTERS_MAX,
         chips=chips,
         shown=window,
     )
@@ -300,7 +325,9 @@ def failures_html(
 @tabled(router, "/failures", lambda found: found.groups)
 @router.get("/failures.json", include_in_schema=False)
 @router.get("/api/failures", summary="What failed, by what failures have in common")
-def failures_json(stores: OpenStores, form: Annotated[FailuresForm, Query()]) -> Failures:
+def failures_json(
+    stores: OpenStores, whole: Whole, form: Annotated[FailuresForm, Query()]
+) -> Failures:
     """Records in quarantine in groups of one step, reason, cause and host, 50 groups a page, the largest
     first, each with a sample and what can be done about it."""
-    return failures_page(stores.records, form, datetime.now(UTC))
+    return failures_page(stores.records, form, datetime.now(UTC), whole)

@@ -13,8 +13,6 @@ from fonds.ports import Records
 from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import link
 
-NEW_SHOWN = 10
-
 
 @dataclass(frozen=True, slots=True)
 class NewGroup:
@@ -35,9 +33,10 @@ class NewGroup:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """`new` are the largest 10 of `new_total` groups that were not there a day ago. Where `new_is_all` is
-    false there may be more: only the last 50 failures were looked at. `last_accepted` is the failure that
-    was accepted as final last, where nothing waits for anyone; None else."""
+    """`new` are those 10 of `new_total` groups that were not there a day ago which began last, the newest
+    first. Where `new_is_all` is false there may be more: a thousand of those that failed today and yesterday
+    were looked at. `last_accepted` is the failure that was accepted as final last, where nothing waits for
+    anyone; None else."""
 
     new: Sequence[NewGroup]
     new_total: int
@@ -47,7 +46,7 @@ class Recent:
     @property
     def said(self) -> str:
         """The heading of the list."""
-        beside = "" if self.new_is_all else f", of the last {LOOKED_AT_MAX} failures"
+        beside = "" if self.new_is_all else f", of {LOOKED_AT_MAX:,} groups that failed lately"
         some = f"{len(self.new)} of {self.new_total}" if self.new_total > len(self.new) else ""
         return f"New since yesterday{': ' + some if some else ''}{beside}"
 
@@ -58,8 +57,7 @@ def recent(records: Records, asked: Asked, now: datetime, total: int) -> Recent:
         accepted = last_accepted(records)
         return Recent((), 0, True, record(accepted) if accepted else None)
     found = new_groups(records, asked, now)
-    shown = [_line(one) for one in found.groups[:NEW_SHOWN]]
-    return Recent(shown, len(found.groups), found.is_all, None)
+    return Recent([_line(one) for one in found.groups], found.total, found.is_all, None)
 
 
 def _line(found: FailureGroup) -> NewGroup:
