@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from fonds.library.accounting import outcomes
 from fonds.library.failures.failed import Asked
@@ -40,17 +40,9 @@ def new_groups(records: Records, asked: Asked, now: datetime) -> NewGroups:
     """The groups that were not there a day before `now`. What is counted by day names those that failed in
     these two days, in UTC; of each the oldest failure is read, whatever else failed."""
     today = now.astimezone(UTC).date()
-    failed = records.find(
-        TallyRow,
-        {
-            "counted": FAILURES_BY_DAY,
-            "second": [day_of(today - timedelta(days=1)), day_of(today)],
-            **({"pipeline": asked.pipeline} if asked.pipeline else {}),
-            **({"first": asked.group} if asked.group else {}),
-        },
-        count_max=LOOKED_AT_MAX + 1,
-    )
-    rows = list(failed)
+    rows = [
+        row for day in (today, today - timedelta(days=1)) for row in _failed_on(records, asked, day)
+    ]
     of = sorted({(row.pipeline, row.first) for row in rows if row.count > 0})
     wheres = [{"failure_group": group, "pipeline": pipeline} for pipeline, group in of]
     oldest = records.first_of_each(EntryRow, wheres, ("settled_at",))
@@ -61,6 +53,14 @@ def new_groups(records: Records, asked: Asked, now: datetime) -> NewGroups:
         len(began),
         len(rows) <= LOOKED_AT_MAX,
     )
+
+
+def _failed_on(records: Records, asked: Asked, day: date) -> Iterator[TallyRow]:
+    """What failed on one day, by group. Asked for several days at once, SQLite would walk all there are."""
+    where = {"counted": FAILURES_BY_DAY, "second": day_of(day)}
+    where |= {"pipeline": asked.pipeline} if asked.pipeline else {}
+    where |= {"first": asked.group} if asked.group else {}
+    return records.find(TallyRow, where, count_max=LOOKED_AT_MAX + 1)
 
 
 def _fits(first: EntryRow, asked: Asked, now: datetime) -> bool:

@@ -31,6 +31,7 @@ from fonds.web.pages.searching.form import QUERY_MAX_CHARS, Kinds, SearchForm, V
 from fonds.web.parameters import Day
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, how_many, link, page, pager, sentence
+from fonds.web.rendering import day as day_said
 from fonds.web.serving.tables import tabled
 from fonds.wiring.backends import found_among
 
@@ -193,9 +194,8 @@ def _line(one: SortCount, form: AsOfForm) -> BecameCount:
 def _answer(found: AsOf) -> str:
     then = f"{found.then:,}" if not found.unknown else f"At least {found.then:,}"
     now = f"{found.now:,}" if found.is_all_found else f"{found.now:,} of {found.total:,}"
-    return (
-        f"{then} {'was' if found.then == 1 else 'were'} found at the end of {found.day}, {now} now"
-    )
+    was = "was" if found.then == 1 else "were"
+    return f"{then} {was} found at the end of {day_said(found.day)}, {now} now"
 
 
 @router.get(PATH, include_in_schema=False)
