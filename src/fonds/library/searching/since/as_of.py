@@ -36,7 +36,7 @@ CHANGED_MAX = 20_000
 """So many rows that were written since, of each kind, and so many takedowns and embargoes."""
 VERSIONS_MAX = 2_000
 """So many versions of before are searched, in batches."""
-BATCH, BATCH_CHARACTERS_MAX = 100, 16_000_000
+BATCH, BATCH_CHARACTERS_MAX = 500, 16_000_000
 LAST = 2**64
 
 
@@ -316,8 +316,7 @@ def _batches(
     """The versions with their documents, as many at once as have no more text than a batch may."""
     some: list[tuple[_Version, IndexDocument]] = []
     characters = 0
-    for version in versions:
-        (document,) = documents_of(stores.records, stores.blobs, version.kind, [version.row])
+    for version, document in _documents(stores, versions):
         characters += len(document.text_content)
         if some and (len(some) == BATCH or characters > BATCH_CHARACTERS_MAX):
             yield some
@@ -325,6 +324,19 @@ def _batches(
         some.append((version, document))
     if some:
         yield some
+
+
+def _documents(
+    stores: Stores, versions: Sequence[_Version]
+) -> Iterator[tuple[_Version, IndexDocument]]:
+    """Each version with its document; the records are asked of many at once, the texts one by one."""
+    for _, kind in _indexed():
+        mine = iter(one for one in versions if one.kind is kind)
+        for some in chunks(mine):
+            rows = [one.row for one in some]
+            yield from zip(
+                some, documents_of(stores.records, stores.blobs, kind, rows), strict=True
+            )
 
 
 def checked_day(day: date | None, today: date) -> date:

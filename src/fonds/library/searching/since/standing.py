@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -68,14 +68,12 @@ def _came(records: Records, sha1hexes: Iterable[str], at: datetime) -> dict[str,
 
 def documents_of(
     records: Records, blobs: Blobs, one: Indexed, rows: Sequence[Any]
-) -> list[IndexDocument]:
-    """The documents of these rows, with their texts."""
+) -> Iterator[IndexDocument]:
+    """The documents of these rows, with their texts, one at a time."""
     came = origins(records, [row.sha1hex for row in rows])
-    return [
-        one.document(
+    for row in rows:
+        yield one.document(
             row,
             blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None,
             came.get(row.sha1hex, UNKNOWN),
         )
-        for row in rows
-    ]
