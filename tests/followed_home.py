@@ -11,6 +11,7 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, SourceRow
 from fonds.ports import Stores
 from fonds.sources.following.editing import Wanted, new_source
+from fonds.sources.following.standing import as_polled
 from home_rows import NOW
 
 PIPELINE, STEP = "queue-fetcher", "fetch"
@@ -28,20 +29,20 @@ def fill_sources(stores: Stores) -> None:
     """One source that is well, one that fails and has a hostile name, one that fell silent, one paused."""
     before = NOW - timedelta(hours=1)
     well = {"last_polled": before, "last_well": before, "last_new": before, "rate_day": 4.2}
-    stores.records.put(
-        [
-            replace(GOOD, polls=POLLS, links=KEPT + BLOCKED + WAITING, **_counted(), **well),
-            replace(
-                HOSTILE,
-                title="<img src=x onerror=alert(2)>",
-                polls=9,
-                failures=7,
-                error="<b>503</b>",
-            ),
-            replace(SILENT, polls=2, links=5, listed=5, silent_polls=1, silent_since=NOW, **well),
-            replace(PAUSED, state="paused"),
-        ]
-    )
+    rows = [
+        replace(GOOD, polls=POLLS, links=KEPT + BLOCKED + WAITING, **_counted(), **well),
+        replace(
+            HOSTILE,
+            title="<img src=x onerror=alert(2)>",
+            polls=9,
+            failures=7,
+            failing_since=NOW,
+            error="<b>503</b>",
+        ),
+        replace(SILENT, polls=2, links=5, listed=5, silent_polls=1, silent_since=NOW, **well),
+        replace(PAUSED, state="paused"),
+    ]
+    stores.records.put([left(row) for row in rows])
     polls = [_poll(GOOD, number, new=0) for number in range(1, POLLS)]
     stores.records.put([*polls, _poll(SILENT, 2, new=0, listed=0)])
     last = _poll(GOOD, POLLS, new=KEPT + BLOCKED + WAITING, at=TODAY)
@@ -53,6 +54,11 @@ def fill_sources(stores: Stores) -> None:
             *(_ended(one, Verdict.DROPPED, Reason.ROBOTS_DENIED) for one in entries[KEPT:-WAITING]),
         ]
     )
+
+
+def left(row: SourceRow) -> SourceRow:
+    """The row with how its polls left it, as the last of them writes it."""
+    return replace(row, standing=str(as_polled(row, TODAY)))
 
 
 def _counted() -> dict[str, Any]:

@@ -11,10 +11,11 @@ from hashlib import sha1
 from typing import Any
 
 from fonds.library.audit import audit_books
+from fonds.model.by_source import ENTRIES_BY_SOURCE
 from fonds.model.disposition import PENDING
 from fonds.model.entry import Entry
 from fonds.model.message import Subscription
-from fonds.model.rows import DispositionRow, EntryRow, InputRow
+from fonds.model.rows import DispositionRow, EntryRow, InputRow, TallyRow
 from fonds.model.step import Pipeline
 from fonds.ports import Records, Stores
 from fonds.runtime.binding import bind, public_topics, subscriptions, topic_name
@@ -33,6 +34,7 @@ from random_pipelines import (
     expected,
 )
 
+POLL = "0123456789ab.000001"
 IDLE_MAX_S = 240.0
 """For so long nothing may end: a broker that misses a dead reader gives its messages out by then."""
 
@@ -64,14 +66,14 @@ class Mortal:
 
 @dataclass
 class Source:
-    """Links of some kind, found in one input: nothing here is a capture."""
+    """Links of some kind, found by one poll of a source: nothing here is a capture."""
 
     pipeline: Pipeline
     count: int
 
     def inputs(self) -> Iterator[InputRow]:
         now = datetime(2026, 3, 14, tzinfo=UTC)
-        yield InputRow("links", "links", "list", "1", 0, 0, {}, 0, False, None, now)
+        yield InputRow(POLL, "links", "poll", "1", 0, 0, {}, 0, False, None, now)
 
     def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         for number in range(row.position, self.count):
@@ -241,6 +243,10 @@ def check(world: World, queue: Any) -> None:
     for name, accounts in found.steps.items():
         for step, one in accounts.items():
             assert one.received == one.done + one.dropped + one.quarantined, (name, step)
+    by_source: Counter[tuple[str, str]] = Counter()
+    for one in records.find(TallyRow, {"counted": ENTRIES_BY_SOURCE, "first": POLL[:12]}):
+        by_source[one.pipeline, one.second] += one.count
+    assert +by_source == Counter(records.count(EntryRow, ("pipeline", "outcome")))
     outcomes = records.count(EntryRow, ("pipeline",))
     assert outcomes == {(p.name,): plan.entries for p in plan.pipelines}
     assert stages

@@ -28,10 +28,13 @@ from fonds.ports.records import RecordsOfAll
 HIDDEN, SEEN = "a" * 40, "d" * 40
 TOLD = (CdxRow, EntryRow, DispositionRow, FaultRow, FileMetaRow, InputRow, PdfMetaRow, StoryMetaRow)
 
+BOTH = "0123456789ab.000001"
+"""A poll: its links are counted by their source too."""
+
 
 def _entry(id_: str, about: str | None, input_id: str) -> EntryRow:
     return EntryRow(
-        id_, "library", "capture", input_id, f"http://{id_}/", None, None, "c", NOON, about=about
+        id_, "library", "link", input_id, f"http://{id_}/", None, None, "c", NOON, about=about
     )
 
 
@@ -58,10 +61,10 @@ def _fill(records: Any, sha1hex: str, mark: str) -> None:
     """One file of two captures, a PDF, and an input that brought the first alone."""
     entries = [
         _entry(f"{mark}1", None, f"input-{mark}"),
-        _entry(f"{mark}2", sha1hex, "both"),
-        _entry(f"{mark}3", None, "both"),
+        _entry(f"{mark}2", sha1hex, BOTH),
+        _entry(f"{mark}3", None, BOTH),
     ]
-    records.ledger.enter([input_row(f"input-{mark}"), input_row("both")], entries, ["identify"])
+    records.ledger.enter([input_row(f"input-{mark}"), input_row(BOTH)], entries, ["identify"])
     records.ledger.write(
         [_ended(f"{mark}1", None), _ended(f"{mark}2", None), _ended(f"{mark}3", sha1hex)]
     )

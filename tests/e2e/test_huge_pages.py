@@ -15,11 +15,12 @@ from e2e.matrix import LIGHT, holds_everywhere, launched, looking
 from e2e.test_form_answers import ANSWERS
 from e2e.test_pages import NAMES
 from filled_home import opened
-from followed_home import GOOD
+from followed_home import GOOD, left
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
-from fonds.model.rows import TallyRow
+from fonds.model.rows import SourceRow, TallyRow
 from fonds.ports import Stores
+from fonds.sources.following.standing import ONCE_WELL
 from fonds.web.app import create_app
 from fonds.web.rendering import ENVIRONMENT
 from home_rows import NOW
@@ -38,6 +39,7 @@ PAGES = {
     "pipeline": "/pipeline",
     "sources": "/sources",
     "sources, last page": "/sources?page=3",
+    "sources, muted": "/sources?standing=muted",
     "search": "/search?q=flood",
     "search, one facet whole": "/search?q=flood&facets=100",
     "search, far behind": "/search?q=flood&page=20",
@@ -81,22 +83,29 @@ def _fill(stores: Stores) -> None:
     filled(stores, ENTRIES)
     many = stores.records.find(TallyRow, {"counted": "entries", "first": "done"})
     stores.records.put([replace(row, count=row.count + MANY) for row in many])
-    stores.records.put(
-        [
-            replace(
-                GOOD,
-                source_id=f"{number:012x}",
-                url=f"https://{number}.example/{LONG}",
-                title=f"{number} {LONG}" if number % 2 else "",
-                error=LONG if number % 3 else None,
-                failures=number,
-                links=MANY,
-                next_poll=NOW,
-            )
-            for number in range(SOURCES)
-        ]
-    )
+    stores.records.put([_source(number) for number in range(SOURCES)])
     stores.index.put([_document(number) for number in range(DOCUMENTS)])
+
+
+def _source(number: int) -> SourceRow:
+    """Sources of all standings, some of them muted."""
+    row = replace(
+        GOOD,
+        source_id=f"{number:012x}",
+        url=f"https://{number}.example/{LONG}",
+        title=f"{number} {LONG}" if number % 2 else "",
+        error=LONG if number % 3 else None,
+        failures=number,
+        failing_since=NOW if number else None,
+        links=MANY,
+        next_poll=NOW,
+        refused_tally={"non-news": MANY},
+        muted_at=NOW if number % 4 == 0 else None,
+        muted_until=ONCE_WELL if number % 4 == 0 else None,
+        mute_note=LONG if number % 4 == 0 else "",
+        state="paused" if number % 17 == 0 else "gone" if number % 19 == 0 else "active",
+    )
+    return left(row)
 
 
 def _document(number: int) -> IndexDocument:

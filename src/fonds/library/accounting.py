@@ -197,10 +197,22 @@ def outcomes(
     `after` has the columns `NEWEST` names, and the key, of the row behind which the page begins.
     """
     groups = _groups(records, where) if where.keys() <= _TALLIED.keys() else [where]
+    return outcomes_of_any(records, groups, after=after, count_max=count_max)
+
+
+def outcomes_of_any(
+    records: Records,
+    wheres: Sequence[Mapping[str, object]],
+    *,
+    after: Mapping[str, object] | None = None,
+    count_max: int = 50,
+) -> list[EntryRow]:
+    """One page of the entries that fit any of these conditions, no two of which fit one entry; as
+    `outcomes`."""
     # In one group the index gives the rows in their order; over several everything would be sorted.
     some = [
         records.find(EntryRow, one, order=NEWEST, after=after, count_max=count_max)
-        for one in groups
+        for one in wheres
     ]
     return sorted(chain.from_iterable(some), key=_newest)[:count_max]
 

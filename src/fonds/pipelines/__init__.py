@@ -35,3 +35,9 @@ PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = {
 def beginning_with(topic: Topic) -> list[str]:
     """The flavours whose entries go onto this topic."""
     return [name for name, made in PIPELINES.items() if made(()).entry == topic]
+
+
+def stages_of(name: str) -> list[str]:
+    """The names of a flavour's stages in their order; none for no flavour."""
+    made = PIPELINES.get(name)
+    return [stage.name for stage in made(()).stages] if made else []

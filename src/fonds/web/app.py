@@ -31,7 +31,7 @@ from fonds.web.access.hiding import embargoes, embargoing, takedowns, taking_dow
 from fonds.web.access.security import SECURITY_HEADERS, Guard
 from fonds.web.pages import cdx, downloads, file, pipeline, show
 from fonds.web.pages.failures import deciding, listing, noting
-from fonds.web.pages.following import acting, programs, source, sources
+from fonds.web.pages.following import acting, links, programs, source, sources
 from fonds.web.pages.listed import files, ledger, records
 from fonds.web.pages.overview import whole
 from fonds.web.pages.reading.routers import ROUTERS as READING_ROUTERS
@@ -72,6 +72,7 @@ ROUTERS = (
     cdx.router,
     sources.router,
     source.router,
+    links.router,
     acting.router,
     programs.router,
     *THEMES_ROUTERS,

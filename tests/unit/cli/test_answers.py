@@ -26,7 +26,7 @@ from kept_collections import Clock, themed
 
 AT = "http://daily.example/feed"
 COUNTED = ("collection", "frequencies", "told/kept")
-ACTS = ("pause", "resume", "remove", "poll")
+ACTS = ("pause", "resume", "remove", "poll", "mute", "unmute")
 # Closed lists: the call is refused with exit code 2, naming the nearest. By command and parameter.
 REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "kind"): (("search", "--kind", "stroy"), "did you mean 'story'"),
@@ -252,7 +252,7 @@ FREE = {
     ("fetch", "urls"), ("fetch", "collection"), ("sources add", "collection"), ("sources add", "folder"),
     ("sources add", "title"), ("sources edit", "title"), ("sources edit", "folder"),
     ("sources edit", "collection"), ("sources export", "path"), ("sources import", "collection"),
-    ("failures", "note"), ("takedown", "note"), ("embargo", "note"),
+    ("failures", "note"), ("takedown", "note"), ("sources mute", "note"), ("embargo", "note"),
     ("table create", "name"), ("table export", "file"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}

@@ -113,6 +113,8 @@ def test_sources(told: _Calls) -> None:
     told("sources", "add", at)
     told("sources", "list")
     told("sources", "show", at)
+    told("sources", "mute", at, "--until", "2999-01-31", "--note", "they move")
+    told("sources", "unmute", at)
     told("sources", "pause", at)
     told("sources", "resume", at)
     told("sources", "remove", at)

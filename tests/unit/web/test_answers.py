@@ -57,9 +57,11 @@ REFUSED = {
     (COLLECTION, "conf"): ("DEFUALT", "did you mean 'DEFAULT'?"),
     (THEME, "conf"): ("tigth", "did you mean 'tight'?"),
     ("/api/sources", "state"): ("pausd", "Did you mean “paused”?"),
+    ("/api/sources", "standing"): ("failling", "Did you mean “failing”?"),
     (LINKS, "outcome"): ("droped", "Did you mean “dropped”?"),
     (LINKS, "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     (LINKS, "step"): ("fech", "did you mean 'fetch'?"),
+    (LINKS, "beyond"): ("fech", "did you mean 'fetch'?"),
     (LINKS, "after"): ("behind", "it is no place in a list"),
     (THEME, "after"): ("behind", "it is no place in this list"),
     (DOCUMENT, "conf"): ("tigth", "did you mean 'tight'?"),
@@ -84,7 +86,8 @@ NOT_NAMES = {
 } | {("/api/show", "key"), ("/api/records", "group"), ("/api/failures", "group")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {
-    ("/api/themes", "page"), ("/api/sources", "page"), (LINKS, "poll"), (LINKS, "day"),
+    ("/api/themes", "page"), ("/api/sources", "page"), ("/api/sources", "since"),
+    (LINKS, "poll"), (LINKS, "day"),
     (COLLECTION, "page"), (COLLECTION, "part"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"), ("/api/complete", "q"), ("/api/complete", "at"),
     ("/api/changes", "site"), ("/api/changes.atom", "site"),

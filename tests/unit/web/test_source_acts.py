@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from followed_home import GOOD, PAUSED, fill_sources
+from followed_home import GOOD, HOSTILE, PAUSED, fill_sources
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import ActRow, SourceRow
 from fonds.ports import Stores
@@ -61,7 +61,7 @@ def press(client: TestClient, source: SourceRow, act: str, **said: str) -> int:
 def test_a_source_is_polled_next_paused_and_followed_again(
     client: TestClient, stores: Stores
 ) -> None:
-    assert buttons(client, GOOD) == ["poll", "pause", "edit"]
+    assert buttons(client, GOOD) == ["poll", "pause", "mute", "edit"]
     assert press(client, GOOD, "poll") == 303
     assert row(stores, GOOD).next_poll <= datetime.now(UTC)
     assert [press(client, GOOD, "pause") for _ in range(2)] == [303, 303]
@@ -129,6 +129,49 @@ def test_what_an_edit_leaves_out_stays(client: TestClient, stores: Stores) -> No
     )
     assert press(client, GOOD, "edit") == 303
     assert row(stores, GOOD) == found
+
+
+def test_what_ails_it_is_muted_and_unmuted(client: TestClient, stores: Stores) -> None:
+    path = f"/api/sources/{HOSTILE.source_id}"
+    before = client.get("/api/sources").json()
+    assert press(client, HOSTILE, "mute", until="", note=" <b>they</b>  move ") == 303
+    found = client.get(path).json()["source"]
+    assert (found["standing"], found["muted_until"]) == ("muted", None)
+    assert (found["mute_note"], found["failures"]) == ("<b>they</b> move", 7)
+    listed = client.get("/api/sources").json()
+    assert listed["rows"][-1]["source_id"] == HOSTILE.source_id
+    assert listed["standings"]["muted"] == 1
+    assert listed["answer"] == "3 sources followed, 1 paused: 1 needs someone, 1 is muted"
+    assert before["answer"] == "3 sources followed, 1 paused: 2 need someone"
+    for page in ("/sources", f"/sources/{HOSTILE.source_id}"):
+        assert "until it is well again" in read(client, page).words("//main")
+        assert "<b>they" not in client.get(page).text
+    assert buttons(client, HOSTILE) == ["poll", "pause", "unmute", "mute", "edit"]
+    assert [press(client, HOSTILE, "unmute") for _ in range(2)] == [303, 303]
+    assert client.get(path).json()["source"]["standing"] == "failing"
+    assert press(client, GOOD, "mute", until="2999-01-31") == 303
+    assert row(stores, GOOD).muted_until is not None
+    acts = [one.what for one in stores.records.find(ActRow)]
+    assert sum("mute" in one for one in acts) == 4
+
+
+@pytest.mark.parametrize(
+    ("source", "said", "status"),
+    [
+        (GOOD, {}, 400),
+        (GOOD, {"until": "2020-01-01"}, 400),
+        (GOOD, {"until": "soon"}, 400),
+        (HOSTILE, {"note": "x" * 301}, 400),
+        (HOSTILE, {"title": "x"}, 400),
+        (PAUSED, {"until": "2999-01-31"}, 409),
+    ],
+)
+def test_what_cannot_be_muted_stays_as_it_is(
+    client: TestClient, stores: Stores, source: SourceRow, said: dict[str, str], status: int
+) -> None:
+    before = row(stores, source)
+    assert press(client, source, "mute", **said) == status
+    assert row(stores, source) == before
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,25 @@ def test_a_state_in_which_it_cannot_be_done_is_a_conflict(
     assert (polled.status_code, "being polled now" in polled.json()["error"]) == (409, True)
 
 
+def test_what_ails_it_is_muted_until_a_day_and_unmuted(client: TestClient, stores: Stores) -> None:
+    said = {"until": "2999-01-31", "note": "they move"}
+    told = client.post(f"{HERE}/mute", json=said).json()["source"]
+    assert (told["muted_until"], told["mute_note"]) == ("2999-01-31T00:00:00Z", "they move")
+    assert client.post(f"{HERE}/unmute").json()["source"]["muted_since"] is None
+    before = row(stores)
+    for sent, status in (
+        ({}, 400),
+        ({"until": "2020-01-01"}, 400),
+        ({"until": "soon"}, 400),
+        ({"untill": "2999-01-31"}, 400),
+        ({"until": "2999-01-31", "note": "x" * 301}, 400),
+    ):
+        assert client.post(f"{HERE}/mute", json=sent).status_code == status, sent
+    assert client.post(f"/api/sources/{PAUSED.source_id}/mute", json=said).status_code == 409
+    assert client.post(f"{HERE}/mute", data={"a": "b"}).status_code == 415
+    assert row(stores) == before
+
+
 def test_no_source_no_act_and_no_body_of_such_a_kind(client: TestClient, stores: Stores) -> None:
     before = row(stores)
     nowhere = f"/api/sources/{'0' * 12}"

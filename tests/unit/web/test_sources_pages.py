@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from starlette.testclient import TestClient
 
@@ -18,15 +19,17 @@ from followed_home import (
     TODAY,
     WAITING,
 )
-from fonds.sources.following.described import Ended, Followed
-from fonds.sources.following.rhythm import Standing
+from fonds.sources.following.described import Followed
+from fonds.sources.following.funnel import Ended
+from fonds.sources.following.standing import Standing
 from fonds.web.pages.following.lost import passage
+from home_rows import NOW
 from unit.web.test_app import read
 
 
 def test_those_that_fail_stand_first_and_each_says_how_it_stands(themed: TestClient) -> None:
     found = themed.get("/api/sources").json()
-    assert found["answer"] == "3 sources followed, 1 paused"
+    assert found["answer"] == "3 sources followed, 1 paused: 2 need someone"
     assert found["states"] == {"active": 3, "paused": 1}
     assert found["rows"][0]["source_id"] == HOSTILE.source_id
     rows = {one["source_id"]: one for one in found["rows"]}
@@ -44,6 +47,26 @@ def test_only_those_of_a_state_are_asked_for(themed: TestClient) -> None:
     assert [one["source_id"] for one in found["rows"]] == [PAUSED.source_id]
     assert themed.get("/api/sources", params={"state": "gone"}).json()["rows"] == []
     assert "All sources" in read(themed, "/sources?state=gone").words("//main")
+
+
+def test_those_that_stand_so_are_counted_and_each_count_opens_them(themed: TestClient) -> None:
+    found = themed.get("/api/sources").json()
+    assert found["standings"] == {"failing": 1, "silent": 1, "quiet": 1, "paused": 1}
+    links = read(themed, "/sources").links("//nav[@aria-label='How they stand']")
+    for stands, count in found["standings"].items():
+        assert links[f"/sources?standing={stands}"] == f"{stands} ({count})"
+        one = themed.get("/api/sources", params={"standing": stands}).json()
+        assert [row["standing"] for row in one["rows"]] == [stands] * count
+        assert (one["total"], one["answer"]) == (count, f"1 source of 4 {stands}")
+    since = {"standing": "failing", "since": NOW.date().isoformat()}
+    assert themed.get("/api/sources", params=since).json()["total"] == 1
+    assert "since" in read(themed, "/sources?standing=failing").words("//table")
+    later = {**since, "since": (NOW.date() + timedelta(days=1)).isoformat()}
+    assert themed.get("/api/sources", params=later).json()["total"] == 0
+    for wrong in ({"since": since["since"]}, {**since, "standing": "quiet"}):
+        assert themed.get("/api/sources", params=wrong).status_code == 400
+    both = {"standing": "paused", "state": "active"}
+    assert themed.get("/api/sources", params=both).json()["rows"] == []
 
 
 def test_what_became_of_links_adds_up_and_each_number_opens_its_links(themed: TestClient) -> None:
@@ -125,7 +148,7 @@ def test_a_long_list_of_links_is_walked_to_its_end(themed: TestClient) -> None:
 
 def test_the_last_polls_are_told_and_that_there_were_more(themed: TestClient) -> None:
     found = themed.get(f"/api/sources/{GOOD.source_id}").json()
-    assert found["polls"][0]["poll"] == f"{GOOD.source_id}.{POLLS:06d}"
+    assert found["polls"][0]["input_id"] == f"{GOOD.source_id}.{POLLS:06d}"
     assert found["polls"][0]["new"] == KEPT + BLOCKED + WAITING
     page = read(themed, f"/sources/{GOOD.source_id}")
     assert f"The last 20 of {POLLS}" in page.words("//main")

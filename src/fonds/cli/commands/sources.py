@@ -6,23 +6,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
 from fonds.cli.commands.source_check import check
 from fonds.cli.commands.source_lists import export, import_
+from fonds.cli.commands.source_mute import mute, unmute
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.names import Commands, Name
 from fonds.cli.sources.source_facts import (
-    in_short,
     poll_facts,
     print_poll,
     print_source,
     source_facts,
+    source_table,
 )
 from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
 from fonds.cli.working.noted import noted
 from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.pipelines import PIPELINES
 from fonds.ports import Records
 from fonds.runtime.homelock import make_home
 from fonds.sources.following.described import links_of
@@ -35,7 +35,9 @@ from fonds.sources.following.editing import (
     new_source,
     poll_soon,
 )
-from fonds.sources.following.rhythm import Standing, standing
+from fonds.sources.following.funnel import ended_of
+from fonds.sources.following.listed import counts
+from fonds.sources.following.standing import Standing, standing_since, standing_so
 
 POLLS_SHOWN = 10
 LIST_WIDTH = 1000
@@ -99,43 +101,52 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
     type=Name("standing", [str(one) for one in Standing]),
     help="Only those that stand so.",
 )
-def list_(app: App, stands: str | None) -> int:
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="With --standing dead, failing or silent: those so since this day in UTC.",
+)
+def list_(app: App, stands: str | None, since: datetime | None) -> int:
     """Show what is followed: how each stands, when it was polled last and is next, what it brought.
 
     \b
     fonds sources list
     fonds sources list --standing failing
+    fonds sources list --standing silent --since 2026-11-01
     fonds sources list --json
     """
     now = datetime.now(UTC)
-    rows = sorted(app.stores().records.find(SourceRow), key=lambda row: (row.folder, row.url))
-    shown = [row for row in rows if stands is None or standing(row, now) == stands]
+    records = app.stores().records
+    total = counts(records, now).total
+    where = _wanted(stands, since, now)
+    shown = sorted(records.find(SourceRow, where), key=lambda row: (row.folder, row.url))
+    ended = ended_of(records, shown, [*PIPELINES])
     if app.json:
         for row in shown:
-            echo_json(source_facts(row, now))
+            echo_json(source_facts(row, now, ended[row.source_id]))
         return 0
-    if not rows:
+    if not total:
         console().print("Nothing is followed yet. `fonds sources add URL` begins.")
         return 0
-    table = Table(box=None, pad_edge=False)
-    for title in ("Id", "Standing", "Polled last", "Next", "Links"):
-        table.add_column(title, no_wrap=True, justify="right" if title == "Links" else "left")
-    table.add_column("Source", overflow="fold")
-    # Addresses stay on one line, to be copied; a terminal wraps them itself.
-    for row in shown:
-        facts = source_facts(row, now)
-        times = [
-            in_short(one) for one in (facts["polled_last"] or "never", facts["polled_next"] or "-")
-        ]
-        name = f"{row.title}  {row.url}" if row.title else row.url
-        stand = str(facts["standing"])
-        table.add_row(row.source_id, stand, *times, f"{row.links:,}", escape(name))
     screen = console()
     screen.width = max(screen.width, LIST_WIDTH)
-    screen.print(table)
-    if len(shown) < len(rows):
-        say(f"{len(shown):,} of {len(rows):,} sources")
+    screen.print(source_table(shown, ended, now))
+    if len(shown) < total:
+        say(f"{len(shown):,} of {total:,} sources")
     return 0
+
+
+def _wanted(stands: str | None, since: datetime | None, now: datetime) -> dict[str, object] | None:
+    """The condition on sources that stand so. Raises click.UsageError for a day where none is known."""
+    if since is None:
+        return standing_so(Standing(stands), now) if stands else None
+    try:
+        if stands is None:
+            raise ValueError("say how they stand, too: dead, failing or silent")
+        return standing_since(Standing(stands), since.replace(tzinfo=UTC), now)
+    except ValueError as error:
+        raise click.UsageError(f"--since: {error}.") from None
 
 
 @command("show")
@@ -164,11 +175,13 @@ def _tell(app: App, records: Records, row: SourceRow) -> int:
     """A source and its last polls."""
     where = links_of(row.source_id)
     polls = list(records.find(InputRow, where, order=("-input_id",), count_max=POLLS_SHOWN))
+    ended = ended_of(records, [row], [*PIPELINES])[row.source_id]
     now = datetime.now(UTC)
     if app.json:
-        echo_json({**source_facts(row, now), "last_polls": [poll_facts(one) for one in polls]})
+        facts = source_facts(row, now, ended)
+        echo_json({**facts, "last_polls": [poll_facts(one) for one in polls]})
         return 0
-    print_source(console(), row, polls, now)
+    print_source(console(), row, ended, polls, now)
     return 0
 
 
@@ -280,5 +293,8 @@ def remove(app: App, names: tuple[str, ...]) -> int:
     return 0
 
 
-for _made in (add_, list_, show, poll, edit, pause, resume, remove, check, import_, export):
+for _made in (
+    *(add_, list_, show, poll, edit, pause, resume, mute, unmute),
+    *(remove, check, import_, export),
+):
     sources.add_command(_made)

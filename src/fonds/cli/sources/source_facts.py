@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
+from rich.table import Table
 
 from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.pipelines import stages_of
 from fonds.sources.following.described import seen
-from fonds.sources.following.rhythm import standing
+from fonds.sources.following.funnel import Ended, Funnel, funnel
+from fonds.sources.following.muting import Mute, mute_of
+from fonds.sources.following.standing import standing
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+NUMBERS = ("Links", "Kept")
 
-def source_facts(row: SourceRow, now: datetime) -> dict[str, object]:
-    """All that is known of a source."""
+
+def source_facts(row: SourceRow, now: datetime, ended: Sequence[Ended]) -> dict[str, object]:
+    """All that is known of a source; `ended` is what became of its links."""
+    muted = mute_of(row, now)
     return {
         "source_id": row.source_id,
         "url": row.url,
@@ -36,13 +44,19 @@ def source_facts(row: SourceRow, now: datetime) -> dict[str, object]:
         "polls": row.polls,
         "links": row.links,
         "listed": row.listed,
+        "failing_since": row.failing_since,
         "silent_since": row.silent_since,
+        "muted": None if muted is None else asdict(muted),
         "refused": dict(row.refused_tally or {}),
+        "funnel": asdict(funnel(row, ended, stages_of(row.pipeline))),
         "links_a_day": None if row.rate_day is None else round(row.rate_day, 2),
         "failures": row.failures,
         "status": row.status,
         "error": row.error,
         "moved_from": row.moved_from,
+        "form": row.form,
+        "form_before": row.form_before,
+        "form_changed": row.form_changed,
         "hints": {name: value for name, value in (row.hints or {}).items() if value},
     }
 
@@ -50,7 +64,7 @@ def source_facts(row: SourceRow, now: datetime) -> dict[str, object]:
 def poll_facts(row: InputRow) -> dict[str, object]:
     """What one poll saw, what it entered and what it refused."""
     return {
-        "poll": row.input_id,
+        "input_id": row.input_id,
         "pipeline": row.pipeline,
         "url": row.path,
         "at": row.updated,
@@ -62,9 +76,42 @@ def poll_facts(row: InputRow) -> dict[str, object]:
     }
 
 
-def print_source(screen: Console, row: SourceRow, polls: Sequence[InputRow], now: datetime) -> None:
+def source_table(
+    rows: Sequence[SourceRow], ended: Mapping[str, Sequence[Ended]], now: datetime
+) -> Table:
+    """Sources, one a line: addresses stay whole, to be copied; a terminal wraps them itself."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("Id", "Standing", "Polled last", "Next", "Links", "Kept"):
+        table.add_column(title, no_wrap=True, justify="right" if title in NUMBERS else "left")
+    table.add_column("Source", overflow="fold")
+    for row in rows:
+        found = funnel(row, ended[row.source_id], stages_of(row.pipeline))
+        due = row.next_poll if row.state == "active" else "-"
+        name = f"{row.title}  {row.url}" if row.title else row.url
+        table.add_row(
+            row.source_id,
+            str(standing(row, now)),
+            in_short(row.last_polled or "never"),
+            in_short(due),
+            f"{row.links:,}",
+            coverage_told(found),
+            escape(name),
+        )
+    return table
+
+
+def print_source(
+    screen: Console,
+    row: SourceRow,
+    ended: Sequence[Ended],
+    polls: Sequence[InputRow],
+    now: datetime,
+) -> None:
     """A source and its last polls."""
-    for name, value in source_facts(row, now).items():
+    muted = mute_of(row, now)
+    said: dict[str, object] = {"muted": mute_line(muted) if muted else None}
+    said |= {"funnel": funnel_line(funnel(row, ended, stages_of(row.pipeline)))}
+    for name, value in {**source_facts(row, now, ended), **said}.items():
         if value not in (None, "", {}):
             screen.print(f"{name.replace('_', ' '):14} {escape(in_short(value))}")
     if polls:
@@ -73,10 +120,38 @@ def print_source(screen: Console, row: SourceRow, polls: Sequence[InputRow], now
         screen.print(f"  {poll_line(one)}", markup=False)
 
 
+def mute_line(found: Mute) -> str:
+    """How a source is muted, as a line."""
+    until = in_short(found.until) if found.until else "it is well again"
+    return f"until {until}" + (f": {found.note}" if found.note else "")
+
+
+def funnel_line(found: Funnel) -> str:
+    """How far the links of a source came, as a line; "" where nothing was announced."""
+    if found.coverage is None:
+        return ""
+    waiting = f", {found.waiting:,} on the way" if found.waiting else ""
+    return (
+        f"{found.announced:,} announced, {found.entered:,} entered, {found.fetched:,} fetched,"
+        f" {found.kept:,} kept ({coverage_told(found)}){waiting}"
+    )
+
+
+def coverage_told(found: Funnel) -> str:
+    """The share that was kept, for people; "-" where nothing was announced."""
+    if found.coverage is None:
+        return "-"
+    # Never 100 % of not all, nor 0 % of something.
+    percent = min(max(100 * found.coverage, 0.1), 99.9)
+    return (
+        f"{100 * found.coverage:g} %" if found.kept in (0, found.announced) else f"{percent:.1f} %"
+    )
+
+
 def poll_line(row: InputRow) -> str:
     """One poll as a line."""
     facts = poll_facts(row)
-    told = f"{in_short(facts['at'])}  {facts['poll']}  "
+    told = f"{in_short(facts['at'])}  {facts['input_id']}  "
     if row.error:
         return told + f"failed: {row.error}"
     if facts.get("listed") is None:

@@ -102,8 +102,8 @@ class TallyRow:
     """`tallies`: how many rows of a table have these values; kept in the transaction that changes them.
 
     `counted` is the table, or `failure_groups` for entries in quarantine by group, step and reason, or one of
-    those by day and hour in `model/by_time.py`; `first`, `second` and `third` are what
-    `stores/records/accounting/` counts by, '' for none.
+    those by day and hour in `model/by_time.py`, or by source in `model/by_source.py`; `first`, `second` and
+    `third` are what `stores/records/accounting/` counts by, '' for none.
     """
 
     TABLE: ClassVar[str] = "tallies"

@@ -23,7 +23,12 @@ class SourceRow:
     process that began the last poll. `listed` is how many links the last listing that had any had;
     `silent_polls` counts those read since that had none, the first at `silent_since`. `refused_tally` counts
     links that were refused, by reason, in all polls; `days` has for each of the last days it was polled on
-    (YYYY-MM-DD, UTC) the polls, those that failed, the new links and the refused ones.
+    (YYYY-MM-DD, UTC) the polls, those that failed, the new links and the refused ones. `standing` is how the
+    last poll left it (`sources/following/standing.py`), whatever `state` says. `failing_since` is when the
+    first of `failures` was, None also where that was before it was noted. A person said at `muted_at`, with
+    `mute_note`, that until `muted_until` what ails it needs nobody. `form` is that of its listings
+    (`formats/listings/feeds/form.py`), None before one with links was read; it was `form_before` until
+    `form_changed`.
     """
 
     TABLE: ClassVar[str] = "sources"
@@ -63,3 +68,11 @@ class SourceRow:
     silent_since: dt.datetime | None = None
     refused_tally: Mapping[str, Any] | None = None
     days: Mapping[str, Any] | None = None
+    standing: str = "waiting"
+    failing_since: dt.datetime | None = None
+    muted_at: dt.datetime | None = None
+    muted_until: dt.datetime | None = None
+    mute_note: str = ""
+    form: str | None = None
+    form_before: str | None = None
+    form_changed: dt.datetime | None = None

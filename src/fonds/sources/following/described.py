@@ -6,13 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from itertools import islice
 
-from fonds.model.disposition import Reason, Weight
-from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.model.rows import InputRow, SourceRow
 from fonds.model.rows.row import Prefix, Within
 from fonds.ports import Records
-from fonds.sources.following.rhythm import Standing, standing
+from fonds.sources.following.funnel import Ended, ended_of
+from fonds.sources.following.standing import Standing, standing
 
 POLLS_SHOWN = 20
 
@@ -22,7 +21,7 @@ class Poll:
     """One look at a source: `listed` links stood there, None when it had not changed or could not be read;
     `new` of them entered, `known` had entered before, `refused` says why others did not."""
 
-    poll: str
+    input_id: str
     at: datetime
     listed: int | None
     new: int
@@ -30,21 +29,6 @@ class Poll:
     refused: Mapping[str, int]
     error: str | None
     problem: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """So many links of a source ended in one way: `reason` and `step` None where none decided."""
-
-    outcome: str
-    reason: str | None
-    step: str | None
-    count: int
-
-    @property
-    def weight(self) -> Weight | None:
-        """How the reason counts; None for what was kept or is on its way."""
-        return Reason(self.reason).weight if self.reason else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +51,17 @@ def links_of(source_id: str) -> dict[str, object]:
     return {"input_id": Prefix(f"{source_id}.")}
 
 
-def followed(records: Records, source_id: str, now: datetime) -> Followed | None:
-    """All of one source; None where there is none of this id."""
+def followed(
+    records: Records, source_id: str, now: datetime, pipelines: Sequence[str] = ()
+) -> Followed | None:
+    """All of one source, its links in these pipelines and its own; None where there is none of this id."""
     row = next(iter(records.get(SourceRow, [source_id])), None)
     if row is None:
         return None
     where = links_of(source_id)
     inputs = records.find(InputRow, where, order=("-input_id",), count_max=POLLS_SHOWN)
     polls = [_poll(one) for one in inputs]
-    counted = records.count(EntryRow, ("outcome", "reason", "step"), where)
-    ended = [Ended(str(how), _text(why), _text(at), n) for (how, why, at), n in counted.items()]
-    ended.sort(key=lambda one: (-one.count, one.outcome, one.reason or "", one.step or ""))
+    ended = ended_of(records, [row], pipelines)[source_id]
     return Followed(row, standing(row, now), polls, ended)
 
 
@@ -85,23 +69,6 @@ def polls_on(records: Records, source_id: str, day: date) -> list[str]:
     """The polls of a source on a day, in UTC, that brought something."""
     where = {**links_of(source_id), "updated": Within(*_ends(day))}
     return [row.input_id for row in records.find(InputRow, where) if row.entries]
-
-
-def states(records: Records) -> dict[str, int]:
-    """How many sources there are by `state`: active, paused, gone."""
-    return {str(state): count for (state,), count in records.count(SourceRow, ("state",)).items()}
-
-
-def listing(records: Records, state: str, first: int, count_max: int) -> list[SourceRow]:
-    """Sources from number `first` on, those that failed most often first, then those that list nothing
-    where they used to. It walks over those before."""
-    rows = records.find(
-        SourceRow,
-        {"state": state} if state else None,
-        order=("-failures", "-silent_polls", "url"),
-        count_max=first - 1 + count_max,
-    )
-    return list(islice(rows, first - 1, None))
 
 
 def _ends(day: date) -> tuple[datetime, datetime]:
@@ -133,7 +100,3 @@ def seen(row: InputRow) -> dict[str, object]:
 
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)

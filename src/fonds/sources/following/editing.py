@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha1
 
@@ -13,6 +13,7 @@ from fonds.model.names import nearest
 from fonds.model.rows import SourceRow
 from fonds.model.secrets import holds_secret, without_secrets
 from fonds.ports import Records
+from fonds.sources.following.standing import as_polled
 from fonds.sources.link_rules import LinkRules
 
 KINDS = ("feed", "page", "rss-fetcher")
@@ -100,7 +101,8 @@ def change_state(records: Records, row: SourceRow, state: str, now: datetime) ->
     that is under way is left its time."""
     values: dict[str, object] = {"state": state}
     if state == "active":
-        values |= {"failures": 0}
+        stands = as_polled(replace(row, failures=0), now)
+        values |= {"failures": 0, "failing_since": None, "standing": str(stands)}
         if _made_due(records, row, values, now):
             return
     records.change(SourceRow, [row.source_id], values)

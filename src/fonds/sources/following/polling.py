@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fonds.formats.listings.dates import read_moment
+from fonds.formats.listings.feeds.form import form_of
 from fonds.formats.listings.listing import Listing
 from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.rows import InputRow, SourceRow
@@ -20,8 +21,10 @@ from fonds.ports import Records, Source
 from fonds.sources.following.answers import Answer, Get, Read
 from fonds.sources.following.days import with_poll
 from fonds.sources.following.looking import ERROR_CHARS, Seen, look
+from fonds.sources.following.muting import UNMUTED
 from fonds.sources.following.poll_source import PollSource, Sifted, input_id, poll_row, sift
 from fonds.sources.following.rhythm import Bounds, first_rate, interval_s, learned
+from fonds.sources.following.standing import NEEDS_SOMEONE, ONCE_WELL, as_polled
 from fonds.sources.link_rules import LinkRules
 
 CLAIM_S = 900.0
@@ -161,6 +164,7 @@ class Polling:
             **_with(row, entered),
             "last_polled": now,
             "failures": row.failures + 1,
+            "failing_since": row.failing_since if row.failures else now,
             "status": answer.status or None,
             "error": error,
             **({"state": state} if state else {}),
@@ -187,6 +191,7 @@ class Polling:
             wait_s = 0.0 if row.kind == "rss-fetcher" else max(self.bounds.shortest_s, asked_s)
         values = {
             **values,
+            **_judged(after, self.clock()),
             "polling": False,
             "next_poll": self.clock() + timedelta(seconds=wait_s),
         }
@@ -200,6 +205,13 @@ def poll_each(polling: Polling, rows: list[SourceRow]) -> Iterator[Polled]:
         done = polling.poll(row)
         if done is not None:
             yield done
+
+
+def _judged(after: SourceRow, now: datetime) -> dict[str, object]:
+    """How the poll left the source; one that was muted until it is well is muted no more once it is."""
+    stands = as_polled(after, now)
+    is_over = after.muted_until == ONCE_WELL and stands not in NEEDS_SOMEONE
+    return {"standing": str(stands), **(UNMUTED if is_over else {})}
 
 
 def _told(listing: Listing, sifted: Sifted) -> dict[str, object]:
@@ -227,10 +239,22 @@ def _heard(row: SourceRow, seen: Seen, listing: Listing, now: datetime) -> dict[
     """How many links stood in a listing; of one that has none, where there used to be some, since when."""
     count = len(listing.entries)
     # Of what is read in parts, or only for what is newer, none is nothing to wonder at.
-    is_part = row.kind == "rss-fetcher" or seen.more or row.mark > 0
-    if count or is_part or not row.listed:
+    if count or _is_part(row, seen) or not row.listed:
         return {"listed": count, "silent_polls": 0, "silent_since": None}
     return {"silent_polls": row.silent_polls + 1, "silent_since": row.silent_since or now}
+
+
+def _formed(row: SourceRow, seen: Seen, listing: Listing, now: datetime) -> dict[str, object]:
+    """The form of a listing, where it has another than the last; parts of an index may have each its own."""
+    form = row.form if _is_part(row, seen) else form_of(listing, row.form)
+    if form == row.form:
+        return {}
+    changed = {"form_before": row.form, "form_changed": now} if row.form is not None else {}
+    return {"form": form, **changed}
+
+
+def _is_part(row: SourceRow, seen: Seen) -> bool:
+    return row.kind == "rss-fetcher" or seen.more or row.mark > 0
 
 
 def _after(
@@ -242,6 +266,7 @@ def _after(
         "last_polled": now,
         "last_well": now,
         "failures": 0,
+        "failing_since": None,
         "error": None,
         "status": answer.status,
         "rate_day": _rate(row, seen.listing, new, now),
@@ -260,6 +285,7 @@ def _after(
         values |= {
             "title": row.title or seen.listing.title,
             **_heard(row, seen, seen.listing, now),
+            **_formed(row, seen, seen.listing, now),
             "refused": sifted.refused,
             "hints": {
                 "ttl_s": told.ttl_s,

@@ -1,4 +1,4 @@
-"""When a source is polled next, and how it stands: pure functions of its row and the time.
+"""When a source is polled next: pure functions of its row and the time.
 
 The interval is half of what passes between two new links, as far as was seen, so that what is new waits a
 quarter of it on average; it is shorter where a listing would be full before, and never outside the bounds.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from enum import StrEnum
+from datetime import datetime
 from hashlib import sha256
 from math import exp
 
 from fonds.model.rows import SourceRow
+from fonds.sources.following.standing import is_dead
 
 DAY_S = 86_400.0
 MEMORY_S = 7 * DAY_S
@@ -23,24 +23,8 @@ SHARE_OF_GAP = 0.5
 SHARE_OF_WINDOW = 0.5
 JITTER = 0.1
 HINT_MAX_S = DAY_S
-FAILURES_DEAD = 10
-DEAD_AFTER = timedelta(days=14)
 DEAD_S = 7 * DAY_S
-QUIET_AFTER = timedelta(days=90)
 GAP_MIN_S = 60.0
-
-
-class Standing(StrEnum):
-    """How a source stands, for people."""
-
-    WAITING = "waiting"  # never polled yet
-    ACTIVE = "active"
-    SILENT = "silent"  # it answers, and lists nothing, where it used to list something
-    QUIET = "quiet"  # it answers, and had nothing new for long
-    FAILING = "failing"  # the last poll failed
-    DEAD = "dead"  # nothing but failures for long: asked once a week
-    PAUSED = "paused"
-    GONE = "gone"  # it said that it is no more (410): not asked again
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +33,6 @@ class Bounds:
 
     shortest_s: float = 900.0
     longest_s: float = DAY_S
-
-
-def standing(row: SourceRow, now: datetime) -> Standing:
-    """How a source stands at an aware time."""
-    if row.state in ("paused", "gone"):
-        return Standing(row.state)
-    if row.failures:
-        return Standing.DEAD if is_dead(row, now) else Standing.FAILING
-    if row.last_well is None:
-        return Standing.WAITING
-    if row.silent_polls:
-        return Standing.SILENT
-    newest = row.last_new or row.added_at
-    return Standing.QUIET if now - newest >= QUIET_AFTER else Standing.ACTIVE
-
-
-def is_dead(row: SourceRow, now: datetime) -> bool:
-    """Whether it did nothing but fail, often enough and long enough."""
-    alive = row.last_well or row.added_at
-    return row.failures >= FAILURES_DEAD and now - alive >= DEAD_AFTER
 
 
 def interval_s(row: SourceRow, bounds: Bounds, now: datetime, asked_s: float = 0.0) -> float:

@@ -31,7 +31,7 @@ from fonds.model.rows import (
     TallyRow,
 )
 from fonds.model.rows.files import ArchivingRow
-from fonds.stores.records.accounting import by_time
+from fonds.stores.records.accounting import by_source, by_time
 from fonds.stores.records.accounting.tallies import COUNTED
 from fonds.stores.records.schema.tables import table_of
 
@@ -151,7 +151,7 @@ def _counted() -> list[Select[Any]]:
         *(
             _count(kind, counted, by[0], by[1:], *where)
             for kind, some in (
-                (EntryRow, by_time.of_entries()),
+                (EntryRow, [*by_time.of_entries(), by_source.of_entries()]),
                 (DispositionRow, by_time.of_dispositions()),
             )
             for counted, by, where in some

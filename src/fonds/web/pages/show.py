@@ -19,7 +19,7 @@ from fonds.model.rows import CdxRow
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.pages.file import KEY_MAX_CHARS
-from fonds.web.pages.following.sources import SourceLine, source_line
+from fonds.web.pages.following.sources import SourceLine, source_lines
 from fonds.web.pages.listed.records import Record, record
 from fonds.web.rendering import OpenStores, cut, page, web_url
 
@@ -69,7 +69,7 @@ def shown(stores: Stores, key: str) -> KeyAnswer:
     entries, total = entries_of(stores.records, key, SHOWN_MAX)
     records = [record(row) for row in entries]
     now = datetime.now(UTC)
-    sources = [source_line(row, now) for row in sources_of(stores.records, key)] if is_url else []
+    related = sources_of(stores.records, key) if is_url else []
     answer = f"Nothing here is known as “{cut(key, 100)}”"
     if files or records:
         answer = f"What is known as “{cut(key, 100)}”"
@@ -81,7 +81,7 @@ def shown(stores: Stores, key: str) -> KeyAnswer:
         files_complete=resolved.complete,
         records=records,
         records_total=total,
-        sources=sources,
+        sources=source_lines(stores.records, related, now),
     )
 
 

@@ -11,7 +11,7 @@ from fonds.model.rows import SourceRow
 from fonds.sources.following.days import DAYS_KEPT, Brought, judged, with_poll
 from fonds.sources.following.editing import Wanted, new_source
 from fonds.sources.following.poll_source import poll_row
-from fonds.sources.following.rhythm import Standing, standing
+from fonds.sources.following.standing import Standing, standing
 from unit.sources.following.world import LINKS, WANTED, World, later
 
 TODAY = date(2026, 11, 24)

@@ -16,13 +16,11 @@ from fonds.sources.following.rhythm import (
     DEAD_S,
     JITTER,
     Bounds,
-    Standing,
     first_rate,
     interval_s,
-    is_dead,
     learned,
-    standing,
 )
+from fonds.sources.following.standing import Standing, as_polled, is_dead, standing
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 BOUNDS = Bounds()
@@ -151,7 +149,8 @@ def test_failures_make_it_wait_longer_each_time() -> None:
     ],
 )
 def test_dead_is_told_from_quiet(told: dict[str, object], stands: Standing) -> None:
-    assert standing(replace(ROW, **told), NOW) is stands  # type: ignore[arg-type]
+    row = replace(ROW, **told)  # type: ignore[arg-type]
+    assert standing(replace(row, standing=str(as_polled(row, NOW))), NOW) is stands
 
 
 def test_the_first_listing_tells_a_rhythm_where_it_has_days() -> None:

@@ -23,7 +23,7 @@ from fonds.model.rows import (
     Row,
     TallyRow,
 )
-from fonds.stores.records.accounting import by_time
+from fonds.stores.records.accounting import by_source, by_time
 from fonds.stores.records.conditions import keyed
 from fonds.stores.records.rows_io import chunks, inserting
 from fonds.stores.records.schema.tables import key_columns, table_of
@@ -120,7 +120,7 @@ def of_row(row: EntryRow) -> list[Group]:
     counted = [of_entry(row.pipeline, row.outcome, row.reason, row.step)]
     if row.failure_group is not None:
         counted.append(of_failure(row.pipeline, row.failure_group, row.step, row.reason))
-    return [*counted, *by_time.of_entry(row)]
+    return [*counted, *by_time.of_entry(row), *by_source.of_entry(row)]
 
 
 def of_disposition(row: DispositionRow) -> list[Group]:
@@ -168,7 +168,8 @@ def recount(connection: Connection) -> Counter[Group]:
     inputs = table_of(InputRow)
     for row in connection.execute(sa.select(inputs).where(inputs.c.tally_count > 0)):
         found.update(of_input(InputRow(*row)))
-    for counted, values_by, where in (*by_time.of_entries(), *by_time.of_dispositions()):
+    several = (*by_time.of_entries(), *by_time.of_dispositions(), by_source.of_entries())
+    for counted, values_by, where in several:
         query = sa.select(*values_by, sa.func.count()).where(*where).group_by(*values_by)
         for pipeline, *values, count in connection.execute(query):
             found[_group(counted, pipeline, values)] += count

@@ -1,4 +1,4 @@
-"""What curators do with a source from its page: have it polled next, pause and resume it, name it anew."""
+"""What curators do with a source from its page: have it polled next, pause, resume, mute it, name it anew."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.rows import SourceRow
 from fonds.ports import Records
 from fonds.sources.following.editing import change_state, describe, poll_soon
+from fonds.sources.following.muting import mute, unmute
 from fonds.web.access.declared import CURATES
-from fonds.web.access.forms import Fields
+from fonds.web.access.forms import NONE_OF_OURS, Fields, day_of
 from fonds.web.pages.following.source import SourceId
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, sentence
 
-FIELDS = frozenset({"title", "folder", "collection"})
+EDITED, MUTED = ("title", "folder", "collection"), ("until", "note")
+FIELDS = frozenset({*EDITED, *MUTED})
 
 router = APIRouter(include_in_schema=False, dependencies=[CURATES])
 
@@ -31,6 +33,8 @@ class Act(StrEnum):
     POLL = "poll"
     PAUSE = "pause"
     RESUME = "resume"
+    MUTE = "mute"
+    UNMUTE = "unmute"
     EDIT = "edit"
 
 
@@ -42,6 +46,9 @@ def act_html(
     said: Annotated[dict[str, str], Depends(Fields(FIELDS, only_sent=True))],
 ) -> RedirectResponse:
     """Do it, and lead back to the source, which says how it stands; done twice it is as done once."""
+    known = {Act.EDIT: EDITED, Act.MUTE: MUTED}.get(act, ())
+    if not said.keys() <= set(known):
+        raise RefusedError(400, NONE_OF_OURS)
     act_on(stores.records, source_id, act, said)
     return RedirectResponse(f"/sources/{source_id}", 303)
 
@@ -55,7 +62,7 @@ def act_on(records: Records, source_id: str, act: Act, said: Mapping[str, str]) 
     try:
         _do(records, rows[0], act, said)
     except ConfigurationError as error:
-        status = 409 if act is Act.POLL else 400
+        status = 409 if act is Act.POLL or (act is Act.MUTE and rows[0].state != "active") else 400
         raise RefusedError(status, sentence(str(error))) from None
 
 
@@ -68,5 +75,10 @@ def _do(records: Records, row: SourceRow, act: Act, said: Mapping[str, str]) -> 
             change_state(records, row, "paused", now)
         case Act.RESUME:
             change_state(records, row, "active", now)
+        case Act.MUTE:
+            until = day_of(said.get("until", ""), "until")
+            mute(records, row, until, said.get("note", ""), now)
+        case Act.UNMUTE:
+            unmute(records, row)
         case Act.EDIT:
             describe(records, row, **said)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fonds.model.disposition import Reason
-from fonds.pipelines import PIPELINES
-from fonds.sources.following.described import Ended, Followed
+from fonds.pipelines import stages_of
+from fonds.sources.following.described import Followed
+from fonds.sources.following.funnel import Ended, refused_of
 from fonds.web.charts import share
 from fonds.web.rendering import link
 
@@ -56,7 +57,7 @@ class Passage:
 def passage(found: Followed) -> Passage:
     """What became of all links of a source, stage by stage as its pipeline has them."""
     row = found.source
-    refused = {why: int(n) for why, n in (row.refused_tally or {}).items() if n}
+    refused = refused_of(row)
     by_stage: dict[str, list[Ending]] = {}
     if refused:
         by_stage[LISTED] = [
@@ -92,14 +93,13 @@ def _lines(by_stage: Mapping[str, list[Ending]], announced: int) -> list[StageLi
 
 def _in_order(pipeline: str, ended: Sequence[Ended]) -> list[str | None]:
     """The stages as the pipeline has them, behind them those it has no more."""
-    made = PIPELINES.get(pipeline)
-    known: list[str | None] = [stage.name for stage in made(()).stages] if made else []
+    known: list[str | None] = [*stages_of(pipeline)]
     others = {one.step for one in ended} - set(known)
     return [*known, *sorted(others, key=lambda step: step or "")]
 
 
 def _is_at(one: Ended, stage: str | None) -> bool:
-    return one.step == stage and one.outcome not in ("done", "pending")
+    return one.step == stage and one.is_lost
 
 
 def _counts(ended: Sequence[Ended]) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -41,12 +41,27 @@ _TAKES = takes(
 )
 
 
+class SentMute(msgspec.Struct, forbid_unknown_fields=True):
+    """Until which day a source is muted, from its beginning in UTC, or until it is well again; and why."""
+
+    until: date | None = None
+    note: _Word = ""
+
+
+MUTE_FIELDS = tuple(one.name for one in msgspec.structs.fields(SentMute))
+_MUTES = takes(
+    msgspec.json.schema(SentMute)["$defs"]["SentMute"],
+    {"until": "2027-01-31", "note": "they move house"},
+)
+
+
 class StateAct(StrEnum):
     """What is done with a source that needs no further words."""
 
     POLL = Act.POLL.value
     PAUSE = Act.PAUSE.value
     RESUME = Act.RESUME.value
+    UNMUTE = Act.UNMUTE.value
 
 
 async def _json(request: Request) -> bytes:
@@ -67,9 +82,26 @@ SentJson = Annotated[bytes, Depends(_json)]
 router = APIRouter(dependencies=[CURATES])
 
 
-@router.post(f"{PATH}{{source_id}}/{{act}}", summary="Poll a source next, pause or resume it")
+@router.post(f"{PATH}{{source_id}}/mute", summary="Mute a source", openapi_extra=_MUTES)
+def mute_json(stores: OpenStores, source_id: SourceId, sent: SentJson) -> SourcePage:
+    """Say that what ails it needs nobody, as `fonds sources mute`: until a day, from its beginning in UTC, or
+    without one until it is well again. It is polled as before.
+
+    409 for a source that is paused or gone; 400 for one that is well where no day is said, and a day that is
+    over.
+    """
+    words = decoded(sent.strip() or b"{}", SentMute, names=MUTE_FIELDS)
+    said = {"until": words.until.isoformat() if words.until else "", "note": words.note}
+    act_on(stores.records, source_id, Act.MUTE, said)
+    return source_page(stores.records, source_id, datetime.now(UTC))
+
+
+@router.post(
+    f"{PATH}{{source_id}}/{{act}}", summary="Poll a source next, pause, resume or unmute it"
+)
 def act_json(stores: OpenStores, source_id: SourceId, act: StateAct, sent: SentJson) -> SourcePage:
-    """As `fonds sources poll`, `pause` and `resume`; done twice it is as done once, and takes no body.
+    """As `fonds sources poll`, `pause`, `resume` and `unmute`; done twice it is as done once. It takes no
+    body.
 
     409 for a source to be polled that is paused or gone, or is being polled now.
     """

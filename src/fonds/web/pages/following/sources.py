@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Annotated, Literal
+from datetime import UTC, date, datetime, time
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
 from fonds.model.rows import SourceRow
+from fonds.pipelines import PIPELINES, stages_of
 from fonds.ports import Records
 from fonds.sources.following.days import Brought, counted
-from fonds.sources.following.described import listing, states
-from fonds.sources.following.rhythm import standing
+from fonds.sources.following.funnel import Ended, Funnel, ended_of, funnel
+from fonds.sources.following.listed import Counts, Wanted, counts, listing
+from fonds.sources.following.muting import mute_of
+from fonds.sources.following.standing import Standing, standing
 from fonds.web.access.declared import READS
 from fonds.web.charts import sparks
-from fonds.web.rendering import OpenStores, how_many, link, page, pager
+from fonds.web.pages.following.funnel_chart import coverage, funnel_drawn, reached
+from fonds.web.rendering import OpenStores, day, how_many, link, page, pager, sentence
 from fonds.web.serving.tables import tabled
 
 PAGE_SIZE, PAGES_MAX = 50, 2_000
@@ -33,20 +37,37 @@ class SourcesForm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     state: Literal["", "active", "paused", "gone"] = Field("", description="What is done with them")
+    standing: Standing | Literal[""] = Field("", description="How they stand")
+    since: date | None = Field(
+        None, description="With `standing` dead, failing or silent: those so since this day in UTC"
+    )
     page: int = Field(1, ge=1, le=PAGES_MAX, description="The page of the list, from 1")
+
+    def wanted(self) -> Wanted:
+        """Which sources the form asks for."""
+        stands = Standing(self.standing) if self.standing else None
+        since = datetime.combine(self.since, time.min, UTC) if self.since else None
+        return Wanted(self.state, stands, since)
+
+    def params(self) -> dict[str, Any]:
+        """Everything but the page, for links."""
+        return self.model_dump(exclude={"page"}, mode="json")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A source in the list. `standing` is active, silent, quiet, failing, dead, waiting, paused or gone;
-    times are None before there was one, `links_a_day` before its first listing was read. `silent_since` says
-    since when it lists nothing. `new_by_day` are the new links of the last 90 days, None for a day that was
-    not counted."""
+    """A source in the list. `standing` is active, silent, quiet, failing, dead, waiting, muted, paused or
+    gone; times are None before there was one, `links_a_day` before its first listing was read.
+    `failing_since` says since when its polls fail, None also where that is not known, `silent_since` since
+    when it lists nothing. While it is muted `muted_since` is a time and `mute_note` says why, `muted_until`
+    None until it is well again. `funnel` says how far its links came. `new_by_day` are the new links of the
+    last 90 days, None for a day that was not counted."""
 
     source_id: str
     url: str
     title: str
     kind: str
+    pipeline: str
     standing: str
     polls: int
     links: int
@@ -57,29 +78,44 @@ class SourceLine:
     new_last: datetime | None
     failures: int
     error: str | None
+    failing_since: datetime | None
     silent_since: datetime | None
+    muted_since: datetime | None
+    muted_until: datetime | None
+    mute_note: str | None
+    funnel: Funnel
     new_by_day: Sequence[int | None]
     href: str
 
 
 @dataclass(frozen=True, slots=True)
 class SourcesPage:
-    """One page of sources; `states` counts all of them by what is done with them."""
+    """One page of sources; `states` counts all of them by what is done with them, `standings` by how they
+    stand, those that need someone first."""
 
     answer: str
     total: int
-    states: dict[str, int]
+    states: Mapping[str, int]
+    standings: Mapping[str, int]
     rows: Sequence[SourceLine]
 
 
-def source_line(row: SourceRow, now: datetime) -> SourceLine:
-    """A source as the pages and the API show it."""
+def source_lines(records: Records, rows: Sequence[SourceRow], now: datetime) -> list[SourceLine]:
+    """Sources as the pages and the API show them, in few statements however many there are."""
+    ended = ended_of(records, rows, [*PIPELINES])
+    return [source_line(row, now, ended[row.source_id]) for row in rows]
+
+
+def source_line(row: SourceRow, now: datetime, ended: Sequence[Ended]) -> SourceLine:
+    """A source and what became of its links."""
     days = counted(row, now.astimezone(UTC).date(), DAYS_SHOWN)
+    found = mute_of(row, now)
     return SourceLine(
         row.source_id,
         row.url,
         row.title,
         row.kind,
+        row.pipeline,
         str(standing(row, now)),
         row.polls,
         row.links,
@@ -90,31 +126,50 @@ def source_line(row: SourceRow, now: datetime) -> SourceLine:
         row.last_new,
         row.failures,
         row.error,
+        row.failing_since,
         row.silent_since,
+        found.since if found else None,
+        found.until if found else None,
+        found.note if found else None,
+        funnel(row, ended, stages_of(row.pipeline)),
         [None if one.brought is Brought.UNKNOWN else one.new for one in days],
         f"/sources/{row.source_id}",
     )
 
 
 def sources_page(records: Records, form: SourcesForm, now: datetime) -> SourcesPage:
-    """What the form asks for."""
-    there = states(records)
-    total = there.get(form.state, 0) if form.state else sum(there.values())
-    rows = listing(records, form.state, (form.page - 1) * PAGE_SIZE + 1, PAGE_SIZE)
+    """What the form asks for. Raises HTTPException 400 for `since` where it is not known."""
+    there, first = counts(records, now), (form.page - 1) * PAGE_SIZE + 1
+    try:
+        total, rows = listing(records, form.wanted(), there, now, first, PAGE_SIZE)
+    except ValueError as error:
+        raise HTTPException(400, sentence(str(error))) from None
     return SourcesPage(
-        _answer(there, form.state), total, there, [source_line(row, now) for row in rows]
+        _answer(there, form, total),
+        total,
+        there.states,
+        {str(one): count for one, count in there.standings.items()},
+        source_lines(records, rows, now),
     )
 
 
-def _answer(there: dict[str, int], state: str) -> str:
-    total = sum(there.values())
-    if not total:
+def _answer(there: Counts, form: SourcesForm, total: int) -> str:
+    if not there.total:
         return "Nothing is followed yet"
-    if state:
-        return f"{how_many(there.get(state, 0), 'source')} of {total:,} {_IS[state]}"
-    others = [f"{there[one]:,} {_IS[one]}" for one in ("paused", "gone") if there.get(one)]
-    said = f"{how_many(there.get('active', 0), 'source')} followed"
-    return ", ".join([said, *others])
+    if form.standing or form.state:
+        told = [str(form.standing)] if form.standing else []
+        told += [_IS[form.state]] if form.state else []
+        since = f" since {day(form.since)}" if form.since else ""
+        return f"{how_many(total, 'source')} of {there.total:,} {' and '.join(told)}{since}"
+    others = [
+        f"{there.states[one]:,} {_IS[one]}" for one in ("paused", "gone") if there.states.get(one)
+    ]
+    said = ", ".join([f"{how_many(there.states.get('active', 0), 'source')} followed", *others])
+    need = there.need_someone
+    parts = [f"{need:,} {'needs' if need == 1 else 'need'} someone"] if need else []
+    quiet = there.standings.get(Standing.MUTED, 0)
+    parts += [f"{quiet:,} {'is' if quiet == 1 else 'are'} muted"] if quiet else []
+    return said + (f": {', '.join(parts)}" if parts else "")
 
 
 _IS = {"active": "followed", "paused": "paused", "gone": "gone"}
@@ -126,22 +181,33 @@ def sources_html(
 ) -> HTMLResponse:
     """What is followed and how it fares."""
     found = sources_page(stores.records, form, datetime.now(UTC))
-    params = {"state": form.state}
+    params = form.params()
     return page(
         request,
         "sources.html",
         heading=found.answer,
         found=found,
-        chips=[("state", form.state, link("/sources"))] if form.state else [],
+        chips=[(n, v, link("/sources", **_without(params, n))) for n, v in params.items() if v],
         sparks=sparks,
-        choices=[(one, n, link("/sources", state=one)) for one, n in sorted(found.states.items())],
+        funnel_drawn=funnel_drawn,
+        coverage=coverage,
+        reached=reached,
+        choices=[(one, n, link("/sources", standing=one)) for one, n in found.standings.items()],
+        asked=form.standing,
         pager=pager("/sources", params, found.total, form.page, PAGE_SIZE, PAGES_MAX),
     )
+
+
+def _without(params: dict[str, Any], name: str) -> dict[str, Any]:
+    """The other filters; without a standing no day, which goes with it."""
+    gone = {name, "since"} if name == "standing" else {name}
+    return {**params, **dict.fromkeys(gone)}
 
 
 @tabled(router, "/sources", lambda found: found.rows)
 @router.get("/sources.json", include_in_schema=False)
 @router.get("/api/sources", summary="Sources that are followed")
 def sources_json(stores: OpenStores, form: Annotated[SourcesForm, Query()]) -> SourcesPage:
-    """Feeds, sitemaps and pages of links, 50 a page, those that failed most often first."""
+    """Feeds, sitemaps and pages of links, 50 a page, those that failed most often first, those that are muted
+    last."""
     return sources_page(stores.records, form, datetime.now(UTC))

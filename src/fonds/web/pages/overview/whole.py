@@ -25,6 +25,7 @@ from fonds.web.pages.failures.listing import Failure, failure
 from fonds.web.pages.overview.days import Bar, DaysForm, DaysShown, days_chart, days_shown, windows
 from fonds.web.pages.overview.outcomes import Outcome, outcomes
 from fonds.web.pages.overview.rebuilt import RebuiltSince, rebuilt_since
+from fonds.web.pages.overview.troubled import TroubledSince, troubled_since
 from fonds.web.pages.overview.visits import came_since, last_visit, note_visit
 from fonds.web.rendering import OpenStores, how_many, link, page
 from fonds.web.rest.service import Service, TheService
@@ -63,8 +64,8 @@ class Overview:
     """The whole intake. `unaccounted` is 0 when received = the sum of the outcomes.
 
     `newest_input_at` None means that nothing ever came in. `by_day` is what came in day by day,
-    `since` what came in since a day that was asked for and `themes_since` what was grouped anew since then,
-    None without one.
+    `since` what came in since a day that was asked for, `themes_since` what was grouped anew and
+    `sources_since` which sources began to fail or fell silent since then, None without one.
     """
 
     answer: str
@@ -81,6 +82,7 @@ class Overview:
     by_day: DaysShown
     since: Bar | None
     themes_since: RebuiltSince | None
+    sources_since: Sequence[TroubledSince] | None
     as_of: datetime
 
 
@@ -113,6 +115,7 @@ def overview(stores: Stores, themes: Service, form: DaysForm, now: datetime) -> 
         by_day=by_day,
         since=came_since(records, form.since, now.date(), by_day.pipelines),
         themes_since=rebuilt_since(themes, form.since),
+        sources_since=troubled_since(records, form.since, now),
         as_of=now,
     )
 

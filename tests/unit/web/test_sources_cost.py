@@ -1,0 +1,99 @@
+"""What the list of sources costs does not grow with their links, and hardly with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from followed_home import GOOD, left
+from fonds.model.rows import DispositionRow, EntryRow
+from fonds.ports import Stores
+from fonds.web.app import create_app
+from home_rows import NOW
+from unit.web.test_page_cost import watched
+
+SOURCES = 120
+ADDRESSES = ("/sources", "/sources?page=2", "/sources?page=3", "/sources?standing=failing")
+STATEMENTS_MAX = 10
+
+
+def fill(stores: Stores, sources: int, links: int) -> None:
+    """Sources of which every third fails, each with so many links, of which every second was kept."""
+    for number in range(sources):
+        name = f"{number:012x}"
+        row = replace(
+            GOOD,
+            source_id=name,
+            url=f"https://{number}.example/",
+            failures=number % 3,
+            last_well=NOW,
+        )
+        stores.records.put([left(row)])
+        entries = [
+            EntryRow(
+                *(
+                    f"{name}-{one}",
+                    "queue-fetcher",
+                    "link",
+                    f"{name}.000001",
+                    f"https://{one}.example/",
+                ),
+                *(None, None, "default", NOW),
+            )
+            for one in range(links)
+        ]
+        stores.ledger.enter([], entries, ["fetch"])
+        stores.ledger.write(
+            [
+                DispositionRow(
+                    *(one.entry_id, "queue-fetcher", "fetch", one.entry_id, None, None, "done"),
+                    *(False, None, "", None, 0, NOW, NOW),
+                )
+                for one in entries[::2]
+            ]
+        )
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[TestClient]]:
+    """The same sources with few links and with ten times as many, and the last with few sources."""
+    folders: list[Path] = [tmp_path_factory.mktemp(one) for one in ("few", "many", "small")]
+    with opened(folders[0]) as few, opened(folders[1]) as many, opened(folders[2]) as small:
+        fill(few, SOURCES, 6)
+        fill(many, SOURCES, 60)
+        fill(small, SOURCES // 40, 6)
+        clients = [
+            TestClient(create_app(one), base_url="http://localhost") for one in (few, many, small)
+        ]
+        with clients[0], clients[1], clients[2]:
+            yield clients
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_ten_times_as_many_links_cost_the_same(homes: list[TestClient], address: str) -> None:
+    costs = []
+    for client in homes[:2]:
+        assert client.get(address).status_code == 200
+        with watched() as work:
+            client.get(address)
+        costs.append(work)
+    few, many = costs
+    assert few.statements == many.statements <= STATEMENTS_MAX
+    assert 0 < many.ticks <= 2 * few.ticks + 20
+
+
+def test_fifty_sources_are_asked_for_in_as_many_statements_as_three(
+    homes: list[TestClient],
+) -> None:
+    counted = []
+    for client in (homes[0], homes[2]):
+        client.get("/sources")
+        with watched() as work:
+            client.get("/sources")
+        counted.append(work.statements)
+    assert counted[0] == counted[1]
