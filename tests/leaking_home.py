@@ -15,6 +15,8 @@ from asked_routes import addresses
 from filled_home import Filled, fill
 from followed_home import fill_sources
 from fonds.collections.changing.writing import Changes
+from fonds.collections.reading.clusters import clusters
+from fonds.collections.tables import Tables
 from fonds.library.reindex import reindex
 from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.access import Role, Viewer
@@ -48,6 +50,7 @@ UNASKED += " showResumeKey measure scale came_from refresh"
 IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "q": QUESTIONS,
     "find": ("zyzzo",),
+    "apart": ("true",),
     "quote": ("zyzzo",),
     "facets": ("domain",),
     "key": (URL, MIRRORED, "zyzzogeton.pdf"),
@@ -140,10 +143,18 @@ def in_path_of(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
         "source_id": (sources[0].source_id,),
         **dict.fromkeys(("namespace", "ns"), ("library", "made")),
         "key": ("all", "five"),
-        **dict.fromkeys(("theme", "label"), ("outlier",)),
+        **dict.fromkeys(("theme", "label"), (_theme(stores), "outlier")),
+        "reason": ("outlier",),
         "conf": ("DEFAULT",),
         "rest": (f"2026/{URL}", f"timemap/link/{URL}"),
     }
+
+
+def _theme(stores: Stores) -> str:
+    """A theme of a collection of documents of the library."""
+    found = clusters(Tables(stores.table), LIBRARY)
+    assert found is not None
+    return found.clusters[0].id
 
 
 class LeakingHome:

@@ -19,7 +19,7 @@ from followed_home import GOOD, fill_sources
 from followed_home import HOSTILE as HOSTILE_SOURCE
 from fonds.collections.reading.clusters import clusters
 from fonds.web.app import create_app
-from fonds.web.themes.addresses import collection_href, placed_href, theme_href
+from fonds.web.themes.addresses import collection_href, placed_href, reason_href, theme_href
 from reading_home import Reading, drawing_here, fill_reading
 from themed_home import FIVE, HOSTILE, STRAY, fill_themes
 
@@ -115,9 +115,10 @@ class Site:
             "collection, not grouped": (f"{self.full}/themes/made/waiting", 200),
             "collection, unknown": (f"{self.full}/themes/made/fife", 404),
             "themes over time": (f"{self.full}{collection_href(FIVE)}/over-time", 200),
-            "documents of a theme": (f"{self.full}{theme_href(FIVE, 'outlier')}/documents", 200),
+            "documents of a theme": (f"{self.full}{reason_href(FIVE, 'outlier')}/documents", 200),
             "theme": (f"{self.full}{self.theme}", 200),
-            "theme, outliers": (f"{self.full}{theme_href(FIVE, 'outlier')}", 200),
+            "theme, in none": (f"{self.full}{reason_href(FIVE)}", 200),
+            "theme, outliers": (f"{self.full}{reason_href(FIVE, 'outlier')}", 200),
             "sources": (f"{self.full}/sources", 200),
             "sources, none": (f"{self.empty}/sources", 200),
             "source": (f"{self.full}/sources/{GOOD.source_id}", 200),

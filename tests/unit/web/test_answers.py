@@ -22,7 +22,10 @@ from page_reading import read
 COLLECTION = "/api/themes/{namespace}/{key}"
 THEME, DOCUMENT = f"{COLLECTION}/{{theme}}", f"{COLLECTION}/document"
 OVER_TIME, DOCUMENTS = f"{COLLECTION}/over-time", f"{THEME}/documents"
-NAMED = {"namespace": "made", "key": "five", "theme": "outlier", "source_id": GOOD.source_id}
+APART, REASON = f"{COLLECTION}/apart", f"{COLLECTION}/apart/{{reason}}"
+OF_REASON = f"{REASON}/documents"
+NAMED = {"namespace": "made", "key": "five", "reason": "outlier", "source_id": GOOD.source_id}
+OF_A_DAY = ("from", "to", "level", "page", "undated", "came_from")
 LINKS = "/api/sources/{source_id}/links"
 
 # What each parameter of each route is told about a name there is not: refused, with the nearest.
@@ -64,6 +67,12 @@ REFUSED = {
     (LINKS, "beyond"): ("fech", "did you mean 'fetch'?"),
     (LINKS, "after"): ("behind", "it is no place in a list"),
     (THEME, "after"): ("behind", "it is no place in this list"),
+    **{(path, "conf"): ("tigth", "did you mean 'tight'?") for path in (APART, REASON, OF_REASON)},
+    **{
+        (path, "at"): ("17900000010", "did you mean '17900000")
+        for path in (APART, REASON, OF_REASON)
+    },
+    **{(path, "after"): ("behind", "it is no place in this list") for path in (APART, REASON)},
     (DOCUMENT, "conf"): ("tigth", "did you mean 'tight'?"),
     (COLLECTION, "at"): ("17900000010", "did you mean '17900000"),
     (THEME, "at"): ("17900000010", "did you mean '17900000"),
@@ -94,7 +103,7 @@ NOT_NAMES = {
     *(("/api/overview", name) for name in ("days", "pipeline", "since")),
     *(("/api/records", name) for name in ("from", "to")),
     *((OVER_TIME, name) for name in ("from", "to", "level")),
-    *((DOCUMENTS, name) for name in ("from", "to", "level", "page", "undated", "came_from")),
+    *((DOCUMENTS, name) for name in OF_A_DAY), *((OF_REASON, name) for name in OF_A_DAY),
 }  # fmt: skip
 # Those of export and feed are the search's own; tried in test_exporting.py and test_feed.py.
 TRIED_OF_THE_EXPORT = {
@@ -128,7 +137,8 @@ TRIED_OF_THE_SERVICE = {
     for name in ("conf", "at", "level", "form")
 } | {
     ("/clusters/{ns}/{key}", "top"), ("/clusters/{ns}/{key}", "changes"),
-    ("/clusters/{ns}/{key}/{label}", "count"), ("/clusters/{ns}/{key}/{label}", "after"),
+    ("/clusters/{ns}/{key}/{label}", "count"), ("/clusters/{ns}/{key}/{label}", "apart"),
+    ("/clusters/{ns}/{key}/{label}", "after"),
 }  # fmt: skip
 UNDESCRIBED = [
     "/",
@@ -170,11 +180,13 @@ def test_a_name_there_is_not_is_refused_with_the_nearest(
 ) -> None:
     (path, name), (value, meant) = one, REFUSED[one]
     asked = themed if "{" in path or name == "themes" else client
-    params = {name: value, **({"id": "d1"} if path == DOCUMENT else {})}
-    told = asked.get(path.format(**NAMED), params=params)
+    there = themed.get("/api/themes/made/five").json()["themes"][0]["id"]
+    path = path.format(**NAMED, theme=there)
+    params = {name: value, **({"id": "d1"} if one[0] == DOCUMENT else {})}
+    told = asked.get(path, params=params)
     assert told.status_code == 400
     assert meant in told.json()["error"]
-    page = asked.get(path.format(**NAMED).removeprefix("/api"), params=params)
+    page = asked.get(path.removeprefix("/api"), params=params)
     assert page.status_code == 400
     assert "ou mean" in page.text or "no field" in page.text or "no place" in page.text
 

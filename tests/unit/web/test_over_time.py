@@ -156,7 +156,7 @@ def test_every_document_listed_is_reached_once(themed: TestClient) -> None:
 def test_one_clustering_alone_has_no_lineage_and_says_so(themed: TestClient) -> None:
     page = read(themed, "/themes/library/all/over-time")
     assert "This needs two clusterings" in page.words()
-    refused = themed.get("/themes/library/all/outlier/documents?came_from=apart")
+    refused = themed.get("/themes/library/all/apart/outlier/documents?came_from=apart")
     assert refused.status_code == 400
     assert "no clustering before this one is kept" in refused.text
     assert "was not grouped" in read(themed, "/themes/made/waiting/over-time").heading

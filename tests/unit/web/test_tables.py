@@ -29,7 +29,8 @@ PAGES = {
     f"/sources/{GOOD.source_id}/links": (f"/sources/{GOOD.source_id}/links.json", "rows"),
     "/themes": ("/api/themes", "collections"),
     "/themes/made/five": ("/api/themes/made/five", "themes"),
-    "/themes/made/five/outlier": ("/api/themes/made/five/outlier", "documents"),
+    "/themes/made/five/apart": ("/api/themes/made/five/apart", "documents"),
+    "/themes/made/five/apart/outlier": ("/api/themes/made/five/apart/outlier", "documents"),
 }
 
 

@@ -202,7 +202,7 @@ def test_a_document_says_which_of_its_terms_put_it_there(themed: TestClient) -> 
 def test_documents_in_no_theme_are_counted_and_the_page_says_why(themed: TestClient) -> None:
     page = read(themed, COLLECTION)
     assert "1 document is like no theme enough" in page.words()
-    apart = read(themed, f"{COLLECTION}/outlier")
+    apart = read(themed, f"{COLLECTION}/apart/outlier")
     assert apart.heading == "1 document is like no theme enough."
     assert "further from every theme's middle" in apart.words()
     (why,) = [href for href in apart.links("//ol") if f"id={STRAY}" in href]
@@ -267,7 +267,7 @@ def test_names_there_are_not_are_told_with_the_nearest(themed: TestClient) -> No
 def test_what_is_empty_or_not_grouped_says_what_to_type(themed: TestClient) -> None:
     assert "fonds group made/waiting" in read(themed, "/themes/made/waiting").words()
     assert read(themed, "/themes/made/empty").heading == "made/empty: empty so far."
-    assert read(themed, "/themes/made/empty/outlier", 404)
+    assert read(themed, "/themes/made/empty/apart/outlier", 404)
 
 
 def test_hostile_names_ids_and_words_stay_words(themed: TestClient) -> None:

@@ -14,7 +14,14 @@ from fonds.cli.collections.asking import built, there, usage
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.collections.names import Name
 from fonds.collections.reading.clusterings import clusterings
-from fonds.collections.reading.clusters import Cluster, Clusters, Members, cluster, members
+from fonds.collections.reading.clusters import (
+    Cluster,
+    Clusters,
+    Members,
+    cluster,
+    members,
+    members_apart,
+)
 from fonds.collections.reading.clusters import clusters as read_clusters
 from fonds.collections.reading.lineage import Change, changes_between
 from fonds.collections.tables import Tables
@@ -37,6 +44,7 @@ TERMS_SHOWN = 6
 @click.option(
     "--changes", is_flag=True, help="What became of the clusters of the clustering before."
 )
+@click.option("--apart", is_flag=True, help="LABEL is why documents are in none, not a cluster's.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @click.option("--after", help="Begin behind this; the last page of a cluster tells what to give.")
 def clusters(
@@ -47,16 +55,19 @@ def clusters(
     timestamp: int | None,
     level: int,
     changes: bool,
+    apart: bool,
     limit: int,
     after: str | None,
 ) -> int:
     """Show the themes of a collection, the largest first; or the documents of one, the nearest first.
 
-    LABEL is a cluster's label or id, or why documents are in none: outlier, short, language, empty.
+    LABEL is a cluster's label or id, or why documents are in none: outlier, short, language, empty; with
+    --apart it is that even where a cluster is called so.
 
     \b
     fonds clusters news/floods
     fonds clusters news/floods 'river, dam, rain' --limit 50
+    fonds clusters news/floods outlier --apart
     fonds clusters news/floods --changes
     """
     tables = open_tables(app.stores(), app.settings())
@@ -72,22 +83,34 @@ def clusters(
         )
     if label is None:
         return _all(app, found, limit)
-    chosen = cluster(tables, one.name, label, conf, timestamp, level=level)
+    chosen = None
+    if not apart:
+        chosen = cluster(tables, one.name, label, conf, timestamp, level=level)
     with usage():
-        page = members(
-            tables,
-            one.name,
-            label,
-            conf,
-            timestamp,
-            level=level,
-            after=_place(after),
-            count_max=limit,
-        )
+        page = _members(tables, found, label, _place(after), limit, is_reason=chosen is None)
     if page is None:
-        labels = [*(each.label for each in found.clusters), *found.apart]
+        labels = [*(each.label for each in found.clusters if not apart), *found.apart]
         raise click.UsageError(no_such("cluster", label, labels))
     return _one(app, label, chosen, page)
+
+
+def _members(
+    tables: Tables,
+    found: Clusters,
+    label: str,
+    after: bytes | None,
+    limit: int,
+    *,
+    is_reason: bool,
+) -> Members | None:
+    name, conf, at = found.name, found.conf, found.timestamp
+    if is_reason:
+        return members_apart(
+            tables, name, conf, at, reason=label, after=after, count_max=limit
+        )  # fmt: skip
+    return members(
+        tables, name, label, conf, at, level=found.level, after=after, count_max=limit
+    )  # fmt: skip
 
 
 def _all(app: App, found: Clusters, limit: int) -> int:

@@ -160,13 +160,11 @@ def members(
     after: bytes | None = None,
     count_max: int = 50,
 ) -> Members | None:
-    """The documents of a cluster by its label or id, or of those apart by the reason (`outlier`), page by
-    page; None where there is no such cluster. At most 1,000 a page. Raises ValueError for an `after` that
-    is of another cluster."""
+    """The documents of a cluster by its label or id, page by page; None where there is no such cluster. At
+    most 1,000 a page. Raises ValueError for an `after` that is of another cluster."""
 
     def read(at: int) -> Members | None:
         row = _row_of(tables, name, level_conf(conf, level), at, label)
-        row = row or _row_of(tables, name, apart_conf(conf), at, label)
         if row is None:
             return None
         return _page(tables, name, row, after, count_max)
@@ -180,14 +178,19 @@ def members_apart(
     conf: str = DEFAULT,
     timestamp: int | None = None,
     *,
+    reason: str = "",
     after: bytes | None = None,
     count_max: int = 50,
 ) -> Members | None:
-    """The documents in no cluster for whatever reason, those of one reason together, as `members` gives
-    those of one; None where there is no such clustering."""
+    """The documents in no cluster for a reason (`outlier`), or for whatever reason, those of one together, as
+    `members` gives those of a cluster; None where there is no such clustering or reason."""
 
     def read(at: int) -> Members | None:
         prefix = clustering_prefix(name.namespace, name.key, apart_conf(conf), at)
+        if reason:
+            prefix = cluster_row(name.namespace, name.key, apart_conf(conf), at, reason)
+            if tables.row(CLUSTERS, prefix, ["main:label"]) is None:
+                return None
         return _page(tables, name, prefix, after, count_max)
 
     return at_a_time(tables, name, conf, timestamp, read)

@@ -19,7 +19,7 @@ from fonds.collections.reading.clusterings import clusterings
 from fonds.collections.tables import DOCUMENTS
 from fonds.web.access.declared import READS
 from fonds.web.problems import RESPONSES, RefusedError
-from fonds.web.rest.clusters import chosen, etag_of, is_known
+from fonds.web.rest.clusters.routes import chosen, etag_of, is_known
 from fonds.web.rest.configurations import TOP_DOCUMENTS
 from fonds.web.rest.paths import Conf, Namespace, QueryName
 from fonds.web.rest.service import Service, TheService, told

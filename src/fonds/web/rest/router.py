@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from fonds.web.rest import (
-    clusters,
     collections,
     configurations,
     documents,
@@ -13,6 +12,7 @@ from fonds.web.rest import (
     results,
     runs,
 )
+from fonds.web.rest.clusters import routes as clusters
 
 ROUTERS: tuple[APIRouter, ...] = (
     collections.router,

@@ -11,8 +11,14 @@ from fonds.web.rendering import link
 
 THEMES = "/themes"
 API = "/api"
+APART = "apart"
+"""Behind a collection's address stand the documents in no theme, and behind that the reasons."""
+
+OWN = frozenset({APART, "document", "over-time", "excluded"})
+"""What stands behind a collection's address and is no theme."""
+
 _SPECIAL = re.compile(r"[/%~]")
-_ESCAPED = re.compile(r"~(2E|2F|25|7E)")
+_ESCAPED = re.compile(r"~([0-9A-F]{2})")
 
 
 def part(text: str) -> str:
@@ -28,7 +34,7 @@ def unpart(text: str) -> str:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escaped(found: re.Match[str] | str) -> str:
     return f"~{ord(found[0]):02X}"
 
 
@@ -38,8 +44,16 @@ def collection_href(name: Name, **params: Any) -> str:
 
 
 def theme_href(name: Name, theme: str, **params: Any) -> str:
-    """The page of a theme by its id or label, or of the documents apart by the reason."""
-    return link(f"{collection_href(name)}/{part(theme)}", **params)
+    """The page of a theme by its id or label. Of one that is called as a page of the collection's own, the
+    first character is written as its digits, so that neither hides the other."""
+    written = f"{_escaped(theme)}{theme[1:]}" if theme in OWN else part(theme)
+    return link(f"{collection_href(name)}/{written}", **params)
+
+
+def reason_href(name: Name, reason: str = "", **params: Any) -> str:
+    """The page of the documents in no theme for a reason, or for any."""
+    behind = f"/{part(reason)}" if reason else ""
+    return link(f"{collection_href(name)}/{APART}{behind}", **params)
 
 
 def placed_href(name: Name, document_id: str, **params: Any) -> str:

@@ -13,20 +13,20 @@ from starlette.responses import HTMLResponse
 
 from fonds.collections.names import ID_CHARACTERS_MAX
 from fonds.collections.reading.clusters import Member
-from fonds.collections.reading.documents import Speaking, document, places, why
+from fonds.collections.reading.documents import Place, Speaking, document, places, why
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, cut, instant, page
 from fonds.web.rest.service import Service, TheService
-from fonds.web.themes.addresses import API, collection_href, placed_href, theme_href
-from fonds.web.themes.apart import WHY_APART
+from fonds.web.themes.addresses import API, collection_href, placed_href, reason_href, theme_href
+from fonds.web.themes.apart.reasons import WHY_APART
 from fonds.web.themes.asking import (
     CONF,
     Asked,
     Served,
     asked,
 )
-from fonds.web.themes.documents import DocumentLine, document_lines
+from fonds.web.themes.documents.lines import DocumentLine, document_lines
 
 TERMS_SHOWN = 15
 PLACES_MAX = 50
@@ -148,18 +148,20 @@ def _places(themes: Service, there: Asked, document_id: str) -> list[PlaceLine]:
             instant(one.timestamp),
             one.level,
             one.label,
-            theme_href(
-                there.name,
-                one.cluster_id or one.label or one.apart or "",
-                conf=one.conf,
-                level=one.level or None,
-            ),
+            _place_href(there, one),
             one.score,
             one.apart,
             placed_href(there.name, one.original, conf=one.conf) if one.original else None,
         )
         for one in places(themes.tables, there.name, document_id)[:PLACES_MAX]
     ]
+
+
+def _place_href(there: Asked, one: Place) -> str:
+    if one.label is None:
+        return reason_href(there.name, one.apart or "", conf=one.conf)
+    theme = one.cluster_id or one.label
+    return theme_href(there.name, theme, conf=one.conf, level=one.level or None)
 
 
 @router.get("/themes/{namespace}/{key}/document", include_in_schema=False)

@@ -22,7 +22,7 @@ from fonds.web.rendering import how_many, instant, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, theme_href
-from fonds.web.themes.apart import ApartLine, apart_href, apart_lines
+from fonds.web.themes.apart.reasons import ApartLine, apart_href, apart_lines
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import ChangesOfKind, by_kind, marks, sizes_before, told_of, turns_of
 from fonds.web.themes.collection.drawing import NARROW, WIDE, Spot, drawn, picture

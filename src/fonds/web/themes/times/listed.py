@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
 from fonds.collections.names import apart_conf, level_conf
+from fonds.collections.reading.clusterings import Clustering
 from fonds.collections.reading.clusters import Cluster, cluster
 from fonds.collections.reading.times import ABSENT, UNDATED, Looked, placed_members
 from fonds.ports import Stores
@@ -19,15 +20,17 @@ from fonds.web.access.declared import READS
 from fonds.web.parameters import Day
 from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
-from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
-from fonds.web.themes.apart import WHY_APART
+from fonds.web.themes.addresses import API, collection_href, reason_href, theme_href, unpart
+from fonds.web.themes.apart.reasons import WHY_APART
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
-from fonds.web.themes.documents import DocumentLine, document_lines
+from fonds.web.themes.documents.lines import DocumentLine, document_lines
 from fonds.web.themes.times.courses import date_of
 from fonds.web.themes.times.moved import APART, PLACED_SINCE
 
 PAGE_SIZE = 20
 PAGES_MAX = 1_000
+OF_THEME = "/themes/{namespace}/{key}/{theme}/documents"
+OF_REASON = "/themes/{namespace}/{key}/apart/{reason}/documents"
 
 router = APIRouter(dependencies=[READS])
 
@@ -53,6 +56,18 @@ class ListedForm(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class Which:
+    """A theme by its id or label, or a reason to be in none."""
+
+    word: str
+    is_reason: bool = False
+
+    def href(self, there: Asked, **params: Any) -> str:
+        """The page of all its documents."""
+        return (reason_href if self.is_reason else theme_href)(there.name, self.word, **params)
+
+
+@dataclass(frozen=True, slots=True)
 class ListedPage:
     """Documents of a theme, or of those apart for a reason, 20 a page in the order of their ids; `total`
     counts all that are asked for. `complete` is False where the collection has more than were looked at,
@@ -71,23 +86,19 @@ class ListedPage:
 
 
 def listed_page(
-    stores: Stores, themes: Service, there: Asked, theme: str, form: ListedForm
+    stores: Stores, themes: Service, there: Asked, which: Which, form: ListedForm
 ) -> ListedPage:
-    """The documents asked for. Raises HTTPException 404 for a theme there is none of, and 400 for a place
-    they came from that there is none of."""
+    """The documents asked for. Raises HTTPException 404 for a theme or reason there is none of, and 400 for a
+    place they came from that there is none of."""
     at = there.clustering
     if at is None:
         raise HTTPException(404, f"{there.name} was not grouped by {there.conf} yet.")
-    one = cluster(
-        themes.tables, there.name, theme, there.conf, at.timestamp, level=there.level, top=0
-    )
-    if one is None and theme not in WHY_APART:
-        raise HTTPException(404, f"{there.name} has no theme “{cut(theme, 200)}”.")
+    one = _theme(themes, there, at, which)
     before = there.before.timestamp if there.before else None
     looked = themes.times.of(
         themes.tables, there.name, there.conf, at.timestamp, level=there.level, before=before
     )
-    label, then = _label(one, theme), _then(themes, there, form.came_from)
+    label, then = one.label if one else which.word, _then(themes, there, form.came_from)
     found = _chosen(looked, label, one is not None, form, then)
     some = found[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
     conf = level_conf(there.conf, there.level) if one else apart_conf(there.conf)
@@ -95,7 +106,7 @@ def listed_page(
         themes.tables, there.name, conf, at.timestamp, [looked.id_of(number) for number in some]
     )
     return ListedPage(
-        answer=_answer(len(found), label if one else WHY_APART[theme], form, then),
+        answer=_answer(len(found), label if one else WHY_APART[label], form, then),
         namespace=there.name.namespace,
         key=there.name.key,
         conf=there.conf,
@@ -108,8 +119,19 @@ def listed_page(
     )
 
 
-def _label(one: Cluster | None, reason: str) -> str:
-    return one.label if one else reason
+def _theme(themes: Service, there: Asked, at: Clustering, which: Which) -> Cluster | None:
+    """The theme; None for a reason. Raises HTTPException 404 where there is neither."""
+    found, shown = None, cut(which.word, 200)
+    if not which.is_reason:
+        found = cluster(
+            themes.tables, there.name, which.word, there.conf, at.timestamp,
+            level=there.level, top=0,
+        )  # fmt: skip
+        if found is None:
+            raise HTTPException(404, f"{there.name} has no theme “{shown}”.")
+    elif which.word not in WHY_APART:
+        raise HTTPException(404, f"“{shown}” is no reason to be in no theme.")
+    return found
 
 
 def _then(themes: Service, there: Asked, came_from: str) -> str:
@@ -182,7 +204,59 @@ def _days(first: dt.date | None, last: dt.date | None) -> str:
     return f" since {first}" if first else f" up to {last}"
 
 
-@router.get("/themes/{namespace}/{key}/{theme}/documents", include_in_schema=False)
+def _html(
+    request: Request, stores: Stores, themes: Service, there: Asked, which: Which, form: ListedForm
+) -> HTMLResponse:
+    found = listed_page(stores, themes, there, which, form)
+    here = f"{which.href(there)}/documents"
+    words = form.model_dump(by_alias=True, exclude_defaults=True, exclude={"page"}, mode="json")
+    return page(
+        request,
+        "theme_documents.html",
+        heading=found.answer,
+        found=found,
+        name=there.name,
+        conf=there.conf,
+        is_theme=not which.is_reason,
+        theme_href=which.href(there, **there.params()),
+        collection_href=collection_href(there.name, **there.params()),
+        pictured=any(one.thumbnail_href for one in found.documents),
+        pager=pager(here, words, found.total, form.page, PAGE_SIZE, PAGES_MAX),
+        api_href=f"{API}{link(here, **words, page=form.page)}",
+    )
+
+
+@router.get(OF_REASON, include_in_schema=False)
+def apart_html(
+    request: Request,
+    stores: OpenStores,
+    themes: TheService,
+    namespace: str,
+    key: str,
+    reason: str,
+    form: Annotated[ListedForm, Query()],
+) -> HTMLResponse:
+    """The documents asked for, of those in no theme for a reason."""
+    there = asked(themes, namespace, key, form)
+    return _html(request, stores, themes, there, Which(unpart(reason), True), form)
+
+
+@router.get(f"/api{OF_REASON}", summary="Documents in no theme, by day")
+def apart_json(
+    stores: OpenStores,
+    themes: TheService,
+    namespace: str,
+    key: str,
+    reason: str,
+    form: Annotated[ListedForm, Query()],
+) -> ListedPage:
+    """Documents in no theme for a reason, by the days they are dated, or by where they were in the clustering
+    before, 20 a page in the order of their ids."""
+    there = asked(themes, namespace, key, form)
+    return listed_page(stores, themes, there, Which(unpart(reason), True), form)
+
+
+@router.get(OF_THEME, include_in_schema=False)
 def listed_html(
     request: Request,
     stores: OpenStores,
@@ -192,30 +266,12 @@ def listed_html(
     theme: str,
     form: Annotated[ListedForm, Query()],
 ) -> HTMLResponse:
-    """The documents asked for."""
+    """The documents asked for, of a theme."""
     there = asked(themes, namespace, key, form)
-    found = listed_page(stores, themes, there, unpart(theme), form)
-    here = f"{theme_href(there.name, unpart(theme))}/documents"
-    words = form.model_dump(by_alias=True, exclude_defaults=True, exclude={"page"}, mode="json")
-    return page(
-        request,
-        "theme_documents.html",
-        heading=found.answer,
-        found=found,
-        name=there.name,
-        conf=there.conf,
-        is_theme=found.theme not in WHY_APART,
-        theme_href=theme_href(there.name, unpart(theme), **there.params()),
-        collection_href=collection_href(there.name, **there.params()),
-        pictured=any(one.thumbnail_href for one in found.documents),
-        pager=pager(here, words, found.total, form.page, PAGE_SIZE, PAGES_MAX),
-        api_href=f"{API}{link(here, **words, page=form.page)}",
-    )
+    return _html(request, stores, themes, there, Which(unpart(theme)), form)
 
 
-@router.get(
-    "/api/themes/{namespace}/{key}/{theme}/documents", summary="Documents of a theme, by day"
-)
+@router.get(f"/api{OF_THEME}", summary="Documents of a theme, by day")
 def listed_json(
     stores: OpenStores,
     themes: TheService,
@@ -227,4 +283,4 @@ def listed_json(
     """Documents of a theme by the days they are dated, or by where they were in the clustering before, 20 a
     page in the order of their ids."""
     there = asked(themes, namespace, key, form)
-    return listed_page(stores, themes, there, unpart(theme), form)
+    return listed_page(stores, themes, there, Which(unpart(theme)), form)

@@ -1,26 +1,17 @@
-"""One theme: its terms, its course, the themes nearest to it, documents; or those in no theme, and why."""
+"""One theme: its terms, its course, the themes nearest to it, its documents."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from starlette.responses import HTMLResponse
 
-from fonds.collections.reading.clusters import (
-    Cluster,
-    Members,
-    cluster,
-    clusters,
-    members,
-    members_apart,
-)
+from fonds.collections.reading.clusters import Cluster, Members, cluster, clusters, members
 from fonds.collections.reading.nearness import nearest
 from fonds.model.names import no_such
 from fonds.ports import Stores
@@ -29,17 +20,15 @@ from fonds.web.charts import histogram
 from fonds.web.rendering import OpenStores, cut, instant, link, page, sentence
 from fonds.web.rest.service import Service, TheService
 from fonds.web.serving.tables import tabled
-from fonds.web.themes import apart
 from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import marks, sizes_before
-from fonds.web.themes.courses import Months, Stage, Turn, bars, months, stages, turns
-from fonds.web.themes.documents import DocumentLine, document_lines
+from fonds.web.themes.documents.lines import DocumentLine, document_lines
+from fonds.web.themes.documents.paging import AFTER, pages, to_row, to_text
+from fonds.web.themes.theme.courses import Months, Stage, Turn, bars, months, stages, turns
 
 PAGE_SIZE = 20
 TERMS_SHOWN = 20
-AFTER_MAX_CHARS = 60_000
-"""A row has at most 32,767 bytes, of which base64 makes four characters for three bytes."""
 
 router = APIRouter(dependencies=[READS])
 
@@ -52,9 +41,7 @@ class ThemeForm(BaseModel):
     conf: str = CONF
     at: int | None = AT
     level: int = LEVEL
-    after: str = Field(
-        "", max_length=AFTER_MAX_CHARS, description="The page behind another: its `next`"
-    )
+    after: str = AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +55,12 @@ class Nearby:
 
 @dataclass(frozen=True, slots=True)
 class ThemePage:
-    """A theme, or the documents apart for a reason: these have neither terms nor a course, and `id` is None.
+    """A theme.
 
     `terms` with their log-likelihood ratios. `distinct` counts the documents that were no near-duplicate of
     another when it was built. `turns` are splits and mergers since the clustering before. The page of
     documents behind this one is had with `after` = `next`, None at the end; pages behind the first have
-    `months` None and no stages, turns and nearest themes. `reasons`: of all documents in no theme, named
-    `apart`, how many are so for each reason.
+    `months` None and no stages, turns and nearest themes.
     """
 
     answer: str
@@ -82,7 +68,7 @@ class ThemePage:
     key: str
     conf: str
     shown_at: dt.datetime | None
-    id: str | None
+    id: str
     label: str
     size: int
     distinct: int
@@ -94,7 +80,6 @@ class ThemePage:
     stages: Sequence[Stage]
     turns: Sequence[Turn]
     nearest: Sequence[Nearby]
-    reasons: Sequence[apart.ApartLine]
     documents: Sequence[DocumentLine]
     next: str | None
 
@@ -108,13 +93,11 @@ def theme_page(stores: Stores, themes: Service, there: Asked, theme: str, after:
     one = cluster(
         tables, there.name, theme, there.conf, at.timestamp, level=there.level, top=0
     )  # fmt: skip
-    page_of = _members(themes, there, one.label if one else theme, one is not None, after)
-    if page_of is None or (one is None and not apart.is_apart(theme)):
-        raise HTTPException(404, _unknown(themes, there, theme))
-    lines = document_lines(stores.index, there, page_of.members)
-    following = None if page_of.after is None else _text(page_of.after)
     if one is None:
-        return _apart(themes, there, theme, lines, following)
+        raise HTTPException(404, _unknown(themes, there, theme))
+    page_of = _members(themes, there, one.label, after)
+    lines = document_lines(stores.index, there, page_of.members)
+    following = None if page_of.after is None else to_text(page_of.after)
     before = sizes_before(tables, there)
     every = clusters(tables, there.name, there.conf, at.timestamp, top=0) if before else None
     return ThemePage(
@@ -135,40 +118,6 @@ def theme_page(stores: Stores, themes: Service, there: Asked, theme: str, after:
         stages=() if after else stages(tables, there, one.id),
         turns=() if after else turns(tables, there, one.id),
         nearest=() if after else _nearest(themes, there, one.label),
-        reasons=(),
-        documents=lines,
-        next=following,
-    )
-
-
-def _apart(
-    themes: Service, there: Asked, reason: str, lines: list[DocumentLine], following: str | None
-) -> ThemePage:
-    at = there.clustering
-    every = clusters(
-        themes.tables, there.name, there.conf, at.timestamp if at else None, top=0
-    )  # fmt: skip
-    counts = every.apart if every else {}
-    size = apart.size_of(reason, counts)
-    return ThemePage(
-        answer=apart.answer(reason, size),
-        namespace=there.name.namespace,
-        key=there.name.key,
-        conf=there.conf,
-        shown_at=instant(at.timestamp) if at else None,
-        id=None,
-        label=reason,
-        size=size,
-        distinct=size,
-        mark="",
-        parent=None,
-        parent_href=None,
-        terms=(),
-        months=None,
-        stages=(),
-        turns=(),
-        nearest=(),
-        reasons=apart.apart_lines(there, counts) if reason == apart.EVERY else (),
         documents=lines,
         next=following,
     )
@@ -191,37 +140,15 @@ def _parent(there: Asked, one: Cluster) -> str | None:
     return theme_href(there.name, one.parent, **{**there.params(), "level": one.parent_level})
 
 
-def _members(
-    themes: Service, there: Asked, label: str, is_theme: bool, after: str
-) -> Members | None:
+def _members(themes: Service, there: Asked, label: str, after: str) -> Members:
     at = there.clustering
-    try:
-        if label == apart.EVERY and not is_theme:
-            return members_apart(
-                themes.tables, there.name, there.conf, at.timestamp if at else None,
-                after=_row(after), count_max=PAGE_SIZE,
-            )  # fmt: skip
-        return members(
+    with pages():
+        found = members(
             themes.tables, there.name, label, there.conf, at.timestamp if at else None,
-            level=there.level, after=_row(after), count_max=PAGE_SIZE,
+            level=there.level, after=to_row(after), count_max=PAGE_SIZE,
         )  # fmt: skip
-    except ValueError as error:
-        said = "it is no place in this list; begin at its first page"
-        raise HTTPException(400, f"The parameter “after”: {said}.") from error
-
-
-def _text(row: bytes) -> str:
-    """The row a page ends with, for links and the API; nobody is meant to read or make it."""
-    return base64.urlsafe_b64encode(row).decode().rstrip("=")
-
-
-def _row(after: str) -> bytes | None:
-    if not after:
-        return None
-    try:
-        return base64.b64decode(after + "=" * (-len(after) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ValueError("no base64") from error
+    # One that was removed meanwhile has no documents any more.
+    return found or Members((), None)
 
 
 def _unknown(themes: Service, there: Asked, theme: str) -> str:
@@ -244,10 +171,10 @@ def theme_html(
     theme: str,
     form: Annotated[ThemeForm, Query()],
 ) -> HTMLResponse:
-    """A theme, or the documents that are in none for a reason."""
+    """A theme and its documents."""
     there = asked(themes, namespace, key, form)
     found = theme_page(stores, themes, there, unpart(theme), form.after)
-    here = theme_href(there.name, found.id or found.label)
+    here = theme_href(there.name, found.id)
     shown = bars(found.months) if found.months else []
     return page(
         request,
@@ -260,7 +187,6 @@ def theme_html(
         collection_href=collection_href(there.name, **there.params()),
         newest_href=collection_href(there.name, conf=there.params()["conf"]),
         over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),
-        explanation=apart.EXPLAINED.get(found.label, ""),
         terms_most=max((weight for _, weight in found.terms), default=0.0),
         stages_most=max((one.size for one in found.stages), default=0),
         bars=shown,
@@ -283,7 +209,6 @@ def theme_json(
     theme: str,
     form: Annotated[ThemeForm, Query()],
 ) -> ThemePage:
-    """A theme by its id or label, its documents the nearest first, 20 a page; or the documents in no theme by
-    their reason: `outlier`, `short`, `language` or `empty`, or all of these: `apart`."""
+    """A theme by its id or label, its documents the nearest first, 20 a page."""
     there = asked(themes, namespace, key, form)
     return theme_page(stores, themes, there, unpart(theme), form.after)

@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fonds.web.rendering import how_many
-from fonds.web.themes.addresses import theme_href
+from fonds.web.themes.addresses import reason_href
 from fonds.web.themes.asking import Asked
-
-EVERY = "apart"
-"""Stands where a theme or a reason does, for the documents in no theme whatever the reason."""
 
 WHY_APART = {
     "outlier": "like no theme enough",
@@ -41,19 +38,9 @@ class ApartLine:
     href: str
 
 
-def is_apart(theme: str) -> bool:
-    """Whether this is a reason, or stands for all of them."""
-    return theme == EVERY or theme in WHY_APART
-
-
-def size_of(theme: str, apart: Mapping[str, int]) -> int:
-    """How many documents are apart for a reason, or for any, given the counts by reason."""
-    return sum(apart.values()) if theme == EVERY else apart.get(theme, 0)
-
-
-def apart_href(there: Asked, reason: str = EVERY) -> str:
+def apart_href(there: Asked, reason: str = "") -> str:
     """The page of the documents that are apart for a reason, or for any: of every level the same."""
-    return theme_href(there.name, reason, **{**there.params(), "level": None})
+    return reason_href(there.name, reason, **{**there.params(), "level": None})
 
 
 def apart_lines(there: Asked, apart: Mapping[str, int]) -> list[ApartLine]:
@@ -65,7 +52,8 @@ def apart_lines(there: Asked, apart: Mapping[str, int]) -> list[ApartLine]:
     ]
 
 
-def answer(theme: str, size: int) -> str:
-    """How many documents are apart for the reason, as a sentence without its end."""
+def answer(reason: str, size: int) -> str:
+    """How many documents are apart for the reason, or for any where it is '', as a sentence without its
+    end."""
     verb = "is" if size == 1 else "are"
-    return f"{how_many(size, 'document')} {verb} {WHY_APART.get(theme, 'in no theme')}"
+    return f"{how_many(size, 'document')} {verb} {WHY_APART.get(reason, 'in no theme')}"

@@ -6,9 +6,7 @@ Source: Grouperfish v0.2's REST: GET /clusters/<ns>/<ck>[/<label>], whose answer
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -18,13 +16,21 @@ from starlette.responses import Response, StreamingResponse
 from fonds.collections.clusterings import known, ready
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.reading import clusters as reading
-from fonds.collections.reading.clusters import Cluster, Member
 from fonds.collections.tables import COLLECTIONS, number
-from fonds.model.errors import TransientError
 from fonds.model.numbers import EXACT_MAX
 from fonds.web.access.declared import READS
 from fonds.web.problems import RESPONSES, RefusedError
-from fonds.web.rest.paths import Key, Label, Namespace, href
+from fonds.web.rest.clusters.members import Listed, place_of
+from fonds.web.rest.clusters.told import (
+    ChangesTold,
+    ChangeTold,
+    ClusterMembers,
+    ClustersTold,
+    SideTold,
+    told_cluster,
+    told_member,
+)
+from fonds.web.rest.paths import Key, Label, Namespace
 from fonds.web.rest.service import Service, TheService, told
 
 LEVEL_MAX = 10
@@ -46,95 +52,6 @@ Level = Annotated[int, Query(ge=0, le=LEVEL_MAX, description="0 is the coarsest 
 Form = Annotated[
     Literal["full", "plain"], Query(description="plain: {label: [ids]}, as in Grouperfish v0.2")
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class MemberTold:
-    """A document of a cluster, and its cosine to the cluster's middle."""
-
-    id: str
-    score: float
-    title: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterTold:
-    """A cluster: `id` stays over rebuilds, `label` names it in its clustering; `terms` with their weights and
-    the `top` documents with their scores, the highest first; `parent` is the cluster of level
-    `parent_level` that holds most of it; `position` is its place on the map, both between -1 and 1."""
-
-    id: str
-    label: str
-    size: int
-    distinct: int
-    terms: list[tuple[str, float]]
-    parent: str | None
-    parent_level: int | None
-    position: tuple[float, float] | None
-    top: list[MemberTold]
-    href: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClustersTold:
-    """A level of a clustering: its clusters, the largest first, and how many documents are in none, by the
-    reason. `timestamp` is when it was begun to be built, in seconds since 1970."""
-
-    namespace: str
-    key: str
-    conf: str
-    timestamp: int
-    level: int
-    clusters: list[ClusterTold]
-    apart: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterMembers:
-    """A cluster with a page of its documents, the highest score first; `next` leads to those behind. For
-    documents in no cluster `cluster` is None and `apart` the reason."""
-
-    namespace: str
-    key: str
-    conf: str
-    timestamp: int
-    cluster: ClusterTold | None
-    apart: str | None
-    members: list[MemberTold]
-    next: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SideTold:
-    """A cluster on one side of a change."""
-
-    id: str
-    label: str
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeTold:
-    """What became of clusters: kept, grown, split, merged, new or gone."""
-
-    change: str
-    before: list[SideTold]
-    after: list[SideTold]
-
-
-@dataclass(frozen=True, slots=True)
-class ChangesTold:
-    """What changed from one clustering to another; `stayed` is the share of documents known to both that
-    kept their cluster's id."""
-
-    namespace: str
-    key: str
-    conf: str
-    before: int
-    after: int
-    stayed: float
-    changes: list[ChangeTold]
 
 
 Plain = dict[str, list[str]]
@@ -179,7 +96,7 @@ def clusters(
         labels = [one.label for one in found.clusters]
         plain = _plain(service, name, conf, time, level, labels)
         return StreamingResponse(plain, media_type="application/json", headers=headers)
-    shown = [_cluster(name, conf, time, level, one) for one in found.clusters]
+    shown = [told_cluster(name, conf, time, level, one) for one in found.clusters]
     whole = ClustersTold(name.namespace, name.key, conf, time, level, shown, found.apart)
     return told(whole, headers=headers)
 
@@ -201,32 +118,37 @@ def cluster(
     count: Annotated[int, Query(ge=1, le=1000, description="Documents at most")] = 50,
     after: Annotated[str, Query(description="Begin behind this place", max_length=20_000)] = "",
     form: Form = "full",
+    apart: Annotated[
+        bool, Query(description="LABEL is why documents are in none, whatever clusters are called")
+    ] = False,
 ) -> Response:
-    """Page by page, the highest scores first. In the plain form all ids at once."""
+    """Page by page, the highest scores first. In the plain form all ids at once. A label that is no cluster's
+    may be a reason."""
     name = service.collection(ns, key).name
     time = chosen(service, name, conf, at)
     etag = etag_of(service, name, time)
     if is_known(request, etag):
         return Response(status_code=304, headers={"ETag": etag})
+    found = None
+    if not apart:
+        found = reading.cluster(service.tables, name, label, conf, time, level=level, top=0)
+    listed = Listed(service.tables, name, conf, time, level, label, found is None)
     try:
-        page = reading.members(
-            service.tables, name, label, conf, time,
-            level=level, after=_place(after), count_max=count,
-        )  # fmt: skip
+        page = listed.page(place_of(after), count)
     except ValueError as error:
         said = "The parameter “after” is no place in this list; begin with the first page."
         raise RefusedError(400, said, parameter="after") from error
     if page is None:
         raise RefusedError(404, f"There is no cluster {label[:200]!r} here.", parameter="label")
     if form == "plain":
-        ids = _list(service, name, conf, time, level, label)
-        return StreamingResponse(ids, media_type="application/json", headers={"ETag": etag})
-    found = reading.cluster(service.tables, name, label, conf, time, level=level, top=0)
+        return StreamingResponse(
+            listed.ids(), media_type="application/json", headers={"ETag": etag}
+        )
     whole = ClusterMembers(
         name.namespace, name.key, conf, time,
-        None if found is None else _cluster(name, conf, time, level, found),
+        None if found is None else told_cluster(name, conf, time, level, found),
         label if found is None else None,
-        [_member(one) for one in page.members],
+        [told_member(one) for one in page.members],
         None if page.after is None else _next(request, page.after),
     )  # fmt: skip
     headers = {"ETag": etag}
@@ -290,55 +212,10 @@ def _plain(
     """`{label: [ids]}`, streamed."""
     for at, label in enumerate(labels):
         yield (b"," if at else b"{") + msgspec.json.encode(label) + b":"
-        yield from _list(service, name, conf, time, level, label)
+        yield from Listed(service.tables, name, conf, time, level, label).ids()
     yield b"}" if labels else b"{}"
-
-
-def _list(
-    service: Service, name: Name, conf: str, time: int, level: int, label: str
-) -> Iterator[bytes]:
-    """All ids of a cluster as a JSON array. Raises TransientError, which cuts the answer short, where the
-    clustering is removed meanwhile: nobody takes a part for the whole."""
-    after, begun = None, b"["
-    while True:
-        page = reading.members(
-            service.tables, name, label, conf, time,
-            level=level, after=after, count_max=reading.MEMBERS_MAX,
-        )  # fmt: skip
-        if page is None:
-            raise TransientError(f"the clustering of {time} was removed while it was read")
-        if page.members:
-            yield begun + msgspec.json.encode([one.id for one in page.members])[1:-1]
-            begun = b","
-        after = page.after
-        if after is None:
-            yield b"[]" if begun == b"[" else b"]"
-            return
-
-
-def _place(after: str) -> bytes | None:
-    """A place in a list as it stands in an address. Raises ValueError."""
-    if not after:
-        return None
-    try:
-        return base64.b64decode(after.encode("ascii", "replace"), altchars=b"-_", validate=True)
-    except binascii.Error as error:
-        raise ValueError("no place in a list") from error
 
 
 def _next(request: Request, after: bytes) -> str:
     given = request.url.include_query_params(after=base64.urlsafe_b64encode(after).decode())
     return f"{given.path}?{given.query}"
-
-
-def _cluster(name: Name, conf: str, time: int, level: int, one: Cluster) -> ClusterTold:
-    parts = href("clusters", name.namespace, name.key, one.label)
-    where = f"{parts}?conf={conf}&at={time}" + (f"&level={level}" if level else "")
-    return ClusterTold(
-        one.id, one.label, one.size, one.distinct, list(one.terms), one.parent, one.parent_level,
-        one.position, [_member(each) for each in one.top], where,
-    )  # fmt: skip
-
-
-def _member(one: Member) -> MemberTold:
-    return MemberTold(one.id, one.score, one.title, one.url)

@@ -1,0 +1,1 @@
+"""The clusters of a collection, as programs ask for them."""

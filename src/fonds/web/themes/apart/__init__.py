@@ -1,0 +1,1 @@
+"""Documents in no theme: why, and the pages that list them."""

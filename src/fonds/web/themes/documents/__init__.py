@@ -1,0 +1,1 @@
+"""Documents of themes as lines, and places in their lists."""

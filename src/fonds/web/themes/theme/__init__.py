@@ -1,0 +1,1 @@
+"""One theme: its page, and its course over time."""
