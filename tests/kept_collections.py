@@ -12,6 +12,8 @@ from fonds.collections.changing.writing import Changes
 from fonds.collections.claims import Claims
 from fonds.collections.documents import Document
 from fonds.collections.names import Name, apart_conf, level_conf
+from fonds.collections.reading.curated import exclusions_in
+from fonds.collections.reading.documents import places
 from fonds.collections.tables import (
     ASSIGNMENTS,
     CHANGES,
@@ -19,6 +21,7 @@ from fonds.collections.tables import (
     CLUSTERS,
     COLLECTIONS,
     DOCUMENTS,
+    EXCLUSIONS,
     MEMBERS,
     Tables,
     number,
@@ -91,6 +94,24 @@ def faults(tables: Tables, name: Name) -> list[str]:
     for row, told in tables.scan(CLUSTERINGS, name.row, ["main:"]):
         del row
         found += _of_clustering(tables, name, text(told, "main:conf"), told, there, cells)
+    return found + _excluded(tables, name, there)
+
+
+def _excluded(tables: Tables, name: Name, there: set[str]) -> list[str]:
+    """Documents in a theme they are excluded from, and exclusions of documents there are not."""
+    found = []
+    for _, cells in tables.scan(EXCLUSIONS, name.row):
+        id_ = text(cells, "main:id")
+        if id_ not in there:
+            found.append(f"{id_}: excluded, and not there")
+        barred = exclusions_in(cells)
+        if not barred:
+            found.append(f"{id_}: excluded from nothing")
+        found += [
+            f"{id_}: in {one.cluster_id}, which it is excluded from"
+            for one in places(tables, name, id_)
+            if (one.conf, one.cluster_id) in barred
+        ]
     return found
 
 

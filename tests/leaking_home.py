@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,8 +14,10 @@ from starlette.testclient import TestClient
 from asked_routes import addresses
 from filled_home import Filled, fill
 from followed_home import fill_sources
+from fonds.collections.changing.curating.excluding import exclude
 from fonds.collections.changing.writing import Changes
 from fonds.collections.reading.clusters import clusters
+from fonds.collections.reading.documents import places
 from fonds.collections.tables import Tables
 from fonds.library.reindex import reindex
 from fonds.library.tracing.embargoes.hiding import Hiding
@@ -157,6 +159,14 @@ def _theme(stores: Stores) -> str:
     return found.clusters[0].id
 
 
+def _exclude(changes: Changes, ids: Sequence[str]) -> None:
+    """Take those that are in a theme out of it."""
+    for id_ in ids:
+        for one in places(changes.tables, LIBRARY, id_):
+            if one.cluster_id:
+                exclude(changes, LIBRARY, one.conf, one.cluster_id, [id_])
+
+
 class LeakingHome:
     """A home whose answers are known from before the hidden files came."""
 
@@ -193,6 +203,7 @@ class LeakingHome:
         if act == "embargo":
             self.before = self.answers()
         self.hidden = add_hidden(self.stores, self.filled, self.changes)
+        _exclude(self.changes, self.hidden.files)
         if act == "embargo":
             self.between = self.answers()
         ACTS[act][0](self.stores, self.changes, self.hidden)

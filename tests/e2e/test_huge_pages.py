@@ -25,9 +25,11 @@ from fonds.web.app import create_app
 from fonds.web.rendering import ENVIRONMENT
 from home_rows import NOW
 from many_entries import filled
+from many_themes import fill_many_themes
 
 LONG = "Überschwemmungsgebietsverordnung" * 8
 ENTRIES, SOURCES, DOCUMENTS, MANY = 900, 130, 400, 987_654_321
+THEMES = 3_000
 
 PAGES = {
     "overview": "/",
@@ -45,14 +47,22 @@ PAGES = {
     "search, far behind": "/search?q=flood&page=20",
     "search, long words": f"/search?q={quote(LONG)}",
     "search, all as of a day": "/search/as-of?q=flood&day=2026-03-14&became=not_compared",
+    "collections, many themes": "/themes",
+    "collection, many themes": "/themes/many/themes",
+    "collection, last page of themes": f"/themes/many/themes?page={THEMES // 20}",
+    "collection, a quarter of the map": "/themes/many/themes?part=1",
+    "many themes over time": "/themes/many/themes/over-time",
+    "theme, long name": "/themes/many/themes/t7",
+    "search, counted by many themes": "/search?q=flood&themes=many/themes&facets=100",
     "look up, long words": f"/show?key={quote(LONG)}",
 }
 # Each template, and a page or an answer it makes; what others include makes none.
 MADE = {
-    "admin.html": "keys, listed and revoked", "as_of.html": "search, as of a day",
-    "changes.html": "what changed",
+    "admin.html": "keys, listed and revoked", "apart.html": "theme, in none",
+    "as_of.html": "search, as of a day", "changes.html": "what changed",
     "cite.html": "how a page is cited", "collection.html": "collection", "decide.html": "failures, asked",
     "decided.html": "failure, accepted", "docs.html": "API", "edits.html": "silent edits",
+    "excluded.html": "documents taken out",
     "embargoes.html": "embargo, made", "failures.html": "failures", "file.html": "file, PDF",
     "files.html": "files", "key_made.html": "key, made", "links.html": "source, links",
     "over_time.html": "themes over time", "overview.html": "overview", "pdf_page.html": "page of a PDF",
@@ -85,6 +95,7 @@ def _fill(stores: Stores) -> None:
     stores.records.put([replace(row, count=row.count + MANY) for row in many])
     stores.records.put([_source(number) for number in range(SOURCES)])
     stores.index.put([_document(number) for number in range(DOCUMENTS)])
+    fill_many_themes(stores, THEMES, LONG)
 
 
 def _source(number: int) -> SourceRow:

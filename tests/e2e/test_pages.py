@@ -19,7 +19,13 @@ from followed_home import GOOD, fill_sources
 from followed_home import HOSTILE as HOSTILE_SOURCE
 from fonds.collections.reading.clusters import clusters
 from fonds.web.app import create_app
-from fonds.web.themes.addresses import collection_href, placed_href, reason_href, theme_href
+from fonds.web.themes.addresses import (
+    collection_href,
+    excluded_href,
+    placed_href,
+    reason_href,
+    theme_href,
+)
 from reading_home import Reading, drawing_here, fill_reading
 from themed_home import FIVE, HOSTILE, STRAY, fill_themes
 
@@ -117,6 +123,7 @@ class Site:
             "themes over time": (f"{self.full}{collection_href(FIVE)}/over-time", 200),
             "documents of a theme": (f"{self.full}{reason_href(FIVE, 'outlier')}/documents", 200),
             "theme": (f"{self.full}{self.theme}", 200),
+            "documents taken out": (f"{self.full}{excluded_href(FIVE)}", 200),
             "theme, in none": (f"{self.full}{reason_href(FIVE)}", 200),
             "theme, outliers": (f"{self.full}{reason_href(FIVE, 'outlier')}", 200),
             "sources": (f"{self.full}/sources", 200),

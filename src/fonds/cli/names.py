@@ -45,14 +45,28 @@ class Commands(click.Group):
     """A group that names the nearest command when there is none of a name.
 
     `modules` says in which module each command is: it is imported when the command is asked for, so that
-    each starts quickly. Without it the commands are those that were added.
+    each starts quickly. Without it the commands are those that were added. `otherwise`: the one that is meant
+    where a name with a slash, as collections have, stands for a command's, or one that is like none.
     """
 
     def __init__(
-        self, *arguments: Any, modules: Mapping[str, str] | None = None, **more: Any
+        self,
+        *arguments: Any,
+        modules: Mapping[str, str] | None = None,
+        otherwise: str | None = None,
+        **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
-        self.modules = modules
+        self.modules, self.otherwise = modules, otherwise
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, for the command that is meant where none is named."""
+        names = self.list_commands(ctx)
+        word = next((one for one in args if not one.startswith("-")), None)
+        is_none = word is not None and ("/" in word or nearest(word, names) is None)
+        if self.otherwise is not None and word not in names and is_none:
+            args = [self.otherwise, *args]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands; those of modules in the order people use them."""

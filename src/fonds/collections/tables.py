@@ -26,6 +26,8 @@ ASSIGNMENTS = "assignments"
 CHANGES = "changes"
 CONFIGURATIONS = "configurations"
 READINGS = "readings"
+EXCLUSIONS = "exclusions"
+THEMES = "themes"
 FAMILIES = {
     DOCUMENTS: ("main", "processing"),
     CLUSTERS: ("main", "documents"),
@@ -36,6 +38,8 @@ FAMILIES = {
     CHANGES: ("main",),
     CONFIGURATIONS: ("main",),
     READINGS: ("main",),
+    EXCLUSIONS: ("main",),
+    THEMES: ("main",),
 }
 REMOVED = "main:removed"
 """Set before the rows of a collection are removed: nobody sees it from then on."""
@@ -69,7 +73,7 @@ class Tables:
     def are_complete(self) -> bool:
         """Whether none of them is missing, as one may be in a home of before it was thought of."""
         try:
-            self.page(READINGS, b"", ["main:slice"], count_max=1)
+            self.page(THEMES, b"", ["main:id"], count_max=1)
         except ConfigurationError:
             return False
         return self.are_there()
@@ -156,6 +160,8 @@ _A_CELL = {
     CLUSTERINGS: ["main:"],
     COLLECTIONS: ["main:"],
     READINGS: ["main:slice"],
+    EXCLUSIONS: ["main:id"],
+    THEMES: ["main:id"],
 }
 
 

@@ -10,7 +10,7 @@ growing share of outliers says that it is time to rebuild. Bound: linear in the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,9 +43,11 @@ def assign(
     texts: Sequence[str],
     languages: Sequence[str | None] | None = None,
     dense: Floats | None = None,
+    barred: Mapping[int, Collection[int]] | None = None,
 ) -> Assigned:
-    """Where documents belong in a clustering. Raises ValueError where dense vectors are missing or too
-    many."""
+    """Where documents belong in a clustering; `barred`: the clusters that may not take a document, by its
+    place. One its terms put into such a cluster, or into none, goes to the nearest other that takes it.
+    Raises ValueError where dense vectors are missing or too many."""
     said = languages or [None] * len(texts)
     spoken = [model.language if one is None else one.partition("-")[0].lower()[:2] for one in said]
     counted = frequencies(read_rows(texts, spoken, model.dictionary.terms))
@@ -59,10 +61,23 @@ def assign(
         best = near.argmax(axis=1) if model.evidence is None else decide(weighted, model.evidence)
         scores = np.where(has_features, near[np.arange(len(best)), best], 0).astype(np.float32)
         members = np.where(has_features & (scores >= model.reach[best]), best, NONE)
+        for place, clusters in (barred or {}).items():
+            if has_features[place] and members[place] in (NONE, *clusters):
+                members[place] = _nearest(near[place], model.reach, clusters)
+                scores[place] = (
+                    max(float(near[place, members[place]]), 0) if members[place] >= 0 else 0
+                )
     outliers = int((has_features & (members == NONE)).sum())
     counts = {Apart.EMPTY: int((~has_features).sum()), Apart.OUTLIER: outliers}
     finer = tuple(_below(vectors, members, one) for one in model.finer)
     return Assigned(members.astype(np.int64), scores, counts, counted, weighted, finer)
+
+
+def _nearest(near: Floats, reach: Floats, barred: Collection[int]) -> int:
+    """The nearest cluster that takes a document and may; NONE where there is none."""
+    open_to = near >= reach
+    open_to[list(barred)] = False
+    return int(np.where(open_to, near, -np.inf).argmax()) if open_to.any() else NONE
 
 
 def _below(vectors: Floats, members: Ints, finer: Finer) -> Ints:

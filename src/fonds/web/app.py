@@ -47,6 +47,7 @@ from fonds.web.serving.answers import Answers
 from fonds.web.serving.lanes import Lanes
 from fonds.web.serving.tombstones import not_hidden
 from fonds.web.themes import ROUTERS as THEMES_ROUTERS
+from fonds.web.themes.curating import programs as curating
 
 STATIC = Path(__file__).parent / "static"
 RETRY_AFTER_S = 5
@@ -165,7 +166,8 @@ def create_app(
 
 def _programs_send(path: str) -> bool:
     """Whether programs may send something there, as browsers may from our own pages alone."""
-    return is_rest(path) or path in (verifying.API, noting.API) or path.startswith(programs.PATH)
+    heads = (programs.PATH, curating.HEAD)
+    return is_rest(path) or path in (verifying.API, noting.API) or path.startswith(heads)
 
 
 def describe(app: FastAPI) -> None:

@@ -165,11 +165,23 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("group", "name"): (("group", "told/kep"), "did you mean 'told/kept'"),
     ("group", "conf"): (("group", "told/kept", "--conf", "DEFALT"), "did you mean 'DEFAULT'"),
     ("group", "engine"): (("group", "told/kept", "--engine", "lokal"), "did you mean 'local'"),
-    ("clusters", "name"): (("clusters", "told/kep"), "did you mean 'told/kept'"),
-    ("clusters", "label"): (("clusters", "told/kept", "outlir"), "did you mean 'outlier'"),
-    ("clusters", "conf"): (("clusters", "told/kept", "--conf", "fw"), "did you mean 'few'"),
-    ("clusters", "after"): (("clusters", "told/kept", "outlier", "--after", "x"), "--after x"),
+    ("clusters show", "name"): (("clusters", "told/kep"), "did you mean 'told/kept'"),
+    ("clusters show", "label"): (("clusters", "told/kept", "outlir"), "did you mean 'outlier'"),
+    ("clusters show", "conf"): (("clusters", "told/kept", "--conf", "fw"), "did you mean 'few'"),
+    ("clusters show", "after"): (("clusters", "told/kept", "outlier", "--after", "x"), "--after x"),
 }
+REFUSED["clusters", "COMMAND"] = (("clusters", "renme"), "Did you mean 'rename'")
+for _act in ("rename", "pin", "unpin", "exclude", "include"):
+    _more = ("d1",) if _act in ("rename", "exclude", "include") else ()
+    for _word, _words in {
+        "name": (("told/kep", "x"), "did you mean 'told/kept'"),
+        "theme": (("told/kept", "nonsense"), "there is no theme 'nonsense'"),
+        "conf": (("told/kept", "x", "--conf", "fw"), "did you mean 'few'"),
+    }.items():
+        REFUSED[f"clusters {_act}", _word] = (("clusters", _act, *_words[0], *_more), _words[1])
+for _act in ("exclude", "include"):
+    _asked = ("clusters", _act, "told/kept", "x", "nobody")
+    REFUSED[f"clusters {_act}", "documents"] = (_asked, "has no document of the id 'nobody'")
 for _act, _word in (
     ("check", "names"),
     ("show", "name"),
@@ -253,7 +265,7 @@ FREE = {
     ("sources add", "title"), ("sources edit", "title"), ("sources edit", "folder"),
     ("sources edit", "collection"), ("sources export", "path"), ("sources import", "collection"),
     ("failures", "note"), ("takedown", "note"), ("sources mute", "note"), ("embargo", "note"),
-    ("table create", "name"), ("table export", "file"),
+    ("clusters rename", "called"), ("table create", "name"), ("table export", "file"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}
 NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))

@@ -14,16 +14,21 @@ import pytest
 from fonds.collections.building.rebuilding import rebuild
 from fonds.collections.building.tending import tend
 from fonds.collections.changing.collections import remove
+from fonds.collections.changing.curating.excluding import exclude, include
+from fonds.collections.changing.curating.naming import rename
 from fonds.collections.documents import Document
 from fonds.collections.names import Name
+from fonds.collections.reading.clusters import clusters, members
+from fonds.collections.reading.curated import exclusions_in
 from fonds.collections.reading.documents import document
-from fonds.collections.tables import COLLECTIONS, DOCUMENTS, FAMILIES, text
+from fonds.collections.tables import COLLECTIONS, DOCUMENTS, EXCLUSIONS, FAMILIES, text
 from fonds.stores.table.sqlite import SqliteTable
 from kept_collections import Clock, Kept, faults, open_kept, themed
 from themed_texts import themed_texts
 
 NAMES = (Name("n", "a"), Name("n", "a\x00"), Name("n", "ab"), Name("n\x00a", ""))[:3]
-ROUNDS = 40
+ROUNDS = 50
+ACTS = ("put", "delete", "rebuild", "remove", "exclude", "include", "rename")
 
 
 class Died(BaseException):
@@ -75,11 +80,12 @@ def test_random_changes_rebuilds_and_deaths_leave_what_brute_force_says(
         shutil.copy(migrated, folder / "records.sqlite")
         kept, mortal = _open(folder, draw, clock)
         wanted: dict[Name, dict[str, str]] = {name: {} for name in NAMES}
+        out: dict[Name, set[tuple[str, str]]] = {name: set() for name in NAMES}
         for _ in range(ROUNDS):
             name = draw.choice(NAMES)
             if draw.random() < 0.4:
                 mortal.left = draw.randrange(30)
-            act = draw.choices(("put", "delete", "rebuild", "remove"), (6, 3, 3, 0.3))[0]
+            act = draw.choices(ACTS, (6, 3, 3, 0.3, 4, 1, 1))[0]
             asked = _act(kept, name, act, draw, texts)
             try:
                 asked()
@@ -87,6 +93,7 @@ def test_random_changes_rebuilds_and_deaths_leave_what_brute_force_says(
             except Died:
                 _adopt(kept, mortal, wanted, name, act, asked.documents)
             mortal.left = -1
+            _excluded(kept, name, wanted[name], out, asked)
             kept.close()
             kept, mortal = _open(folder, draw, clock)
         for name in NAMES:
@@ -94,6 +101,7 @@ def test_random_changes_rebuilds_and_deaths_leave_what_brute_force_says(
             with kept.changes.held(name):
                 pass
             assert faults(kept.tables, name) == []
+            assert _out(kept, name) == out[name]
             for id_, said in wanted[name].items():
                 found = document(kept.tables, name, id_)
                 assert found is not None, id_
@@ -113,6 +121,24 @@ class _act:
         self.kept, self.name, self.act = kept, name, act
         ids = [f"d{draw.randrange(60)}" for _ in range(draw.randrange(1, 25))]
         self.documents = {id_: draw.choice(["", "x", *texts]) for id_ in ids}
+        self.theme, self.said = "", f"called {draw.randrange(9)}"
+        if act in ("exclude", "include", "rename"):
+            self._choose(draw)
+
+    def _choose(self, draw: random.Random) -> None:
+        """A theme and some of its documents, or what some are excluded from."""
+        tables, self.documents = self.kept.tables, {}
+        served = clusters(tables, self.name)
+        if self.act == "include":
+            out = sorted(_out(self.kept, self.name))
+            if out:
+                self.theme = draw.choice(out)[1]
+                self.documents = {id_: "" for id_, theme in out if theme == self.theme}
+        elif served is not None and served.clusters:
+            one = draw.choice(served.clusters)
+            page = members(tables, self.name, one.id, count_max=4)
+            self.theme = one.id
+            self.documents = {member.id: "" for member in (page.members if page else ())}
 
     def __call__(self) -> None:
         """Do it."""
@@ -123,8 +149,46 @@ class _act:
             changes.delete(self.name, list(self.documents))
         elif self.act == "remove":
             remove(changes, self.name)
+        elif self.act in ("exclude", "include", "rename"):
+            if self.theme and self.documents:
+                self._curate()
         elif self.kept.tables.row(COLLECTIONS, self.name.row, ["main:namespace"]):
             rebuild(changes, self.name)
+
+    def _curate(self) -> None:
+        changes, conf = self.kept.changes, "DEFAULT"
+        if self.act == "rename":
+            rename(changes, self.name, conf, self.theme, self.said)
+        else:
+            done = exclude if self.act == "exclude" else include
+            done(changes, self.name, conf, self.theme, list(self.documents))
+
+
+def _out(kept: Kept, name: Name) -> set[tuple[str, str]]:
+    """Which documents are excluded from which themes."""
+    return {
+        (text(cells, "main:id"), theme)
+        for _, cells in kept.tables.scan(EXCLUSIONS, name.row)
+        for _, theme in exclusions_in(cells)
+    }
+
+
+def _excluded(
+    kept: Kept,
+    name: Name,
+    there: dict[str, str],
+    out: dict[Name, set[tuple[str, str]]],
+    asked: _act,
+) -> None:
+    """What was decided stays, but of documents that went; what died is done whole or not at all."""
+    lasting = {(id_, theme) for id_, theme in out[name] if id_ in there}
+    pairs = {(id_, asked.theme) for id_ in asked.documents} if asked.theme else set()
+    done = {"exclude": lasting | pairs, "include": lasting - pairs}.get(asked.act, lasting)
+    with kept.changes.held(name):
+        pass
+    now = _out(kept, name)
+    assert now in ((lasting,) if asked.act == "remove" else (lasting, done))
+    out[name] = now
 
 
 def _expect(

@@ -16,18 +16,22 @@ from fonds.collections.clusterings import building, rebuilt
 from fonds.collections.configurations import configuration, put
 from fonds.collections.documents import Document
 from fonds.collections.names import apart_conf
+from fonds.collections.reading.curated import FROM, Exclusion
+from fonds.collections.reading.documents import places
 from fonds.collections.tables import (
     ASSIGNMENTS,
     CLUSTERINGS,
     CLUSTERS,
     COLLECTIONS,
     DOCUMENTS,
+    EXCLUSIONS,
     MEMBERS,
     READINGS,
     assignment_row,
     text,
+    to_json,
 )
-from fonds.formats.grouping.keys import clustering_prefix
+from fonds.formats.grouping.keys import cluster_row, clustering_prefix
 from kept_collections import NEWS, Kept, faults, themed
 
 
@@ -77,6 +81,24 @@ def left_over(kept: Kept, timestamp: int) -> None:
     kept.tables.put(COLLECTIONS, [(NEWS.row, {building("DEFAULT"): b"%d" % (timestamp + 50)})])
 
 
+def excluded_and_gone(kept: Kept, timestamp: int) -> None:
+    kept.tables.put(EXCLUSIONS, [(NEWS.document("gone"), {"main:id": b"gone"})])
+
+
+def in_what_it_is_out_of(kept: Kept, timestamp: int) -> None:
+    (cells,) = kept.tables.rows(
+        CLUSTERS, [cluster_row("news", "2026-11", "DEFAULT", timestamp, _label(kept, "d5"))]
+    ).values()
+    said = to_json(Exclusion(1, "x", timestamp, 1, ()))
+    told = {"main:id": b"d5", f"{FROM}DEFAULT:{cells['main:id'].decode()}": said}
+    kept.tables.put(EXCLUSIONS, [(NEWS.document("d5"), told)])
+
+
+def _label(kept: Kept, id_: str) -> str:
+    places_ = places(kept.tables, NEWS, id_)
+    return next(one.label or "" for one in places_ if (one.conf, one.level) == ("DEFAULT", 0))
+
+
 TWO = NEWS.document("d2")
 DAMAGES = {
     "size": Damage(cell(COLLECTIONS, NEWS.row, "main:size", b"7"), "its size is 7", Remedy.COUNT),
@@ -97,6 +119,12 @@ DAMAGES = {
         lambda kept, at: kept.tables.put(CLUSTERINGS, [(prefix(at), {CENTROIDS: b"FG"})]),
         "cannot be read",
         Remedy.BUILD,
+    ),
+    "excluded-gone": Damage(
+        excluded_and_gone, "1 documents are kept out of themes, and are not there", Remedy.RELEASE
+    ),
+    "excluded-in": Damage(
+        in_what_it_is_out_of, "1 documents are in themes they were taken out of", Remedy.RELEASE
     ),
     "left-over": Damage(left_over, "was left by one that died", Remedy.SWEEP),
     "pages-left": Damage(

@@ -23,11 +23,9 @@ COLLECTION = "/api/themes/{namespace}/{key}"
 THEME, DOCUMENT = f"{COLLECTION}/{{theme}}", f"{COLLECTION}/document"
 OVER_TIME, DOCUMENTS = f"{COLLECTION}/over-time", f"{THEME}/documents"
 APART, REASON = f"{COLLECTION}/apart", f"{COLLECTION}/apart/{{reason}}"
-OF_REASON = f"{REASON}/documents"
+OF_REASON, OUT = f"{REASON}/documents", f"{COLLECTION}/excluded"
 NAMED = {"namespace": "made", "key": "five", "reason": "outlier", "source_id": GOOD.source_id}
-OF_A_DAY = ("from", "to", "level", "page", "undated", "came_from")
 LINKS = "/api/sources/{source_id}/links"
-
 # What each parameter of each route is told about a name there is not: refused, with the nearest.
 REFUSED = {
     ("/api/search", "kind"): ("stroy", "Did you mean “story”?"),
@@ -67,12 +65,15 @@ REFUSED = {
     (LINKS, "beyond"): ("fech", "did you mean 'fetch'?"),
     (LINKS, "after"): ("behind", "it is no place in a list"),
     (THEME, "after"): ("behind", "it is no place in this list"),
-    **{(path, "conf"): ("tigth", "did you mean 'tight'?") for path in (APART, REASON, OF_REASON)},
+    **{
+        (path, "conf"): ("tigth", "did you mean 'tight'?")
+        for path in (APART, REASON, OF_REASON, OUT)
+    },
     **{
         (path, "at"): ("17900000010", "did you mean '17900000")
         for path in (APART, REASON, OF_REASON)
     },
-    **{(path, "after"): ("behind", "it is no place in this list") for path in (APART, REASON)},
+    **{(path, "after"): ("behind", "it is no place in this list") for path in (APART, REASON, OUT)},
     (DOCUMENT, "conf"): ("tigth", "did you mean 'tight'?"),
     (COLLECTION, "at"): ("17900000010", "did you mean '17900000"),
     (THEME, "at"): ("17900000010", "did you mean '17900000"),
@@ -96,14 +97,14 @@ NOT_NAMES = {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {
     ("/api/themes", "page"), ("/api/sources", "page"), ("/api/sources", "since"),
-    (LINKS, "poll"), (LINKS, "day"),
+    (LINKS, "poll"), (LINKS, "day"), (OVER_TIME, "level"),
     (COLLECTION, "page"), (COLLECTION, "part"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"), ("/api/complete", "q"), ("/api/complete", "at"),
     ("/api/changes", "site"), ("/api/changes.atom", "site"),
     *(("/api/overview", name) for name in ("days", "pipeline", "since")),
     *(("/api/records", name) for name in ("from", "to")),
-    *((OVER_TIME, name) for name in ("from", "to", "level")),
-    *((DOCUMENTS, name) for name in OF_A_DAY), *((OF_REASON, name) for name in OF_A_DAY),
+    *((one, name) for one in (DOCUMENTS, OF_REASON) for name in ("level", "page", "undated", "came_from")),
+    *((one, name) for one in (DOCUMENTS, OF_REASON, OVER_TIME) for name in ("from", "to")),
 }  # fmt: skip
 # Those of export and feed are the search's own; tried in test_exporting.py and test_feed.py.
 TRIED_OF_THE_EXPORT = {
@@ -112,7 +113,6 @@ TRIED_OF_THE_EXPORT = {
     for path, name in (*REFUSED, *SAID, *NOT_NAMES)
     if path == "/api/search"
 }
-# Those of reading are tried in reading/.
 TRIED_OF_READING = {
     ("/api/files/{sha1hex}", "find"),
     ("/api/files/{sha1hex}/pages/{number}", "q"),
@@ -141,18 +141,8 @@ TRIED_OF_THE_SERVICE = {
     ("/clusters/{ns}/{key}/{label}", "after"),
 }  # fmt: skip
 UNDESCRIBED = [
-    "/",
-    "/records",
-    "/files",
-    "/search",
-    "/themes",
-    "/sources",
-    "/changes",
-    "/failures",
-    "/pipeline",
-    "/show",
-    "/docs",
-]
+    "/", "/records", "/files", "/search", "/themes", "/sources", "/changes", "/failures", "/pipeline", "/show", "/docs",
+]  # fmt: skip
 
 
 def _paths(client: TestClient) -> dict[str, Any]:

@@ -119,6 +119,7 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
         "/api/themes", "/api/themes/{namespace}/{key}",
         "/api/themes/{namespace}/{key}/apart", "/api/themes/{namespace}/{key}/apart/{reason}",
         "/api/themes/{namespace}/{key}/apart/{reason}/documents",
+        "/api/themes/{namespace}/{key}/excluded", "/api/themes/{namespace}/{key}/{act}",
         "/api/themes/{namespace}/{key}/{theme}", "/api/themes/{namespace}/{key}/document",
         "/api/themes/{namespace}/{key}/over-time", "/api/themes/{namespace}/{key}/{theme}/documents",
     }  # fmt: skip

@@ -27,6 +27,7 @@ CHANGING = {
     "/sign-in", "/sign-out", "/admin/revoke", "/admin/keys", "/embargoes", "/embargoes/lift",
     "/takedowns",
     "/verify", "/api/verify", "/sources/{source_id}/{act}",
+    "/themes/{namespace}/{key}/{act}", "/api/themes/{namespace}/{key}/{act}",
     "/api/sources/{source_id}/{act}", "/api/sources/{source_id}/mute", "/api/sources/{source_id}",
 }  # fmt: skip
 """Routes that change something and name no file: what they answer with says what they did."""

@@ -15,9 +15,11 @@ from starlette.testclient import TestClient
 
 from filled_home import fill, opened
 from followed_home import GOOD, fill_sources
+from fonds.collections.changing.curating.excluding import exclude
+from fonds.collections.reading.documents import places
 from fonds.web.app import create_app
 from fonds.web.serving.tables import as_csv
-from themed_home import fill_themes
+from themed_home import FIVE, fill_themes
 
 PAGES = {
     "/records": ("/records.json", "rows"),
@@ -29,6 +31,7 @@ PAGES = {
     f"/sources/{GOOD.source_id}/links": (f"/sources/{GOOD.source_id}/links.json", "rows"),
     "/themes": ("/api/themes", "collections"),
     "/themes/made/five": ("/api/themes/made/five", "themes"),
+    "/themes/made/five/excluded": ("/api/themes/made/five/excluded", "excluded"),
     "/themes/made/five/apart": ("/api/themes/made/five/apart", "documents"),
     "/themes/made/five/apart/outlier": ("/api/themes/made/five/apart/outlier", "documents"),
 }
@@ -55,7 +58,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     with opened(tmp_path_factory.mktemp("tables")) as stores:
         fill(stores)
         fill_sources(stores)
-        fill_themes(stores)
+        changes = fill_themes(stores)
+        one = next(each for each in places(changes.tables, FIVE, "d1") if each.label)
+        exclude(changes, FIVE, "DEFAULT", one.label or "", ["d1"])
         with TestClient(create_app(stores), base_url="http://localhost:8765") as found:
             yield found
 

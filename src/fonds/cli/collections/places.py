@@ -33,7 +33,7 @@ def told(found: list[dict[str, Any]]) -> list[tuple[str, object]]:
         if not one["places"]:
             lines.append((one["collection"], "not grouped yet"))
         for place in one["places"]:
-            where = place.label or f"in no cluster: {place.apart}"
+            where = place.name or place.label or f"in no cluster: {place.apart}"
             level = f", level {place.level}" if place.level else ""
             lines.append((one["collection"], f"{where} ({place.conf}{level}, {place.score:.2f})"))
     return lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from typing import Any
 
 import click
 from rich.console import Console
@@ -11,7 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.collections.asking import built, there, usage
-from fonds.cli.context import App, command, console, echo_json, say
+from fonds.cli.collections.curating import exclude, include, pin, rename, unpin
+from fonds.cli.context import App, command, console, echo_json, global_options, say
+from fonds.cli.names import Commands
 from fonds.collections.names import Name
 from fonds.collections.reading.clusterings import clusterings
 from fonds.collections.reading.clusters import (
@@ -31,7 +34,27 @@ from fonds.wiring.recurring.collections import open_tables
 TERMS_SHOWN = 6
 
 
-@command("clusters")
+@click.group("clusters", cls=Commands, otherwise="show")
+@click.pass_context
+def clusters(ctx: click.Context, /, **flags: Any) -> None:
+    """Show the themes of a collection, and decide about them: names, pins, documents that do not belong.
+
+    COLLECTION is NAMESPACE/KEY. Without a command it is shown: `fonds clusters news/floods`.
+
+    \b
+    fonds clusters news/floods
+    fonds clusters show news/floods 'river, dam, rain' --limit 50
+    fonds clusters rename news/floods 'river, dam, rain' 'The floods of May'
+    fonds clusters pin news/floods 'The floods of May'
+    fonds clusters exclude news/floods 'The floods of May' DOCUMENT
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+clusters.params += global_options()
+
+
+@command("show")
 @click.argument("name", metavar="COLLECTION")
 @click.argument("label", required=False)
 @click.option(
@@ -47,7 +70,7 @@ TERMS_SHOWN = 6
 @click.option("--apart", is_flag=True, help="LABEL is why documents are in none, not a cluster's.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @click.option("--after", help="Begin behind this; the last page of a cluster tells what to give.")
-def clusters(
+def show(
     app: App,
     name: str,
     label: str | None,
@@ -61,8 +84,8 @@ def clusters(
 ) -> int:
     """Show the themes of a collection, the largest first; or the documents of one, the nearest first.
 
-    LABEL is a cluster's label or id, or why documents are in none: outlier, short, language, empty; with
-    --apart it is that even where a cluster is called so.
+    LABEL is a cluster's label, id or name, or why documents are in none: outlier, short, language, empty;
+    with --apart it is that even where a cluster is called so.
 
     \b
     fonds clusters news/floods
@@ -124,8 +147,10 @@ def _all(app: App, found: Clusters, limit: int) -> int:
         f"{total:,} documents in {len(found.clusters):,} clusters"
         + (f"; in none: {apart}" if apart else "")
     )
-    for one in found.clusters[:limit]:
-        screen.print(f"\n[bold]{escape(one.label)}[/bold]  {one.size:,}  [dim]{one.id}[/dim]")
+    for one in sorted(found.clusters, key=lambda each: not each.pinned)[:limit]:
+        screen.print(
+            f"\n[bold]{escape(one.called)}[/bold]  {one.size:,}  [dim]{_beside(one)}[/dim]"
+        )
         _terms(screen, one)
         for member in one.top:
             screen.print(f"   {member.score:.2f}  {escape(member.title or member.id)}")
@@ -142,7 +167,7 @@ def _one(app: App, label: str, chosen: Cluster | None, page: Members) -> int:
     screen = console()
     if chosen is not None:
         screen.print(
-            f"[bold]{escape(chosen.label)}[/bold]  {chosen.size:,}  [dim]{chosen.id}[/dim]"
+            f"[bold]{escape(chosen.called)}[/bold]  {chosen.size:,}  [dim]{_beside(chosen)}[/dim]"
         )
         _terms(screen, chosen)
     table = Table("Score", "Document", "Title", box=None, pad_edge=False)
@@ -177,10 +202,16 @@ def _changes(app: App, tables: Tables, name: Name, conf: str, timestamp: int | N
 
 def _sides(change: Change) -> tuple[str, str]:
     before, after = (
-        " + ".join(f"{escape(one.label)} ({one.size:,})" for one in sides)
+        " + ".join(f"{escape(one.name or one.label)} ({one.size:,})" for one in sides)
         for sides in (change.before, change.after)
     )
     return before or "-", after or "-"
+
+
+def _beside(one: Cluster) -> str:
+    """The id, the label of one a person named, and whether it is pinned."""
+    labelled = f" labelled {escape(one.label)}" if one.name else ""
+    return f"{one.id}{labelled}{' pinned' if one.pinned else ''}"
 
 
 def _terms(screen: Console, one: Cluster) -> None:
@@ -193,3 +224,7 @@ def _place(after: str | None) -> bytes | None:
         return None if after is None else base64.urlsafe_b64decode(after.encode())
     except (binascii.Error, ValueError) as error:
         raise click.UsageError(f"--after {after}: that is no place a page told of") from error
+
+
+for _one in (show, rename, pin, unpin, exclude, include):
+    clusters.add_command(_one)

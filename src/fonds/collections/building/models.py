@@ -134,21 +134,28 @@ def _centroids(level: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Middles:
-    """The clusters of a first level by label, and the middle of each: `middles` is clusters x directions."""
+    """The clusters of a level by label, and the middle of each: `middles` is clusters x directions."""
 
     labels: tuple[str, ...]
     middles: NDArray[np.float32]
 
 
-def read_middles(tables: Tables, name: Name, conf: str, timestamp: int) -> Middles | None:
-    """Of a model the middles alone; None where it is gone. Raises DamagedInputError."""
+def read_middles(
+    tables: Tables, name: Name, conf: str, timestamp: int, level: int = 0
+) -> Middles | None:
+    """Of a model the middles of a level alone; None where it is gone, or has none of that level. Raises
+    DamagedInputError."""
     row = clustering_prefix(name.namespace, name.key, conf, timestamp)
     cells = tables.row(CLUSTERINGS, row, [NUMBERS])
     if cells is None:
         return None
     numbers = msgspec.json.decode(cells[NUMBERS], type=prepared(_Numbers))
-    middles, _ = from_matrix(get_chunks(tables, CLUSTERINGS, row, CENTROIDS))
-    return Middles(tuple(one[0][1] for one in numbers.places), middles)
+    finer = {number: labels for number, labels, _ in numbers.finer}
+    labels = finer.get(level) if level else tuple(one[0][1] for one in numbers.places)
+    if labels is None:
+        return None
+    middles, _ = from_matrix(get_chunks(tables, CLUSTERINGS, row, _centroids(level)))
+    return Middles(labels, middles)
 
 
 def configuration_of(cells: Cells) -> Configuration:

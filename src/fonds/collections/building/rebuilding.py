@@ -49,6 +49,7 @@ from fonds.collections.clusterings import Known, building, known, processed, reb
 from fonds.collections.configurations import Configuration, get
 from fonds.collections.documents import COLUMNS, Document, EncodedCells, document_of, encoded_cells
 from fonds.collections.names import DEFAULT, Name
+from fonds.collections.reading.curated import barred_of, excluded_ids
 from fonds.collections.tables import (
     CLUSTERINGS,
     COLLECTIONS,
@@ -124,6 +125,7 @@ def rebuild(
         with threadpool_limits(threads):
             built = made.build(read)
         served = made.write(read, built)
+        made.respect(served)
         caught_up = made.catch_up(served, until)
         if claim.lost.is_set():
             raise TakenError(f"{name} by {conf}: another process rebuilds it now")
@@ -255,13 +257,16 @@ class _Building:
         put_model(self.tables, self.name, self.conf, self.timestamp, built, labels)
         served = read_model(self.tables, self.name, self.conf, self.timestamp)
         if served is None:
-            raise TakenError(
-                f"the clustering {self.timestamp} of {self.name} was removed meanwhile"
-            )
+            raise TakenError(f"{self.name}: {self.timestamp} was removed meanwhile")
         known_terms, unknown = _known_share(served, read)
         told = {"main:terms": utf8(known_terms), "main:unknown": utf8(unknown)}
         self.tables.put(CLUSTERINGS, [(self.known.row, told)])
         return served
+
+    def respect(self, served: Served) -> None:
+        """Take documents out of the themes people said they do not belong in, now that ids are known."""
+        for ids in excluded_ids(self.tables, self.known):
+            self._bring_in(served, ids, self._keep)
 
     def catch_up(self, served: Served, until: int) -> int:
         """Bring in what changed since, until little is left; how many documents."""
@@ -297,12 +302,13 @@ class _Building:
         for done, some in enumerate(chunks(ids, 500)):
             self.tell("catch up", 500 * done, len(ids))
             documents, encoded = current(self.changes, self.name, some)
-            placed = place(served, documents, encoded)
+            barred = barred_of(self.tables, self.known, some)
+            placed = place(served, documents, encoded, barred)
             keep(placed.encoded)
             cells = self.tables.row(COLLECTIONS, self.name.row, ["main:"]) or {}
             alike = self.changes.finders.of(self.name).of(self.tables, cells, documents)
             own = dict(zip([one.id for one in documents], placed.placements, strict=True))
-            before, after = rearranged(self.tables, self.known, some, own, alike)
+            before, after = rearranged(self.tables, self.known, some, own, alike, barred)
             writes = Writes()
             move(self.tables, self.known, before, after, writes)
             writes.apply(self.tables)

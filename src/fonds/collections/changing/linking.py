@@ -7,7 +7,7 @@ they said until the next rebuild.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -28,16 +28,18 @@ def rearranged(
     changed: Sequence[str],
     placed: Mapping[str, list[Placement]],
     alike: Mapping[str, Sequence[str]],
+    barred: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[Places, Places]:
     """Where documents were in a clustering, and where they are to be.
 
     `changed`: documents that may be in it and come to another place or to none; `placed`: where documents
-    belong by themselves; `alike`: their near-duplicates, the nearest first.
+    belong by themselves; `alike`: their near-duplicates, the nearest first; `barred`: the labels of clusters
+    of the first level that may not take a document, whatever it resembles.
     """
     before = placements_of(tables, one, changed)
     released = _released(tables, one, changed)
     before |= placements_of(tables, one, list(released))
-    return before, released | _linked(tables, one, placed, alike, released)
+    return before, released | _linked(tables, one, placed, alike, released, barred or {})
 
 
 def _released(tables: Tables, one: Known, gone: Sequence[str]) -> Places:
@@ -67,6 +69,7 @@ def _linked(
     placed: Mapping[str, list[Placement]],
     alike: Mapping[str, Sequence[str]],
     released: Places,
+    barred: Mapping[str, Collection[str]],
 ) -> Places:
     """Where documents are to be, near-duplicates beside the first of theirs that is in the clustering."""
     others = {id_ for some in alike.values() for id_ in some} - placed.keys() - released.keys()
@@ -78,7 +81,7 @@ def _linked(
             continue
         for other in alike.get(id_, ()):
             beside = after.get(other) or there.get(other, [])
-            if _is_grouped(one, beside):
+            if _is_grouped(one, beside) and not _is_barred(one, beside, barred.get(id_, ())):
                 after[id_] = [_copied(one, at, other) for at in beside]
                 break
     return after
@@ -88,6 +91,10 @@ def _is_grouped(one: Known, places: Sequence[Placement]) -> bool:
     """Whether a document is in a clustering, or could be but for what it says."""
     apart = apart_conf(one.conf)
     return bool(places) and all(at.conf != apart or at.label in (EMPTY, OUTLIER) for at in places)
+
+
+def _is_barred(one: Known, places: Sequence[Placement], labels: Collection[str]) -> bool:
+    return any(at.conf == one.conf and at.label in labels for at in places)
 
 
 def _copied(one: Known, at: Placement, of: str) -> Placement:

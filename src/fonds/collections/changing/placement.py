@@ -10,6 +10,7 @@ VECTOR = "vector"
 FIELD = "field"
 EMPTY = "empty"
 OUTLIER = "outlier"
+EXCLUDED = "excluded"
 REASONS = {
     SHORT: "shorter than the configuration asks for",
     LANGUAGE: "in a language the configuration leaves out",
@@ -17,6 +18,7 @@ REASONS = {
     VECTOR: "without a vector of the length the configuration asks for",
     EMPTY: "without any term the others have",
     OUTLIER: "out of reach of every cluster",
+    EXCLUDED: "taken out of a cluster by a person, and within reach of no other",
 }
 """Why a document is in no cluster: labels of the rows it is counted in."""
 

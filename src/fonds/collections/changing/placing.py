@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from fonds.collections.building.models import Served
 from fonds.collections.changing.encoding import Dense, encoded
 from fonds.collections.changing.placement import (
     EMPTY,
+    EXCLUDED,
     FIELD,
     LANGUAGE,
     OUTLIER,
@@ -75,7 +77,16 @@ def dense_of(
     return Dense(found)
 
 
-def place(served: Served, documents: Sequence[Document], kept: Mapping[str, Cells]) -> Placed:
+Barred = Mapping[str, Collection[str]]
+"""Labels of first-level clusters that may not take a document, by its id."""
+
+
+def place(
+    served: Served,
+    documents: Sequence[Document],
+    kept: Mapping[str, Cells],
+    barred: Barred = MappingProxyType({}),
+) -> Placed:
     """Place documents by the model as it is; `kept`: cells of encoded vectors, by id."""
     reasons = [set_apart(served.configuration, one) for one in documents]
     asked = [at for at, reason in enumerate(reasons) if reason is None]
@@ -91,12 +102,29 @@ def place(served: Served, documents: Sequence[Document], kept: Mapping[str, Cell
             [one.text for one in some],
             [one.language or None for one in some],
             dense.numbers,
+            _numbered(served, some, barred),
         )
         for row, at in enumerate(asked):
-            placements[at] = _placements(served, found, row)
+            otherwise = EXCLUDED if barred.get(some[row].id) else OUTLIER
+            placements[at] = _placements(served, found, row, otherwise)
             vectors[at] = coded_vectors(found.frequencies, found.weighted, row, served.timestamp)
         known, unknown = counted_terms(served, some)
     return Placed(placements, vectors, known, unknown, dense.made)
+
+
+def _numbered(
+    served: Served, documents: Sequence[Document], barred: Barred
+) -> dict[int, list[int]]:
+    """The numbers of the clusters that may not take documents, by their places; those barred from none are
+    left out."""
+    if not barred:
+        return {}
+    numbers = {places[0][1]: at for at, places in enumerate(served.places)}
+    return {
+        place: [numbers[label] for label in labels if label in numbers]
+        for place, one in enumerate(documents)
+        if (labels := barred.get(one.id))
+    }
 
 
 def vectors_of(served: Served, documents: Sequence[Document]) -> list[tuple[bytes, bytes] | None]:
@@ -136,11 +164,12 @@ def coded_vectors(
     )
 
 
-def _placements(served: Served, found: Assigned, row: int) -> list[Placement]:
+def _placements(served: Served, found: Assigned, row: int, otherwise: str) -> list[Placement]:
+    """Where a document is; `otherwise`: why it is in none though it has terms."""
     cluster = int(found.members[row])
     if cluster == NONE:
         has_terms = found.frequencies.indptr[row + 1] > found.frequencies.indptr[row]
-        return [_apart(served.conf, OUTLIER if has_terms else EMPTY, float(found.scores[row]))]
+        return [_apart(served.conf, otherwise if has_terms else EMPTY, float(found.scores[row]))]
     score = score_text(float(found.scores[row]))
     inside = list(served.places[cluster])
     for (conf, labels), members in zip(served.finer, found.finer, strict=True):

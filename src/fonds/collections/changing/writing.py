@@ -44,6 +44,7 @@ from fonds.collections.documents import (
     outdated,
 )
 from fonds.collections.names import Name, checked
+from fonds.collections.reading.curated import barred_of, exclusions_of
 from fonds.collections.tables import (
     ASSIGNMENTS,
     CHANGES,
@@ -51,9 +52,11 @@ from fonds.collections.tables import (
     CLUSTERS,
     COLLECTIONS,
     DOCUMENTS,
+    EXCLUSIONS,
     MEMBERS,
     READINGS,
     REMOVED,
+    THEMES,
     Cells,
     Tables,
     number,
@@ -75,7 +78,9 @@ COLLECTION_SIZE = "main:size"
 
 def clear(tables: Tables, name: Name) -> None:
     """Remove all rows of a collection, its own last: of one that is removed, or was once."""
-    for table in (CHANGES, READINGS, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS, DOCUMENTS):
+    for table in (CHANGES, READINGS, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS):
+        tables.clear(table, name.row)
+    for table in (EXCLUSIONS, THEMES, DOCUMENTS):
         tables.clear(table, name.row)
     tables.clear(COLLECTIONS, name.row)
 
@@ -208,11 +213,12 @@ class Changes:
         served = self.models.of(self.tables, one)
         if served is None or not documents:
             return
-        placed = place(served, documents, encoded)
         ids = [document.id for document in documents]
+        barred = barred_of(self.tables, one, ids)
+        placed = place(served, documents, encoded, barred)
         own = dict(zip(ids, placed.placements, strict=True))
         old = [id_ for id_ in ids if id_ not in new]
-        before, after = rearranged(self.tables, one, old, own, alike)
+        before, after = rearranged(self.tables, one, old, own, alike, barred)
         apart = move(self.tables, one, before, after, writes)
         for id_, cells in placed.encoded.items():
             encoded.setdefault(id_, {}).update(cells)
@@ -239,6 +245,8 @@ class Changes:
         writes = Writes()
         for id_ in gone:
             writes.remove(DOCUMENTS, name.document(id_))
+        for id_ in exclusions_of(self.tables, name, gone):
+            writes.remove(EXCLUSIONS, name.document(id_))
         clusterings = ready(known(self.tables, name), held.cells)
         for one in clusterings:
             move(self.tables, one, *rearranged(self.tables, one, gone, {}, {}), writes)

@@ -13,6 +13,7 @@ from fonds.collections.checking.clusterings import clusterings_of
 from fonds.collections.checking.damage import Damage, Remedy
 from fonds.collections.checking.documents import documents_of
 from fonds.collections.checking.encodings import forget_wrong
+from fonds.collections.checking.exclusions import exclusions_of_all, release
 from fonds.collections.claims import TakenError, claim_of_rebuild
 from fonds.collections.clusterings import all_rows, is_served, known
 from fonds.collections.names import Name
@@ -51,6 +52,8 @@ def mend(changes: Changes, name: Name, *, threads: int | None = None) -> Iterato
     for one in all_rows(changes.tables, name):
         if (one.conf, one.timestamp) in old and drop(changes, one):
             yield f"{name}: the clustering {one.timestamp} by {one.conf} was removed"
+    if wanted[Remedy.RELEASE]:
+        yield f"{name}: {release(changes, name):,} documents are no longer where they may not be"
     if wanted[Remedy.SETTLE] and not built:
         yield from _settle(changes, name, {one.conf for one in wanted[Remedy.SETTLE]})
 
@@ -58,6 +61,7 @@ def mend(changes: Changes, name: Name, *, threads: int | None = None) -> Iterato
 def _every(changes: Changes, name: Name, cells: Cells) -> Iterator[Damage]:
     yield from clusterings_of(changes, name, cells)
     yield from documents_of(changes, name, cells)
+    yield from exclusions_of_all(changes, name, cells)
 
 
 def _cells(tables: Tables, name: Name) -> Cells:

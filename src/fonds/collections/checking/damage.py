@@ -19,6 +19,9 @@ class Remedy(StrEnum):
     """The clustering is built anew, and the old one removed."""
     DROP = "drop"
     """A kept clustering that is served no more is removed."""
+    RELEASE = "release"
+    """Exclusions of documents that are gone are removed, and documents are taken out of themes they may not
+    be in."""
     SETTLE = "settle"
     """Every document's place and vectors, dictionary and index are written again."""
 

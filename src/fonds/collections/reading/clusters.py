@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ import msgspec
 from fonds.collections.changing.moving import SIZE
 from fonds.collections.names import DEFAULT, Name, apart_conf, level_conf
 from fonds.collections.reading.clusterings import served_timestamp
+from fonds.collections.reading.curated import Curated, curated, names_of
 from fonds.collections.tables import (
     CLUSTERS,
     DOCUMENTS,
@@ -52,7 +53,8 @@ class Cluster:
     those that are no near-duplicate of another. `terms` with their log-likelihood
     ratios, the strongest first. `parent`: the label of the cluster of level `parent_level` that holds most
     of it, None at the coarsest. `position`: where it lies on the map, both between -1 and 1, None where it
-    is on none. `top`: its documents with the highest scores.
+    is on none. `top`: its documents with the highest scores. `name`: what a person called it, '' where
+    nobody did; `pinned`: whether it is to stand before the others.
     """
 
     id: str
@@ -64,6 +66,13 @@ class Cluster:
     parent_level: int | None
     position: tuple[float, float] | None
     top: tuple[Member, ...]
+    name: str = ""
+    pinned: bool = False
+
+    @property
+    def called(self) -> str:
+        """What people call it: the name it was given, or else its label."""
+        return self.name or self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,8 @@ def clusters(
             return None
         rows.sort(key=lambda row: (-number(row[1], SIZE), row[0]))
         tops = _tops(tables, name, [row for row, _ in rows], top)
-        found = tuple(_cluster(cells, tops.get(row, ())) for row, cells in rows)
+        told = _curated(tables, name, conf, level)
+        found = tuple(_cluster(cells, tops.get(row, ()), told) for row, cells in rows)
         return Clusters(name, conf, at, level, found, apart)
 
     return at_a_time(tables, name, conf, timestamp, read)
@@ -137,14 +147,15 @@ def cluster(
     level: int = 0,
     top: int = 10,
 ) -> Cluster | None:
-    """One cluster by its label, or by its id; None where there is none."""
+    """One cluster by its label, its id, or the name it was given; None where there is none."""
 
     def read(at: int) -> Cluster | None:
         wanted = _row_of(tables, name, level_conf(conf, level), at, label)
         cells = None if wanted is None else tables.row(CLUSTERS, wanted, ["main:"])
         if wanted is None or cells is None:
             return None
-        return _cluster(cells, _tops(tables, name, [wanted], top)[wanted])
+        told = _curated(tables, name, conf, level)
+        return _cluster(cells, _tops(tables, name, [wanted], top)[wanted], told)
 
     return at_a_time(tables, name, conf, timestamp, read)
 
@@ -160,7 +171,7 @@ def members(
     after: bytes | None = None,
     count_max: int = 50,
 ) -> Members | None:
-    """The documents of a cluster by its label or id, page by page; None where there is no such cluster. At
+    """The documents of a cluster by its label, id or name, page by page; None where there is no such one. At
     most 1,000 a page. Raises ValueError for an `after` that is of another cluster."""
 
     def read(at: int) -> Members | None:
@@ -242,20 +253,33 @@ def _rows(
 
 
 def _row_of(tables: Tables, name: Name, conf: str, timestamp: int, label: str) -> bytes | None:
-    """The row of a cluster by its label, or else by its id."""
+    """The row of a cluster by its label, or else by its id, or else by the name it was given."""
     row = cluster_row(name.namespace, name.key, conf, timestamp, label)
     if tables.row(CLUSTERS, row, ["main:label"]) is not None:
         return row
     prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
-    rows = tables.scan(CLUSTERS, prefix, ["main:id"])
-    return next((found for found, cells in rows if text(cells, "main:id") == label), None)
+    called = {id_ for id_, said in names_of(tables, name, conf).items() if said == label}
+    rows = [
+        (row, text(cells, "main:id")) for row, cells in tables.scan(CLUSTERS, prefix, ["main:id"])
+    ]
+    found = [row for row, id_ in rows if id_ == label] or [
+        row for row, id_ in rows if id_ in called
+    ]
+    return found[0] if found else None
 
 
-def _cluster(cells: Cells, top: Sequence[Member]) -> Cluster:
+def _curated(tables: Tables, name: Name, conf: str, level: int) -> Mapping[str, Curated]:
+    """What people decided about the clusters of a level, by their ids: of the first alone they stay."""
+    return {} if level else curated(tables, name, conf)
+
+
+def _cluster(cells: Cells, top: Sequence[Member], told: Mapping[str, Curated]) -> Cluster:
     terms = msgspec.json.decode(text(cells, "main:terms", "[]"), type=list[tuple[str, float]])
     has_parent = "main:parent" in cells
+    id_ = text(cells, "main:id")
+    decided = told.get(id_)
     return Cluster(
-        text(cells, "main:id"),
+        id_,
         text(cells, "main:label"),
         number(cells, SIZE),
         number(cells, "main:distinct"),
@@ -264,6 +288,8 @@ def _cluster(cells: Cells, top: Sequence[Member]) -> Cluster:
         number(cells, "main:parent_level") if has_parent else None,
         (real(cells, "main:x"), real(cells, "main:y")) if "main:x" in cells else None,
         tuple(top),
+        decided.name if decided else "",
+        decided is not None and decided.pinned is not None,
     )
 
 

@@ -9,6 +9,7 @@ from fonds.collections.changing.writing import Models
 from fonds.collections.clusterings import Known, is_served, known, ready
 from fonds.collections.documents import COLUMNS, Document, document_of, encoded_cells
 from fonds.collections.names import DEFAULT, Name, apart_conf, level_conf
+from fonds.collections.reading.curated import names_of
 from fonds.collections.tables import (
     ASSIGNMENTS,
     CLUSTERS,
@@ -27,7 +28,8 @@ TERMS_MAX = 100
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a document is: in the cluster `label` (by its id, `cluster_id`) of a level, with its cosine to
-    the middle; or in none, for `apart`, a reason. `original`: the document it is a near-duplicate of."""
+    the middle; or in none, for `apart`, a reason. `original`: the document it is a near-duplicate of.
+    `name`: what a person called the cluster, '' where nobody did."""
 
     conf: str
     timestamp: int
@@ -37,6 +39,7 @@ class Place:
     score: float
     apart: str | None
     original: str | None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,5 +143,6 @@ def _place(tables: Tables, one: Known, conf: str, level: int, id_: str) -> Place
         return Place(one.conf, timestamp, level, None, None, score, label, None)
     row = cluster_row(name.namespace, name.key, conf, timestamp, label)
     cluster = tables.row(CLUSTERS, row, ["main:id"])
-    original = text(cells, "main:original") or None
-    return Place(one.conf, timestamp, level, label, text(cluster, "main:id"), score, None, original)
+    original, id_ = text(cells, "main:original") or None, text(cluster, "main:id")
+    called = "" if level else names_of(tables, name, one.conf).get(id_, "")
+    return Place(one.conf, timestamp, level, label, id_, score, None, original, called)

@@ -10,17 +10,19 @@ import msgspec
 
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.reading.clusterings import served_timestamp
+from fonds.collections.reading.curated import names_of
 from fonds.collections.tables import ASSIGNMENTS, CLUSTERINGS, CLUSTERS, Tables, number, text
 from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A cluster on one side of a change."""
+    """A cluster on one side of a change; `name`: what a person called it, '' where nobody did."""
 
     id: str
     label: str
     size: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +124,13 @@ def _noted(
 
 def _sides(tables: Tables, name: Name, conf: str, timestamp: int) -> dict[str, Side]:
     prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
+    names = names_of(tables, name, conf)
     return {
         parts_of_cluster(row)[4]: Side(
-            text(cells, "main:id"), text(cells, "main:label"), number(cells, "main:size")
+            id_ := text(cells, "main:id"),
+            text(cells, "main:label"),
+            number(cells, "main:size"),
+            names.get(id_, ""),
         )
         for row, cells in tables.scan(CLUSTERS, prefix, ["main:id", "main:label", "main:size"])
     }

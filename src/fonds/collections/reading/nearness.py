@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fonds.collections.names import Name
+from fonds.collections.reading.curated import names_of_labels
 from fonds.collections.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Another cluster of the first level: its label, and the cosine of the two middles."""
+    """Another cluster of the first level: its label, the cosine of the two middles, and what a person called
+    it, '' where nobody did."""
 
     label: str
     cosine: float
+    name: str = ""
 
 
 def nearest(
@@ -34,4 +37,9 @@ def nearest(
     own = found.labels.index(label)
     cosines = middles @ middles[own]
     order = [at for at in np.argsort(-cosines, kind="stable").tolist() if at != own]
-    return tuple(Near(found.labels[at], float(cosines[at])) for at in order[:count_max])
+    some = [found.labels[at] for at in order[:count_max]]
+    names = names_of_labels(tables, name, conf, timestamp, some)
+    return tuple(
+        Near(label, float(cosines[at]), names.get(label, ""))
+        for label, at in zip(some, order, strict=False)
+    )

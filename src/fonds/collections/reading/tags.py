@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fonds.collections.documents import member_of
 from fonds.collections.names import DEFAULT, Name
+from fonds.collections.reading.clusterings import served_timestamp
+from fonds.collections.reading.curated import names_of_labels
 from fonds.collections.tables import DOCUMENTS, Tables, text
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A document is in the cluster of this label."""
+    """A document is in the cluster of this label; `called`: the name a person gave that, '' where nobody
+    did."""
 
     name: Name
     label: str
+    called: str = ""
 
 
 def tags(
@@ -30,4 +34,19 @@ def tags(
     for row, (name, id_) in asked.items():
         if label := text(rows.get(row), column):
             found.setdefault(id_, []).append(Tag(name, label))
-    return found
+    return _named(tables, found)
+
+
+def _named(tables: Tables, found: Mapping[str, list[Tag]]) -> dict[str, list[Tag]]:
+    """The same with the names themes were given."""
+    labels: dict[Name, set[str]] = {}
+    for tag in (one for some in found.values() for one in some):
+        labels.setdefault(tag.name, set()).add(tag.label)
+    names = {
+        name: names_of_labels(tables, name, DEFAULT, served_timestamp(tables, name) or 0, some)
+        for name, some in labels.items()
+    }
+    return {
+        id_: [replace(one, called=names[one.name].get(one.label, "")) for one in some]
+        for id_, some in found.items()
+    }

@@ -55,6 +55,17 @@ def cluster_row(
     return _fit(clustering_prefix(namespace, collection_key, conf, timestamp) + _text(label))
 
 
+def theme_row(namespace: str, collection_key: str, conf: str, theme_id: str) -> bytes:
+    """The row of what is decided about a theme, by the id it has in each clustering of a configuration."""
+    head = _text(namespace) + _text(collection_key) + _text(conf)
+    return _fit(head + _text(theme_id))
+
+
+def themes_prefix(namespace: str, collection_key: str, conf: str) -> bytes:
+    """What the rows of all themes of a configuration begin with."""
+    return _fit(_text(namespace) + _text(collection_key) + _text(conf))
+
+
 def parts_of_collection(row: bytes) -> tuple[str, str]:
     """(namespace, collection_key) of f3. Raises DamagedInputError."""
     namespace, collection_key = _texts(row, 2)

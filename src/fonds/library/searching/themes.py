@@ -8,12 +8,13 @@ the counts is told of how many they are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from fonds.collections.names import DEFAULT, Name, apart_conf, parse
 from fonds.collections.reading.clusterings import collections, served_timestamp
+from fonds.collections.reading.curated import names_of_labels
 from fonds.collections.tables import ASSIGNMENTS, Tables, assignment_row, text
 from fonds.library.searching.whole import found_now, whole
 from fonds.model.document import SearchQuery
@@ -31,7 +32,8 @@ _LABEL = "main:label"
 class ThemeCounts:
     """`themes`: labels of the first level with how many of the documents each has, the most first; `apart`
     are in the collection and in no theme, `outside` are not in it. `looked_at` of `total` documents were
-    counted, the first by id: all of them where the two are the same.
+    counted, the first by id: all of them where the two are the same. `names`: what people called themes, by
+    label.
     """
 
     collection: str
@@ -40,6 +42,7 @@ class ThemeCounts:
     outside: int
     looked_at: int
     total: int
+    names: Mapping[str, str]
 
 
 def theme_counts(index: Index, tables: Tables, asked: str, query: SearchQuery) -> ThemeCounts:
@@ -66,6 +69,7 @@ def theme_counts(index: Index, tables: Tables, asked: str, query: SearchQuery) -
         outside,
         len(ids),
         total,
+        names_of_labels(tables, name, DEFAULT, served or 0, [label for label, _ in themes]),
     )
 
 

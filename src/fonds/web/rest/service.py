@@ -16,7 +16,14 @@ from fonds.collections import configurations
 from fonds.collections.changing.writing import Changes
 from fonds.collections.configurations import Configuration
 from fonds.collections.names import DEFAULT, Name
-from fonds.collections.reading.clusterings import Collection, collection, collections
+from fonds.collections.reading.alike import Alike
+from fonds.collections.reading.clusterings import (
+    Collection,
+    collection,
+    collections,
+    served_timestamp,
+)
+from fonds.collections.reading.curated import ids_there
 from fonds.collections.reading.times import Times
 from fonds.collections.tables import Tables
 from fonds.model.errors import LimitError
@@ -38,7 +45,9 @@ class Service:
     changes: Changes
     runs: Runs
     times: Times = field(default_factory=Times)
+    alike: Alike = field(default_factory=Alike)
     _declared: bool = False
+    _complete: bool = False
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -54,9 +63,15 @@ class Service:
     def writing(self) -> Changes:
         """What changes collections, the tables made where they are not there."""
         with self._guard:
-            if not self.are_there():
+            if not self._complete and not self.tables.are_complete():
                 self.tables.declare()
+            self._complete = True
         return self.changes
+
+    def has_theme(self, name: Name, conf: str, theme_id: str) -> bool:
+        """Whether what is served of a collection has a theme of this id."""
+        at = served_timestamp(self.tables, name, conf)
+        return at is not None and theme_id in ids_there(self.tables, name, conf, at)
 
     def every(
         self, namespace: str | None = None, after: Name | None = None

@@ -56,6 +56,11 @@ def reason_href(name: Name, reason: str = "", **params: Any) -> str:
     return link(f"{collection_href(name)}/{APART}{behind}", **params)
 
 
+def excluded_href(name: Name, **params: Any) -> str:
+    """The page of the documents that were taken out of themes."""
+    return link(f"{collection_href(name)}/excluded", **params)
+
+
 def placed_href(name: Name, document_id: str, **params: Any) -> str:
     """The page that says why a document is where it is."""
     return link(f"{collection_href(name)}/document", id=document_id, **params)

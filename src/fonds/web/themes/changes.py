@@ -107,4 +107,4 @@ def changed(asked: Asked, one: Change) -> Changed:
 
 def _linked(asked: Asked, side: Side, at: int | None) -> Linked:
     params = asked.params() if at is None else {**asked.params(), "at": at}
-    return Linked(side.label, side.size, theme_href(asked.name, side.id, **params))
+    return Linked(side.label, side.size, theme_href(asked.name, side.id, **params), side.name)

@@ -34,11 +34,12 @@ PageNumber = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """Something with a page of its own."""
+    """A theme with a page of its own; `name`: what a curator called it, '' where nobody did."""
 
     label: str
     size: int
     href: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _grouped(themes: Service, one: Collection) -> list[Grouped]:
         if served.clusters <= LABELLED_MAX:
             there = clusters(themes.tables, one.name, served.conf, served.timestamp, top=0)
             largest = [
-                Linked(each.label, each.size, theme_href(one.name, each.id, conf=conf))
+                Linked(each.label, each.size, theme_href(one.name, each.id, conf=conf), each.name)
                 for each in (there.clusters[:LABELS_SHOWN] if there else ())
             ]
         found.append(

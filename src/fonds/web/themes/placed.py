@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 
 from fonds.collections.names import ID_CHARACTERS_MAX
 from fonds.collections.reading.clusters import Member
+from fonds.collections.reading.curated import exclusions_of, ids_there, names_of, names_of_labels
 from fonds.collections.reading.documents import Place, Speaking, document, places, why
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
@@ -56,12 +57,13 @@ class SpokenTerm:
 @dataclass(frozen=True, slots=True)
 class PlaceLine:
     """Where the document is by a configuration: in the theme `label` of a level, or in none for the
-    reason `apart`."""
+    reason `apart`. `name`: what a curator called the theme, '' where nobody did."""
 
     conf: str
     at: dt.datetime | None
     level: int
     label: str | None
+    name: str
     href: str
     score: float
     apart: str | None
@@ -69,11 +71,25 @@ class PlaceLine:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenOut:
+    """A theme the document does not belong in, by its id, as it was labelled then and is called now; `href`
+    None where it is there no more."""
+
+    theme: str
+    label: str
+    name: str
+    href: str | None
+    at: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class PlacedPage:
     """Why a document is where it is, by the model that placed it.
 
     `terms` are those that speak for its theme most, against the next one. `reach` is the least score its
-    theme asks of documents that come later. `label` None: it is in no theme, `apart` says why.
+    theme asks of documents that come later. `label` None: it is in no theme, `apart` says why. `name` and
+    `next_name`: what curators called the themes, '' where nobody did. `excluded`: the themes it was taken
+    out of.
     """
 
     answer: str
@@ -83,13 +99,17 @@ class PlacedPage:
     line: DocumentLine
     beginning: str
     label: str | None
+    name: str
+    theme_id: str | None
     theme_href: str | None
     apart: str | None
     score: float
     reach: float | None
     next_label: str | None
+    next_name: str
     next_href: str | None
     terms: Sequence[SpokenTerm]
+    excluded: Sequence[TakenOut]
     places: Sequence[PlaceLine]
 
 
@@ -97,9 +117,8 @@ def placed_page(stores: Stores, themes: Service, there: Asked, document_id: str)
     """The document. Raises HTTPException 404 where the collection has none of this id."""
     found = document(themes.tables, there.name, document_id)
     if found is None:
-        raise HTTPException(
-            404, f"{there.name} has no document of the id “{cut(document_id, 200)}”."
-        )
+        said = f"{there.name} has no document of the id “{cut(document_id, 200)}”."
+        raise HTTPException(404, said)
     told = why(
         themes.tables,
         themes.changes.models,
@@ -113,23 +132,52 @@ def placed_page(stores: Stores, themes: Service, there: Asked, document_id: str)
     member = Member(found.id, score, found.title, found.url, found.time)
     (line,) = document_lines(stores.index, there, [member])
     label = place.label if place else None
+    called = (place.name if place else "") or label
     return PlacedPage(
-        answer=f"Why it is in “{label}”" if label else "Why it is in no theme",
+        answer=f"Why it is in “{called}”" if label else "Why it is in no theme",
         namespace=there.name.namespace,
         key=there.name.key,
         conf=there.conf,
         line=line,
         beginning=cut(" ".join(found.text[: 4 * BEGINNING_CHARS].split()), BEGINNING_CHARS),
         label=label,
+        name=place.name if place else "",
+        theme_id=place.cluster_id if place else None,
         theme_href=_theme(there, place.cluster_id if place else None),
         apart=place.apart if place else None,
         score=score,
         reach=told.reach if told else None,
         next_label=told.next_label if told else None,
+        next_name=_name(themes, there, told.next_label if told else None),
         next_href=_theme(there, told.next_label if told else None),
         terms=_spoken(told.terms if told else ()),
+        excluded=_taken_out(themes, there, document_id),
         places=_places(themes, there, document_id),
     )
+
+
+def _taken_out(themes: Service, there: Asked, document_id: str) -> list[TakenOut]:
+    told = exclusions_of(themes.tables, there.name, [document_id]).get(document_id, {})
+    if not told:
+        return []
+    at, names = there.clustering, names_of(themes.tables, there.name, there.conf)
+    known = ids_there(themes.tables, there.name, there.conf, at.timestamp) if at else set()
+    return [
+        TakenOut(
+            theme, said.label, names.get(theme, ""),
+            _theme(there, theme) if theme in known else None, instant(said.at),
+        )
+        for (conf, theme), said in sorted(told.items())
+        if conf == there.conf
+    ]  # fmt: skip
+
+
+def _name(themes: Service, there: Asked, label: str | None) -> str:
+    at = there.clustering
+    if label is None or at is None:
+        return ""
+    names = names_of_labels(themes.tables, there.name, there.conf, at.timestamp, [label])
+    return names.get(label, "")
 
 
 def _spoken(terms: Sequence[Speaking]) -> list[SpokenTerm]:
@@ -148,6 +196,7 @@ def _places(themes: Service, there: Asked, document_id: str) -> list[PlaceLine]:
             instant(one.timestamp),
             one.level,
             one.label,
+            one.name,
             _place_href(there, one),
             one.score,
             one.apart,
@@ -185,6 +234,7 @@ def placed_html(
         name=there.name,
         collection_href=collection_href(there.name, conf=there.params()["conf"]),
         why_apart=WHY_APART,
+        act_href=collection_href(there.name),
         most=max((one.share for one in found.terms), default=0.0),
         api_href=f"{API}{here}",
     )

@@ -16,11 +16,13 @@ ROWS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ThemeLink:
-    """A document is in the theme `label` of a collection, by the configuration `DEFAULT`."""
+    """A document is in the theme `label` of a collection, by the configuration `DEFAULT`; `name`: what a
+    curator called it, '' where nobody did."""
 
     collection: str
     label: str
     href: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,10 @@ def tagged(themes: Service, document_ids: Sequence[str]) -> Tagged:
     found = list(islice(themes.every(), count + 1))
     names = [one.name for one in found[:count] if any(by.conf == DEFAULT for by in one.served)]
     links = {
-        id_: [ThemeLink(str(tag.name), tag.label, theme_href(tag.name, tag.label)) for tag in some]
+        id_: [
+            ThemeLink(str(tag.name), tag.label, theme_href(tag.name, tag.label), tag.called)
+            for tag in some
+        ]
         for id_, some in (tags(themes.tables, names, document_ids) if names else {}).items()
     }
     return Tagged(links, count if len(found) > count else None)

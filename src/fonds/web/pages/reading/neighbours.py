@@ -136,7 +136,12 @@ def _themed(there: ThemeLink, theme: Cluster, own_id: str, known: Known) -> Neig
     others = [one for one in theme.top if one.id != own_id][:NEIGHBOURS_MAX]
     shown = [_member(there, one, known.get(one.id)) for one in others]
     return NeighbourGroup(
-        "theme", there.label, theme.size - 1, shown, there.href, collection=there.collection
+        "theme",
+        there.name or there.label,
+        theme.size - 1,
+        shown,
+        there.href,
+        collection=there.collection,
     )
 
 

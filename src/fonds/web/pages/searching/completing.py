@@ -100,9 +100,11 @@ def _completes(stores: Stores, service: Service) -> Completes:
         """Those a search takes."""
         every = every_theme(service.tables)
         return (
-            NamedTheme(str(one.name), one.label, one.size)
+            NamedTheme(str(one.name), said, one.size)
             for one in every
             if one.size <= MEMBERS_MAX
+            for said in dict.fromkeys((one.called, one.label))
+            if said
         )
 
     return completing(stores.index, themes, shown_name, QUERY_MAX_CHARS)

@@ -26,10 +26,10 @@ EACH = "Here each document stands for itself: leave this out."
 
 @dataclass(frozen=True, slots=True)
 class ThemeValue:
-    """A theme with how many documents of the search it has; `href` is None where the query would get too long
-    or cannot name it."""
+    """A theme by its name, or else its label, with how many documents of the search it has; `href` is None
+    where the query would get too long or cannot name it."""
 
-    label: str
+    called: str
     count: int
     href: str | None
 
@@ -78,7 +78,10 @@ def theme_facet(form: SearchForm, counts: ThemeCounts | None) -> ThemeFacet | No
     if counts is None:
         return None
     shown = counts.themes[: form.facets]
-    values = [ThemeValue(label, count, _narrowed(form, label)) for label, count in shown]
+    values = [
+        ThemeValue(counts.names.get(label, label), count, _narrowed(form, label))
+        for label, count in shown
+    ]
     beyond = sum(count for _, count in counts.themes[len(shown) :])
     return ThemeFacet(counts, values, beyond, form.href({"themes": None}))
 

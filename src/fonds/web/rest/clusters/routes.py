@@ -198,8 +198,8 @@ def _changes(service: Service, name: Name, conf: str, before: int, after: int) -
     shown = [
         ChangeTold(
             one.change,
-            [SideTold(side.id, side.label, side.size) for side in one.before],
-            [SideTold(side.id, side.label, side.size) for side in one.after],
+            [SideTold(side.id, side.label, side.size, side.name) for side in one.before],
+            [SideTold(side.id, side.label, side.size, side.name) for side in one.after],
         )
         for one in found.changes
     ]

@@ -21,8 +21,9 @@ class MemberTold:
 
 @dataclass(frozen=True, slots=True)
 class ClusterTold:
-    """A cluster: `id` stays over rebuilds, `label` names it in its clustering; `terms` with their weights and
-    the `top` documents with their scores, the highest first; `parent` is the cluster of level
+    """A cluster: `id` stays over rebuilds, `label` names it in its clustering; `name` is what a curator
+    called it, '' where nobody did, and `pinned` whether one put it before the others; `terms` with their
+    weights and the `top` documents with their scores, the highest first; `parent` is the cluster of level
     `parent_level` that holds most of it; `position` is its place on the map, both between -1 and 1."""
 
     id: str
@@ -35,6 +36,8 @@ class ClusterTold:
     position: tuple[float, float] | None
     top: list[MemberTold]
     href: str
+    name: str
+    pinned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,12 @@ class ClusterMembers:
 
 @dataclass(frozen=True, slots=True)
 class SideTold:
-    """A cluster on one side of a change."""
+    """A cluster on one side of a change; `name`: what a curator called it, '' where nobody did."""
 
     id: str
     label: str
     size: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ def told_cluster(name: Name, conf: str, time: int, level: int, one: Cluster) -> 
     where = f"{parts}?conf={conf}&at={time}" + (f"&level={level}" if level else "")
     return ClusterTold(
         one.id, one.label, one.size, one.distinct, list(one.terms), one.parent, one.parent_level,
-        one.position, [told_member(each) for each in one.top], where,
+        one.position, [told_member(each) for each in one.top], where, one.name, one.pinned,
     )  # fmt: skip
 
 

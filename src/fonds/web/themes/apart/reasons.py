@@ -16,6 +16,7 @@ WHY_APART = {
     "vector": "without a vector of the length this configuration asks for",
     "field": "with other fields than this configuration asks for",
     "empty": "without a word to group by",
+    "excluded": "taken out of a theme, and like no other enough",
 }
 EXPLAINED = {
     "outlier": "The terms of these documents lie further from every theme's middle than those of nearly all"
@@ -24,6 +25,8 @@ EXPLAINED = {
     "language": "These documents say they are in a language the configuration does not name (languages).",
     "vector": "These documents were put without a vector of the length the configuration asks for (dense).",
     "field": "These documents have other fields than the configuration asks for (where).",
+    "excluded": "A curator said of these documents that they do not belong in a theme, and no other takes"
+    " them. They stay out of that one, whatever is built anew.",
     "empty": "These documents have no word that counts: function words, numbers alone, or nothing at all.",
 }
 

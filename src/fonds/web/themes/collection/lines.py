@@ -30,14 +30,17 @@ class Titled:
 
 @dataclass(frozen=True, slots=True)
 class ThemeLine:
-    """A theme in the list. `mark` is `new`, `rising` or empty; `turn` is `split` or `merged` where it came of
-    a split or a merger since the clustering before, else empty, and `came_of` the themes there; `size_before`
-    its size in that clustering, None where it was not there or none is kept. `titles` are of its nearest
-    documents. Of its documents looked at, `trend` counts those of each period, `undated` those without a
-    date, and `cohesion` is their mean cosine to its middle, None where none was looked at."""
+    """A theme in the list. `name` is what a curator called it, '' where nobody did, and `pinned` whether one
+    put it before the others. `mark` is `new`, `rising` or empty; `turn` is `split` or `merged` where it came
+    of a split or a merger since the clustering before, else empty, and `came_of` the themes there;
+    `size_before` its size in that clustering, None where it was not there or none is kept. `titles` are of
+    its nearest documents. Of its documents looked at, `trend` counts those of each period, `undated` those
+    without a date, and `cohesion` is their mean cosine to its middle, None where none was looked at."""
 
     id: str
     label: str
+    name: str
+    pinned: bool
     href: str
     size: int
     share: str
@@ -70,6 +73,8 @@ def theme_line(
     return ThemeLine(
         id=one.id,
         label=one.label,
+        name=one.name,
+        pinned=one.pinned,
         href=theme_href(there.name, one.id, **there.params()),
         size=one.size,
         share=share(one.size, grouped),

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse
 from fonds.collections.names import Name
 from fonds.collections.reading.clusterings import Clustering, Progress, progress
 from fonds.collections.reading.clusters import Cluster, Clusters, clusters, with_top
+from fonds.collections.reading.curated import there_are_exclusions
 from fonds.collections.reading.lineage import Change
 from fonds.web.access.declared import READS
 from fonds.web.charts import share, sparks
@@ -21,13 +22,15 @@ from fonds.web.pages.periods import Period
 from fonds.web.rendering import how_many, instant, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.serving.tables import tabled
-from fonds.web.themes.addresses import API, collection_href, theme_href
+from fonds.web.themes.addresses import API, collection_href, excluded_href, theme_href
 from fonds.web.themes.apart.reasons import ApartLine, apart_href, apart_lines
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import ChangesOfKind, by_kind, marks, sizes_before, told_of, turns_of
 from fonds.web.themes.collection.drawing import NARROW, WIDE, Spot, drawn, picture
 from fonds.web.themes.collection.hues import looks
 from fonds.web.themes.collection.lines import Since, ThemeLine, dated, theme_line
+from fonds.web.themes.collection.lost import LISTED_MAX, Lost, lost_themes
+from fonds.web.themes.collection.merging import MergeLine, merges
 from fonds.web.themes.collection.parts import PART, named, part_href, quarters, themes_in, within
 from fonds.web.themes.times.courses import Courses, courses
 
@@ -70,12 +73,15 @@ class ClusteringLine:
 
 @dataclass(frozen=True, slots=True)
 class CollectionPage:
-    """A collection by its themes, 20 a page, the largest first; `shown_at` None where none was built yet.
+    """A collection by its themes, 20 a page, those pinned before the others, the largest first; `shown_at`
+    None where none was built yet.
 
     `themes_total` counts all themes of the clustering shown, `themes_listed` those in the part of the map
-    asked for, `grouped` the documents in one, `apart` those in none. The `trend` of a theme counts by
-    `periods`, of the `looked_at` documents; `complete` is False where there are more than were looked at,
-    the first 20,000 by id. `changes` are those since `before_at`, None where no clustering before it is
+    asked for, `pinned` those of them that stand before the others, `grouped` the documents in one, `apart`
+    those in none. The `trend` of a theme counts by `periods`, of the `looked_at` documents; `complete` is
+    False where there are more than were looked at, the first 20,000 by id. `merges` are pairs of themes that
+    may be one, the nearest 5 of `merges_total`. `lost` are themes that were named or pinned and are there no
+    more, 20 of `lost_total`. `changes` are those since `before_at`, None where no clustering before it is
     kept.
     """
 
@@ -96,6 +102,7 @@ class CollectionPage:
     later: int
     themes_total: int
     themes_listed: int
+    pinned: int
     page: int
     pages: int
     periods: Sequence[Period]
@@ -103,6 +110,10 @@ class CollectionPage:
     complete: bool
     themes: Sequence[ThemeLine]
     apart: Sequence[ApartLine]
+    merges: Sequence[MergeLine]
+    merges_total: int
+    lost: Sequence[Lost]
+    lost_total: int
     changes: Sequence[ChangesOfKind]
     clusterings: Sequence[ClusteringLine]
     building: Sequence[Progress]
@@ -128,7 +139,8 @@ def _read(themes: Service, there: Asked, form: CollectionForm) -> _Read:
         level = clusters(tables, there.name, there.conf, at.timestamp, level=there.level, top=0)
     if at is None or level is None:
         return _Read(None, (), (), Since({}, {}, {}), (), None, True)
-    listed = themes_in(level.clusters, form.part)
+    # The largest come first, and of those of one kind they stay in that order.
+    listed = sorted(themes_in(level.clusters, form.part), key=lambda one: not one.pinned)
     some = listed[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
     before = sizes_before(tables, there)
     told = told_of(tables, there)
@@ -168,6 +180,7 @@ def collection_page(
         later=at.later if at else 0,
         themes_total=len(every),
         themes_listed=len(read.listed),
+        pinned=sum(one.pinned for one in read.listed),
         page=form.page,
         pages=max(1, -(-len(read.listed) // PAGE_SIZE)),
         periods=read.courses.periods if read.courses else (),
@@ -175,6 +188,10 @@ def collection_page(
         complete=read.complete,
         themes=_lines(there, grouped, read),
         apart=apart_lines(there, apart),
+        merges=(near := merges(themes, there, read.level))[0],
+        merges_total=near[1],
+        lost=(lost := lost_themes(themes, there, every, read.told))[:LISTED_MAX],
+        lost_total=len(lost),
         changes=by_kind(there, read.told),
         clusterings=_clusterings(there),
         building=progress(themes.tables, themes.changes.claims, one.name),
@@ -256,6 +273,10 @@ def collection_html(
         trends=[dated(there, one, found.periods) for one in found.themes],
         sparks=sparks,
         largest=max((one.size for one in found.themes), default=0),
+        act_href=collection_href(there.name),
+        excluded_href=excluded_href(there.name, conf=there.params()["conf"])
+        if there_are_exclusions(themes.tables, there.name)
+        else None,
         over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),
         newest_href=collection_href(there.name, conf=there.params()["conf"]),
         pager=pager(here, words, found.themes_listed, form.page, PAGE_SIZE, PAGES_MAX),
@@ -288,7 +309,7 @@ def _spots(there: Asked, read: _Read, part: str) -> list[Spot]:
     looked = looks(one.id for one in every)
     return [
         Spot(
-            one.label, one.size, place, read.since.marks.get(one.id, ""),
+            one.called, one.size, place, read.since.marks.get(one.id, ""),
             theme_href(there.name, one.id, **there.params()), looked[one.id],
         )
         for one in every
@@ -301,7 +322,8 @@ def _spots(there: Asked, read: _Read, part: str) -> list[Spot]:
 def collection_json(
     themes: TheService, namespace: str, key: str, form: Annotated[CollectionForm, Query()]
 ) -> CollectionPage:
-    """The themes of a collection, 20 a page, the largest first, and what changed since the clustering before.
+    """The themes of a collection, 20 a page, those pinned before the others, the largest first, and what
+    changed since the clustering before.
 
     In a key, `~2F` stands for a slash, `~25` for a percent sign and `~7E` for a tilde.
     """

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import HTMLResponse
 
 from fonds.collections.reading.clusters import Cluster, Members, cluster, clusters, members
+from fonds.collections.reading.curated import names_of_labels
 from fonds.collections.reading.nearness import nearest
 from fonds.model.names import no_such
 from fonds.ports import Stores
@@ -46,16 +47,19 @@ class ThemeForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Nearby:
-    """Another theme, and the cosine of the two middles."""
+    """Another theme, and the cosine of the two middles; `name`: what a curator called it, '' where nobody
+    did."""
 
     label: str
     cosine: float
     href: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThemePage:
-    """A theme.
+    """A theme. `name` is what a curator called it, '' where nobody did; `pinned`, whether one put it before
+    the others.
 
     `terms` with their log-likelihood ratios. `distinct` counts the documents that were no near-duplicate of
     another when it was built. `turns` are splits and mergers since the clustering before. The page of
@@ -70,10 +74,13 @@ class ThemePage:
     shown_at: dt.datetime | None
     id: str
     label: str
+    name: str
+    pinned: bool
     size: int
     distinct: int
     mark: str
     parent: str | None
+    parent_name: str
     parent_href: str | None
     terms: Sequence[tuple[str, float]]
     months: Months | None
@@ -101,17 +108,20 @@ def theme_page(stores: Stores, themes: Service, there: Asked, theme: str, after:
     before = sizes_before(tables, there)
     every = clusters(tables, there.name, there.conf, at.timestamp, top=0) if before else None
     return ThemePage(
-        answer=one.label,
+        answer=one.called,
         namespace=there.name.namespace,
         key=there.name.key,
         conf=there.conf,
         shown_at=instant(at.timestamp),
         id=one.id,
         label=one.label,
+        name=one.name,
+        pinned=one.pinned,
         size=one.size,
         distinct=one.distinct,
         mark=marks(every.clusters if every else (), before).get(one.id, ""),
         parent=one.parent,
+        parent_name=_parent_name(themes, there, one),
         parent_href=_parent(there, one),
         terms=one.terms[:TERMS_SHOWN],
         months=None if after else months(tables, there, one.label),
@@ -129,7 +139,7 @@ def _nearest(themes: Service, there: Asked, label: str) -> list[Nearby]:
     if at is None or there.level:
         return []
     return [
-        Nearby(one.label, one.cosine, theme_href(there.name, one.label, **there.params()))
+        Nearby(one.label, one.cosine, theme_href(there.name, one.label, **there.params()), one.name)
         for one in nearest(themes.tables, there.name, there.conf, at.timestamp, label)
     ]
 
@@ -138,6 +148,22 @@ def _parent(there: Asked, one: Cluster) -> str | None:
     if one.parent is None:
         return None
     return theme_href(there.name, one.parent, **{**there.params(), "level": one.parent_level})
+
+
+def _act_href(there: Asked) -> str | None:
+    """Where a curator sends what is to be done; None of a theme whose id does not stay, or of the past."""
+    at = there.clustering
+    can = at is not None and at.is_served and not there.level
+    return collection_href(there.name) if can else None
+
+
+def _parent_name(themes: Service, there: Asked, one: Cluster) -> str:
+    """What a curator called the theme above; those of the first level alone are called."""
+    at = there.clustering
+    if one.parent is None or one.parent_level or at is None:
+        return ""
+    names = names_of_labels(themes.tables, there.name, there.conf, at.timestamp, [one.parent])
+    return names.get(one.parent, "")
 
 
 def _members(themes: Service, there: Asked, label: str, after: str) -> Members:
@@ -157,7 +183,7 @@ def _unknown(themes: Service, there: Asked, theme: str) -> str:
         themes.tables, there.name, there.conf, at.timestamp if at else None,
         level=there.level, top=0,
     )  # fmt: skip
-    labels = [one.label for one in (found.clusters if found else ())]
+    labels = [said for one in (found.clusters if found else ()) for said in (one.name, one.label)]
     return f"{sentence(cut(no_such('theme', cut(theme, 200), labels), 3_000))}."
 
 
@@ -185,6 +211,7 @@ def theme_html(
         conf=there.conf,
         is_served=there.clustering is not None and there.clustering.is_served,
         collection_href=collection_href(there.name, **there.params()),
+        act_href=_act_href(there),
         newest_href=collection_href(there.name, conf=there.params()["conf"]),
         over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),
         terms_most=max((weight for _, weight in found.terms), default=0.0),

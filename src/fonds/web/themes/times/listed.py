@@ -70,14 +70,15 @@ class Which:
 @dataclass(frozen=True, slots=True)
 class ListedPage:
     """Documents of a theme, or of those apart for a reason, 20 a page in the order of their ids; `total`
-    counts all that are asked for. `complete` is False where the collection has more than were looked at,
-    the first 20,000 by id."""
+    counts all that are asked for. `name`: what a curator called the theme, '' where nobody did. `complete` is
+    False where the collection has more than were looked at, the first 20,000 by id."""
 
     answer: str
     namespace: str
     key: str
     conf: str
     theme: str
+    name: str
     total: int
     complete: bool
     page: int
@@ -106,11 +107,12 @@ def listed_page(
         themes.tables, there.name, conf, at.timestamp, [looked.id_of(number) for number in some]
     )
     return ListedPage(
-        answer=_answer(len(found), label if one else WHY_APART[label], form, then),
+        answer=_answer(len(found), one.called if one else WHY_APART[label], form, then),
         namespace=there.name.namespace,
         key=there.name.key,
         conf=there.conf,
         theme=label,
+        name=one.name if one else "",
         total=len(found),
         complete=looked.complete,
         page=form.page,

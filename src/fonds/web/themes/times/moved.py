@@ -21,11 +21,12 @@ GAP, SMALLEST, LABEL_CHARACTERS = 20, 2.0, 38
 @dataclass(frozen=True, slots=True)
 class Place:
     """A theme on one side, by its id; or `apart`, in none; `others`, a smaller one; `since`, not there yet.
-    `href` opens the theme, None where it is none."""
+    `href` opens the theme, None where it is none. `name`: what a curator called it, '' where nobody did."""
 
     id: str
     label: str
     href: str | None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +138,9 @@ def _node(place: Place, documents: int, top: float, height: float, *, left: bool
         '<tspan class="strong">{:,}</tspan></text>'
     ).format(
         x, top, BAR, height, x - 8 if left else x + BAR + 8, top + height / 2,
-        "end" if left else "start", cut(place.label, LABEL_CHARACTERS), documents,
+        "end" if left else "start", cut(_called(place), LABEL_CHARACTERS), documents,
     )  # fmt: skip
-    return _linked(place.href, f"{place.label}: {how_many(documents, 'document')}", inner)
+    return _linked(place.href, f"{_called(place)}: {how_many(documents, 'document')}", inner)
 
 
 def _linked(href: str | None, title: str, inner: Markup) -> Markup:
@@ -149,4 +150,8 @@ def _linked(href: str | None, title: str, inner: Markup) -> Markup:
 
 
 def _said(move: Move) -> str:
-    return f"{move.before.label} → {move.after.label}: {how_many(move.documents, 'document')}"
+    return f"{_called(move.before)} → {_called(move.after)}: {how_many(move.documents, 'document')}"
+
+
+def _called(place: Place) -> str:
+    return place.name or place.label

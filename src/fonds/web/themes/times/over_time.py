@@ -69,11 +69,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class CourseLine:
-    """A theme, one point for each period. `change`: by how many percentage points its share is above that of
-    the earlier half of the periods in the later half, None where one of the halves has no document."""
+    """A theme, one point for each period; `name` is what a curator called it, '' where nobody did. `change`:
+    by how many percentage points its share is above that of the earlier half of the periods in the later
+    half, None where one of the halves has no document."""
 
     id: str
     label: str
+    name: str
     href: str
     size: int
     looked_at: int
@@ -183,7 +185,7 @@ def _answer(there: Asked, found: Courses) -> str:
         return f"{there.name}: {over}"
     verb = "rose" if first.change > 0 else "fell"
     by = "under 0.1" if abs(first.change) < 0.1 else f"{abs(first.change):.1f}"
-    label = cut(first.theme.label, 80)
+    label = cut(first.theme.called, 80)
     return f"{there.name}: {over}; “{label}” {verb} most, by {by} percentage points"
 
 
@@ -200,6 +202,7 @@ def _line(there: Asked, one: Course, found: Courses) -> CourseLine:
     return CourseLine(
         id=one.theme.id,
         label=one.theme.label,
+        name=one.theme.name,
         href=theme_href(there.name, one.theme.id, **there.params()),
         size=one.theme.size,
         looked_at=one.looked_at,
@@ -221,7 +224,7 @@ def _moves(
     for some, at in ((before, there.before.timestamp if there.before else None), (after, None)):
         params = {**there.params(), "at": at} if at is not None else there.params()
         places = [
-            Place(one.id, one.label, theme_href(there.name, one.id, **params))
+            Place(one.id, one.label, theme_href(there.name, one.id, **params), one.name)
             for one in some[:THEMES_MAX]
         ]
         places.append(Place(OTHERS, "other themes", None))
@@ -279,7 +282,7 @@ def _charts(found: OverTimePage, form: OverTimeForm) -> list[tuple[CourseLine, A
             for value, point, span in zip(values, one.points, found.periods, strict=True)
         ]
         said = "; ".join(bar.said for bar in bars if bar.value) or "No document of these days."
-        title = f"{one.label} over time"
+        title = f"{one.name or one.label} over time"
         drawn.append((one, multiple(number, bars, most, title, said), most))
     return drawn
 

@@ -1,0 +1,1 @@
+"""What curators do with themes: names, pins, documents that do not belong in them."""

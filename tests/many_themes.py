@@ -1,0 +1,117 @@
+"""A collection of very many themes, whose rows are written as a rebuild would, without grouping anything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from fonds.collections.building.models import CENTROIDS, NUMBERS, put_chunks
+from fonds.collections.changing.curating.naming import pin, rename
+from fonds.collections.changing.moving import cluster_key, join_cells
+from fonds.collections.changing.placement import REASONS, Placement
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims
+from fonds.collections.clusterings import Known, rebuilt
+from fonds.collections.configurations import Configuration
+from fonds.collections.documents import Document
+from fonds.collections.names import Name, apart_conf
+from fonds.collections.tables import (
+    ASSIGNMENTS,
+    CLUSTERINGS,
+    CLUSTERS,
+    COLLECTIONS,
+    MEMBERS,
+    Tables,
+    to_json,
+    utf8,
+)
+from fonds.formats.grouping.matrices import to_matrix
+from fonds.ports import Stores
+from fonds.process_identity import this_process
+from kept_collections import Clock
+
+MANY = Name("many", "themes")
+BEFORE, NOW = 1_780_000_000, 1_790_000_000
+CONF = "DEFAULT"
+DAY_S = 86_400
+
+
+def fill_many_themes(stores: Stores, count: int, words: str) -> None:
+    """Put `count` documents, `0` and on in forty hex digits, each in a theme of its own with a long label, in
+    two clusterings: of each ten themes one is new, one split and the others stayed. All look alike."""
+    tables = Tables(stores.table)
+    tables.declare()
+    changes = Changes(tables, Claims(stores.records, this_process(), time.monotonic), Clock())
+    changes.put(
+        MANY,
+        [
+            Document(f"{at:040x}", words, f"{words} {at}", time=BEFORE + at % 400 * DAY_S)
+            for at in range(count)
+        ],
+    )
+    for at in (BEFORE, NOW):
+        _clustering(tables, at, count, words)
+    tables.put(COLLECTIONS, [(MANY.row, {rebuilt(CONF): utf8(NOW)})])
+    for number in range(4):
+        pin(changes, MANY, CONF, f"t{number * 10}")
+        rename(changes, MANY, CONF, f"t{number * 10}", f"{words[:180]} {number}")
+
+
+def _clustering(tables: Tables, at: int, count: int, words: str) -> None:
+    one = Known(MANY, CONF, at, 1, {})
+    labels = [f"{words} {number}" for number in range(count)]
+    tables.put(CLUSTERINGS, [(one.row, _head(at) | {
+        "main:configuration": to_json(Configuration()), "main:levels": b"1",
+        "main:begun": utf8(at), "main:ended": utf8(at), "main:documents": utf8(count),
+        "main:clusters": utf8(count), "main:events": to_json(_events(count) if at == NOW else []),
+        NUMBERS: to_json({"of_terms": 4, "dense": 0, "language": "de",
+                          "places": [[[CONF, label]] for label in labels], "finer": []}),
+    })])  # fmt: skip
+    middles = np.ones((count, 4), np.float32) / 2
+    put_chunks(tables, CLUSTERINGS, one.row, CENTROIDS, to_matrix(middles, at))
+    rows = [row for at, label in enumerate(labels) for row in _theme(one, at, label, words)]
+    for table in (CLUSTERS, ASSIGNMENTS, MEMBERS):
+        tables.put(table, [(row, cells) for where, row, cells in rows if where == table])
+    tables.put(CLUSTERS, [
+        (cluster_key(MANY, apart_conf(CONF), at, reason),
+         _head(at) | {"main:label": utf8(reason), "main:size": b"0"})
+        for reason in REASONS
+    ])  # fmt: skip
+
+
+def _theme(
+    one: Known, number: int, label: str, words: str
+) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
+    place = {"main:x": f"{number % 61 / 30 - 1:.4f}", "main:y": f"{number % 53 / 26 - 1:.4f}"}
+    cells = _head(one.timestamp) | {name: utf8(said) for name, said in place.items()}
+    is_new = one.timestamp == NOW and number % 10 == 9
+    cells |= {
+        "main:label": utf8(label), "main:id": utf8(f"{'n' if is_new else 't'}{number}"),
+        "main:level": b"0", "main:size": b"1", "main:distinct": b"1",
+        "main:terms": to_json([[f"{words} {at}", 9.5] for at in range(10)]),
+    }  # fmt: skip
+    yield CLUSTERS, cluster_key(MANY, CONF, one.timestamp, label), cells
+    yield from join_cells(one, f"{number:040x}", Placement(CONF, label, b"0.9000"))
+
+
+def _head(at: int) -> dict[str, bytes]:
+    return {
+        "main:namespace": utf8(MANY.namespace), "main:collection_key": utf8(MANY.key),
+        "main:conf": utf8(CONF), "main:timestamp": utf8(at),
+    }  # fmt: skip
+
+
+def _events(count: int) -> list[tuple[str, list[str], list[str]]]:
+    """What became of themes: of each ten one is gone and one new, one split, and the others are kept."""
+    told: list[tuple[str, list[str], list[str]]] = []
+    for number in range(count):
+        own = f"t{number}"
+        if number % 10 == 9:
+            told += [("gone", [own], []), ("new", [], [f"n{number}"])]
+        elif number % 10 == 8:
+            told.append(("split", [own], [own, f"t{number - 1}"]))
+        else:
+            told.append(("kept", [own], [own]))
+    return told

@@ -1,0 +1,192 @@
+"""Documents people take out of a theme are in it no more, whatever is put, built or undone afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.changing.curating.excluding import exclude, include
+from fonds.collections.changing.placement import EXCLUDED
+from fonds.collections.configurations import configuration, put
+from fonds.collections.documents import Document, member_of
+from fonds.collections.names import DEFAULT
+from fonds.collections.reading.clusters import Cluster, clusters, members, members_apart
+from fonds.collections.reading.curated import exclusions_of
+from fonds.collections.reading.documents import Place, places
+from fonds.collections.tables import DOCUMENTS, FAMILIES, text
+from kept_collections import NEWS, Kept, faults, themed
+
+HALVES = ("harbour vessel cargo anchor captain pilot", "recipe oven butter flour saucepan simmer")
+
+
+def _place(kept: Kept, id_: str) -> Place:
+    (found,) = (one for one in places(kept.tables, NEWS, id_) if one.level == 0)
+    return found
+
+
+def _theme(kept: Kept, id_: str) -> Cluster:
+    served = clusters(kept.tables, NEWS)
+    assert served is not None
+    (found,) = [one for one in served.clusters if one.label == _place(kept, id_).label]
+    return found
+
+
+def _sizes(kept: Kept) -> dict[str, int]:
+    served = clusters(kept.tables, NEWS)
+    assert served is not None
+    return {one.id: one.size for one in served.clusters} | served.apart
+
+
+def _filled(kept: Kept) -> Cluster:
+    kept.changes.put(NEWS, themed(200))
+    rebuild(kept.changes, NEWS)
+    return _theme(kept, "d0")
+
+
+def test_an_excluded_document_leaves_its_theme_at_once_and_all_numbers_agree(kept: Kept) -> None:
+    theme, before = _filled(kept), _sizes(kept)
+    done = exclude(kept.changes, NEWS, DEFAULT, theme.label, ["d0"])
+    assert (done.id, done.label, done.documents) == (theme.id, theme.label, 1)
+    place = _place(kept, "d0")
+    assert place.label != theme.label
+    where = place.cluster_id or place.apart or ""
+    sizes = _sizes(kept)
+    assert sizes[theme.id] == before[theme.id] - 1
+    assert sizes[where] == before[where] + 1
+    assert sum(sizes.values()) == sum(before.values())
+    (cells,) = kept.tables.rows(DOCUMENTS, [NEWS.document("d0")]).values()
+    assert text(cells, member_of(DEFAULT)) == (place.label or "")
+    assert faults(kept.tables, NEWS) == []
+    again = exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
+    assert again.documents == 0
+
+
+def test_it_goes_to_the_nearest_other_theme_that_takes_it_or_is_apart_as_excluded(
+    kept: Kept,
+) -> None:
+    # Half of each is of one theme and half of another, so that both reach as far.
+    halves = [one.split() for one in HALVES]
+    mixed = [
+        " ".join(one[at % 3 :] + other[at // 3 % 3 :]) for at in range(9) for one, other in [halves]
+    ]
+    put(kept.tables, "news", DEFAULT, configuration({"clusters": 2}))
+    kept.changes.put(NEWS, themed(80, themes=2))
+    kept.changes.put(NEWS, [Document(f"between{at}", one) for at, one in enumerate(mixed)])
+    rebuild(kept.changes, NEWS)
+    first = _theme(kept, "d0")
+    exclude(kept.changes, NEWS, DEFAULT, first.id, ["d0"])
+    assert _place(kept, "d0").apart == EXCLUDED
+    listed = members_apart(kept.tables, NEWS, reason=EXCLUDED)
+    assert listed is not None
+    assert [one.id for one in listed.members] == ["d0"]
+    seen = []
+    while _place(kept, "between0").label is not None:
+        theme = _theme(kept, "between0")
+        seen.append(theme.id)
+        exclude(kept.changes, NEWS, DEFAULT, theme.id, ["between0"])
+    assert len(seen) == len(set(seen)) > 0
+    assert _place(kept, "between0").apart == EXCLUDED
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_a_rebuild_never_puts_it_into_the_theme_of_that_id_again(kept: Kept) -> None:
+    theme = _filled(kept)
+    page = members(kept.tables, NEWS, theme.id, count_max=5)
+    assert page is not None
+    some = [one.id for one in page.members]
+    exclude(kept.changes, NEWS, DEFAULT, theme.id, some)
+    for _ in range(2):
+        rebuild(kept.changes, NEWS)
+        served = clusters(kept.tables, NEWS)
+        assert served is not None
+        assert theme.id in {one.id for one in served.clusters}
+        assert [id_ for id_ in some if _place(kept, id_).cluster_id == theme.id] == []
+        assert faults(kept.tables, NEWS) == []
+
+
+@pytest.mark.parametrize("stage", ["read documents", "label", "write", "catch up", "settle"])
+def test_who_is_excluded_while_a_clustering_is_built_is_out_of_it(kept: Kept, stage: str) -> None:
+    theme, done = _filled(kept), []
+
+    def meanwhile(now: str, at: int, total: int) -> None:
+        if now == stage and not done:
+            done.append(now)
+            exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
+
+    if stage == "catch up":
+        kept.changes.put(NEWS, [replace(themed(1)[0], id="more")])
+        exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
+        done.append(stage)
+    rebuild(kept.changes, NEWS, progress=meanwhile)
+    assert done
+    assert _place(kept, "d0").cluster_id != theme.id
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_put_again_with_any_text_it_stays_out_and_its_near_duplicates_do_not(kept: Kept) -> None:
+    theme = _filled(kept)
+    own = themed(1)[0]
+    exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
+    kept.changes.put(NEWS, [replace(own, text=f"{own.text} Again."), replace(own, id="copy")])
+    assert _place(kept, "d0").cluster_id != theme.id
+    assert _place(kept, "copy").cluster_id == theme.id
+    like = next(one for one in themed(200) if _place(kept, one.id).cluster_id == theme.id)
+    kept.changes.put(NEWS, [replace(own, text=like.text)])
+    assert _place(kept, "d0").cluster_id != theme.id
+    assert faults(kept.tables, NEWS) == []
+    rebuild(kept.changes, NEWS)
+    assert _place(kept, "d0").cluster_id != theme.id
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_undone_it_is_where_it_was_and_nothing_is_left_of_it(kept: Kept) -> None:
+    theme = _filled(kept)
+    page = members(kept.tables, NEWS, theme.id, count_max=1000)
+    assert page is not None
+    last = page.members[-1]
+    before = _place(kept, last.id)
+    kinds = [one for one in FAMILIES if one not in ("changes", "collections", "clusters")]
+    rows = [list(kept.tables.scan(table, b"")) for table in kinds]
+    exclude(kept.changes, NEWS, DEFAULT, theme.id, [last.id])
+    assert include(kept.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 1
+    assert _place(kept, last.id) == before
+    assert [list(kept.tables.scan(table, b"")) for table in kinds] == rows
+    assert faults(kept.tables, NEWS) == []
+    assert include(kept.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 0
+
+
+def test_undone_after_a_rebuild_the_model_says_where_it_belongs(kept: Kept) -> None:
+    theme = _filled(kept)
+    page = members(kept.tables, NEWS, theme.id, count_max=1)
+    assert page is not None
+    (nearest,) = page.members
+    exclude(kept.changes, NEWS, DEFAULT, theme.id, [nearest.id])
+    rebuild(kept.changes, NEWS)
+    include(kept.changes, NEWS, DEFAULT, theme.id, [nearest.id])
+    assert _place(kept, nearest.id).cluster_id == theme.id
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_a_deleted_document_leaves_no_exclusion(kept: Kept) -> None:
+    theme = _filled(kept)
+    exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
+    kept.changes.delete(NEWS, ["d0"])
+    assert exclusions_of(kept.tables, NEWS, ["d0"]) == {}
+    assert faults(kept.tables, NEWS) == []
+
+
+def test_what_is_not_there_is_told_in_words(kept: Kept) -> None:
+    theme = _filled(kept)
+    other = next(one for one in (f"d{at}" for at in range(200)) if _theme(kept, one).id != theme.id)
+    for asked, ids, told in [
+        ("harbor", ["d0"], "there is no theme 'harbor'"),
+        (theme.id, ["nobody"], "has no document of the id 'nobody'"),
+        (theme.id, [other], "is not in the theme"),
+        (theme.id, [], "name 1 to 500 documents"),
+    ]:
+        with pytest.raises(ValueError, match=told):
+            exclude(kept.changes, NEWS, DEFAULT, asked, ids)
+    with pytest.raises(ValueError, match="not grouped by other yet"):
+        exclude(kept.changes, NEWS, "other", theme.id, ["d0"])

@@ -1,0 +1,150 @@
+"""What curators do with themes, from pages and programs: names, pins, documents that do not belong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from fonds.access.acts import Acts
+from fonds.ports import Stores
+from fonds.web.app import create_app
+from home_rows import NOW
+from page_reading import read
+from themed_home import fill_themes
+
+HERE = "/themes/made/five"
+CALLED = "Ships & <b>tides</b>"
+
+
+@pytest.fixture
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    with opened(tmp_path_factory.mktemp("acts")) as found:
+        fill_themes(found)
+        yield found
+
+
+@pytest.fixture
+def pages(stores: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as asked:
+        yield asked
+
+
+def _themes(pages: TestClient) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pages.get(f"/api{HERE}").json()["themes"]
+    return found
+
+
+def _post(pages: TestClient, act: str, status: int = 303, **said: str) -> str:
+    headers = {"Sec-Fetch-Site": "same-origin"}
+    answer = pages.post(f"{HERE}/{act}", data=said, headers=headers, follow_redirects=False)
+    assert answer.status_code == status, answer.text
+    return answer.headers.get("location", answer.text)
+
+
+def test_a_name_stands_wherever_the_theme_is_named_and_the_label_beside_it(
+    pages: TestClient, stores: Stores
+) -> None:
+    smallest = _themes(pages)[-1]
+    there = _post(pages, "rename", conf="DEFAULT", theme=smallest["id"], name=CALLED)
+    page = read(pages, there)
+    assert page.heading == CALLED
+    assert f"labelled {smallest['label']}" in page.words()
+    assert page.tree.xpath("//input[@id='name']/@value") == [CALLED]
+    (now,) = [one for one in _themes(pages) if one["id"] == smallest["id"]]
+    assert (now["name"], now["label"], now["pinned"]) == (CALLED, smallest["label"], False)
+    titles = now["titles"]
+    for href in (HERE, f"{HERE}/over-time", "/themes", titles[0]["href"], f"{there}/documents"):
+        assert CALLED in read(pages, href).words(), href
+    assert CALLED in read(pages, HERE).words("//*[contains(@class, 'map wide')]")
+    told = pages.get("/clusters/made/five").json()["clusters"]
+    assert [one["name"] for one in told if one["id"] == smallest["id"]] == [CALLED]
+    assert pages.get(f"/clusters/made/five/{smallest['id']}").json()["cluster"]["name"] == CALLED
+    assert [one.what for one in Acts(stores.records, lambda: NOW).newest(9)][:1] == [
+        f"POST {HERE}/rename"
+    ]
+    _post(pages, "rename", conf="DEFAULT", theme=smallest["id"], name="")
+    assert CALLED not in read(pages, HERE).words()
+
+
+def test_a_pinned_theme_stands_first_whatever_its_size(pages: TestClient) -> None:
+    before = [one["id"] for one in _themes(pages)]
+    _post(pages, "pin", conf="DEFAULT", theme=before[-1])
+    assert [one["id"] for one in _themes(pages)] == [before[-1], *before[:-1]]
+    page = read(pages, HERE)
+    assert "pinned" in page.words("(//li[@class='theme-line'])[1]//h3")
+    assert ", behind those pinned" in page.words("//h2[@id='themes']")
+    assert pages.get(f"/api{HERE}").json()["pinned"] == 1
+    _post(pages, "unpin", conf="DEFAULT", theme=before[-1])
+    assert [one["id"] for one in _themes(pages)] == before
+
+
+def test_a_document_is_taken_out_from_its_page_listed_and_put_back(pages: TestClient) -> None:
+    theme = _themes(pages)[0]
+    told = pages.get(f"/api{theme['href']}").json()
+    one = told["documents"][0]
+    forms = read(pages, theme["href"]).tree.xpath("//li[contains(@class,'hit')]//form/@action")
+    assert forms == [f"{HERE}/exclude"] * len(told["documents"])
+    there = _post(pages, "exclude", conf="DEFAULT", theme=theme["id"], id=one["id"])
+    page = read(pages, there)
+    assert f"A curator took it out of {theme['label']}" in page.words()
+    now = pages.get(f"/api{theme['href']}").json()
+    assert now["size"] == theme["size"] - 1
+    assert one["id"] not in {each["id"] for each in now["documents"]}
+    listed = pages.get(f"/api{HERE}/excluded").json()["excluded"]
+    assert [(each["document"]["id"], each["theme"]) for each in listed] == [
+        (one["id"], theme["id"])
+    ]
+    assert len(pages.get(f"/csv{HERE}/excluded").text.splitlines()) == 2
+    assert one["title"] in read(pages, f"{HERE}/excluded").words()
+    assert f"{HERE}/excluded" in read(pages, HERE).links("//p")
+    back = _post(pages, "include", conf="DEFAULT", theme=theme["id"], id=one["id"])
+    assert read(pages, back).heading.endswith("no document is taken out of a theme.")
+    assert pages.get(f"/api{theme['href']}").json()["size"] == theme["size"]
+
+
+def test_programs_do_the_same_and_are_told_what_is_decided(pages: TestClient) -> None:
+    theme = _themes(pages)[1]
+    api = f"/api{HERE}"
+    told = pages.post(f"{api}/rename", json={"theme": theme["label"], "name": "Sea"}).json()
+    assert told == {
+        "id": theme["id"], "label": theme["label"], "name": "Sea", "pinned": False, "documents": None,
+    }  # fmt: skip
+    assert pages.post(f"{api}/pin", json={"theme": "Sea"}).json()["pinned"] is True
+    ids = [one["id"] for one in pages.get(f"/api{theme['href']}").json()["documents"][:3]]
+    for act in ("exclude", "include"):
+        for count in (3, 0):
+            out = pages.post(f"{api}/{act}", json={"theme": theme["id"], "ids": ids}).json()
+            assert out["documents"] == count
+
+
+@pytest.mark.parametrize(
+    ("act", "body", "status", "said"),
+    [
+        ("rename", {"theme": "nonsense", "name": "x"}, 400, "There is no theme 'nonsense'"),
+        ("rename", {"theme": "x"}, 400, "“name” goes with rename."),
+        ("pin", {"theme": "x", "name": "y"}, 400, "“name” does not go with pin."),
+        ("exclude", {"theme": "x", "ids": ["nobody"]}, 400, "no document of the id 'nobody'"),
+        ("exclude", {"theme": "x", "ids": []}, 400, "length >= 1"),
+        ("pin", {"theme": "x", "conf": "tight"}, 400, "There is no theme 'x'"),
+        ("pin", {"them": "x"}, 400, "Did you mean “theme”?"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(
+    pages: TestClient, act: str, body: dict[str, Any], status: int, said: str
+) -> None:
+    answer = pages.post(f"/api{HERE}/{act}", json=body)
+    assert answer.status_code == status
+    assert said in answer.json()["error"]
+
+
+def test_a_collection_or_act_there_is_not_is_refused(pages: TestClient) -> None:
+    body = {"theme": "x"}
+    assert pages.post("/api/themes/made/fife/pin", json=body).status_code == 404
+    assert pages.post(f"/api{HERE}/pn", json=body).status_code in (400, 404, 422)
+    assert "There is no theme" in _post(pages, "pin", 400, conf="DEFAULT", theme="nonsense")
+    headers = {"Origin": "https://evil.example"}
+    assert pages.post(f"{HERE}/pin", data=body, headers=headers).status_code == 403
