@@ -15,9 +15,11 @@ from fonds.bulk.grouping.reading import ReadDocuments, frequencies_of, reading_j
 from fonds.bulk.grouping.slices import from_value, to_value
 from fonds.collections.building.reading_in import read_page
 from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.changing.curating.excluding import exclude
 from fonds.collections.clusterings import Known
 from fonds.collections.configurations import Configuration
 from fonds.collections.documents import COLUMNS
+from fonds.collections.reading.documents import places
 from fonds.collections.tables import DOCUMENTS, READINGS
 from fonds.engines.local.engine import LocalEngine
 from fonds.grouping.text.reading import Reader
@@ -45,6 +47,26 @@ def test_an_engine_leaves_the_rows_one_process_leaves(
     assert faults(there.tables, NEWS) == []
     for kept in (here, there):
         kept.close()
+
+
+def test_an_engine_keeps_documents_out_of_themes_as_it_is_kept_here(
+    tmp_path: Path, migrated: Path
+) -> None:
+    places_found = []
+    for name in ("here", "there"):
+        kept = filled(tmp_path / name, migrated)
+        rebuild(kept.changes, NEWS, threads=1)
+        place = next(one for one in places(kept.tables, NEWS, "d0") if one.label)
+        exclude(kept.changes, NEWS, "DEFAULT", place.label or "", ["d0"])
+        engine = LocalEngine(tmp_path / "bulk", 2, 1)
+        passes = by_engine(engine, tmp_path / name) if name == "there" else None
+        rebuild(kept.changes, NEWS, threads=1, passes=passes)
+        assert faults(kept.tables, NEWS) == []
+        (now,) = places(kept.tables, NEWS, "d0")
+        assert now.cluster_id != place.cluster_id
+        places_found.append(now)
+        kept.close()
+    assert places_found[0] == places_found[1]
 
 
 def test_what_an_engine_read_is_removed_when_it_fails(tmp_path: Path, migrated: Path) -> None:

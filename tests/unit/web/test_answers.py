@@ -141,7 +141,8 @@ TRIED_OF_THE_SERVICE = {
     ("/clusters/{ns}/{key}/{label}", "after"),
 }  # fmt: skip
 UNDESCRIBED = [
-    "/", "/records", "/files", "/search", "/themes", "/sources", "/changes", "/failures", "/pipeline", "/show", "/docs",
+    "/", "/records", "/files", "/search", "/themes", "/sources", "/changes", "/failures",
+    "/pipeline", "/show", "/docs",
 ]  # fmt: skip
 
 
