@@ -86,7 +86,7 @@ def copies(settings: Settings) -> bool:
 def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[Any]:
     """A page read."""
     from fonds.steps.story.parse_story import ParseStory
-    from fonds.wiring.link_inputs import link_rules
+    from fonds.wiring.links.link_inputs import link_rules
 
     name, copy_bodies = readers.page_extractor, copies(settings)
     return ParseStory(archive, readers.parse, name, copy_bodies, now, link_rules(settings).refusal)
@@ -116,7 +116,7 @@ def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
 
 
 def _fetch(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.wiring.fetching import make_fetch
+    from fonds.wiring.links.fetching import make_fetch
 
     return make_fetch(stores, settings)
 

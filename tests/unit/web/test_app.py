@@ -108,7 +108,7 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
     schema = client.get("/openapi.json").json()
     assert {path for path in schema["paths"] if path.startswith("/api/")} == {
         "/api/admin", "/api/embargoes", "/api/takedowns", "/api/overview", "/api/search",
-        "/api/search.atom", "/api/complete",
+        "/api/search.atom", "/api/search/as-of", "/api/complete", "/api/failures/note",
         "/api/search/export/{name}", "/api/verify", "/api/ledger/{name}",
         "/api/records", "/api/files", "/api/files/{sha1hex}", "/api/files/{sha1hex}/pages/{number}",
         "/api/files/{sha1hex}/changes", "/api/files/{sha1hex}/cite", "/api/files/{sha1hex}/raw",

@@ -85,7 +85,7 @@ def _fetch(
 ) -> int:
     from fonds.sources.listed.named_links import NamedLinks
     from fonds.wiring.backends import all_shared
-    from fonds.wiring.link_inputs import named_lists
+    from fonds.wiring.links.link_inputs import named_lists
 
     named = NamedLinks(urls, settings.collection, datetime.now(UTC), tls)
     files = expand_names(lists, app.home)

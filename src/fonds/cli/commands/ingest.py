@@ -84,7 +84,7 @@ def ingest(
     fonds ingest --pipeline csv --dry-run s3://bucket/csv/2023-11*
     """
     settings = app.settings(**flags)
-    from fonds.wiring.link_inputs import takes_links
+    from fonds.wiring.links.link_inputs import takes_links
 
     if takes_links(settings):
         wanted = Choice(100.0 if sample is None else sample, count_max)

@@ -39,7 +39,7 @@ def ingest_links(
 ) -> int:
     """Take in the links of these lists; returns the exit code. Raises click.UsageError for what is none."""
     from fonds.wiring.backends import all_shared
-    from fonds.wiring.link_inputs import link_lists
+    from fonds.wiring.links.link_inputs import link_lists
 
     found = expand_names(names, app.home)
 

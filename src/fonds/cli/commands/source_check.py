@@ -47,7 +47,7 @@ def check(app: App, names: tuple[str, ...], kind: str) -> int:
 def _looking(app: App) -> Iterator[Callable[[str, str], dict[str, Any]]]:
     """What looks at one source; it is read in a process with limits, as when it is followed."""
     from fonds.isolation import ChildPool
-    from fonds.wiring.following import look_at, passing_records
+    from fonds.wiring.links.following import look_at, passing_records
 
     settings = app.settings()
     rows = app.stores(settings).records if app.home.is_dir() else None

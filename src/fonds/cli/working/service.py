@@ -138,7 +138,7 @@ def _view(
     """What is shown of the work on a terminal."""
     from fonds.pipelines.topics import LINKS
     from fonds.wiring.backends import pipeline_of
-    from fonds.wiring.fetching import asker_of
+    from fonds.wiring.links.fetching import asker_of
 
     def hosts() -> Sequence[HostLoad]:
         return asker_of(stores.records, settings).loads()
@@ -188,7 +188,7 @@ def _recurring(
             doing.enter_context(make_runner(stores, app.home / SPOOL, settings.audit.days))
             doing.enter_context(collections_recurring(stores, settings))
         if pipeline.entry == LINKS and (stages is None or set(stages) & set(first)):
-            from fonds.wiring.following import following
+            from fonds.wiring.links.following import following
 
             doing.enter_context(following(stores, readers.pool, settings))
         yield

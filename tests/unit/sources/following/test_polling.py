@@ -16,7 +16,7 @@ from fonds.ports import Source
 from fonds.sources.following import looking
 from fonds.sources.following.editing import change_state
 from fonds.sources.following.standing import Standing, standing
-from fonds.wiring.following import poll_due
+from fonds.wiring.links.following import poll_due
 from unit.sources.following.world import LINKS, WANTED, World, later
 
 

@@ -22,8 +22,8 @@ from fonds.sources.following.editing import Wanted, add, new_source
 from fonds.sources.following.polling import Polled, Polling
 from fonds.sources.following.rhythm import Bounds
 from fonds.sources.link_rules import LinkRules
-from fonds.wiring.fetching import asker_of
-from fonds.wiring.following import make_get
+from fonds.wiring.links.fetching import asker_of
+from fonds.wiring.links.following import make_get
 from small_pipeline import Workplace
 
 FETCH = Subscription("follow.fetch", "t.follow.links")

@@ -42,8 +42,8 @@ from fonds.sources.following.polling import Polling, poll_each
 from fonds.sources.following.rhythm import Bounds
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.backends import backend
-from fonds.wiring.fetching import asker_of
-from fonds.wiring.link_inputs import link_rules
+from fonds.wiring.links.fetching import asker_of
+from fonds.wiring.links.link_inputs import link_rules
 from fonds.wiring.pipelines import make_intake
 from fonds.wiring.steps import now
 
