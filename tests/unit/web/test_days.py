@@ -210,13 +210,13 @@ def test_a_group_tells_on_which_days_it_failed(tmp_path: Path) -> None:
     assert days_said(later.last_days) == "None failed in the last 30 days"
 
 
-def test_a_group_is_new_for_a_day(stores: Stores) -> None:
-    def groups(hours: int) -> list[bool]:
-        at = NOW + timedelta(hours=hours)
+def test_a_group_is_new_on_its_first_day_and_the_next(stores: Stores) -> None:
+    def groups(days: int) -> list[bool]:
+        at = NOW + timedelta(days=days)
         return [one.is_new for one in failures_page(stores.records, FailuresForm(), at).groups]
 
-    assert groups(23) == [True]
-    assert groups(25) == [False]
+    assert groups(1) == [True]
+    assert groups(2) == [False]
 
 
 def _fail(stores: Stores, number: int, reason: Reason, hours_ago: float) -> None:
@@ -234,7 +234,7 @@ def test_groups_that_are_new_stand_first_whatever_their_size(tmp_path: Path) -> 
         _fail(stores, 4, Reason.TIMEOUT, 1)
         _fail(stores, 5, Reason.BROKEN_PDF, 2)
         found = failures_page(stores.records, FailuresForm(), NOW)
-        later = failures_page(stores.records, FailuresForm(), NOW + timedelta(days=1))
+        later = failures_page(stores.records, FailuresForm(), NOW + timedelta(days=2))
         of_one = failures_page(stores.records, FailuresForm(reason=Reason.TIMEOUT), NOW)
         (new,) = found.recent.new
         alone = failures_page(stores.records, FailuresForm(group=new.group), NOW)
@@ -249,8 +249,8 @@ def test_a_new_group_is_told_however_many_others_failed_since(tmp_path: Path) ->
     with opened(tmp_path) as stores:
         _fail(stores, 0, Reason.TIMEOUT, 48)
         _fail(stores, 1, Reason.BROKEN_PDF, 5)
-        _fail(stores, 2, Reason.BOMB, 23.9)
-        _fail(stores, 3, Reason.MISSING_SOURCE, 24.1)
+        _fail(stores, 2, Reason.BOMB, 33)
+        _fail(stores, 3, Reason.MISSING_SOURCE, 34)
         for number in range(10, 70):
             _fail(stores, number, Reason.TIMEOUT, 1)
         found = failures_page(stores.records, FailuresForm(), NOW).recent

@@ -64,7 +64,7 @@ def test_a_name_stands_wherever_the_theme_is_named_and_the_label_beside_it(
     assert [one["name"] for one in told if one["id"] == smallest["id"]] == [CALLED]
     assert pages.get(f"/clusters/made/five/{smallest['id']}").json()["cluster"]["name"] == CALLED
     assert [one.what for one in Acts(stores.records, lambda: NOW).newest(9)][:1] == [
-        f"POST {HERE}/rename"
+        f"POST {HERE}/rename DEFAULT “{smallest['id']}” {CALLED}"
     ]
     _post(pages, "rename", conf="DEFAULT", theme=smallest["id"], name="")
     assert CALLED not in read(pages, HERE).words()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -16,15 +17,14 @@ from fonds.model.rows import EntryRow, TallyRow
 from fonds.ports import Records
 
 LOOKED_AT_MAX = 1_000
-NEW_FOR = timedelta(days=1)
 NEW_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class NewGroups:
-    """`groups` are the ten of `total` groups whose oldest failure is less than a day old that began last, the
-    newest first. `is_all` is false where more than a thousand groups failed today and yesterday: there may be
-    more, then."""
+    """`groups` are ten of `total` groups all of whose failures are of today or yesterday, in UTC: those that
+    began today first, then the largest. `is_all` is false where more than a thousand groups failed on one of
+    these days: there may be more, then."""
 
     groups: Sequence[FailureGroup] = ()
     total: int = 0
@@ -32,27 +32,32 @@ class NewGroups:
 
 
 def is_new(group: FailureGroup, now: datetime) -> bool:
-    """Whether its oldest failure is less than a day old."""
-    return group.first_at is not None and group.first_at > now - NEW_FOR
+    """Whether all of its failures are of today or yesterday, in UTC."""
+    return group.first_at is not None and group.first_at.astimezone(UTC).date() >= _days(now)[1]
 
 
 def new_groups(records: Records, asked: Asked, now: datetime) -> NewGroups:
-    """The groups that were not there a day before `now`. What is counted by day names those that failed in
-    these two days, in UTC; of each the oldest failure is read, whatever else failed."""
-    today = now.astimezone(UTC).date()
-    rows = [
-        row for day in (today, today - timedelta(days=1)) for row in _failed_on(records, asked, day)
+    """The groups that are new at `now`. What is counted of a group on these two days is all there is of it,
+    or it is not new: so counts are read and no failure is, but two of each group that is shown."""
+    today, yesterday = _days(now)
+    rows = {day: list(_failed_on(records, asked, day)) for day in (today, yesterday)}
+    lately = Counter[tuple[str, str]]()
+    for row in (*rows[today], *rows[yesterday]):
+        lately[row.pipeline, row.first] += row.count
+    before = {(row.pipeline, row.first) for row in rows[yesterday] if row.count > 0}
+    new = [
+        row
+        for row in _whole(records, lately)
+        if row.count == lately[row.pipeline, row.first] and _fits(row, asked)
     ]
-    of = sorted({(row.pipeline, row.first) for row in rows if row.count > 0})
-    wheres = [{"failure_group": group, "pipeline": pipeline} for pipeline, group in of]
-    oldest = records.first_of_each(EntryRow, wheres, ("settled_at",))
-    began = [one for one in oldest if one is not None and _fits(one, asked, now)]
-    began.sort(key=lambda one: one.settled_at or now, reverse=True)
-    return NewGroups(
-        list(described(records, _counts(records, began[:NEW_SHOWN]))),
-        len(began),
-        len(rows) <= LOOKED_AT_MAX,
-    )
+    new.sort(key=lambda row: ((row.pipeline, row.first) in before, -row.count, row.first))
+    is_all = all(len(some) <= LOOKED_AT_MAX for some in rows.values())
+    return NewGroups(list(described(records, new[:NEW_SHOWN])), len(new), is_all)
+
+
+def _days(now: datetime) -> tuple[date, date]:
+    today = now.astimezone(UTC).date()
+    return today, today - timedelta(days=1)
 
 
 def _failed_on(records: Records, asked: Asked, day: date) -> Iterator[TallyRow]:
@@ -63,19 +68,20 @@ def _failed_on(records: Records, asked: Asked, day: date) -> Iterator[TallyRow]:
     return records.find(TallyRow, where, count_max=LOOKED_AT_MAX + 1)
 
 
-def _fits(first: EntryRow, asked: Asked, now: datetime) -> bool:
-    is_asked = asked.step in (None, first.step) and asked.reason in (None, first.reason)
-    return is_asked and first.settled_at is not None and first.settled_at > now - NEW_FOR
+def _whole(records: Records, lately: Counter[tuple[str, str]]) -> Iterator[TallyRow]:
+    """All that is counted of groups that failed lately, by pipeline and group."""
+    of = defaultdict[str, list[str]](list)
+    for (pipeline, group), count in lately.items():
+        if count > 0:
+            of[pipeline].append(group)
+    for pipeline, groups in sorted(of.items()):
+        yield from records.find(
+            TallyRow, {"counted": COUNTED_AS, "pipeline": pipeline, "first": groups}
+        )
 
 
-def _counts(records: Records, began: Sequence[EntryRow]) -> list[TallyRow]:
-    """How many failures the groups of these have, in their order."""
-    keys = [
-        (COUNTED_AS, one.pipeline, one.failure_group or "", one.step or "", one.reason or "")
-        for one in began
-    ]
-    found = {(row.pipeline, row.first): row for row in records.get(TallyRow, keys)}
-    return [found[key[1], key[2]] for key in keys if (key[1], key[2]) in found]
+def _fits(row: TallyRow, asked: Asked) -> bool:
+    return asked.step in (None, row.second) and asked.reason in (None, row.third)
 
 
 def last_accepted(records: Records) -> EntryRow | None:

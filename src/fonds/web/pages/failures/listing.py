@@ -87,7 +87,7 @@ class Failure:
 class Group:
     """A failure group. `again` says when trying again can help, "" for never: there is no `retry_href` and
     no command `retry` then. `href` opens its rows, `accept_href` and `retry_href` ask before they do.
-    `is_new` says that its oldest failure is less than a day old. `last_days` is how many of its failures
+    `is_new` says that all of its failures are of today or yesterday. `last_days` is how many of its failures
     failed on each of the 30 days until today, in UTC, the oldest day first. `note` is what a curator noted.
     """
 

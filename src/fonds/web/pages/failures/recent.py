@@ -16,8 +16,8 @@ from fonds.web.rendering import link
 
 @dataclass(frozen=True, slots=True)
 class NewGroup:
-    """A failure group that was not there a day ago; `href` opens its rows, `group_href` what is known of it
-    and can be done."""
+    """A failure group all of whose failures are of today or yesterday; `href` opens its rows, `group_href`
+    what is known of it and can be done."""
 
     group: str
     pipeline: str
@@ -33,10 +33,10 @@ class NewGroup:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """`new` are those 10 of `new_total` groups that were not there a day ago which began last, the newest
-    first. Where `new_is_all` is false there may be more: a thousand of those that failed today and yesterday
-    were looked at. `last_accepted` is the failure that was accepted as final last, where nothing waits for
-    anyone; None else."""
+    """`new` are 10 of `new_total` groups all of whose failures are of today or yesterday, those that began
+    today first, then the largest. Where `new_is_all` is false there may be more: a thousand of those that
+    failed on either day were looked at. `last_accepted` is the failure that was accepted as final last, where
+    nothing waits for anyone; None else."""
 
     new: Sequence[NewGroup]
     new_total: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse
 
 from fonds.collections.changing.curating.excluding import exclude, include
@@ -16,6 +16,7 @@ from fonds.collections.names import DEFAULT, Name, checked_conf
 from fonds.model.errors import ConfigurationError
 from fonds.web.access.declared import CURATES
 from fonds.web.access.forms import Fields
+from fonds.web.access.viewers import name_act
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import cut, sentence
 from fonds.web.rest.service import Service, TheService
@@ -52,6 +53,13 @@ class Asked:
     theme: str
     name: str = ""
     ids: Sequence[str] = ()
+
+    @property
+    def told(self) -> str:
+        """What it is about, for the note of the act."""
+        first, more = next(iter(self.ids), ""), len(self.ids) - 1
+        ids = f"{first} and {more:,} more" if more > 0 else first
+        return " ".join(f"{self.conf} “{self.theme}” {self.name} {ids}".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,7 @@ def act_on(themes: Service, namespace: str, key: str, act: Act, asked: Asked) ->
 
 @router.post(PATH)
 def act_html(
+    request: Request,
     themes: TheService,
     namespace: str,
     key: str,
@@ -98,7 +107,9 @@ def act_html(
     said: Annotated[dict[str, str], Depends(Fields(FIELDS))],
 ) -> RedirectResponse:
     """Do it, and lead to where it is to be seen."""
-    asked = Asked(said["conf"], said["theme"], said["name"], (said["id"],))
+    ids = (said["id"],) if act in (Act.EXCLUDE, Act.INCLUDE) else ()
+    asked = Asked(said["conf"], said["theme"], said["name"], ids)
+    name_act(request, asked.told)
     name = Name(unpart(namespace), unpart(key))
     told = act_on(themes, name.namespace, name.key, act, asked)
     conf = said["conf"] if said["conf"] != DEFAULT else None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from fonds.collections.changing.curating.naming import NAME_CHARACTERS_MAX
 from fonds.collections.changing.writing import DOCUMENTS_AT_ONCE
 from fonds.collections.names import DEFAULT, ID_CHARACTERS_MAX
 from fonds.web.access.declared import CURATES
+from fonds.web.access.viewers import name_act
 from fonds.web.pages.following.programs import SentJson
 from fonds.web.problems import RefusedError
 from fonds.web.rest.bodies.documents import decoded
@@ -48,7 +49,9 @@ router = APIRouter(dependencies=[CURATES])
 @router.post(
     f"/api{PATH}", summary="Name or pin a theme, take documents out of it", openapi_extra=_TAKES
 )
-def act_json(themes: TheService, namespace: str, key: str, act: Act, sent: SentJson) -> ActTold:
+def act_json(
+    request: Request, themes: TheService, namespace: str, key: str, act: Act, sent: SentJson
+) -> ActTold:
     """As `fonds clusters rename`, `pin`, `unpin`, `exclude` and `include`; done twice it is as done once. A
     theme is of the first granularity: those of others have no ids that stay."""
     said = decoded(sent, SentAct, names=FIELDS)
@@ -60,4 +63,5 @@ def act_json(themes: TheService, namespace: str, key: str, act: Act, sent: SentJ
     name = "" if said.name is msgspec.UNSET else said.name
     ids = [] if said.ids is msgspec.UNSET else said.ids
     asked = Asked(said.conf, said.theme, name, ids)
+    name_act(request, asked.told)
     return act_on(themes, unpart(namespace), unpart(key), act, asked)
