@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import date, datetime
+from enum import StrEnum
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from fonds.cli.commands.answers.answer import Answer, Field
 from fonds.cli.commands.answers.by_command import ANSWERS, OTHERWISE
+from fonds.model.rows import ROWS, Row
 from written_pages import write
 
 TOP = """\
@@ -34,6 +42,48 @@ def _parts() -> Iterator[str]:
     yield "\n## Others\n\n| command | what it writes |\n|---|---|\n"
     for command, said in sorted(OTHERWISE.items()):
         yield f"| `{command}` | {said} |\n"
+    yield from _rows()
+
+
+def _rows() -> Iterator[str]:
+    """The rows that fields are said to be, each with its columns."""
+    said = [field.meaning for some in ANSWERS.values() for one in some for field in one.fields]
+    named = set(re.findall(r"rows? of `(\w+)`", " ".join(said)))
+    yield "\n## Rows\n\nWhat is called a row of a table above is an object of these fields.\n"
+    for row in sorted(ROWS, key=lambda one: one.TABLE):
+        if row.TABLE in named:
+            yield from _row(row)
+
+
+def _row(row: type[Row]) -> Iterator[str]:
+    told = " ".join((inspect.getdoc(row) or "").split())
+    yield f"\n### A row of `{row.TABLE}`\n\n{told}\n\n| field | type |\n|---|---|\n"
+    hints = get_type_hints(row)
+    for name in (one.name for one in fields(row)):  # type: ignore[arg-type]
+        yield f"| `{name}` | {_words(hints[name])} |\n"
+
+
+def _words(hint: Any) -> str:
+    """The type of JSON a value of this type becomes."""
+    if hint is Any:
+        return "any"
+    if get_origin(hint) is None:
+        return next(word for kinds, word in _JSON_TYPES if issubclass(hint, kinds))
+    parts = [one for one in get_args(hint) if one is not NoneType]
+    if NoneType in get_args(hint):
+        return f"{_words(parts[0])} or null"
+    return _words(get_origin(hint))
+
+
+_JSON_TYPES: Sequence[tuple[tuple[type, ...], str]] = (
+    ((bool,), "boolean"),
+    ((int,), "integer"),
+    ((float,), "number"),
+    ((datetime,), "time"),
+    ((str, StrEnum, date), "text"),
+    ((Mapping,), "object"),
+    ((Sequence,), "list"),
+)
 
 
 def _answer(one: Answer) -> Iterator[str]:

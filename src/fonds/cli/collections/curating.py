@@ -145,5 +145,6 @@ def _documents_told(app: App, one: Excluded, what: str) -> int:
     if app.json:
         echo_json(one)
         return 0
-    console().print(f"{one.documents:,} documents {what} {escape(one.label or one.id)}")
+    noun = "document" if one.documents == 1 else "documents"
+    console().print(f"{one.documents:,} {noun} {what} {escape(one.label or one.id)}")
     return 0

@@ -100,7 +100,8 @@ def print_audit(screen: Console, found: auditing.Audit) -> None:
         before = fault.remedy
     if found.missing_count > len(found.faults):
         screen.print(f"… and {found.missing_count - len(found.faults):,} more")
-    verdict = "Everything adds up." if found.balanced else f"{found.missing_count:,} faults."
+    noun = "fault" if found.missing_count == 1 else "faults"
+    verdict = "Everything adds up." if found.balanced else f"{found.missing_count:,} {noun}."
     screen.print(f"[bold]{verdict}[/bold]")
 
 
