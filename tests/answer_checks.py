@@ -31,7 +31,10 @@ def check_answers(words: Sequence[str], out: str) -> list[Mapping[str, Any]]:
 def command_of(words: Sequence[str]) -> str:
     """The words of a call that name its command: one, or two of a group."""
     two = " ".join(words[:2])
-    return two if two in ANSWERS else words[0]
+    if two in ANSWERS:
+        return two
+    # `fonds clusters NS/KEY` is short for `fonds clusters show NS/KEY`.
+    return words[0] if words[0] in ANSWERS else f"{words[0]} show"
 
 
 def _faults(one: Answer, told: Mapping[str, Any]) -> list[str]:

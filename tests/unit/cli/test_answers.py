@@ -264,7 +264,8 @@ FREE = {
     ("fetch", "urls"), ("fetch", "collection"), ("sources add", "collection"), ("sources add", "folder"),
     ("sources add", "title"), ("sources edit", "title"), ("sources edit", "folder"),
     ("sources edit", "collection"), ("sources export", "path"), ("sources import", "collection"),
-    ("failures", "note"), ("takedown", "note"), ("sources mute", "note"), ("embargo", "note"),
+    ("failures", "note"), ("failures", "owner"), ("takedown", "note"),
+    ("sources mute", "note"), ("embargo", "note"),
     ("clusters rename", "called"), ("table create", "name"), ("table export", "file"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}
@@ -333,7 +334,7 @@ def test_unknown_commands_and_settings_name_the_nearest(call: Call) -> None:
         (("search", "--undated", "--from", "2024-02-01"), "lie within no dates"),
         (("search", '"flood river'), "never closed"),
         (("failures", "retry", "--limit", "5"), "--limit is for lists"),
-        (("failures", "--note", "gone"), "go with accept"),
+        (("failures", "--note", "gone"), "goes with accept and with note"),
         (("failures", "accept"), "say which"),
         (("failures", "retry", "--list"), "give one of the two"),
         (("show", "ab" * 20, "--body", "--text"), "only one"),

@@ -102,7 +102,14 @@ def test_collections(told: _Calls) -> None:
     told("group", "told/all")
     told("clusters", "told/all", "--changes")
     for one in found["clusters"][:1]:
-        told("clusters", "told/all", one["label"])
+        (shown,) = told("clusters", "told/all", one["label"])
+        told("clusters", "rename", "told/all", one["label"], "The harbour")
+        told("clusters", "pin", "told/all", "The harbour")
+        told("clusters", "unpin", "told/all", one["id"])
+        document = shown["members"][0]["id"]
+        (out,) = told("clusters", "exclude", "told/all", one["id"], document)
+        (back,) = told("clusters", "include", "told/all", one["id"], document)
+        assert (out["documents"], back["documents"]) == (1, 1)
     told("collection", "remove", "told/all", "own0")
     told("collection", "delete", "told/all")
     told("configuration", "remove", "told/fine")

@@ -93,7 +93,9 @@ SAID = {
 NOT_NAMES = {
     ("/api/search", name)
     for name in ("from", "to", "undated", "facets", "page", "size", "after", "find", "alike")
-} | {("/api/show", "key"), ("/api/records", "group"), ("/api/failures", "group")} | {
+} | {
+    ("/api/show", "key"), ("/api/takedowns", "key"), ("/api/records", "group"), ("/api/failures", "group"),
+} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {
     ("/api/themes", "page"), ("/api/sources", "page"), ("/api/sources", "since"),

@@ -226,5 +226,5 @@ def _place(after: str | None) -> bytes | None:
         raise click.UsageError(f"--after {after}: that is no place a page told of") from error
 
 
-for _one in (show, rename, pin, unpin, exclude, include):
-    clusters.add_command(_one)
+for _command in (show, rename, pin, unpin, exclude, include):
+    clusters.add_command(_command)

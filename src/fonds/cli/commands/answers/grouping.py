@@ -16,6 +16,17 @@ COLLECTION = (
     ("template", "text", "the template it was made by, empty for none"),
     ("served", "list", "the clusterings that are served: conf and when each was built"),
 )
+_THEME = (
+    ("id", "text", "the theme's id, which stays over rebuilds"),
+    ("label", "text", "what the machine called it"),
+    ("name", "text", "what a person called it, empty for nothing"),
+    ("pinned", "boolean", "whether it stands before the others"),
+)
+_PLACED = (
+    ("id", "text", "the theme's id"),
+    ("label", "text", "its label, empty where it is gone"),
+    ("documents", "integer", "how many were taken out, or put back, just now"),
+)
 CONFIGURATION = answer(
     "one",
     ("name", "text", "its name"),
@@ -168,7 +179,7 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
             ("rebuilt", "object", "documents, clusters, apart, caught_up and when"),
         ),
     ),
-    "clusters": (
+    "clusters show": (
         answer(
             "one",
             ("name", "object", "namespace and key of the collection"),
@@ -194,6 +205,11 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
             ("changes", "list", "change, before, after of each"),
         ),
     ),
+    "clusters rename": (answer("one", *_THEME),),
+    "clusters pin": (answer("one", *_THEME),),
+    "clusters unpin": (answer("one", *_THEME),),
+    "clusters exclude": (answer("one", *_PLACED),),
+    "clusters include": (answer("one", *_PLACED),),
     "sources add": ADDED,
     "sources import": ADDED,
     "sources list": (answer("one for each source", *SOURCE),),
