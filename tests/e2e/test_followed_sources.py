@@ -89,7 +89,8 @@ def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
     polls = shown["last_polls"]
     assert (shown["standing"], shown["failures"]) == ("active", 0)
     entered = [
-        fonds(home, "sources", "show", "--json", str(one["poll"])).last["links"] for one in polls
+        fonds(home, "sources", "show", "--json", str(one["input_id"])).last["links"]
+        for one in polls
     ]
     urls = [link["url"] for links in entered for link in links]
     assert len(urls) == len(set(urls)) == sum(one["new"] for one in polls)

@@ -14,7 +14,7 @@ import pytest
 
 from fonds.collections.building.tending import tend
 from fonds.collections.reading.clusterings import served_timestamp
-from fonds.collections.reading.clusters import Clusters, clusters, members
+from fonds.collections.reading.clusters import Clusters, clusters, members, members_apart
 from kept_collections import NEWS, Kept, faults, open_kept, themed
 
 KILLS = 20
@@ -136,8 +136,9 @@ def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_
 def _all(kept: Kept):  # type: ignore[no-untyped-def]
     found = clusters(kept.tables, NEWS)
     assert found is not None
-    for label in [one.label for one in found.clusters] + list(found.apart):
-        page = members(kept.tables, NEWS, label, count_max=1000)
+    pages = [members(kept.tables, NEWS, one.label, count_max=1000) for one in found.clusters]
+    pages += [members_apart(kept.tables, NEWS, reason=one, count_max=1000) for one in found.apart]
+    for page in pages:
         assert page is not None
         assert page.after is None
         yield page.members

@@ -37,7 +37,7 @@ def write(folder: Path) -> dict[str, Path]:
 
 def found(home: Path) -> list[dict[str, Any]]:
     hits = fonds(home, "search", "harbour", "--json", "--limit", "100").lines
-    left_out = ("score", "indexed_date", "snippet")
+    left_out = ("score", "indexed_date", "snippet", "generation")
     return sorted(
         ({k: v for k, v in hit.items() if k not in left_out} for hit in hits), key=lambda h: h["id"]
     )
