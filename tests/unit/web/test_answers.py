@@ -93,13 +93,11 @@ SAID = {
 NOT_NAMES = {
     ("/api/search", name)
     for name in ("from", "to", "undated", "facets", "page", "size", "after", "find", "alike")
-} | {
-    ("/api/show", "key"), ("/api/takedowns", "key"), ("/api/records", "group"), ("/api/failures", "group"),
-} | {
+} | {("/api/show", "key"), ("/api/records", "group"), ("/api/failures", "group")} | {
     ("/cdx", name) for name in ("url", "from", "to", "limit", "showResumeKey")
 } | {
     ("/api/themes", "page"), ("/api/sources", "page"), ("/api/sources", "since"),
-    (LINKS, "poll"), (LINKS, "day"), (OVER_TIME, "level"),
+    (LINKS, "poll"), (LINKS, "day"), (OVER_TIME, "level"), ("/api/takedowns", "key"),
     (COLLECTION, "page"), (COLLECTION, "part"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"), ("/api/complete", "q"), ("/api/complete", "at"),
     ("/api/changes", "site"), ("/api/changes.atom", "site"),
