@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import Request
 
+from fonds.model.keys import sha1_from_text
 from fonds.web.problems import RefusedError
 
 FORM_BYTES_MAX = 32_768
@@ -39,6 +40,15 @@ class Fields:
         if len(named) < len(pairs) or not named.keys() <= self.names:
             raise RefusedError(400, NONE_OF_OURS)
         return named if self.only_sent else {name: named.get(name, "") for name in self.names}
+
+
+def sha1hex_of(text: str) -> str:
+    """The SHA-1 in the field `sha1hex`, in hex. Raises RefusedError 400 for what is none."""
+    raw = sha1_from_text(text.strip())
+    if raw is None:
+        said = f"“{text[:60]}” is not a SHA-1 in hex or base32."
+        raise RefusedError(400, said, parameter="sha1hex")
+    return raw.hex()
 
 
 def day_of(text: str, name: str) -> datetime | None:

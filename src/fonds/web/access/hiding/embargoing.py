@@ -12,11 +12,10 @@ from starlette.responses import RedirectResponse
 from fonds.config import Settings
 from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.embargo import NOTE_CHARACTERS_MAX, EmbargoReason
-from fonds.model.keys import sha1_from_text
 from fonds.model.rows import EmbargoRow, FileMetaRow, TakedownRow
 from fonds.ports import Stores
 from fonds.web.access.declared import CURATES
-from fonds.web.access.forms import Fields, day_of
+from fonds.web.access.forms import Fields, day_of, sha1hex_of
 from fonds.web.access.hiding.alone import alone
 from fonds.web.access.viewers import HERE, TheViewer, name_act
 from fonds.web.problems import RefusedError
@@ -70,17 +69,14 @@ def lift_html(
 
 def _file(request: Request, text: str) -> str:
     """The SHA-1 of a file that is here."""
-    raw = sha1_from_text(text.strip())
-    if raw is None:
-        said = f"“{text[:60]}” is not a SHA-1 in hex or base32."
-        raise RefusedError(400, said, parameter="sha1hex")
+    sha1hex = sha1hex_of(text)
     whole: Stores = request.app.state.whole_stores
-    if whole.records.get(TakedownRow, [raw.hex()]):
-        said = f"{raw.hex()} was taken down: nothing is left to be hidden."
+    if whole.records.get(TakedownRow, [sha1hex]):
+        said = f"{sha1hex} was taken down: nothing is left to be hidden."
         raise RefusedError(400, said, parameter="sha1hex")
-    if not whole.records.get(FileMetaRow, [raw.hex()]):
-        raise RefusedError(400, f"No file here has the SHA-1 {raw.hex()}.", parameter="sha1hex")
-    return raw.hex()
+    if not whole.records.get(FileMetaRow, [sha1hex]):
+        raise RefusedError(400, f"No file here has the SHA-1 {sha1hex}.", parameter="sha1hex")
+    return sha1hex
 
 
 @contextmanager

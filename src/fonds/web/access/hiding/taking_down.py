@@ -11,12 +11,11 @@ from fonds.kinds.embargoes import embargoed
 from fonds.library.description import description
 from fonds.library.repair.recovering import recover
 from fonds.library.tracing.takedown import NOTE_CHARACTERS_MAX
-from fonds.model.keys import sha1_from_text
 from fonds.model.rows import TakedownRow
 from fonds.model.takedown import ReasonClass
 from fonds.ports import Stores
 from fonds.web.access.declared import ADMINISTERS
-from fonds.web.access.forms import Fields
+from fonds.web.access.forms import Fields, sha1hex_of
 from fonds.web.access.hiding.alone import alone
 from fonds.web.access.hiding.takedowns import refusal
 from fonds.web.access.viewers import HERE, TheViewer, name_act
@@ -43,7 +42,7 @@ def take_down_html(
     """Take one file down, or go on with it: what it is for is then what was said first. 400 for a file that
     is not here, no reason, or who is not sure; 403 where somebody else has to hide it first; 409 while the
     home is in use."""
-    sha1hex = _sha1hex(sent["sha1hex"])
+    sha1hex = sha1hex_of(sent["sha1hex"])
     note, everywhere = " ".join(sent["note"].split()), sent["everywhere"] == SURE
     whole: Stores = request.app.state.whole_stores
     begun = next(iter(whole.records.get(TakedownRow, [sha1hex])), None)
@@ -59,14 +58,6 @@ def take_down_html(
         recover(stores)
         taking_down(stores, settings, lambda told: None, everywhere=everywhere)(row)
     return RedirectResponse(f"/takedowns#t-{sha1hex}", 303)
-
-
-def _sha1hex(text: str) -> str:
-    raw = sha1_from_text(text.strip())
-    if raw is None:
-        said = f"“{text[:60]}” is not a SHA-1 in hex or base32."
-        raise RefusedError(400, said, parameter="sha1hex")
-    return raw.hex()
 
 
 def _check(whole: Stores, sha1hex: str, sent: dict[str, str], note: str) -> None:
