@@ -48,6 +48,9 @@ def main() -> None:
     asked.add_argument("--requests", type=int, default=400, help="of each page, by all users")
     asked.add_argument("--think", type=float, default=1.0, help="seconds between two of a user")
     asked.add_argument("--home", type=Path, help="where the library is made, or lies")
+    asked.add_argument(
+        "--only", nargs="+", metavar="PAGE", help="these pages, by the names printed"
+    )
     chosen = asked.parse_args()
     with tempfile.TemporaryDirectory(prefix="fonds-pages-") as scratch:
         home = chosen.home or Path(scratch) / "home"
@@ -59,7 +62,9 @@ def main() -> None:
                 port = port_of(serving)
                 threading.Thread(target=list, args=(serving.stderr or (),), daemon=True).start()
                 users = Users(port, chosen.users, chosen.requests // chosen.users, chosen.think)
-                for name, paths in _pages(home).items():
+                pages = _pages(home)
+                for name in chosen.only or pages:
+                    paths = pages[name]
                     _print(name, *_asked(serving.pid, users, paths))
             finally:
                 serving.terminate()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, opened
+from fonds.library.searching.dated import dates_counted
 from fonds.model.document import DAYS_COUNTED_MAX, DateOf, IndexDocument, SearchQuery
 from fonds.ports import Index
 from fonds.stores.index.query.parsing import parse
@@ -79,6 +80,22 @@ def test_within_few_days_documents_are_counted_by_day(index: Index, of: DateOf) 
         wanted = Counter(day.strftime(form) for day in dated if first <= day <= last)
         assert list(found.dates) == sorted(wanted.items())
         assert (found.total, found.undated) == (wanted.total(), 0)
+
+
+@given(of=st.sampled_from(list(DateOf)), first=DAYS, days=st.integers(0, 100))
+@settings(max_examples=25, deadline=None)
+def test_what_lies_within_few_days_is_counted_by_day_though_its_limits_are_wide(
+    index: Index, of: DateOf, first: date, days: int
+) -> None:
+    last = first + timedelta(days=days)
+    among = {one.id: day for one in made() if (day := one.day(of)) and first <= day <= last}
+    query = SearchQuery(dates=of, ids=tuple(among) or ("none",), date_from=date(1800, 1, 1))
+    counted = list(dates_counted(index, query, index.search(query)))
+    ends = [day.year * 12 + day.month for day in among.values()]
+    months = max(ends) - min(ends) + 1 if ends else 0
+    # Two months have 72 days at most, and three never.
+    form = "%Y-%m-%d" if months <= 2 else "%Y-%m"
+    assert counted == sorted(Counter(day.strftime(form) for day in among.values()).items())
 
 
 @pytest.mark.parametrize("of", DateOf)

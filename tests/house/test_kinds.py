@@ -9,7 +9,7 @@ import pytest
 
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.kind import DerivativeKind
-from fonds.library.searching.rows import OF_FILES
+from fonds.library.searching.exported.rows import OF_FILES
 from fonds.model.rows import ROWS
 from fonds.pipelines import PIPELINES
 from fonds.wiring.steps import STEPS

@@ -94,7 +94,8 @@ class SearchQuery:
     all of a result can be had, however large: the next page begins behind the document whose id is `after`,
     and what comes or goes meanwhile moves no other. `themes` has the ids of the documents of each theme the
     text asks for by `theme:`; an index knows no others. `facet_values_max`, up to 1,000, for each facet;
-    with 0 nothing is counted by value or month. Without `with_snippets` hits have none.
+    with 0 nothing is counted by value or month. Without `with_snippets` hits have none, and without
+    `with_notes` a search that finds nothing says nothing of why.
     """
 
     text: str = ""
@@ -113,6 +114,7 @@ class SearchQuery:
     facet_values_max: int = 20
     after: str | None = None
     with_snippets: bool = True
+    with_notes: bool = True
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property

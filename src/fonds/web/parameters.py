@@ -30,7 +30,7 @@ Day = Annotated[date | None, BeforeValidator(_day)]
 """A day as a parameter."""
 
 
-def only_known(request: Request) -> None:
+async def only_known(request: Request) -> None:
     """Raises RefusedError 400 for a parameter the page does not take, and for one that is given twice and
     may not be.
     """

@@ -7,12 +7,14 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Annotated, Any
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import quote_plus, unquote, urlencode, urlsplit
 
 from fastapi import Depends, Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
 from fonds.config import Settings
@@ -46,19 +48,19 @@ def files_asked(request: Request) -> list[str]:
     return sorted({raw.hex() for raw in found if raw is not None})
 
 
-def _stores(request: Request, viewer: TheViewer) -> Stores:
+async def _stores(request: Request, viewer: TheViewer) -> Stores:
     """As readers are shown them; who may curate sees a file under embargo where it is asked for itself."""
     stores: Stores = request.app.state.stores
     if viewer.may(Role.CURATOR) and (asked := files_asked(request)):
         whole: Stores = request.app.state.whole_stores
-        return whole if embargoed(whole.records, asked) else stores
+        return whole if await run_in_threadpool(embargoed, whole.records, asked) else stores
     return stores
 
 
 OpenStores = Annotated[Stores, Depends(_stores)]
 
 
-def _settings(request: Request) -> Settings:
+async def _settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
     return settings
 
@@ -117,8 +119,19 @@ def pager(
 
 def link(path: str, **params: Any) -> str:
     """`path` with the parameters that say something; lists repeat their name."""
-    kept = {name: value for name, value in params.items() if value not in (None, "", [], (), False)}
-    return f"{path}?{urlencode(kept, doseq=True)}" if kept else path
+    pairs = []
+    for name, value in params.items():
+        if value in (None, "", [], (), False):
+            continue
+        values = value if isinstance(value, list | tuple) else (value,)
+        pairs += [f"{_quoted(name)}={_quoted(str(one))}" for one in values]
+    return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
+@lru_cache(maxsize=1_024)
+def _quoted(text: str) -> str:
+    """As a part of a URL's query: one page has hundreds of links of the same few words and days."""
+    return quote_plus(text)
 
 
 def number(count: int) -> str:

@@ -14,7 +14,7 @@ from filled_home import Filled
 from fonds.cli.commands.answers.answer import answer
 from fonds.cli.commands.answers.by_command import ANSWERS, OTHERWISE
 from fonds.cli.main import cli
-from fonds.library.searching.rows import FIELDS
+from fonds.library.searching.exported.rows import FIELDS
 from fonds.web.pages.searching.hits import SearchHit
 
 SPECIAL = {"snippet_marks", "themes", "near_duplicate_of", "alike"}

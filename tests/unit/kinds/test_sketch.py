@@ -14,7 +14,7 @@ from fonds.kinds.kind import Relatives
 from fonds.kinds.similarity import relatives as module
 from fonds.kinds.similarity.sketch import KIND, TOO_SHORT, bands_of, made_again
 from fonds.library.description import description
-from fonds.library.searching.rows import FIELDS, exported
+from fonds.library.searching.exported.rows import FIELDS, exported
 from fonds.model.file import Identified
 from fonds.model.rows import FixityRow, TextBandRow, TextSketchRow
 from fonds.model.story import ContentMetadata, Parsed, Story

@@ -14,9 +14,9 @@ from pyarrow import parquet
 from starlette.testclient import TestClient
 
 from filled_home import Filled
-from fonds.library.searching.forms import FORMS
+from fonds.library.searching.exported.forms import FORMS
+from fonds.library.searching.exported.rows import FIELDS
 from fonds.library.searching.manifest import SUFFIX, read_manifest
-from fonds.library.searching.rows import FIELDS
 from fonds.library.searching.since.verifying import Verifying, is_whole
 from fonds.ports import Stores
 from page_reading import read

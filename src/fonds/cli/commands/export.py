@@ -13,11 +13,11 @@ import click
 from fonds import __version__
 from fonds.cli.context import App, command, say
 from fonds.cli.names import Name
-from fonds.library.searching.forms import FORMS, Form, written
+from fonds.library.searching.exported.forms import FORMS, Form, written
+from fonds.library.searching.exported.rows import FIELDS, TABLES, exported
+from fonds.library.searching.exported.warcs import SUMMARY_URL, Missed
 from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, write_manifest
 from fonds.library.searching.members import Members
-from fonds.library.searching.rows import FIELDS, TABLES, exported
-from fonds.library.searching.warcs import SUMMARY_URL, Missed
 from fonds.library.searching.whole import Contents, Found, found_now, lasted, whole
 from fonds.model.document import SearchQuery
 from fonds.model.errors import ConfigurationError

@@ -10,7 +10,7 @@ from typing import Any
 
 from fonds.library.description import Description
 from fonds.library.reading.quoting import Quotation
-from fonds.library.searching.references import bibtex, csl
+from fonds.library.searching.exported.references import bibtex, csl
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind, from_datetime14
 from fonds.model.errors import PermanentError
 from fonds.model.rows import CdxRow

@@ -67,6 +67,7 @@ def _asked(
         count_max=NEIGHBOURS_MAX + 1,
         facet_values_max=0,
         with_snippets=False,
+        with_notes=False,
     )
 
 

@@ -27,9 +27,9 @@ def with_notes(
 ) -> SearchResults:
     """The results; when nothing was found, with a sentence for each value and each word asked for that no
     document has, and the nearest there is; `meant` is then the query with these words in it. Searches that
-    ask for no hits are left as they are.
+    ask for no hits, or no notes, are left as they are.
     """
-    if results.total or not query.count_max:
+    if results.total or not (query.count_max and query.with_notes):
         return results
     notes = [*_missing_values(index, query, tree)]
     meant = query.text

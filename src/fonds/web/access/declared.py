@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -29,7 +30,7 @@ class Least:
 
     role: Role | None
 
-    def __call__(self) -> None:
+    async def __call__(self) -> None:
         """A declaration, which does nothing by itself: `permitted` reads it."""
 
 
@@ -62,7 +63,7 @@ def least_of(route: Any) -> Least | None:
     return declared[-1] if declared else None
 
 
-def permitted(request: Request) -> None:
+async def permitted(request: Request) -> None:
     """The first thing each route depends on. A route that declares nothing is an admin's.
 
     Raises RefusedError as `check`; notes what is about to be changed.
@@ -73,7 +74,8 @@ def permitted(request: Request) -> None:
     changes = request.method in ACTS_METHODS and least.role not in (None, Role.READER)
     if changes and asker.viewer is not None:
         what = f"{request.method} {request.url.path}"
-        asker.act = request.app.state.gate.acts.begin(asker.viewer.name, what)
+        acts = request.app.state.gate.acts
+        asker.act = await run_in_threadpool(acts.begin, asker.viewer.name, what)
 
 
 def check(scope: Scope, least: Least) -> None:

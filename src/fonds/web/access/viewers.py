@@ -55,7 +55,7 @@ def asker_of(scope: MutableMapping[str, Any]) -> Asker:
     return found or Asker(None)
 
 
-def viewer_of(request: Request) -> Viewer:
+async def viewer_of(request: Request) -> Viewer:
     """Who asks, and what they may do: one that may read, for all else was refused before."""
     return asker_of(request.scope).viewer or ANYBODY
 

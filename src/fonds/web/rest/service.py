@@ -136,7 +136,7 @@ def _sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
     found: Service = request.app.state.service
     return found
 

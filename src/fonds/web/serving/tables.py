@@ -12,7 +12,7 @@ from fastapi import APIRouter
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from fonds.library.searching.forms import comma_separated
+from fonds.library.searching.exported.forms import comma_separated
 
 PREFIX = "/csv"
 TABLED: set[str] = set()

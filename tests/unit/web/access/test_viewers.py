@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.requests import Request
 
 from fonds.model.access import Role, Viewer
@@ -10,9 +12,9 @@ from fonds.web.access.viewers import ANYBODY, ASKER, OWNER, Asker, asker_of, vie
 
 def test_behind_the_gate_the_viewer_is_known_and_without_one_may_nothing() -> None:
     anne = Viewer("anne", Role.CURATOR)
-    assert viewer_of(Request({"type": "http", ASKER: Asker(anne)})) == anne
+    assert asyncio.run(viewer_of(Request({"type": "http", ASKER: Asker(anne)}))) == anne
     assert not asker_of({}).may(Role.READER)
-    assert viewer_of(Request({"type": "http"})) == ANYBODY
+    assert asyncio.run(viewer_of(Request({"type": "http"}))) == ANYBODY
 
 
 def test_only_whoever_has_a_key_is_signed_in() -> None:

@@ -36,7 +36,7 @@ from fonds.web.rendering import OpenStores, how_many, link, page, sentence, show
 from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names
 
-PAGE_SIZE = 50
+PAGE_SIZE = 25
 GROUPS = MarkedList("count", TallyRow.KEY)
 
 router = APIRouter(dependencies=[READS])
@@ -138,7 +138,7 @@ class BrokenInput:
 class Failures:
     """Everything somebody may want to look at; `total` counts records, not inputs.
 
-    `groups` are 50 of `groups_total`, the largest first, the first of them number `first`; the page behind
+    `groups` are 25 of `groups_total`, the largest first, the first of them number `first`; the page behind
     it is had with `after` = `next`; `recent` is what is new among them. `reasons` are all steps and reasons
     with their counts, whatever was asked for. `accepted` failures are in no other number. Of inputs at most
     50 are listed. `since` is when the oldest input was read, None when nothing ever came in. `settled_notes`
@@ -249,7 +249,7 @@ def failures_page(
     )
 
 
-def _whole(request: Request, viewer: TheViewer) -> Records | None:
+async def _whole(request: Request, viewer: TheViewer) -> Records | None:
     stores: Stores = request.app.state.whole_stores
     return stores.records if viewer.may(Role.CURATOR) else None
 
@@ -328,6 +328,6 @@ def failures_html(
 def failures_json(
     stores: OpenStores, whole: Whole, form: Annotated[FailuresForm, Query()]
 ) -> Failures:
-    """Records in quarantine in groups of one step, reason, cause and host, 50 groups a page, the largest
+    """Records in quarantine in groups of one step, reason, cause and host, 25 groups a page, the largest
     first, each with a sample and what can be done about it."""
     return failures_page(stores.records, form, datetime.now(UTC), whole)

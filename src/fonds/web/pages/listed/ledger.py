@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path
 from starlette.responses import StreamingResponse
 
-from fonds.library.searching.forms import FORMS
-from fonds.library.searching.rows import TABLES
+from fonds.library.searching.exported.forms import FORMS
+from fonds.library.searching.exported.rows import TABLES
 from fonds.model.names import no_such
 from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores

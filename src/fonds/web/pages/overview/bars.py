@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from markupsafe import Markup
 
@@ -49,12 +50,14 @@ def stacks(bars: Sequence[Stack], title: str, desc: str) -> Markup:
     return Markup("").join([*pieces, Markup("</svg>")])
 
 
+@lru_cache(maxsize=400)
 def _hit(position: int) -> Markup:
     return Markup('<rect class="hit" x="{}" y="0" width="{}" height="{}"/>').format(
         position * BAR_WIDTH, BAR_WIDTH, HEIGHT
     )
 
 
+@lru_cache(maxsize=400)
 def _empty(position: int) -> Markup:
     return _rect("track", position, HEIGHT - EMPTY, EMPTY)
 

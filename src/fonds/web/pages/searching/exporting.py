@@ -13,12 +13,12 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from starlette.responses import StreamingResponse
 
 from fonds import __version__
-from fonds.library.searching.drained import Drained
-from fonds.library.searching.forms import FORMS, Form, written
+from fonds.library.searching.exported.drained import Drained
+from fonds.library.searching.exported.forms import FORMS, Form, written
+from fonds.library.searching.exported.rows import FIELDS
+from fonds.library.searching.exported.warcs import Missed
 from fonds.library.searching.manifest import SUFFIX, Manifest, as_json, asked_of
 from fonds.library.searching.members import Members
-from fonds.library.searching.rows import FIELDS
-from fonds.library.searching.warcs import Missed
 from fonds.library.searching.whole import Contents, Found, found_now, lasted, whole
 from fonds.model.document import IndexDocument
 from fonds.model.names import no_such

@@ -12,8 +12,9 @@ from starlette.responses import HTMLResponse
 
 from fonds.kinds.similarity.near_duplicates import near_duplicates
 from fonds.library.searching.collapsed import Collapsed, alike, collapsed
+from fonds.library.searching.dated import dates_counted
 from fonds.library.searching.direct import Direct, direct
-from fonds.library.searching.forms import FORMS
+from fonds.library.searching.exported.forms import FORMS
 from fonds.library.searching.themes import ThemeCounts
 from fonds.model.document import RESULTS_MAX, DateOf, SearchResults
 from fonds.model.query_error import QueryError
@@ -51,7 +52,8 @@ class SearchPage:
     """One page of results. `total` documents were found; `listed` results are they, of which `reachable` can
     be paged through: fewer, where near-duplicates among the first `compared` documents are one result.
 
-    `dates` (by YYYY-MM, by YYYY-MM-DD within 72 days) count all matches, `undated` those without a date;
+    `dates` count all matches by YYYY-MM, or by YYYY-MM-DD where all lie within 72 days, `undated` those
+    without a date;
     `facets` those of each value, leaving aside what is chosen of the same facet, and `beyond` those with
     values that are not listed.
     `direct` are the files the words are the name of: a URL, SHA-1, story id, DOI or file name. `notes`
@@ -120,7 +122,7 @@ def search_page(
         ],
         facets=facets,
         beyond=beyond,
-        dates=results.dates,
+        dates=dates_counted(stores.index, form.query(ids), results),
         undated=results.undated,
         themes_looked_in=known.looked_in,
         themes=counted_themes(stores, themes, form, ids),
@@ -163,7 +165,7 @@ def _answer(form: SearchForm, total: int, things: int) -> str:
 
 def _bars(form: SearchForm, found: SearchPage) -> list[Bucket]:
     """The histogram's bars; each opens exactly the documents it counts."""
-    if form.query().is_by_day:
+    if any(len(counted_by) == len("YYYY-MM-DD") for counted_by, _ in found.dates):
         shown = spans({date.fromisoformat(day): count for day, count in found.dates})
     else:
         shown = periods(found.dates, form.from_, form.to)

@@ -20,7 +20,7 @@ from fonds import __version__
 from fonds.formats.cdx import CdxLine, line_of, sorted_cdxj
 from fonds.formats.warc.write import RecordWriter
 from fonds.kinds import beside
-from fonds.library.searching.drained import Drained
+from fonds.library.searching.exported.drained import Drained
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import from_datetime14
 from fonds.model.document import IndexDocument

@@ -5,9 +5,9 @@ from datetime import date
 import msgspec
 
 from contract.index_backends import document
-from fonds.library.searching.forms import FORMS
-from fonds.library.searching.references import bibtex, csl
-from fonds.library.searching.warcs import Missed
+from fonds.library.searching.exported.forms import FORMS
+from fonds.library.searching.exported.references import bibtex, csl
+from fonds.library.searching.exported.warcs import Missed
 from fonds.model.file import Kind
 
 PAPER = document(

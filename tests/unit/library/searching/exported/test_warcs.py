@@ -17,7 +17,16 @@ from warcio.archiveiterator import ArchiveIterator
 from filled_home import opened
 from fixtures.pdfs import text_pdf
 from fonds.formats.warc import read_record
-from fonds.library.searching.warcs import DIGEST, INDEX, PACKAGE, PAGES, WARC, Missed, wacz, warc
+from fonds.library.searching.exported.warcs import (
+    DIGEST,
+    INDEX,
+    PACKAGE,
+    PAGES,
+    WARC,
+    Missed,
+    wacz,
+    warc,
+)
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind

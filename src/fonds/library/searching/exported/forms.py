@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from fonds.library.searching.drained import Drained
-from fonds.library.searching.references import bibtex, csl
-from fonds.library.searching.rows import FIELDS, rows_of
-from fonds.library.searching.warcs import Missed, wacz, warc
+from fonds.library.searching.exported.drained import Drained
+from fonds.library.searching.exported.references import bibtex, csl
+from fonds.library.searching.exported.rows import FIELDS, rows_of
+from fonds.library.searching.exported.warcs import Missed, wacz, warc
 from fonds.model.document import IndexDocument
 from fonds.ports import Stores
 

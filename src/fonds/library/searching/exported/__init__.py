@@ -1,0 +1,1 @@
+"""The forms a result is exported in: rows, tables, references, WARC."""
