@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from fonds.collections.building.tending import tend
+from fonds.collections.changing.curating.excluding import exclude
+from fonds.collections.names import DEFAULT
 from fonds.collections.reading.clusterings import served_timestamp
 from fonds.collections.reading.clusters import Clusters, clusters, members, members_apart
+from fonds.collections.reading.documents import places
 from kept_collections import NEWS, Kept, faults, open_kept, themed
 
 KILLS = 20
@@ -73,6 +76,26 @@ def _served(kept: Kept) -> tuple[Clusters, str]:
     return found, json.dumps([[m.id for m in one.members] for one in whole if one])
 
 
+def _taken_out(kept: Kept) -> dict[str, str]:
+    """Ten documents of each theme, taken out of it: by id the theme's id."""
+    found: dict[str, str] = {}
+    for one in _served(kept)[0].clusters:
+        own = members(kept.tables, NEWS, one.label, count_max=10)
+        assert own is not None
+        exclude(kept.changes, NEWS, DEFAULT, one.label, [member.id for member in own.members])
+        found |= {member.id: one.id for member in own.members}
+    return found
+
+
+def _back_in(kept: Kept, taken_out: dict[str, str]) -> list[str]:
+    """Those that stand in the theme they were taken out of."""
+    return [
+        id_
+        for id_, theme in taken_out.items()
+        if any(place.cluster_id == theme for place in places(kept.tables, NEWS, id_))
+    ]
+
+
 @pytest.mark.slow
 def test_killed_twenty_times_a_rebuild_changes_nothing_that_is_served(tmp_path: Path) -> None:
     folder, kept = tmp_path, open_kept(tmp_path)
@@ -81,6 +104,7 @@ def test_killed_twenty_times_a_rebuild_changes_nothing_that_is_served(tmp_path: 
     started = time.monotonic()
     first.communicate(timeout=RUN_MAX_S)
     usual_s = time.monotonic() - started
+    taken_out = _taken_out(kept)
     chance, kills, runs = random.Random(SEED), 0, 0
     while kills < KILLS:
         runs += 1
@@ -98,6 +122,7 @@ def test_killed_twenty_times_a_rebuild_changes_nothing_that_is_served(tmp_path: 
             assert (after, listed_after) == (before, listed)
         else:
             assert sum(one.size for one in after.clusters) + sum(after.apart.values()) == DOCUMENTS
+        assert _back_in(kept, taken_out) == []
     tend(kept.changes, NEWS)
     assert faults(kept.tables, NEWS) == []
     kept.close()

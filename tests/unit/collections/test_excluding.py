@@ -45,6 +45,20 @@ def _filled(kept: Kept) -> Cluster:
     return _theme(kept, "d0")
 
 
+def test_what_a_rebuild_tells_is_what_it_serves(kept: Kept) -> None:
+    _filled(kept)
+    for one in clusters(kept.tables, NEWS).clusters:  # type: ignore[union-attr]
+        own = members(kept.tables, NEWS, one.label, count_max=3)
+        assert own is not None
+        exclude(kept.changes, NEWS, DEFAULT, one.label, [member.id for member in own.members])
+    made = rebuild(kept.changes, NEWS)
+    served = clusters(kept.tables, NEWS)
+    assert served is not None
+    assert served.apart[EXCLUDED] > 0
+    assert made.apart == sum(served.apart.values())
+    assert made.documents == sum(one.size for one in served.clusters) == 200 - made.apart
+
+
 def test_an_excluded_document_leaves_its_theme_at_once_and_all_numbers_agree(kept: Kept) -> None:
     theme, before = _filled(kept), _sizes(kept)
     done = exclude(kept.changes, NEWS, DEFAULT, theme.label, ["d0"])

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fonds.collections.building.models import Served, put_model, read_model
@@ -29,12 +28,12 @@ from fonds.collections.building.reading_in import (
     read_before,
     read_in,
 )
-from fonds.collections.building.settling import Vectors, settle
+from fonds.collections.building.settling import grouped_vectors, settle
 from fonds.collections.building.sweeping import drop_leavings
 from fonds.collections.changing.encoding import check_encoder, keep
 from fonds.collections.changing.linking import rearranged
 from fonds.collections.changing.moving import move
-from fonds.collections.changing.placing import coded_vectors, counted_terms, place
+from fonds.collections.changing.placing import counted_terms, place
 from fonds.collections.changing.redo import (
     SEQUENCE,
     Writes,
@@ -49,6 +48,7 @@ from fonds.collections.clusterings import Known, building, known, processed, reb
 from fonds.collections.configurations import Configuration, get
 from fonds.collections.documents import COLUMNS, Document, EncodedCells, document_of, encoded_cells
 from fonds.collections.names import DEFAULT, Name
+from fonds.collections.reading.clusters import clusters
 from fonds.collections.reading.curated import barred_of, excluded_ids
 from fonds.collections.tables import (
     CLUSTERINGS,
@@ -91,7 +91,8 @@ class Passes:
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
     """What came of a rebuild: the clustering's time, documents in clusters of the first level, how many
-    clusters, documents in none, and how many came or changed while it was built."""
+    clusters, documents in none (also those people took out of a theme), as it is served; and how many came or
+    changed while it was built."""
 
     timestamp: int
     documents: int
@@ -134,11 +135,12 @@ def rebuild(
         except TakenError:
             drop_leavings(changes, name, conf)
             raise
-        settle(changes, made.known, _vectors(read, built, made.timestamp), until, made.tell)
-    first = built.levels[0]
-    grouped = int((first.members >= 0).sum())
-    apart = len(read.apart) + len(read.ids) - grouped
-    return Rebuilt(made.timestamp, grouped, len(first.clusters), apart, caught_up)
+        settle(changes, made.known, grouped_vectors(read, built, made.timestamp), until, made.tell)
+    found = clusters(changes.tables, name, conf, made.timestamp, top=0)
+    if found is None:
+        raise TakenError(f"{name} was removed as soon as it was rebuilt")
+    grouped, apart = sum(one.size for one in found.clusters), sum(found.apart.values())
+    return Rebuilt(made.timestamp, grouped, len(found.clusters), apart, caught_up)
 
 
 class _Building:
@@ -338,13 +340,3 @@ def _known_share(served: Served, read: ReadIn) -> tuple[int, int]:
         for id_, text, language in zip(ids, read.texts(ids), languages, strict=True)
     ]
     return counted_terms(served, some)
-
-
-def _vectors(read: ReadIn, built: Clustering, timestamp: int) -> Vectors:
-    def of(ids: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
-        there = {id_: at for id_ in ids if (at := read.place(id_)) is not None}
-        places = np.array(list(there.values()), dtype=np.int64)
-        rows, weighted = built.frequencies[places], built.weighted(places)
-        return {id_: coded_vectors(rows, weighted, row, timestamp) for row, id_ in enumerate(there)}
-
-    return of

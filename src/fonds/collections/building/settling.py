@@ -15,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fonds.collections.building.inverted_index import put_index
+from fonds.collections.building.reading_in import ReadIn
 from fonds.collections.building.sweeping import drop_old
-from fonds.collections.changing.placing import vectors_of
+from fonds.collections.changing.placing import coded_vectors, vectors_of
 from fonds.collections.changing.redo import Indexed, forget, indexed_cells, needed_after
 from fonds.collections.changing.writing import Changes
 from fonds.collections.clusterings import Known, is_served, settled
@@ -32,6 +33,7 @@ from fonds.collections.tables import (
     utf8,
 )
 from fonds.formats.grouping.vectors import from_vector_tfidf
+from fonds.grouping.clustering import Clustering
 from fonds.model.vectors import Postings, Vector
 
 AT_ONCE = 500
@@ -40,6 +42,18 @@ Vectors = Callable[[Sequence[str]], dict[str, tuple[bytes, bytes]]]
 """The vectors of those of some documents that were grouped, by id."""
 
 Tell = Callable[[str, int, int], None]
+
+
+def grouped_vectors(read: ReadIn, built: Clustering, timestamp: int) -> Vectors:
+    """Those of what a clustering was built of, as it was built."""
+
+    def of(ids: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
+        there = {id_: at for id_ in ids if (at := read.place(id_)) is not None}
+        places = np.array(list(there.values()), dtype=np.int64)
+        rows, weighted = built.frequencies[places], built.weighted(places)
+        return {id_: coded_vectors(rows, weighted, row, timestamp) for row, id_ in enumerate(there)}
+
+    return of
 
 
 def settle(
