@@ -18,8 +18,10 @@ from fonds.bulk.extraction.books import as_json as as_counts
 from fonds.bulk.extraction.books import booked
 from fonds.bulk.extraction.rows import RESULTS
 from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.changing.curating.excluding import exclude
 from fonds.collections.configurations import configuration, put
 from fonds.collections.reading.clusters import clusters
+from fonds.collections.reading.documents import places
 from fonds.collections.tables import READINGS
 from fonds.engines.local.engine import LocalEngine
 from fonds.engines.spark import SparkEngine
@@ -71,12 +73,20 @@ def test_on_hbase_rebuilds_leave_the_rows_one_process_leaves_in_a_file(
     here, there = filled(tmp_path / "here"), filled(tmp_path / "there", tables=opens())
     passes = by_engine(spark, tmp_path / "there", opens)
     more = [replace(one, id=f"more-{one.id}") for one in themed(60, seed=2)]
+    theme = ""
     for conf in ("deep", "deep", "dense"):
         first = rebuild(here.changes, NEWS, conf, threads=1)
         assert rebuild(there.changes, NEWS, conf, threads=1, passes=passes) == first
         assert left(there) == left(here)
         for kept in (here, there):
             kept.changes.put(NEWS, more)
+        if not theme:
+            theme = (
+                next(one.cluster_id for one in places(here.tables, NEWS, "d0") if one.label) or ""
+            )
+            for kept in (here, there):
+                exclude(kept.changes, NEWS, conf, theme, ["d0"])
+    assert theme not in {one.cluster_id for one in places(there.tables, NEWS, "d0")}
     served = [clusters(kept.tables, NEWS, "deep") for kept in (here, there)]
     assert served[0] == served[1] is not None
     assert faults(there.tables, NEWS) == []
