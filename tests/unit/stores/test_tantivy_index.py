@@ -98,6 +98,26 @@ def test_a_killed_writer_leaves_no_lock_and_what_it_had_committed(folder: Path):
     index.close()
 
 
+def test_deletions_of_a_commit_that_a_kill_prevented_stand_in_nobodys_way(folder: Path):
+    """They were written, and the commit that names them was not: the next writer counts as that one did."""
+    first = TantivyIndex(folder)
+    first.put([document(number) for number in range(4)])
+    first.close()
+    before = (folder / "meta.json").read_bytes()
+    first.delete([document(0).id])
+    first.close()
+    (left,) = folder.glob("*.del")
+    (folder / "meta.json").write_bytes(before)
+    after = TantivyIndex(folder)
+    assert after.count() == 4
+    after.delete([document(1).id])
+    assert left.exists()
+    assert set(after.get([document(number).id for number in range(4)])) == {
+        document(number).id for number in (0, 2, 3)
+    }
+    after.close()
+
+
 @pytest.mark.parametrize(("count", "text_bytes"), [(100, 5_000), (60, 1_000_000)])
 def test_a_full_disk_is_named_and_nothing_committed_is_lost(
     folder: Path, count: int, text_bytes: int

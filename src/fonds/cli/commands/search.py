@@ -175,7 +175,9 @@ def _say_beside(
 ) -> None:
     """What is said beside the results: that there are more, or nothing that could be found yet."""
     is_empty = not (results.total or things) and index.count() == 0
-    for note in [NOTHING_YET] if is_empty else [*results.notes, *_rest(results, asked)]:
+    # Words that name a thing are in no document, as a rule.
+    notes = () if things else results.notes
+    for note in [NOTHING_YET] if is_empty else [*notes, *_rest(results, asked)]:
         say(note)
 
 

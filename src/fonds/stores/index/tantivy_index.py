@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -32,6 +33,8 @@ from fonds.stores.index.tantivy_schema import (
 )
 from fonds.words import words
 
+READERS_LOCK = ".tantivy-meta.lock"
+"""What the library holds while it opens the files of a commit."""
 WRITER_MEMORY_BYTES = 48_000_000
 ALIKE_LOOKED_MAX, ALIKE_CHARACTERS_MAX = 100, 200_000
 
@@ -52,6 +55,24 @@ def generation_of(folder: Path) -> str | None:
         return generation(int(told["opstamp"]), parts)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def drop_leavings(folder: Path) -> None:
+    """Remove files of deletions that no commit names: those of a writer that died before its commit did. They
+    are named by a count the next writer begins anew, which would meet them and could not write its own. Only
+    for who may write, and while nobody opens the index.
+    """
+    told = json.loads((folder / "meta.json").read_bytes())
+    named = {
+        f"{one['segment_id'].replace('-', '')}.{one['deletes']['opstamp']}.del"
+        for one in told["segments"]
+        if one["deletes"]
+    }
+    with (folder / READERS_LOCK).open("ab") as lock:
+        flock(lock, LOCK_EX)
+        for path in folder.glob("*.del"):
+            if path.name not in named:
+                path.unlink()
 
 
 class TantivyIndex:
@@ -182,6 +203,7 @@ class TantivyIndex:
             self._version()
             self._folder.mkdir(parents=True, exist_ok=True)
             self._writer = self._open().writer(WRITER_MEMORY_BYTES, num_threads=1)
+            drop_leavings(self._folder)
         return self._writer
 
     def _open(self, folder: Path | None = None) -> tantivy.Index:

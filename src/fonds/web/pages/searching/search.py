@@ -57,9 +57,9 @@ class SearchPage:
     `facets` those of each value, leaving aside what is chosen of the same facet, and `beyond` those with
     values that are not listed.
     `direct` are the files the words are the name of: a URL, SHA-1, story id, DOI or file name. `notes`
-    say what of the question no document has, when nothing was found, and `meant` is the query that was
-    probably meant. Themes are those of the first `themes_looked_in` collections by name, None for all;
-    `themes` counts the matches by the themes of the collection that was asked for, None without one.
+    say what of the question no document has, when nothing was found, not by name either; `meant` is the query
+    that was probably meant. Themes are those of the first `themes_looked_in` collections by name, None for
+    all; `themes` counts the matches by the themes of the collection that was asked for, None without one.
     `generation` names what the index holds: the same, the same documents; None where it is not known.
     With sort=id the next page is had with `after` = `next`, None at the end; so all of a result can be
     had, however large.
@@ -102,7 +102,7 @@ def search_page(
     return SearchPage(
         answer=NOTHING_YET if is_empty else _answer(form, results.total, len(things)),
         direct=things,
-        notes=[] if is_empty else results.notes,
+        notes=[] if is_empty or things else results.notes,
         meant=results.meant,
         total=results.total,
         listed=shown.listed,
