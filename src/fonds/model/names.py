@@ -21,7 +21,8 @@ def no_such(what: str, name: str, known: Iterable[str]) -> str:
     nearest. Of more than 40 only as many are named, and how many there are.
     """
     names = list(dict.fromkeys(str(one) for one in known if one))
-    shown = ", ".join(names[:NAMED_MAX])
+    between = "; " if any("," in one for one in names) else ", "
+    shown = between.join(names[:NAMED_MAX])
     more = f" and {len(names) - NAMED_MAX:,} more" if len(names) > NAMED_MAX else ""
     there_are = f"; there are {shown}{more}" if names else "; there is none at all"
     near = nearest(name, names)

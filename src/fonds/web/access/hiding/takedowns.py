@@ -89,9 +89,9 @@ def takedowns(stores: Stores, settings: Settings, viewer: Viewer, key: str) -> T
     records = stores.records
     total = records.count(TakedownRow).get((), 0)
     open_ = records.count(TakedownRow, where={"finished": None}).get((), 0)
-    files, complete = _files(stores, key.strip()) if key.strip() else ([], True)
+    files, complete = _titled(stores, key.strip()) if key.strip() else ({}, True)
     tables = tables_there(stores, settings) if files else None
-    hidden = embargoed(records, files)
+    hidden = embargoed(records, list(files))
     return Takedowns(
         f"{how_many(total, 'file was', 'files were')} taken down"
         if total
@@ -100,8 +100,8 @@ def takedowns(stores: Stores, settings: Settings, viewer: Viewer, key: str) -> T
         open_,
         [_told(row) for row in _rows(records)],
         [
-            _candidate(stores, hidden.get(one), traces(stores, tables, one), settings, viewer)
-            for one in files
+            _candidate(title, hidden.get(one), traces(stores, tables, one), settings, viewer)
+            for one, title in files.items()
         ],
         complete,
     )
@@ -124,20 +124,23 @@ def _told(row: TakedownRow) -> TakenDown:
     )  # fmt: skip
 
 
-def _files(stores: Stores, key: str) -> tuple[list[str], bool]:
+def _titled(stores: Stores, key: str) -> tuple[dict[str, str | None], bool]:
+    """The files a key leads to with their titles, and whether these are all."""
     resolved = resolve(stores, key)
-    known = (one for one in resolved.files if description(stores, one).known)
-    found = list(islice(known, FILES_MAX + 1))
+    told = ((one, description(stores, one)) for one in resolved.files)
+    known = ((one, file.title) for one, file in told if file.known)
+    found = dict(islice(known, FILES_MAX + 1))
     if not found:
-        found = [one.sha1hex for one in direct(stores, key)]
+        found = {one.sha1hex: one.title for one in direct(stores, key)}
     if not found:
         hint = f": {short}" if (short := too_short(key)) else ""
         raise HTTPException(404, f"Nothing here is known as “{key[:200]}”{hint}.")
-    return found[:FILES_MAX], resolved.complete and len(found) <= FILES_MAX
+    complete = resolved.complete and len(found) <= FILES_MAX
+    return dict(islice(found.items(), FILES_MAX)), complete
 
 
 def _candidate(
-    stores: Stores,
+    title: str | None,
     hidden: EmbargoRow | None,
     found: Traces,
     settings: Settings,
@@ -145,7 +148,7 @@ def _candidate(
 ) -> Candidate:
     return Candidate(
         found.sha1hex,
-        description(stores, found.sha1hex).title,
+        title,
         hidden.made_by if hidden else None,
         hidden.note if hidden else None,
         found,
