@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,6 +28,7 @@ from fonds.model.rows import (
     StoryMetaRow,
 )
 from fonds.ports import Stores
+from fonds.stores.records.sql import open_sqlite
 from fonds.wiring.backends import open_stores
 from home_rows import (
     NOW,
@@ -107,9 +112,21 @@ class Filled:
         return self.kept - 1
 
 
+@cache
+def _migrated() -> Path:
+    """Empty records, migrated once for a whole process."""
+    folder = Path(tempfile.mkdtemp(prefix="fonds-migrated-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    open_sqlite(folder / "records.sqlite").close()
+    return folder / "records.sqlite"
+
+
 @contextmanager
 def opened(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
     """The stores of a home (`settings` None: the embedded ones), closed at the end."""
+    if settings is None and not home.joinpath("records.sqlite").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        shutil.copy(_migrated(), home / "records.sqlite")
     stores = open_stores(home, settings or Settings())
     try:
         yield stores
