@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, SourceRow
 from fonds.ports import Stores
+from fonds.sources.following.backfill.backfill import Backfill, kept
 from fonds.sources.following.editing import Wanted, new_source
 from fonds.sources.following.standing import as_polled
 from home_rows import NOW
@@ -19,6 +20,27 @@ GOOD = new_source("https://daily.example/feed.xml", Wanted(title="The Daily"), N
 HOSTILE = new_source("https://bad.example/<script>alert(1)</script>", Wanted(), NOW)
 SILENT = new_source("https://silent.example/sitemap.xml", Wanted(), NOW)
 PAUSED = new_source("https://paused.example/rss", Wanted(), NOW)
+HOSTILE_BACKFILL = Backfill(
+    date(2025, 1, 1),
+    date(2025, 6, 30),
+    takes_undated=False,
+    asked_at=NOW,
+    asked_by="ada",
+    due_at=NOW,
+    poll_at=NOW,
+    at="https://bad.example/<script>alert(4)</script>",
+    pages=2,
+    outside=70,
+    attempts=2,
+    trouble="<img src=x onerror=alert(4)>: it answers 503",
+)
+"""A backfill that goes on, with a page whose address is hostile."""
+BACKFILL_POLL = {
+    "listed": 70,
+    "known": 0,
+    "refused": 0,
+    "backfill": {"pages": ["https://bad.example/<b>2"], "unread": 0, "outside": 70, "undated": 0},
+}
 KEPT, BLOCKED, WAITING = 60, 3, 2
 TODAY = datetime.now(UTC)
 """When the last poll of the source that is well was: what is told of days ends today."""
@@ -38,13 +60,15 @@ def fill_sources(stores: Stores) -> None:
             failures=7,
             failing_since=NOW,
             error="<b>503</b>",
+            backfill=kept(HOSTILE_BACKFILL),
         ),
         replace(SILENT, polls=2, links=5, listed=5, silent_polls=1, silent_since=NOW, **well),
         replace(PAUSED, state="paused"),
     ]
     stores.records.put([left(row) for row in rows])
     polls = [_poll(GOOD, number, new=0) for number in range(1, POLLS)]
-    stores.records.put([*polls, _poll(SILENT, 2, new=0, listed=0)])
+    older = replace(_poll(HOSTILE, 9, new=0), fingerprint=json.dumps(BACKFILL_POLL))
+    stores.records.put([*polls, older, _poll(SILENT, 2, new=0, listed=0)])
     last = _poll(GOOD, POLLS, new=KEPT + BLOCKED + WAITING, at=TODAY)
     entries = [_link(number, last) for number in range(last.entries)]
     stores.ledger.enter([last], entries, [STEP])

@@ -15,7 +15,7 @@ import pytest
 
 from e2e.running import fonds
 from fixtures.answering import Answering, Given, answering
-from fixtures.feeds import rss_of
+from fixtures.feeds import atom, rss_of
 
 pytestmark = pytest.mark.slow
 
@@ -96,3 +96,46 @@ def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
     assert len(urls) == len(set(urls)) == sum(one["new"] for one in polls)
     assert {f"{server.url}/{number}" for number in range(3, 8)} <= set(urls)
     assert json.dumps(entered).count('"done"') == len(urls)
+
+
+def archive(server: Answering, month: int, stories: range) -> None:
+    """A page of a feed, with stories of a month, that leads to the archive of the month before."""
+    day = f"<updated>2025-{month:02d}-01T12:00:00Z</updated>"
+    entries = [f'<title>{one}</title><link href="{server.url}/{one}"/>{day}' for one in stories]
+    head = f'<link rel="prev-archive" href="/archive/{month - 1}"/>' if month > 1 else ""
+    path = "/archive" if month == 4 else f"/archive/{month}"
+    server.answers[path] = Given(200, atom(entries, head))
+
+
+def test_what_a_feed_published_before_comes_in_whoever_is_killed(
+    server: Answering, tmp_path: Path
+) -> None:
+    home, url = tmp_path / "home", f"{server.url}/archive"
+    for month in range(1, 5):
+        archive(server, month, range(2 * month - 2, 2 * month))
+    assert fonds(home, "sources", "add", url).code == 0
+    days = ("--from", "2025-02-01", "--to", "2025-03-31")
+    assert fonds(home, "sources", "backfill", url, *days).code == 0
+
+    def asked(path: str) -> bool:
+        return any(one == path for one, _ in server.asked)
+
+    first = running(home)
+    try:
+        wait_for(lambda: asked("/archive/2"))
+    finally:
+        first.kill()
+        first.wait()
+    second = running(home)
+    try:
+        wait_for(lambda: asked("/2") and asked("/7") and settled(home))
+    finally:
+        second.send_signal(signal.SIGTERM)
+        second.wait(60)
+    assert fonds(home, "audit", "--json").code == 0
+    shown = fonds(home, "sources", "show", "--json", url).last
+    told = shown["backfill"]
+    assert (told["state"], told["pages"], told["listed"]) == ("ended", 4, 8)
+    assert (told["entered"], told["outside"], shown["links"]) == (4, 4, 6)
+    assert not asked("/0")
+    assert not asked("/1")

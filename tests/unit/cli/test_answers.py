@@ -182,13 +182,11 @@ for _act in ("rename", "pin", "unpin", "exclude", "include"):
 for _act in ("exclude", "include"):
     _asked = ("clusters", _act, "told/kept", "x", "nobody")
     REFUSED[f"clusters {_act}", "documents"] = (_asked, "has no document of the id 'nobody'")
-for _act, _word in (
-    ("check", "names"),
-    ("show", "name"),
-    ("edit", "name"),
-    *((a, "names") for a in ACTS),
-):
+_named_so = (("check", "names"), ("show", "name"), ("edit", "name"), *((a, "names") for a in ACTS))
+for _act, _word in _named_so:
     REFUSED[f"sources {_act}", _word] = (("sources", _act, "nonsense"), "no source 'nonsense'")
+_asked = ("sources", "backfill", "nonsense", "--stop")
+REFUSED["sources backfill", "name"] = (_asked, "no source 'nonsense'")
 for _word in ("get", "scan"):
     REFUSED[f"table {_word}", "columns"] = (
         ("table", _word, *(["ab" * 20] if _word == "get" else []), "--column", "file:mim"),

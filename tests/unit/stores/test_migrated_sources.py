@@ -93,3 +93,26 @@ def test_sources_of_before_stand_as_their_last_poll_left_them(tmp_path: Path) ->
     assert [row.standing for row in found] == [one[0] for one in rows]
     assert {row.failing_since for row in found} == {row.muted_until for row in found} == {None}
     records.close()
+
+
+def test_sources_of_before_were_never_backfilled(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    made = engine.open_engine(sa.URL.create("sqlite", database=str(path)))
+    with engine.writing(made) as connection, connection.begin():
+        upgrade(connection, "0022")
+        columns = "source_id, url, kind, state, title, folder, collection, pipeline, tls, added_at"
+        columns += (
+            ", next_poll, polls, polling, claims, mark, listed, links, failures, silent_polls"
+        )
+        told = "'s', 'https://a.example/', 'feed', 'active', '', '', 'c', 'queue-fetcher', 'full'"
+        connection.exec_driver_sql(
+            f"INSERT INTO sources ({columns}) VALUES ({told}, ?, ?, 1, 0, 0, 0, 0, 0, 0, 0)",
+            (AT, AT),
+        )
+    made.dispose()
+    records = open_sqlite(path)
+    (row,) = records.find(SourceRow)
+    assert (row.backfill, row.backfill_changes) == (None, 0)
+    records.change(SourceRow, ["s"], {"backfill": {"a": 1}}, {"backfill_changes": 0})
+    assert next(iter(records.get(SourceRow, ["s"]))).backfill == {"a": 1}
+    records.close()

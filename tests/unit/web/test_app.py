@@ -115,7 +115,7 @@ def test_the_api_is_described_whole_and_loads_nothing_from_outside(client: TestC
         "/api/changes", "/api/changes.atom",
         "/api/failures", "/api/pipeline", "/api/show", "/api/sources", "/api/sources/{source_id}",
         "/api/sources/{source_id}/links", "/api/sources/{source_id}/{act}",
-        "/api/sources/{source_id}/mute",
+        "/api/sources/{source_id}/mute", "/api/sources/{source_id}/backfill",
         "/api/themes", "/api/themes/{namespace}/{key}",
         "/api/themes/{namespace}/{key}/apart", "/api/themes/{namespace}/{key}/apart/{reason}",
         "/api/themes/{namespace}/{key}/apart/{reason}/documents",

@@ -29,6 +29,7 @@ CHANGING = {
     "/verify", "/api/verify", "/sources/{source_id}/{act}",
     "/themes/{namespace}/{key}/{act}", "/api/themes/{namespace}/{key}/{act}",
     "/api/sources/{source_id}/{act}", "/api/sources/{source_id}/mute", "/api/sources/{source_id}",
+    "/api/sources/{source_id}/backfill",
 }  # fmt: skip
 """Routes that change something and name no file: what they answer with says what they did."""
 

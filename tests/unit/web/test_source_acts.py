@@ -61,7 +61,7 @@ def press(client: TestClient, source: SourceRow, act: str, **said: str) -> int:
 def test_a_source_is_polled_next_paused_and_followed_again(
     client: TestClient, stores: Stores
 ) -> None:
-    assert buttons(client, GOOD) == ["poll", "pause", "mute", "edit"]
+    assert buttons(client, GOOD) == ["poll", "pause", "mute", "backfill", "edit"]
     assert press(client, GOOD, "poll") == 303
     assert row(stores, GOOD).next_poll <= datetime.now(UTC)
     assert [press(client, GOOD, "pause") for _ in range(2)] == [303, 303]
@@ -146,7 +146,7 @@ def test_what_ails_it_is_muted_and_unmuted(client: TestClient, stores: Stores) -
     for page in ("/sources", f"/sources/{HOSTILE.source_id}"):
         assert "until it is well again" in read(client, page).words("//main")
         assert "<b>they" not in client.get(page).text
-    assert buttons(client, HOSTILE) == ["poll", "pause", "unmute", "mute", "edit"]
+    assert buttons(client, HOSTILE) == ["poll", "pause", "unmute", "mute", "edit", "stop-backfill"]
     assert [press(client, HOSTILE, "unmute") for _ in range(2)] == [303, 303]
     assert client.get(path).json()["source"]["standing"] == "failing"
     assert press(client, GOOD, "mute", until="2999-01-31") == 303

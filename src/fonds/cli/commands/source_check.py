@@ -88,7 +88,15 @@ def _print_check(facts: dict[str, Any]) -> None:
         "moved to": facts["moved_to"],
         "problem": facts["problem"],
         "asks for": ", ".join(hints),
+        "older": _older(facts),
     }
     for name, value in told.items():
         if value:
             screen.print(f"  {name}: {value}", markup=False)
+
+
+def _older(facts: dict[str, Any]) -> str:
+    """What `fonds sources backfill` would go on with."""
+    if facts["sitemaps"]:
+        return f"the {facts['sitemaps']:,} sitemaps of its index"
+    return facts["older"] or "it names no older page"

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fonds.cli.commands.source_backfill import backfill
 from fonds.cli.commands.source_check import check
 from fonds.cli.commands.source_lists import export, import_
 from fonds.cli.commands.source_mute import mute, unmute
@@ -294,7 +295,7 @@ def remove(app: App, names: tuple[str, ...]) -> int:
 
 
 for _made in (
-    *(add_, list_, show, poll, edit, pause, resume, mute, unmute),
+    *(add_, list_, show, poll, backfill, edit, pause, resume, mute, unmute),
     *(remove, check, import_, export),
 ):
     sources.add_command(_made)

@@ -11,7 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.model.secrets import without_secrets
 from fonds.pipelines import stages_of
+from fonds.sources.following.backfill.backfill import backfill_of, polled_next
+from fonds.sources.following.backfill.told import BackfillTold, backfill_told
 from fonds.sources.following.described import seen
 from fonds.sources.following.funnel import Ended, Funnel, funnel
 from fonds.sources.following.muting import Mute, mute_of
@@ -21,11 +24,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NUMBERS = ("Links", "Kept")
+_LEFT_OUT = {"outside": "of other days", "undated": "undated"}
 
 
 def source_facts(row: SourceRow, now: datetime, ended: Sequence[Ended]) -> dict[str, object]:
     """All that is known of a source; `ended` is what became of its links."""
-    muted = mute_of(row, now)
+    muted, filled, asked = mute_of(row, now), backfill_told(row), backfill_of(row)
     return {
         "source_id": row.source_id,
         "url": row.url,
@@ -38,7 +42,7 @@ def source_facts(row: SourceRow, now: datetime, ended: Sequence[Ended]) -> dict[
         "tls": row.tls,
         "added_at": row.added_at,
         "polled_last": row.last_polled,
-        "polled_next": row.next_poll if row.state == "active" else None,
+        "polled_next": polled_next(row),
         "well_last": row.last_well,
         "new_last": row.last_new,
         "polls": row.polls,
@@ -58,6 +62,7 @@ def source_facts(row: SourceRow, now: datetime, ended: Sequence[Ended]) -> dict[
         "form_before": row.form_before,
         "form_changed": row.form_changed,
         "hints": {name: value for name, value in (row.hints or {}).items() if value},
+        "backfill": {**asdict(filled), "asked_by": asked.asked_by} if filled and asked else None,
     }
 
 
@@ -73,7 +78,17 @@ def poll_facts(row: InputRow) -> dict[str, object]:
         "error": row.error,
         "finished": row.finished,
         **seen(row),
+        **_of_backfill(row),
     }
+
+
+def _of_backfill(row: InputRow) -> dict[str, object]:
+    """Which pages a poll of a backfill read, and what it left out; nothing of another poll."""
+    told = seen(row).get("backfill")
+    if not isinstance(told, dict):
+        return {}
+    facts = {name: told.get(name) for name in ("pages", "unread", *_LEFT_OUT)}
+    return {"backfill": {**facts, "pages": [without_secrets(one) for one in told["pages"]]}}
 
 
 def source_table(
@@ -86,7 +101,7 @@ def source_table(
     table.add_column("Source", overflow="fold")
     for row in rows:
         found = funnel(row, ended[row.source_id], stages_of(row.pipeline))
-        due = row.next_poll if row.state == "active" else "-"
+        due = polled_next(row) or "-"
         name = f"{row.title}  {row.url}" if row.title else row.url
         table.add_row(
             row.source_id,
@@ -108,8 +123,9 @@ def print_source(
     now: datetime,
 ) -> None:
     """A source and its last polls."""
-    muted = mute_of(row, now)
+    muted, filled = mute_of(row, now), backfill_told(row)
     said: dict[str, object] = {"muted": mute_line(muted) if muted else None}
+    said |= {"backfill": backfill_lines(filled) if filled else None}
     said |= {"funnel": funnel_line(funnel(row, ended, stages_of(row.pipeline)))}
     for name, value in {**source_facts(row, now, ended), **said}.items():
         if value not in (None, "", {}):
@@ -118,6 +134,20 @@ def print_source(
         screen.print(f"\nThe last {len(polls)} of {row.polls:,} polls:")
     for one in polls:
         screen.print(f"  {poll_line(one)}", markup=False)
+
+
+def backfill_lines(found: BackfillTold) -> str:
+    """How a backfill stands, as three or four lines."""
+    told = [
+        f"{found.first} to {found.last}: {found.state}{f', {found.why}' if found.why else ''}",
+        f"{found.pages:,} pages, {found.unread:,} unreadable, {found.sitemaps:,} sitemaps passed over",
+        f"{found.listed:,} listed: {found.entered:,} entered, {found.known:,} known,"
+        f" {found.refused:,} refused, {found.outside:,} of other days, {found.undated:,} undated",
+    ]
+    if found.next_page:
+        tries = f", after {found.attempts} failed: {found.trouble}" if found.trouble else ""
+        told.append(f"next {found.next_page}, {in_short(found.next_at or 'once resumed')}{tries}")
+    return f"\n{'':15}".join(told)
 
 
 def mute_line(found: Mute) -> str:
@@ -158,6 +188,10 @@ def poll_line(row: InputRow) -> str:
         return told + "nothing had changed"
     refused = "".join(f", {count} {why}" for why, count in row.tally.items())
     told += f"{facts['listed']} listed, {row.entries} new, {facts['known']} known{refused}"
+    of_backfill = facts.get("backfill")
+    if isinstance(of_backfill, dict):
+        left_out = ", ".join(f"{of_backfill[name]} {word}" for name, word in _LEFT_OUT.items())
+        told += f", {left_out}, on {len(of_backfill['pages'])} pages of its backfill"
     return told + (f"; {facts['problem']}" if facts.get("problem") else "")
 
 

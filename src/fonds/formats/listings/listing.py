@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
@@ -48,6 +48,9 @@ class Listing:
     `rss-fetcher`). `entries` are its links in its order; one without an address has no `link`. `further`
     are addresses of listings it leads to: sitemaps of an index, the next page, a page's feeds. `problem`
     says what was wrong with it and was put up with, "" for nothing. `cut` counts entries beyond the limit.
+    `older` is where a feed lists what came before, "" for nowhere; `is_complete` that it says to list all
+    there is. `changed` is what a sitemap or an index says of when pages or sitemaps changed last (`lastmod`),
+    as RFC 2822, by their addresses.
     """
 
     kind: str
@@ -57,6 +60,9 @@ class Listing:
     hints: Hints = field(default_factory=Hints)
     problem: str = ""
     cut: int = 0
+    older: str = ""
+    is_complete: bool = False
+    changed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,9 @@ def listing(
     further: Iterable[str] = (),
     hints: Hints | None = None,
     problem: str = "",
+    older: str = "",
+    is_complete: bool = False,
+    changed: Mapping[str, str] | None = None,
 ) -> Listing:
     """A listing within the limits; what was cut off is counted."""
     return Listing(
@@ -87,6 +96,9 @@ def listing(
         hints=hints or Hints(),
         problem=_CONTROLS.sub(" ", problem)[:PROBLEM_CHARS_MAX],
         cut=max(0, len(entries) - ENTRIES_MAX),
+        older="" if is_complete else older,
+        is_complete=is_complete,
+        changed=changed or {},
     )
 
 

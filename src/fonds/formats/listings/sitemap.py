@@ -7,6 +7,10 @@ has it, and those beyond are counted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from fonds.formats.coding import decode_body
 from fonds.formats.listings.dates import rfc2822
 from fonds.formats.listings.listing import (
@@ -25,7 +29,7 @@ from fonds.model.rss_entry import RssEntry
 BODY_MAX_BYTES = 50 * 1024 * 1024
 GZIP_MAGIC = b"\x1f\x8b"
 _SKIPPED = frozenset({"image", "video", "link"})
-_WITHIN = frozenset({"loc", "publication_date", "title"})
+_WITHIN = frozenset({"loc", "publication_date", "title", "lastmod"})
 
 
 def unpack(body: bytes) -> bytes:
@@ -45,13 +49,19 @@ def read_sitemap(body: bytes, url: str) -> Listing:
         found = _read(body, url, mend=True)
         if not found.entries and not found.further:
             raise
-        return listing(found.kind, found.entries, further=found.further, problem=error.detail)
+        told: dict[str, Any] = {
+            "further": found.further,
+            "changed": found.changed,
+            "problem": error.detail,
+        }
+        return replace(listing(found.kind, found.entries, **told), cut=found.cut)
 
 
 def _read(body: bytes, url: str, *, mend: bool) -> Listing:
     entries: list[RssEntry] = []
     further: list[str] = []
     told: dict[str, str] = {}
+    changed: dict[str, str] = {}
     kind, beyond = "sitemap", 0
     for element in elements(body, mend=mend):
         name = local_name(element)
@@ -62,21 +72,27 @@ def _read(body: bytes, url: str, *, mend: bool) -> Listing:
         elif name == "url":
             if len(entries) < ENTRIES_MAX:
                 entries.append(_entry(told, url))
+                _note_change(changed, entries[-1].link, told)
             else:
                 beyond += 1
             told = {}
             let_go(element)
         elif name == "sitemap":
             address = clean_url(told.get("loc"), url)
-            further += [address] if address and len(further) < FURTHER_MAX else []
+            if address and len(further) < FURTHER_MAX:
+                further.append(address)
+                _note_change(changed, address, told)
             told = {}
             let_go(element)
         elif name == "sitemapindex":
             kind = "sitemap-index"
-    found = listing(kind, entries, further=further)
-    return (
-        found if not beyond else Listing(found.kind, found.entries, "", found.further, cut=beyond)
-    )
+    return replace(listing(kind, entries, further=further, changed=changed), cut=beyond)
+
+
+def _note_change(changed: dict[str, str], address: str | None, told: Mapping[str, str]) -> None:
+    moment = rfc2822(told.get("lastmod"))
+    if address and moment:
+        changed.setdefault(address, moment)
 
 
 def _entry(told: dict[str, str], url: str) -> RssEntry:

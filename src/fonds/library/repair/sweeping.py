@@ -15,7 +15,7 @@ from fonds.formats.spooled import spool_key
 from fonds.model.disposition import Verdict
 from fonds.model.rows import EntryRow, FetchedRow, InputRow, StoppedRow
 from fonds.ports import Blobs, Records
-from fonds.sources.following.poll_source import POLL
+from fonds.sources.following.polls.poll_source import POLL
 
 CHUNK = 500
 OVER = frozenset({str(Verdict.DONE), str(Verdict.DROPPED)})

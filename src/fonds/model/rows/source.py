@@ -28,7 +28,8 @@ class SourceRow:
     first of `failures` was, None also where that was before it was noted. A person said at `muted_at`, with
     `mute_note`, that until `muted_until` what ails it needs nobody. `form` is that of its listings
     (`formats/listings/feeds/form.py`), None before one with links was read; it was `form_before` until
-    `form_changed`.
+    `form_changed`. `backfill` is the last one somebody asked for and how it stands
+    (`sources/following/backfill/`), None for none ever; `backfill_changes` counts what people said of it.
     """
 
     TABLE: ClassVar[str] = "sources"
@@ -76,3 +77,5 @@ class SourceRow:
     form: str | None = None
     form_before: str | None = None
     form_changed: dt.datetime | None = None
+    backfill: Mapping[str, Any] | None = None
+    backfill_changes: int = 0

@@ -19,7 +19,9 @@ POLLS_SHOWN = 20
 @dataclass(frozen=True, slots=True)
 class Poll:
     """One look at a source: `listed` links stood there, None when it had not changed or could not be read;
-    `new` of them entered, `known` had entered before, `refused` says why others did not."""
+    `new` of them entered, `known` had entered before, `refused` says why others did not. Of a poll of a
+    backfill `pages` is how many pages it read, `outside` how many links were of other days than asked for,
+    and `undated` how many were left out since they say none; None for others."""
 
     input_id: str
     at: datetime
@@ -29,6 +31,9 @@ class Poll:
     refused: Mapping[str, int]
     error: str | None
     problem: str | None
+    pages: int | None = None
+    outside: int | None = None
+    undated: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +71,11 @@ def followed(
 
 
 def polls_on(records: Records, source_id: str, day: date) -> list[str]:
-    """The polls of a source on a day, in UTC, that brought something."""
+    """The polls of a source on a day, in UTC, that brought something new; those of its backfill, which bring
+    what is old, count on no day."""
     where = {**links_of(source_id), "updated": Within(*_ends(day))}
-    return [row.input_id for row in records.find(InputRow, where) if row.entries]
+    rows = records.find(InputRow, where)
+    return [row.input_id for row in rows if row.entries and not is_of_backfill(row)]
 
 
 def _ends(day: date) -> tuple[datetime, datetime]:
@@ -86,7 +93,25 @@ def _poll(row: InputRow) -> Poll:
         dict(row.tally),
         row.error,
         str(found["problem"]) if found.get("problem") else None,
+        *_of_backfill(found),
     )
+
+
+def _of_backfill(found: Mapping[str, object]) -> tuple[int | None, int | None, int | None]:
+    told = found.get("backfill")
+    if not isinstance(told, dict):
+        return None, None, None
+    pages = told.get("pages")
+    return (
+        len(pages) if isinstance(pages, list) else 0,
+        _number(told.get("outside")),
+        _number(told.get("undated")),
+    )
+
+
+def is_of_backfill(row: InputRow) -> bool:
+    """Whether a poll was one of a backfill."""
+    return "backfill" in seen(row)
 
 
 def seen(row: InputRow) -> dict[str, object]:

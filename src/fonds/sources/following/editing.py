@@ -13,6 +13,7 @@ from fonds.model.names import nearest
 from fonds.model.rows import SourceRow
 from fonds.model.secrets import holds_secret, without_secrets
 from fonds.ports import Records
+from fonds.sources.following.backfill.backfill import polled_at_once
 from fonds.sources.following.standing import as_polled
 from fonds.sources.link_rules import LinkRules
 
@@ -124,8 +125,12 @@ def _made_due(
     how long that one has it to itself. Whether it was done."""
     if row.polling and row.next_poll > now:
         return False
-    still = {"claims": row.claims, "polling": row.polling}
-    due = {**values, "next_poll": now}
+    still = {
+        "claims": row.claims,
+        "polling": row.polling,
+        "backfill_changes": row.backfill_changes,
+    }
+    due = {**values, **polled_at_once(row), "next_poll": now}
     return bool(records.change(SourceRow, [row.source_id], due, still))
 
 

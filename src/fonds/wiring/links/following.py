@@ -36,9 +36,9 @@ from fonds.model.secrets import credentials
 from fonds.ports import Records, Source, Stores
 from fonds.process_identity import is_gone, this_process
 from fonds.runtime.intake import Entered
-from fonds.sources.following.answers import BODY_MAX_BYTES, Answer, Get, Read
-from fonds.sources.following.looking import look
-from fonds.sources.following.polling import Polling, poll_each
+from fonds.sources.following.polls.answers import BODY_MAX_BYTES, Answer, Get, Read
+from fonds.sources.following.polls.looking import look
+from fonds.sources.following.polls.polling import Polling, poll_each
 from fonds.sources.following.rhythm import Bounds
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.wiring.backends import backend
@@ -264,4 +264,6 @@ def look_at(
         ],
         "problem": seen.listing.problem,
         "hints": hints,
+        "older": seen.listing.older or None,
+        "sitemaps": seen.children,
     }

@@ -228,3 +228,37 @@ def test_any_bytes_are_a_listing_or_refused(body: bytes) -> None:
         except DamagedInputError:
             continue
         assert found.kind
+
+
+HISTORY = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
+NEXT = '<link rel="next" href="?page=2"/>'
+ARCHIVE = f'{NEXT}<link rel="prev-archive" href="/archive/4"/>'
+
+
+@pytest.mark.parametrize("broken", ["", "&nbsp;"])
+@pytest.mark.parametrize(
+    ("head", "older", "is_complete"),
+    [
+        (ARCHIVE, "https://a.example.org/archive/4", False),
+        (NEXT, "https://a.example.org/feed?page=2", False),
+        ("<fh:complete/>" + ARCHIVE, "", True),
+        ('<link rel="previous" href="/newer"/>', "", False),
+    ],
+)
+def test_where_a_feed_lists_what_came_before(
+    head: str, older: str, is_complete: bool, broken: str
+) -> None:
+    entry = f'<title>{broken}</title><link href="https://a.example.org/1"/>'
+    found = read_listing(atom([entry], head, HISTORY), "https://a.example.org/feed", None)
+    assert (found.older, found.is_complete, bool(found.problem)) == (
+        older,
+        is_complete,
+        bool(broken),
+    )
+
+
+def test_rss_names_its_archive_by_atoms_links_and_json_feed_by_next_url() -> None:
+    head = '<atom:link rel="prev-archive" href="/4"/>'
+    assert read_listing(rss([], head), "https://a.example.org/", None).older.endswith("/4")
+    body = json_feed([], next_url="/4")
+    assert read_listing(body, "https://a.example.org/", None).older == "https://a.example.org/4"

@@ -123,3 +123,17 @@ def test_a_page_gives_its_links_once_and_the_feeds_it_names() -> None:
 def test_a_page_of_endless_links_is_cut() -> None:
     body = b"<html>" + b"".join(b'<a href="/%d">x</a>' % number for number in range(9_000))
     assert len(read_listing(body, URL).entries) == LINKS_MAX
+
+
+def test_what_a_sitemap_or_an_index_says_of_changes_is_kept_by_address() -> None:
+    body = sitemap(["/1", "/2"], "<lastmod>2025-01-02</lastmod>")
+    found = read_listing(body, "https://a.example.org/sitemap.xml", None)
+    day = "Thu, 02 Jan 2025 00:00:00 -0000"
+    assert found.changed == {f"https://a.example.org/{n}": day for n in (1, 2)}
+    assert {one.pub_date for one in found.entries} == {None}
+    index = sitemap_index(["/a.xml"]).replace(b"</loc>", b"</loc><lastmod>2025-01-02</lastmod>")
+    assert read_listing(index, "https://a.example.org/", None).changed == {
+        "https://a.example.org/a.xml": day
+    }
+    broken = body.replace(b"<url>", b"<b><url>", 1)
+    assert read_listing(broken, "https://a.example.org/", None).changed == found.changed

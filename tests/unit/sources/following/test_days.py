@@ -10,7 +10,7 @@ from fonds.model.disposition import Reason
 from fonds.model.rows import SourceRow
 from fonds.sources.following.days import DAYS_KEPT, Brought, judged, with_poll
 from fonds.sources.following.editing import Wanted, new_source
-from fonds.sources.following.poll_source import poll_row
+from fonds.sources.following.polls.poll_source import poll_row
 from fonds.sources.following.standing import Standing, standing
 from unit.sources.following.world import LINKS, WANTED, World, later
 

@@ -10,7 +10,7 @@ import pytest
 from fixtures.feeds import rss_of, sitemap, sitemap_index
 from fonds.model.errors import PostponedError
 from fonds.model.rows import PaceRow
-from fonds.sources.following import looking
+from fonds.sources.following.polls import looking
 from unit.sources.following.world import LINKS, World
 
 COUNT = 7

@@ -13,8 +13,8 @@ from fixtures.answering import Given
 from fixtures.feeds import api_rows, rss, rss_item, rss_of, sitemap, sitemap_index
 from fonds.model.errors import StoreUnavailableError
 from fonds.ports import Source
-from fonds.sources.following import looking
 from fonds.sources.following.editing import change_state
+from fonds.sources.following.polls import looking
 from fonds.sources.following.standing import Standing, standing
 from fonds.wiring.links.following import poll_due
 from unit.sources.following.world import LINKS, WANTED, World, later

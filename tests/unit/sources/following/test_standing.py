@@ -10,6 +10,7 @@ import pytest
 from fonds.model.errors import ConfigurationError
 from fonds.sources.following.editing import change_state
 from fonds.sources.following.muting import Mute, mute, mute_of, unmute
+from fonds.sources.following.polls.answers import Answer
 from fonds.sources.following.standing import Standing, standing
 from unit.sources.following.world import World, later
 
@@ -73,7 +74,7 @@ def test_who_pauses_it_during_a_poll_has_it_paused(world: World) -> None:
     taken = world.polling._claim(row)  # a poll that is under way
     assert taken is not None
     world.place.records.change(type(row), [row.source_id], change)
-    world.polling._write(taken, {"failures": 1}, 0.0)
+    world.polling._failed(taken, Answer(500), "it answers 500")
     assert stands(world, row.source_id) is Standing.PAUSED
     assert world.row(row.source_id).standing == Standing.FAILING
 

@@ -19,7 +19,7 @@ from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.ports import Source
 from fonds.runtime.intake import Entered, Gate, Intake, Marks
 from fonds.sources.following.editing import Wanted, add, new_source
-from fonds.sources.following.polling import Polled, Polling
+from fonds.sources.following.polls.polling import Polled, Polling
 from fonds.sources.following.rhythm import Bounds
 from fonds.sources.link_rules import LinkRules
 from fonds.wiring.links.fetching import asker_of

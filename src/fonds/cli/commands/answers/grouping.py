@@ -84,7 +84,14 @@ SOURCE = (
     ("form", "text?", "format of its listings, and what their links are told with"),
     ("form_before", "text?", "what the form was before it changed last"),
     ("form_changed", "time?", "when it changed last"),
-    ("hints", "object", "what it says of how often to ask"),
+    ("hints", "object", "what it says of how often to ask, and where it lists what came before"),
+    (
+        "backfill",
+        "object?",
+        "the last one asked for: first, last, takes_undated, asked_at, asked_by, state, why, ended_at, pages,"
+        " unread, sitemaps, listed, entered, known, refused, outside, undated, earliest, next_page, next_at,"
+        " attempts, trouble",
+    ),
 )
 LOADED = (
     ("files", "integer", "files read"),
@@ -231,6 +238,7 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
             ("listed*", "integer?", "links in the listing"),
             ("known*", "integer", "links that were known"),
             ("problem*", "text?", "what is wrong with the listing"),
+            ("backfill*", "object", "of a poll of a backfill: pages, unread, outside, undated"),
             ("links", "list", "entry_id, url, outcome, reason, step of each"),
         ),
     ),
@@ -248,6 +256,8 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
             ("links", "list", "link, title, pub_date of each"),
             ("problem", "text?", "what is wrong with the listing"),
             ("hints", "object", "what it says of how often to ask"),
+            ("older", "text?", "where it lists what came before"),
+            ("sitemaps", "integer", "sitemaps of an index, 0 for what is none"),
         ),
         answer(
             "one for each that cannot",
@@ -260,6 +270,20 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
             "one",
             ("muted", "list", "their addresses"),
             ("until", "time?", "until when, null until each is well again"),
+        ),
+    ),
+    "sources backfill": (
+        answer(
+            "one",
+            ("source", "text", "its address"),
+            ("first", "text", "the first day"),
+            ("last", "text", "the last day"),
+            ("undated", "boolean", "whether entries that say no day are taken"),
+        ),
+        answer(
+            "with --stop, one",
+            ("source", "text", "its address"),
+            ("stopped", "boolean", "whether a backfill was going on"),
         ),
     ),
     "sources pause": CHANGED,

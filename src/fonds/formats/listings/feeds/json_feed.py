@@ -54,6 +54,7 @@ def read_json_feed(body: bytes, url: str) -> Listing:
         [_entry(one, url) for one in items if isinstance(one, dict)],
         title=_text(found.get("title")),
         further=[following] if following else [],
+        older=following or "",
         hints=Hints(
             hubs=tuple(addresses)[:HUBS_MAX],
             self_url=clean_url(_text(found.get("feed_url")), url) or "",

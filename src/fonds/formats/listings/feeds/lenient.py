@@ -18,6 +18,7 @@ import feedparser
 
 from fonds.formats.listings.dates import rfc2822
 from fonds.formats.listings.feeds.hints import cloud_url, ttl_seconds, update_seconds
+from fonds.formats.listings.feeds.strict import OLDER, older_of
 from fonds.formats.listings.listing import (
     HUBS_MAX,
     Hints,
@@ -58,6 +59,8 @@ def read_leniently(body: bytes, url: str, charset: str | None = None, problem: s
         further=_related(head, "next", url),
         hints=_hints(head, url),
         problem=wrong,
+        older=older_of([(name, href) for name in OLDER for href in _related(head, name, url)]),
+        is_complete="fh_complete" in head,
     )
 
 

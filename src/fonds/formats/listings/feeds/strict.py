@@ -1,13 +1,14 @@
 """RSS 0.9 to 2.0, RDF and Atom that are well-formed, read at once.
 
-Source: RSS 2.0.11; RSS 1.0 (RDF); RFC 4287 (Atom 1.0) and Atom 0.3; the modules `syndication` and
-`content` of RSS 1.0; WebSub, section 4 (hubs); feedburner's `origLink`.
+Source: RSS 2.0.11; RSS 1.0 (RDF); RFC 4287 (Atom 1.0) and Atom 0.3; RFC 5005, sections 2 to 4 (complete,
+paged and archived feeds); the modules `syndication` and `content` of RSS 1.0; WebSub, section 4 (hubs);
+feedburner's `origLink`.
 Bound: linear in the document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from lxml import etree
 
@@ -34,6 +35,9 @@ from fonds.model.rss_entry import RssEntry
 
 ATOM = ("http://www.w3.org/2005/Atom", "http://purl.org/atom/ns#")
 _KINDS = {"rss": "rss", "rdf": "rdf", "feed": "atom"}
+HISTORY = "http://purl.org/syndication/history/1.0"
+OLDER = ("prev-archive", "next")
+"""Where a feed lists what came before, by relation, the surest first."""
 _DATES = ("pubdate", "published", "issued", "date", "created")
 _CHANGES = ("updated", "modified")
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
@@ -50,9 +54,28 @@ def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
     read = _atom_entry if kind == "atom" else _rss_entry
     entries = [read(item, url) for item in items]
     heads = list(head)
-    further = [href for rel, _, href in _links(heads, base) if rel == "next"]
-    title = text_of(_first(heads, "title"))
-    return listing(kind, entries, title=title, further=further, hints=_hints(heads, base, url))
+    links = [(rel, href) for rel, _, href in _links(heads, base)]
+    return listing(
+        kind,
+        entries,
+        title=text_of(_first(heads, "title")),
+        further=[href for rel, href in links if rel == "next"],
+        hints=_hints(heads, base, url),
+        older=older_of(links),
+        is_complete=any(
+            local_name(one) == "complete" and namespace(one) == HISTORY for one in heads
+        ),
+    )
+
+
+def older_of(links: Sequence[tuple[str, str]]) -> str:
+    """Where what came before is listed, by relation and address of a feed's links: the archive before it, or
+    else the next page; "" for nowhere."""
+    for wanted in OLDER:
+        for relation, href in links:
+            if relation == wanted:
+                return href
+    return ""
 
 
 def _parts(root: etree._Element, kind: str) -> tuple[etree._Element, list[etree._Element]]:

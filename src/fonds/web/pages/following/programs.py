@@ -9,12 +9,14 @@ from typing import Annotated
 import msgspec
 from fastapi import APIRouter, Depends, Request
 
+from fonds.sources.following.backfill.wishes import checked_days
 from fonds.sources.following.editing import WORD_CHARACTERS_MAX
 from fonds.web.access.declared import CURATES
+from fonds.web.access.viewers import HERE, TheViewer
 from fonds.web.pages.following.acting import Act, act_on
 from fonds.web.pages.following.source import SourceId, SourcePage, source_page
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores
+from fonds.web.rendering import OpenStores, sentence
 from fonds.web.rest.bodies.documents import decoded
 from fonds.web.rest.bodies.schemas import takes
 from fonds.web.serving.lanes import JSON, media_type
@@ -55,6 +57,21 @@ _MUTES = takes(
 )
 
 
+class SentDays(msgspec.Struct, forbid_unknown_fields=True):
+    """The days a source is backfilled with, in UTC, the last of them today where none is said; and whether
+    entries that say no day are taken, too."""
+
+    first: date = msgspec.field(name="from")
+    last: date | None = msgspec.field(name="to", default=None)
+    undated: bool = False
+
+
+DAY_FIELDS = tuple(one.encode_name for one in msgspec.structs.fields(SentDays))
+_BACKFILLS = takes(
+    msgspec.json.schema(SentDays)["$defs"]["SentDays"], {"from": "2025-01-01", "to": "2025-06-30"}
+)
+
+
 class StateAct(StrEnum):
     """What is done with a source that needs no further words."""
 
@@ -62,6 +79,7 @@ class StateAct(StrEnum):
     PAUSE = Act.PAUSE.value
     RESUME = Act.RESUME.value
     UNMUTE = Act.UNMUTE.value
+    STOP_BACKFILL = Act.STOP_BACKFILL.value
 
 
 async def _json(request: Request) -> bytes:
@@ -96,12 +114,34 @@ def mute_json(stores: OpenStores, source_id: SourceId, sent: SentJson) -> Source
     return source_page(stores.records, source_id, datetime.now(UTC))
 
 
+@router.post(f"{PATH}{{source_id}}/backfill", summary="Backfill a source", openapi_extra=_BACKFILLS)
+def backfill_json(
+    stores: OpenStores, source_id: SourceId, sent: SentJson, viewer: TheViewer
+) -> SourcePage:
+    """Have what it published on these days taken in, as `fonds sources backfill`, as far as it offers older
+    pages. The `fonds run` that is at work, or the next one, reads them.
+
+    409 for a source that is paused or gone, that is known to offer nothing older, or that is being
+    backfilled; 400 for days that are none, are yet to come, or in the wrong order.
+    """
+    words = decoded(sent, SentDays, names=DAY_FIELDS)
+    try:
+        checked_days(words.first, words.last, datetime.now(UTC))
+    except ValueError as error:
+        raise RefusedError(400, sentence(str(error)), pointer="/from") from None
+    said = {"from": words.first.isoformat(), "to": words.last.isoformat() if words.last else ""}
+    said |= {"undated": "yes"} if words.undated else {}
+    act_on(stores.records, source_id, Act.BACKFILL, said, viewer.name or HERE)
+    return source_page(stores.records, source_id, datetime.now(UTC))
+
+
 @router.post(
-    f"{PATH}{{source_id}}/{{act}}", summary="Poll a source next, pause, resume or unmute it"
+    f"{PATH}{{source_id}}/{{act}}",
+    summary="Poll a source next, pause, resume or unmute it, or stop its backfill",
 )
 def act_json(stores: OpenStores, source_id: SourceId, act: StateAct, sent: SentJson) -> SourcePage:
-    """As `fonds sources poll`, `pause`, `resume` and `unmute`; done twice it is as done once. It takes no
-    body.
+    """As `fonds sources poll`, `pause`, `resume`, `unmute` and `backfill --stop`; done twice it is as done
+    once. It takes no body.
 
     409 for a source to be polled that is paused or gone, or is being polled now.
     """

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse
 from fonds.model.rows import SourceRow
 from fonds.pipelines import PIPELINES, stages_of
 from fonds.ports import Records
+from fonds.sources.following.backfill.backfill import polled_next
 from fonds.sources.following.days import Brought, counted
 from fonds.sources.following.funnel import Ended, Funnel, ended_of, funnel
 from fonds.sources.following.listed import Counts, Wanted, counts, listing
@@ -121,7 +122,7 @@ def source_line(row: SourceRow, now: datetime, ended: Sequence[Ended]) -> Source
         row.links,
         None if row.rate_day is None else round(row.rate_day, 2),
         row.last_polled,
-        row.next_poll if row.state == "active" else None,
+        polled_next(row),
         row.last_well,
         row.last_new,
         row.failures,

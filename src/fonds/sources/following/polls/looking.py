@@ -17,13 +17,14 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.link import TlsCheck
 from fonds.model.rows import SourceRow
-from fonds.sources.following.answers import Answer, Get, Read, conditional
+from fonds.sources.following.polls.answers import Answer, Get, Read, conditional
 
 CHILDREN_MAX = 50
 """Sitemaps of an index that are asked for in one poll."""
 CHILDREN_S = 300.0
 """After so many seconds the rest of them is left to the next poll."""
 API_ROWS = 2_500
+INDEX = "sitemap-index"
 ERROR_CHARS = 500
 
 
@@ -56,12 +57,12 @@ def look(row: SourceRow, get: Get, read: Read, clock: Callable[[], datetime]) ->
     if digest == row.digest and not row.polling and not is_index:
         return Seen(answer, None, digest)
     listing = read(answer.body, answer.url or url, answer.charset)
-    _check_kind(row, listing)
+    check_kind(row, listing)
     if row.kind == "rss-fetcher":
         mark = last_id(answer.body)
         is_full = len(listing.entries) >= API_ROWS and (mark or 0) > row.mark
         return Seen(answer, listing, digest, mark, more=is_full)
-    if listing.kind == "sitemap-index":
+    if listing.kind == INDEX:
         whole, mark = _with_children(row, listing, get, read, clock)
         return Seen(answer, whole, digest, mark, len(listing.further), more=mark > 0)
     return Seen(answer, listing, digest)
@@ -99,7 +100,7 @@ def _with_children(
     return told, place if place < len(index.further) else 0
 
 
-def _check_kind(row: SourceRow, listing: Listing) -> None:
+def check_kind(row: SourceRow, listing: Listing) -> None:
     """Raises PermanentError for a page where a feed was to be, and the other way round."""
     if (listing.kind == "page") != (row.kind == "page"):
         named = f"; it names the feed {listing.further[0]}" if listing.further else ""

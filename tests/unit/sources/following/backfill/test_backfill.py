@@ -1,0 +1,270 @@
+"""What a backfill brings from archives, pages and sitemaps, and what each of them ends with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from fixtures.feeds import atom, sitemap
+from fonds.model.rows import SourceRow
+from fonds.sources.following.backfill.backfill import State
+from fonds.sources.following.backfill.wishes import ask
+from fonds.sources.following.described import followed, polls_on
+from fonds.sources.following.polls import older
+from unit.sources.following.backfill.archives import (
+    FIRST,
+    HISTORY,
+    archived,
+    asked,
+    asked_for,
+    entry,
+    followed_feed,
+    index_of,
+    page_of,
+    paged_json,
+    stands,
+    story,
+    works,
+)
+from unit.sources.following.world import LINKS, World, later
+
+ORDINARY = (
+    *("etag", "last_modified", "digest", "mark", "rate_day", "listed", "last_polled", "last_well"),
+    *("last_new", "failures", "status", "error", "refused", "hints", "silent_polls", "days"),
+    *("standing", "form", "title"),
+)
+"""What the polls for what is new learned, and a backfill leaves as it is."""
+
+
+@pytest.mark.parametrize("relation", ["prev-archive", "next"])
+def test_the_days_asked_for_are_brought_from_the_archives_and_nothing_else_changes(
+    world: World, relation: str
+) -> None:
+    archived(world, relation)
+    before = followed_feed(world)
+    assert before.links == 3
+    asked_for(world, before)
+    assert works(world)[0].new == 6
+    after, found = world.row(before.source_id), stands(world, before)
+    assert {one.url for one in world.entered()} == {
+        story(month, number) for month in (5, 3, 2) for number in (1, 2, 3)
+    }
+    assert (found.state, found.why.rpartition("/")[2]) == (
+        State.ENDED,
+        "1 gives a day for is from before 2025-02-01",
+    )
+    assert (found.pages, found.listed, found.entered, found.outside) == (5, 15, 6, 9)
+    assert (found.earliest, found.asked_by) == (date(2025, 1, 1), "ada")
+    assert (after.links, after.polls, after.polling) == (9, 2, False)
+    assert {name: getattr(after, name) for name in ORDINARY} == {
+        name: getattr(before, name) for name in ORDINARY
+    }
+    assert after.next_poll == before.next_poll
+
+
+def test_its_polls_say_what_they_read_and_are_no_part_of_the_days(world: World) -> None:
+    archived(world)
+    row = followed_feed(world)
+    asked_for(world, row)
+    works(world)
+    now = world.place.clock()
+    told = followed(world.place.records, row.source_id, now)
+    assert told is not None
+    backfilled, ordinary = told.polls
+    assert (ordinary.new, ordinary.pages) == (3, None)
+    assert (backfilled.new, backfilled.listed, backfilled.known) == (6, 15, 0)
+    assert backfilled.pages == 5
+    assert (backfilled.outside, backfilled.undated) == (9, 0)
+    today = now.date()
+    assert polls_on(world.place.records, row.source_id, today) == [ordinary.input_id]
+    days = world.row(row.source_id).days or {}
+    assert days[today.isoformat()] == [1, 0, 3, 0]
+    assert sum(one.count for one in told.ended) == told.source.links == 9
+
+
+def test_a_json_feed_is_read_along_its_next_url(world: World) -> None:
+    paged_json(world)
+    row = followed_feed(world)
+    asked_for(world, row)
+    assert [one.new for one in works(world)] == [6]
+    assert stands(world, row).pages == 5
+
+
+def test_sitemaps_that_changed_before_are_passed_over_and_the_rest_is_read(world: World) -> None:
+    index_of(world, {"a": "2025-01-02", "b": "2025-03-09", "c": "2025-01-31", "d": "2026-01-01"})
+    row = world.add("/feed")
+    asked_for(world, row)
+    world.place.records.change(SourceRow, [row.source_id], {"hints": {"older": "", "children": 4}})
+    assert world.polling.poll(world.row(row.source_id)) is not None  # for what is new: all of them
+    before = asked(world)
+    works(world)
+    # The moment of the third names no zone, and may be a day later.
+    assert asked(world)[len(before) :] == ["/feed", "/b.xml", "/c.xml", "/d.xml"]
+    found = stands(world, row)
+    assert (found.sitemaps, found.known, found.entered) == (1, 9, 0)
+    assert found.why == "all sitemaps of the index were read"
+
+
+def test_an_index_is_gone_on_with_and_what_cannot_be_read_is_passed_over(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(older, "PAGES_A_POLL", 3)
+    index_of(world, dict.fromkeys("abcde", "2025-03-09"))
+    row = world.add("/feed")
+    world.give("/c.xml", b"", 404)
+    asked_for(world, row)
+    works(world)
+    # The index itself is a page of the first poll only.
+    found = stands(world, row)
+    assert (found.state, found.pages, found.unread) == (State.ENDED, 5, 1)
+    read = [path for path in asked(world) if path.endswith(".xml")][5:]
+    assert read == [f"/{name}.xml" for name in "abcde"]
+
+
+def test_what_says_no_day_is_left_out_unless_it_is_asked_for(world: World) -> None:
+    world.give("/feed", page_of(5, "/old"))
+    world.give("/old", atom([entry(3, 1), entry(3, 2, is_dated=False)], "", HISTORY))
+    row = followed_feed(world)
+    asked_for(world, row)
+    works(world)
+    assert (stands(world, row).entered, stands(world, row).undated) == (1, 1)
+    asked_for(world, row, undated=True)
+    works(world)
+    found = stands(world, row)
+    assert (found.entered, found.known, found.undated) == (1, 1, 0)
+
+
+def test_a_page_changed_before_the_days_is_outside_of_them(world: World) -> None:
+    index_of(world, {"a": "2026-01-01"})
+    old = "<lastmod>2024-05-01</lastmod>"
+    new = "<lastmod>2025-05-01</lastmod>"
+    one, other = sitemap(LINKS[:1], old), sitemap(LINKS[1:2], new)
+    world.give("/a.xml", one.replace(b"</urlset>", other[other.index(b"<url>") :]))
+    row = world.add("/feed")
+    asked_for(world, row, undated=True)
+    works(world)
+    found = stands(world, row)
+    assert (found.outside, found.undated, found.known) == (1, 0, 1)
+
+
+def test_a_feed_that_says_to_be_complete_has_nothing_older(world: World) -> None:
+    row = world.add("/feed")
+    asked_for(world, row)
+    world.give("/feed", atom([entry(5, 1)], '<fh:complete/><link rel="next" href="/4"/>', HISTORY))
+    works(world)
+    assert "lists all there is" in stands(world, row).why
+    assert "/4" not in asked(world)
+
+
+@pytest.mark.parametrize(
+    ("leads", "told"),
+    [
+        ("/feed", "leads back"),
+        ("/4", "leads back"),
+        ("/round", "leads back"),
+        ("", "no older page"),
+    ],
+)
+def test_a_circle_and_the_last_page_end_it(world: World, leads: str, told: str) -> None:
+    world.give("/feed", page_of(5, "/4"))
+    world.give("/4", page_of(4, leads))
+    world.give("/round", b"", 302, Location="/feed")
+    row = followed_feed(world)
+    asked_for(world, row)
+    works(world)
+    found = stands(world, row)
+    assert (found.state, told in found.why, found.pages) == (State.ENDED, True, 2)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [(404, b"", "it answers 404"), (410, b"", "it answers 410"), (200, b"<html>no</html>", "page")],
+)
+def test_a_page_that_cannot_be_read_ends_it(
+    world: World, status: int, body: bytes, told: str
+) -> None:
+    archived(world)
+    world.give("/3", body, status)
+    row = followed_feed(world)
+    asked_for(world, row)
+    works(world)
+    found = stands(world, row)
+    assert (found.state, told in found.why) == (State.FAILED, True)
+    assert world.row(row.source_id).state == "active"
+    assert world.row(row.source_id).failures == 0
+
+
+def test_what_fails_for_now_is_tried_again_later_each_time_and_given_up_after_five(
+    world: World,
+) -> None:
+    archived(world)
+    world.give("/4", b"", 503)
+    row = followed_feed(world)
+    asked_for(world, row)
+    waits = []
+    while stands(world, row).state is State.GOING_ON:
+        world.place.records.change(SourceRow, [row.source_id], {"next_poll": world.place.clock()})
+        done = [one for one in works(world) if "backfill" in one.told]
+        found = stands(world, row)
+        if found.state is State.GOING_ON:
+            waits.append((found.due_at - world.place.clock()).total_seconds())
+            world.place.clock.pass_s(waits[-1])
+    assert waits == [1800.0, 3600.0, 7200.0, 14400.0]
+    assert "5 attempts in a row failed" in stands(world, row).why
+    assert done[-1].error is not None
+
+
+def test_a_page_that_answers_at_last_is_gone_on_from(world: World) -> None:
+    archived(world)
+    world.give("/4", b"", 503)
+    row = followed_feed(world)
+    asked_for(world, row)
+    works(world)
+    assert (stands(world, row).attempts, stands(world, row).at) == (1, f"{world.server.url}/4")
+    archived(world)
+    later(world, hours=2)
+    works(world)
+    found = stands(world, row)
+    assert (found.state, found.entered, found.attempts) == (State.ENDED, 6, 0)
+    assert asked(world).count("/4") == 2
+
+
+def test_at_the_most_pages_it_ends_and_another_goes_on_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(older, "PAGES_MAX", 3)
+    monkeypatch.setattr(older, "PAGES_A_POLL", 2)
+    archived(world)
+    row = followed_feed(world)
+    asked_for(world, row)
+    assert [one.new for one in works(world)] == [0, 3]
+    found = stands(world, row)
+    assert (found.state, found.earliest) == (State.ENDED, date(2025, 3, 1))
+    assert "its last day 2025-03-01 goes on there" in found.why
+    before = len(asked(world))
+    now = world.place.clock()
+    ask(world.place.records, world.row(row.source_id), (FIRST, found.earliest), "ada", now)
+    works(world)
+    assert asked(world)[before:] == ["/2", "/1"]
+    assert stands(world, row).entered == 3
+
+
+def test_neither_keeps_the_other_waiting(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(older, "PAGES_A_POLL", 1)
+    archived(world)
+    row = followed_feed(world)
+    asked_for(world, row)
+    always = replace(world.polling, bounds=replace(world.polling.bounds, shortest_s=0.0))
+    world.place.records.change(SourceRow, [row.source_id], {"rate_day": 1e9})
+    kinds = []
+    later(world, days=2)
+    for _ in range(9):
+        (due,) = always.due(1)
+        done = always.poll(due)
+        assert done is not None
+        kinds.append("backfill" in done.told)
+        later(world, seconds=1)
+    assert kinds.count(True) >= 4
+    assert kinds.count(False) >= 4

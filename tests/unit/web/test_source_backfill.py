@@ -1,0 +1,158 @@
+"""How a backfill is asked for, stopped and shown: on the page of the source, and over the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from followed_home import GOOD, PAUSED, fill_sources
+from fonds.model.rows import ActRow, SourceRow
+from fonds.ports import Stores
+from fonds.sources.following.backfill.backfill import Backfill, State, backfill_of, kept
+from fonds.web.app import create_app
+from page_reading import read
+
+ORIGIN = "http://localhost:8765"
+OWN = {"sec-fetch-site": "same-origin"}
+PAGE, HERE = f"/sources/{GOOD.source_id}", f"/api/sources/{GOOD.source_id}"
+LATER = datetime.now(UTC) + timedelta(days=3)
+SAID = {"from": "2025-01-01", "to": "2025-06-30"}
+READ = {"pages": 12, "entered": 40, "known": 2, "refused": 1, "outside": 17, "undated": 3}
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[Stores]:
+    with opened(tmp_path) as found:
+        fill_sources(found)
+        found.records.change(SourceRow, [GOOD.source_id], {"next_poll": LATER})
+        yield found
+
+
+@pytest.fixture
+def client(stores: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url=ORIGIN) as found:
+        yield found
+
+
+def row(stores: Stores, source: SourceRow = GOOD) -> SourceRow:
+    (found,) = stores.records.get(SourceRow, [source.source_id])
+    return found
+
+
+def kept_so(stores: Stores, **values: Any) -> None:
+    """The source has a backfill that stands so."""
+    days = date(2025, 1, 1), date(2025, 6, 30)
+    found = replace(Backfill(*days, False, LATER, "ada", LATER, LATER, **READ), **values)
+    stores.records.change(SourceRow, [GOOD.source_id], {"backfill": kept(found)})
+
+
+def press(client: TestClient, act: str, **said: str) -> int:
+    answer = client.post(f"{PAGE}/{act}", data=said, headers=OWN, follow_redirects=False)
+    return answer.status_code
+
+
+def forms(client: TestClient) -> list[str]:
+    tree = read(client, PAGE).tree
+    return [one.get("action").rpartition("/")[2] for one in tree.xpath("//main//form")]
+
+
+def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Stores) -> None:
+    assert press(client, "backfill", **SAID, undated="yes") == 303
+    found = backfill_of(row(stores))
+    assert found is not None
+    assert (found.first, found.last) == (date(2025, 1, 1), date(2025, 6, 30))
+    assert (found.takes_undated, found.asked_by) == (True, "this machine")
+    assert row(stores).next_poll <= datetime.now(UTC)
+    assert "backfill" not in forms(client)
+    assert "stop-backfill" in forms(client)
+    words = read(client, PAGE).words("//main")
+    assert "1 Jan 2025 to 30 Jun 2025, and what says no day, asked for" in words
+    assert client.get(HERE).json()["source"]["polled_next"] == f"{LATER:%Y-%m-%dT%H:%M:%S.%fZ}"
+    assert press(client, "backfill", **SAID) == 409
+    assert [press(client, "stop-backfill") for _ in range(2)] == [303, 303]
+    assert "somebody stopped it" in read(client, PAGE).words("//main")
+    assert (row(stores).next_poll, "backfill" in forms(client)) == (LATER, True)
+    acts = [one.what for one in stores.records.find(ActRow)]
+    assert sum("backfill" in one for one in acts) == 4
+
+
+def test_how_far_it_is_is_told_in_counts_that_add_up(client: TestClient, stores: Stores) -> None:
+    kept_so(stores, at="https://daily.example/<b>4", attempts=2, trouble="it answers 503")
+    words = read(client, PAGE).words("//main")
+    assert "63: 40 entered, 2 known, 1 refused, 17 of other days, 3 left out without a day" in words
+    assert "2 attempts in a row failed, and after five it is given up: it answers 503." in words
+    assert "with https://daily.example/<b>4" in words
+    assert "<b>4" not in client.get(PAGE).text
+    told = client.get(HERE).json()["backfill"]
+    names = ("entered", "known", "refused", "outside", "undated")
+    assert told["listed"] == sum(told[name] for name in names) == 63
+    assert "asked_by" not in told
+    kept_so(stores, state=State.FAILED, why="/4: it answers 404", ended_at=LATER)
+    assert "failed since" in read(client, PAGE).words("//main")
+    assert client.get(HERE).json()["backfill"]["next_page"] is None
+
+
+def test_programs_ask_for_it_and_stop_it(client: TestClient, stores: Stores) -> None:
+    told = client.post(f"{HERE}/backfill", json={"from": "2025-01-01", "undated": True}).json()
+    assert told["backfill"]["state"] == "going on"
+    assert told["backfill"]["last"] == f"{datetime.now(UTC):%Y-%m-%d}"
+    assert client.post(f"{HERE}/backfill", json=SAID).status_code == 409
+    for _ in range(2):
+        told = client.post(f"{HERE}/stop-backfill").json()
+        assert told["backfill"]["state"] == "stopped"
+    assert told == client.get(HERE).json()
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({}, "from"),
+        ({"from": "soon"}, "date"),
+        ({"from": "2999-01-01"}, "yet to come"),
+        ({"from": "2025-02-01", "to": "2025-01-31"}, "is after 2025-01-31"),
+        ({"from": "2025-01-01", "until": "2025-01-31"}, "until"),
+    ],
+)
+def test_days_that_cannot_be_are_refused(
+    client: TestClient, stores: Stores, sent: dict[str, str], said: str
+) -> None:
+    before = row(stores)
+    answer = client.post(f"{HERE}/backfill", json=sent)
+    assert (answer.status_code, said in answer.json()["error"]) == (400, True), answer.text
+    assert press(client, "backfill", **sent) == 400
+    assert row(stores) == before
+
+
+def test_what_cannot_be_backfilled_is_a_conflict_and_says_why(
+    client: TestClient, stores: Stores
+) -> None:
+    assert client.post(f"/api/sources/{PAUSED.source_id}/backfill", json=SAID).status_code == 409
+    assert client.post(f"/api/sources/{'0' * 12}/backfill", json=SAID).status_code == 404
+    assert client.post(f"{HERE}/backfill", data=SAID).status_code == 415
+    stores.records.change(SourceRow, [GOOD.source_id], {"hints": {"older": ""}})
+    answer = client.post(f"{HERE}/backfill", json=SAID)
+    assert (answer.status_code, "no older page" in answer.json()["error"]) == (409, True)
+    assert press(client, "backfill", **SAID) == 409
+    assert "It cannot be backfilled: its last listing names no older page." in read(
+        client, PAGE
+    ).words("//main")
+    assert row(stores).backfill is None
+
+
+def test_who_only_reads_sees_how_it_stands_and_changes_nothing(stores: Stores) -> None:
+    kept_so(stores)
+    with TestClient(create_app(stores, host="0.0.0.0"), base_url=ORIGIN) as reached:
+        assert "63: 40 entered" in read(reached, PAGE).words("//main")
+        assert forms(reached) == []
+        assert press(reached, "stop-backfill") == 403
+        assert reached.post(f"{HERE}/backfill", json=SAID).status_code == 403
+    found = backfill_of(row(stores))
+    assert found is not None
+    assert found.is_going_on
