@@ -22,7 +22,7 @@ from fonds.web.themes.curating.programs import HEAD
 EXAMPLES = 8
 HOST = {"Host": "localhost"}
 # What no schema says may be refused: a place in a list, a search, an id that is not that of the address,
-# a whole number that is written with a fraction.
+# a whole number that is written with a fraction, a day that is yet to come or behind another.
 NOT_SAID = {
     "GET /collections",
     "GET /collections/{ns}",
@@ -33,6 +33,7 @@ NOT_SAID = {
     "PUT /queries/{ns}/{name}",
     "PUT /documents/{ns}/{id}",
     "POST /api/themes/{namespace}/{key}/{act}",
+    "POST /api/sources/{source_id}/backfill",
 }
 MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 
