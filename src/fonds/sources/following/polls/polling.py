@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from fonds.formats.listings.listing import listing
+from fonds.formats.listings.listing import Listing
 from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.rows import InputRow, SourceRow
 from fonds.ports import Records, Source
@@ -178,7 +178,8 @@ class Polling:
         except PostponedError as error:
             self._postpone(row, taken, error.after_s)
             return None
-        read = listing(older.kind, older.entries)
+        # Not cut as one listing is: each of its pages was.
+        read = Listing(older.kind, older.entries)
         sifted = sift(taken, read, self.rules, self.records, self.clock())
         told = told_of_older(older, sifted)
         failed = None if older.found.pages else older.found.trouble or older.found.why or None

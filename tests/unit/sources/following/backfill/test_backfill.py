@@ -64,6 +64,18 @@ def test_the_days_asked_for_are_brought_from_the_archives_and_nothing_else_chang
     assert after.next_poll == before.next_poll
 
 
+def test_what_one_poll_reads_of_several_pages_is_not_cut_as_one_of_them_is(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archived(world)
+    row = followed_feed(world)
+    monkeypatch.setattr("fonds.formats.listings.listing.ENTRIES_MAX", 4)
+    asked_for(world, row)
+    works(world)
+    found = stands(world, row)
+    assert (found.listed, found.entered, found.refused, found.outside) == (15, 6, 0, 9)
+
+
 def test_its_polls_say_what_they_read_and_are_no_part_of_the_days(world: World) -> None:
     archived(world)
     row = followed_feed(world)
