@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
 from fixtures.feeds import atom, sitemap
+from fonds.model.errors import PostponedError
 from fonds.model.rows import SourceRow
 from fonds.sources.following.backfill.backfill import State
 from fonds.sources.following.backfill.wishes import ask
@@ -280,3 +281,48 @@ def test_neither_keeps_the_other_waiting(world: World, monkeypatch: pytest.Monke
         later(world, seconds=1)
     assert kinds.count(True) >= 4
     assert kinds.count(False) >= 4
+
+
+def test_one_poll_is_bounded_in_time_and_in_entries(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archived(world)
+    row = followed_feed(world)
+    asked_for(world, row)
+    get = world.polling.get
+
+    def slow(url: str, headers: object, tls: object) -> object:
+        world.place.clock.pass_s(200.0)
+        return get(url, headers, tls)  # type: ignore[arg-type]
+
+    polling = replace(world.polling, get=slow)  # type: ignore[arg-type]
+    assert polling.poll(world.row(row.source_id)) is not None
+    assert stands(world, row).pages == 2
+    monkeypatch.setattr(older, "ENTRIES_A_POLL", 3)
+    world.poll(row)
+    assert (stands(world, row).pages, stands(world, row).state) == (3, State.GOING_ON)
+
+
+def test_a_page_whose_turn_has_not_come_is_asked_for_when_it_has(world: World) -> None:
+    archived(world)
+    row = followed_feed(world)
+    asked_for(world, row)
+    get = world.polling.get
+
+    def busy(url: str, headers: object, tls: object) -> object:
+        if not url.endswith("/feed"):
+            raise PostponedError("its host is asked again in 40 s", 40.0)
+        return get(url, headers, tls)  # type: ignore[arg-type]
+
+    polling = replace(world.polling, get=busy)  # type: ignore[arg-type]
+    assert polling.poll(world.row(row.source_id)) is not None
+    assert polling.due(10) == []
+    later(world, seconds=40)
+    # Nothing was read: that was no poll.
+    assert polling.poll(world.row(row.source_id)) is None
+    found, put_off = stands(world, row), world.row(row.source_id)
+    assert (found.attempts, found.pages, put_off.polls, put_off.polling) == (0, 1, 2, False)
+    assert put_off.next_poll == world.place.clock() + timedelta(seconds=40)
+    later(world, seconds=40)
+    works(world)
+    assert (stands(world, row).entered, world.row(row.source_id).polls) == (6, 3)
