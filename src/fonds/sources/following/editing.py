@@ -10,10 +10,11 @@ from hashlib import sha1
 from fonds.formats.listings.listing import Outline
 from fonds.model.errors import ConfigurationError
 from fonds.model.names import nearest
-from fonds.model.rows import SourceRow
+from fonds.model.rows import InputRow, SourceRow
 from fonds.model.secrets import holds_secret, without_secrets
 from fonds.ports import Records
 from fonds.sources.following.backfill.backfill import polled_at_once
+from fonds.sources.following.described import links_of
 from fonds.sources.following.standing import as_polled
 from fonds.sources.link_rules import LinkRules
 
@@ -67,15 +68,28 @@ def new_source(url: str, wanted: Wanted, now: datetime) -> SourceRow:
 
 
 def add(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
-    """Write down sources that are new; those that were there before stay as they are. The new ones."""
+    """Write down sources that are new; those that were there before stay as they are. The new ones.
+
+    One that was removed goes on with the numbers of its polls: what these entered is on the books under them.
+    """
     ids = [row.source_id for row in rows]
     there = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
     taken = {row.url for row in records.find(SourceRow, {"url": [row.url for row in rows]})}
     fresh = {
-        row.source_id: row for row in rows if row.source_id not in there and row.url not in taken
+        row.source_id: replace(row, polls=_last_poll(records, row.source_id))
+        for row in rows
+        if row.source_id not in there and row.url not in taken
     }
     records.put(list(fresh.values()), replace=False)
     return list(fresh.values())
+
+
+def _last_poll(records: Records, source_id: str) -> int:
+    """The number of the last poll on the books of a source of this id, 0 for none."""
+    last = next(
+        iter(records.find(InputRow, links_of(source_id), order=("-input_id",), count_max=1)), None
+    )
+    return 0 if last is None else int(last.input_id.rpartition(".")[2])
 
 
 def found(records: Records, name: str) -> SourceRow:

@@ -12,6 +12,7 @@ import pytest
 from fixtures.answering import Given
 from fixtures.feeds import api_rows, rss, rss_item, rss_of, sitemap, sitemap_index
 from fonds.model.errors import StoreUnavailableError
+from fonds.model.rows import SourceRow
 from fonds.ports import Source
 from fonds.sources.following.editing import change_state
 from fonds.sources.following.polls import looking
@@ -42,6 +43,18 @@ def test_new_links_enter_once_and_say_where_they_were_found(world: World) -> Non
     ]
     assert json.loads(polls[1].fingerprint)["known"] == 3
     assert {one.input_id for one in world.entered()} == {one.input_id for one in polls}
+
+
+def test_a_source_that_was_removed_and_is_added_again_loses_no_link(world: World) -> None:
+    row = world.add("/feed")
+    world.give("/feed", rss_of(LINKS[:2]))
+    assert world.poll(row).new == 2
+    world.place.records.delete(SourceRow, [row.source_id])
+    again = world.add("/feed")
+    world.give("/feed", rss_of(LINKS[1:4]))
+    assert world.poll(again).new == 2
+    assert [one.url for one in world.waiting()] == LINKS[:4]
+    assert [one.entries for one in world.polls()] == [2, 2]
 
 
 def test_what_another_source_listed_is_known(world: World) -> None:
