@@ -35,6 +35,11 @@ _PRAGMAS = (
     "PRAGMA cache_size = -32768",
 )
 
+CONNECTIONS_KEPT = 24
+"""As many as the pages may use at once, 16 that read and 8 that write: what is above is made for one question
+and thrown away. The last one used goes first, so that no more are made than are needed at once."""
+_POOL: dict[str, Any] = {"pool_size": CONNECTIONS_KEPT, "max_overflow": -1, "pool_use_lifo": True}
+
 # A server that vanished is given up after some 20 seconds.
 _PATIENCE = {
     "connect_timeout": 10,
@@ -80,7 +85,7 @@ def _open_sqlite(url: URL) -> Engine:
     except OSError as error:
         raise ConfigurationError(f"no folder for {url.database}: {error.strerror}") from error
     engine = sa.create_engine(
-        url, max_overflow=-1, json_serializer=_to_json, hide_parameters=True, **options
+        url, **_POOL, json_serializer=_to_json, hide_parameters=True, **options
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -93,7 +98,7 @@ def _open_postgresql(url: URL) -> Engine:
         engine = sa.create_engine(
             url.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,
-            max_overflow=-1,
+            **_POOL,
             connect_args=_PATIENCE,
             json_serializer=_to_json,
             hide_parameters=True,

@@ -16,7 +16,7 @@ from fonds.library.accounting import Tally, tally
 from fonds.library.tracing.days import Days, later_than, pipelines_counted, tally_by_day
 from fonds.ports import Records
 from fonds.web.pages.overview.bars import Stack, stacks
-from fonds.web.pages.overview.outcomes import outcomes
+from fonds.web.pages.overview.outcomes import FIVE, five_counts
 from fonds.web.parameters import Day
 from fonds.web.rendering import day, how_many, link, sentence
 from fonds.wiring.known import check_names
@@ -138,15 +138,18 @@ def _spans(count: int, today: date) -> Iterator[tuple[date, date]]:
 def bar_of(first: date, last: date, found: Mapping[date, Tally], pipeline: str | None) -> Bar:
     """What came in from `first` to `last`, both included, out of the tallies of days."""
     of = {"from": first.isoformat(), "to": last.isoformat(), "pipeline": pipeline}
-    parts: dict[str, Part] = {}
     # Only days something came in on: of a day asked for there may be centuries until today.
-    for at in (first, *(one for one in sorted(found) if first < one <= last)):
-        for one in outcomes(found.get(at, Tally()), **of):
-            count = one.count + (parts[one.name].count if one.name in parts else 0)
-            parts[one.name] = Part(one.name, one.title, one.tone, count, one.href)
+    days = {first} & found.keys() if first == last else {d for d in found if first <= d <= last}
+    tallies = (found[at] for at in days)
+    counts = [
+        sum(column) for column in zip([0] * len(FIVE), *map(five_counts, tallies), strict=True)
+    ]
+    parts = [
+        Part(one.name, one.title, one.tone, count, link("/records", **one.asked, **of))
+        for one, count in zip(FIVE, counts, strict=True)
+    ]
     label = day(first) if first == last else f"{day(first)} – {day(last)}"
-    received = sum(one.count for one in parts.values())
-    return Bar(label, first, last, received, link("/records", **of), list(parts.values()))
+    return Bar(label, first, last, sum(counts), link("/records", **of), parts)
 
 
 def windows(form: DaysForm) -> list[tuple[str, str, bool]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,25 +33,50 @@ class Outcome:
     reasons: Sequence[ReasonCount] = ()
 
 
-def outcomes(found: Tally, **of: str | None) -> list[Outcome]:
-    """Kept, set aside, refused, failed, in flight: always all five, in this order. `of` narrows the links."""
-    kept, flight = (link("/records", outcome=one, **of) for one in ("done", "pending"))
+@dataclass(frozen=True, slots=True)
+class OutcomeKind:
+    """One of the five, without a count: `weight` is that of its reasons, `asked` the parameter of `/records`
+    that asks for its records."""
+
+    name: str
+    title: str
+    tone: str
+    weight: Weight | None
+    asked: Mapping[str, str]
+
+
+FIVE = (
+    OutcomeKind("kept", "Kept", "kept", None, {"outcome": "done"}),
+    OutcomeKind("set-aside", "Set aside", "aside", Weight.SET_ASIDE, {"weight": "set-aside"}),
+    OutcomeKind("refused", "Refused", "refused", Weight.REFUSED, {"weight": "refused"}),
+    OutcomeKind("failed", "Failed", "failed", Weight.FAILED, {"weight": "failed"}),
+    OutcomeKind("in-flight", "In flight", "flight", None, {"outcome": "pending"}),
+)
+"""Kept, set aside, refused, failed, in flight: always all five, in this order."""
+
+
+def five_counts(found: Tally) -> list[int]:
+    """How many records each of the five became."""
+    of = Counter[Weight | None]()
+    for reasons in (found.dropped, found.quarantined):
+        for name, count in reasons.items():
+            of[Reason(name).weight] += count
+    return [found.done, *(of[one.weight] for one in FIVE[1:4]), found.pending]
+
+
+def outcomes(found: Tally) -> list[Outcome]:
+    """All five, with the reasons of those that have any."""
     return [
-        Outcome("kept", "Kept", "kept", found.done, kept),
-        _weighed(found, Weight.SET_ASIDE, "Set aside", "aside", of),
-        _weighed(found, Weight.REFUSED, "Refused", "refused", of),
-        _weighed(found, Weight.FAILED, "Failed", "failed", of),
-        Outcome("in-flight", "In flight", "flight", found.pending, flight),
+        Outcome(
+            kind.name,
+            kind.title,
+            kind.tone,
+            count,
+            link("/records", **kind.asked),
+            [
+                ReasonCount(name, Reason(name).explanation, n, link("/records", reason=name))
+                for name, n in (found.weighing(kind.weight).items() if kind.weight else ())
+            ],
+        )
+        for kind, count in zip(FIVE, five_counts(found), strict=True)
     ]
-
-
-def _weighed(
-    found: Tally, weight: Weight, title: str, tone: str, of: Mapping[str, str | None]
-) -> Outcome:
-    reasons = [
-        ReasonCount(name, Reason(name).explanation, count, link("/records", reason=name, **of))
-        for name, count in found.weighing(weight).items()
-    ]
-    name = weight.replace(" ", "-")
-    total = sum(one.count for one in reasons)
-    return Outcome(name, title, tone, total, link("/records", weight=name, **of), reasons)
