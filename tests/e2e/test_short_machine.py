@@ -144,4 +144,4 @@ def test_a_service_goes_on_when_there_is_room_again(small_disk: Path, tmp_path: 
 def fill(path: Path) -> None:
     """Take all the room there is but a little, so that opening still works."""
     free = os.statvfs(path.parent).f_bavail * os.statvfs(path.parent).f_frsize
-    path.write_bytes(bytes(free - 200 * 1024))
+    path.write_bytes(bytes(free - 300 * 1024))
