@@ -41,10 +41,18 @@ BACKFILL_POLL = {
     "refused": 0,
     "backfill": {"pages": ["https://bad.example/<b>2"], "unread": 0, "outside": 70, "undated": 0},
 }
+ORIGIN = "http://localhost:8765"
+LATER = datetime.now(UTC) + timedelta(days=3)
 KEPT, BLOCKED, WAITING = 60, 3, 2
 TODAY = datetime.now(UTC)
 """When the last poll of the source that is well was: what is told of days ends today."""
 POLLS, REFUSED = 25, 29
+
+
+def row(stores: Stores, source: SourceRow = GOOD) -> SourceRow:
+    """A source as it is now."""
+    (found,) = stores.records.get(SourceRow, [source.source_id])
+    return found
 
 
 def fill_sources(stores: Stores) -> None:

@@ -53,6 +53,7 @@ def test_chosen_words_are_cited_and_found_again(page: Page) -> None:
     assert page.locator(".cited").inner_text().startswith(f"“{quote}” (characters ")
     page.go_back()
     page.evaluate(CHOOSE, [0, len(PAGES[2].split()[0])])
+    page.get_by_role("link", name="Cite these words").wait_for()
     page.keyboard.press("c")
     page.wait_for_url(re.compile(r"/cite\?"))
     page.get_by_role("link", name="These words in their place").click()

@@ -10,6 +10,9 @@ import click
 
 from fonds.model.names import nearest, no_such
 
+DAY = click.DateTime(["%Y-%m-%d"])
+"""A day, as YYYY-MM-DD."""
+
 
 class Name(click.Choice[str]):
     """One of `choices`; for any other the nearest is named before all there are."""

@@ -11,7 +11,7 @@ from fonds.access.acts import Acts
 from fonds.access.keys import Keys
 from fonds.cli.collections.asking import usage
 from fonds.cli.context import App, command, console, echo_json, global_options
-from fonds.cli.names import Commands, Name
+from fonds.cli.names import DAY, Commands, Name
 from fonds.cli.working.noted import local_user, noted
 from fonds.model.access import Role
 from fonds.model.rows import AccessKeyRow
@@ -52,7 +52,7 @@ keys.params += global_options()
 )
 @click.option(
     "--until",
-    type=click.DateTime(["%Y-%m-%d"]),
+    type=DAY,
     metavar="DATE",
     help="The day it ends, as that begins in UTC [never].",
 )

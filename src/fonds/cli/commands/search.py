@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from fonds.cli.context import App, command, console, echo_json, say
-from fonds.cli.names import Name
+from fonds.cli.names import DAY, Name
 from fonds.collections.tables import Tables
 from fonds.library.searching.direct import Direct, direct, readings
 from fonds.library.searching.themes import ThemeCounts, theme_counts
@@ -25,7 +25,6 @@ KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
 POINTED_BEFORE, POINTED = 30, 60
 """So many characters of a query are shown before its bad token, and from it on."""
-DAY = click.DateTime(["%Y-%m-%d"])
 NOTHING_YET = "nothing can be searched yet: `fonds ingest PATH…` takes something in"
 
 

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 import click
 
 from fonds.cli.context import App, command, console, echo_json
+from fonds.cli.names import DAY
 from fonds.cli.working.noted import local_user, noted
 from fonds.sources.following.backfill import wishes
 from fonds.sources.following.editing import found
-
-DAY = click.DateTime(["%Y-%m-%d"])
 
 
 @command("backfill")

@@ -12,7 +12,7 @@ from fonds.cli.commands.source_check import check
 from fonds.cli.commands.source_lists import export, import_
 from fonds.cli.commands.source_mute import mute, unmute
 from fonds.cli.context import App, command, console, echo_json, global_options, say
-from fonds.cli.names import Commands, Name
+from fonds.cli.names import DAY, Commands, Name
 from fonds.cli.sources.source_facts import (
     poll_facts,
     print_poll,
@@ -104,7 +104,7 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
 )
 @click.option(
     "--since",
-    type=click.DateTime(["%Y-%m-%d"]),
+    type=DAY,
     metavar="DATE",
     help="With --standing dead, failing or silent: those so since this day in UTC.",
 )

@@ -13,7 +13,7 @@ from rich.table import Table
 from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.model.secrets import without_secrets
 from fonds.pipelines import stages_of
-from fonds.sources.following.backfill.backfill import backfill_of, polled_next
+from fonds.sources.following.backfill.backfill import backfill_of, found_in, polled_next
 from fonds.sources.following.backfill.told import BackfillTold, backfill_told
 from fonds.sources.following.described import seen
 from fonds.sources.following.funnel import Ended, Funnel, funnel
@@ -84,11 +84,11 @@ def poll_facts(row: InputRow) -> dict[str, object]:
 
 def _of_backfill(row: InputRow) -> dict[str, object]:
     """Which pages a poll of a backfill read, and what it left out; nothing of another poll."""
-    told = seen(row).get("backfill")
-    if not isinstance(told, dict):
+    found = found_in(seen(row))
+    if found is None:
         return {}
-    facts = {name: told.get(name) for name in ("pages", "unread", *_LEFT_OUT)}
-    return {"backfill": {**facts, "pages": [without_secrets(one) for one in told["pages"]]}}
+    facts = {name: getattr(found, name) for name in ("unread", *_LEFT_OUT)}
+    return {"backfill": {"pages": [without_secrets(one) for one in found.pages], **facts}}
 
 
 def source_table(

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time
 from fonds.model.rows import InputRow, SourceRow
 from fonds.model.rows.row import Prefix, Within
 from fonds.ports import Records
+from fonds.sources.following.backfill.backfill import found_in
 from fonds.sources.following.funnel import Ended, ended_of
 from fonds.sources.following.standing import Standing, standing
 
@@ -75,7 +76,7 @@ def polls_on(records: Records, source_id: str, day: date) -> list[str]:
     what is old, count on no day."""
     where = {**links_of(source_id), "updated": Within(*_ends(day))}
     rows = records.find(InputRow, where)
-    return [row.input_id for row in rows if row.entries and not is_of_backfill(row)]
+    return [row.input_id for row in rows if row.entries and found_in(seen(row)) is None]
 
 
 def _ends(day: date) -> tuple[datetime, datetime]:
@@ -84,6 +85,7 @@ def _ends(day: date) -> tuple[datetime, datetime]:
 
 def _poll(row: InputRow) -> Poll:
     found = seen(row)
+    older = found_in(found)
     return Poll(
         row.input_id,
         row.updated,
@@ -93,25 +95,8 @@ def _poll(row: InputRow) -> Poll:
         dict(row.tally),
         row.error,
         str(found["problem"]) if found.get("problem") else None,
-        *_of_backfill(found),
+        *((len(older.pages), older.outside, older.undated) if older else ()),
     )
-
-
-def _of_backfill(found: Mapping[str, object]) -> tuple[int | None, int | None, int | None]:
-    told = found.get("backfill")
-    if not isinstance(told, dict):
-        return None, None, None
-    pages = told.get("pages")
-    return (
-        len(pages) if isinstance(pages, list) else 0,
-        _number(told.get("outside")),
-        _number(told.get("undated")),
-    )
-
-
-def is_of_backfill(row: InputRow) -> bool:
-    """Whether a poll was one of a backfill."""
-    return "backfill" in seen(row)
 
 
 def seen(row: InputRow) -> dict[str, object]:

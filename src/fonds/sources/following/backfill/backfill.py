@@ -7,7 +7,7 @@ Docs: docs/decisions/0078-backfills-are-polls-of-older-pages.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -112,6 +112,12 @@ def backfill_of(row: SourceRow) -> Backfill | None:
     return None if row.backfill is None else msgspec.convert(dict(row.backfill), prepared(Backfill))
 
 
+def found_in(told: Mapping[str, Any]) -> Found | None:
+    """What a poll met, out of what it noted; None for one that was of no backfill."""
+    found = told.get("backfill")
+    return None if found is None else msgspec.convert(found, prepared(Found))
+
+
 def kept(found: Backfill) -> dict[str, Any]:
     """As it is kept in the row."""
     return dict(msgspec.to_builtins(found))
@@ -201,7 +207,7 @@ def _after(was: Backfill, found: Found, poll: InputRow, told: Mapping[str, Any])
         outside=was.outside + found.outside,
         undated=was.undated + found.undated,
         earliest=min(days, default=None),
-        attempts=_attempts(was, found),
+        attempts=attempts_after(was, found.trouble, found.pages),
         trouble=found.trouble,
         due_at=poll.updated + timedelta(seconds=found.wait_s),
     )
@@ -211,10 +217,12 @@ def _after(was: Backfill, found: Found, poll: InputRow, told: Mapping[str, Any])
     return ended(after, found.state, found.why, poll.updated)
 
 
-def _attempts(was: Backfill, found: Found) -> int:
-    if not found.trouble:
+def attempts_after(was: Backfill, trouble: str, pages: Sequence[str]) -> int:
+    """How many attempts failed in a row after a poll that read these pages before the trouble it met, ""
+    for none."""
+    if not trouble:
         return 0
-    return 1 if found.pages else was.attempts + 1
+    return 1 if pages else was.attempts + 1
 
 
 def ended(found: Backfill, state: State, why: str, now: datetime) -> Backfill:

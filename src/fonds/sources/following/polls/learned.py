@@ -11,12 +11,10 @@ import msgspec
 from fonds.formats.listings.dates import read_moment
 from fonds.formats.listings.feeds.form import form_of
 from fonds.formats.listings.listing import Listing
-from fonds.model.prepared import prepared
 from fonds.model.rows import InputRow, SourceRow
-from fonds.sources.following.backfill.backfill import Found
+from fonds.sources.following.backfill.backfill import found_in
 from fonds.sources.following.backfill.backfill import with_poll as with_backfill_poll
 from fonds.sources.following.days import with_poll
-from fonds.sources.following.described import is_of_backfill
 from fonds.sources.following.described import seen as noted
 from fonds.sources.following.muting import UNMUTED
 from fonds.sources.following.polls.looking import ERROR_CHARS, Seen
@@ -57,10 +55,10 @@ def with_entered(row: SourceRow, poll: InputRow) -> dict[str, Any]:
     told by the polls for what is new alone."""
     refused = Counter(row.refused_tally or {}) + Counter(poll.tally)
     counted = {"links": row.links + poll.entries, "refused_tally": dict(refused)}
-    if not is_of_backfill(poll):
-        return {**counted, "days": with_poll(row.days, poll)}
     told = noted(poll)
-    found = msgspec.convert(told["backfill"], prepared(Found))
+    found = found_in(told)
+    if found is None:
+        return {**counted, "days": with_poll(row.days, poll)}
     return {**counted, **with_backfill_poll(row, found, poll, told)}
 
 

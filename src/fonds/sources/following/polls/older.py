@@ -25,6 +25,7 @@ from fonds.sources.following.backfill.backfill import (
     Backfill,
     Found,
     State,
+    attempts_after,
     mark,
 )
 from fonds.sources.following.backfill.sorting import changed_before, sorted_out
@@ -249,7 +250,7 @@ def _shown(url: str) -> str:
 
 
 def _told(trip: _Reading, bounds: Bounds) -> Older:
-    attempts = 1 if trip.pages else trip.was.attempts + 1
+    attempts = attempts_after(trip.was, trip.trouble, trip.pages)
     wait_s = min(trip.wait_s, DAY_S)
     if trip.trouble:
         wait_s = max(wait_s, min(bounds.shortest_s * 2.0**attempts, bounds.longest_s))

@@ -240,7 +240,7 @@ class Polling:
         more: bool = False,
     ) -> SourceRow:
         """The row as it is after a poll for what is new; with `more` it is gone on with soon."""
-        after, now = replace(row, **values, **with_entered(row, poll)), self.clock()
+        after, now = replace(row, **values), self.clock()
         wait_s = interval_s(after, self.bounds, now, asked_s)
         if more:
             wait_s = 0.0 if row.kind == "rss-fetcher" else max(self.bounds.shortest_s, asked_s)

@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
-from followed_home import GOOD, PAUSED, fill_sources
+from followed_home import GOOD, LATER, ORIGIN, PAUSED, row
 from fonds.model.rows import ActRow, SourceRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
 
-ORIGIN = "http://localhost:8765"
 HERE = f"/api/sources/{GOOD.source_id}"
-LATER = datetime.now(UTC) + timedelta(days=3)
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
-        fill_sources(found)
-        found.records.change(SourceRow, [GOOD.source_id], {"next_poll": LATER})
-        yield found
-
-
-@pytest.fixture
-def client(stores: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(stores), base_url=ORIGIN) as found:
-        yield found
-
-
-def row(stores: Stores, source: SourceRow = GOOD) -> SourceRow:
-    (found,) = stores.records.get(SourceRow, [source.source_id])
-    return found
 
 
 def test_a_source_is_polled_next_paused_and_resumed_and_is_told_as_it_is_then(

@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
-from followed_home import GOOD, PAUSED, fill_sources
+from followed_home import GOOD, LATER, ORIGIN, PAUSED, row
 from fonds.model.rows import ActRow, SourceRow
 from fonds.ports import Stores
 from fonds.sources.following.backfill.backfill import Backfill, State, backfill_of, kept
 from fonds.web.app import create_app
 from page_reading import read
 
-ORIGIN = "http://localhost:8765"
 OWN = {"sec-fetch-site": "same-origin"}
 PAGE, HERE = f"/sources/{GOOD.source_id}", f"/api/sources/{GOOD.source_id}"
-LATER = datetime.now(UTC) + timedelta(days=3)
 SAID = {"from": "2025-01-01", "to": "2025-06-30"}
 READ = {"pages": 12, "entered": 40, "known": 2, "refused": 1, "outside": 17, "undated": 3}
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
-        fill_sources(found)
-        found.records.change(SourceRow, [GOOD.source_id], {"next_poll": LATER})
-        yield found
-
-
-@pytest.fixture
-def client(stores: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(stores), base_url=ORIGIN) as found:
-        yield found
-
-
-def row(stores: Stores, source: SourceRow = GOOD) -> SourceRow:
-    (found,) = stores.records.get(SourceRow, [source.source_id])
-    return found
 
 
 def kept_so(stores: Stores, **values: Any) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import opened
-from followed_home import GOOD, HOSTILE, PAUSED, fill_sources
+from followed_home import GOOD, HOSTILE, LATER, ORIGIN, PAUSED, row
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import ActRow, SourceRow
 from fonds.ports import Stores
@@ -18,28 +15,7 @@ from fonds.sources.following.editing import poll_soon
 from fonds.web.app import create_app
 from page_reading import read
 
-ORIGIN = "http://localhost:8765"
 OWN = {"sec-fetch-site": "same-origin"}
-LATER = datetime.now(UTC) + timedelta(days=3)
-
-
-@pytest.fixture
-def stores(tmp_path: Path) -> Iterator[Stores]:
-    with opened(tmp_path) as found:
-        fill_sources(found)
-        found.records.change(SourceRow, [GOOD.source_id], {"next_poll": LATER})
-        yield found
-
-
-@pytest.fixture
-def client(stores: Stores) -> Iterator[TestClient]:
-    with TestClient(create_app(stores), base_url=ORIGIN) as found:
-        yield found
-
-
-def row(stores: Stores, source: SourceRow) -> SourceRow:
-    (found,) = stores.records.get(SourceRow, [source.source_id])
-    return found
 
 
 def buttons(client: TestClient, source: SourceRow) -> list[str]:

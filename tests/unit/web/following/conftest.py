@@ -1,0 +1,29 @@
+"""Pages over followed sources of a test's own, which it may change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from followed_home import GOOD, LATER, ORIGIN, fill_sources
+from fonds.model.rows import SourceRow
+from fonds.ports import Stores
+from fonds.web.app import create_app
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[Stores]:
+    with opened(tmp_path) as found:
+        fill_sources(found)
+        found.records.change(SourceRow, [GOOD.source_id], {"next_poll": LATER})
+        yield found
+
+
+@pytest.fixture
+def client(stores: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url=ORIGIN) as found:
+        yield found
