@@ -32,6 +32,7 @@ def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path)
     assert told.out.strip() == f"to be backfilled from 2025-01-01 to 2025-06-30: {FEED}"
     assert "is being backfilled from 2025-01-01 to 2025-06-30" in own(*ASKED).err
     assert own(*ASKED).code == 2
+    assert "backfill going on" in own("sources", "list").out
     shown = own("sources", "show", FEED).out
     assert "2025-01-01 to 2025-06-30: going on" in shown
     assert "0 listed: 0 entered, 0 known, 0 refused, 0 of other days, 0 undated" in shown
@@ -41,6 +42,7 @@ def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path)
     stopped = json.loads(own("--json", "sources", "backfill", FEED, "--stop").out)
     assert stopped == {"source": FEED, "stopped": True}
     assert "no backfill was going on" in own("sources", "backfill", FEED, "--stop").out
+    assert "backfill" not in own("sources", "list").out
     assert "stopped, somebody stopped it" in own("sources", "show", FEED).out
     again = json.loads(own("--json", *ASKED, "--undated").out)
     today = f"{datetime.now(UTC):%Y-%m-%d}"

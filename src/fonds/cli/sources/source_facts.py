@@ -105,7 +105,7 @@ def source_table(
         name = f"{row.title}  {row.url}" if row.title else row.url
         table.add_row(
             row.source_id,
-            str(standing(row, now)),
+            _stands(row, now),
             in_short(row.last_polled or "never"),
             in_short(due),
             f"{row.links:,}",
@@ -113,6 +113,12 @@ def source_table(
             escape(name),
         )
     return table
+
+
+def _stands(row: SourceRow, now: datetime) -> str:
+    filled = backfill_told(row)
+    told = filled.in_a_list if filled else ""
+    return f"{standing(row, now)}{told and f', {told}'}"
 
 
 def print_source(

@@ -66,23 +66,43 @@ def test_how_far_it_is_is_told_in_counts_that_add_up(client: TestClient, stores:
     assert "2 attempts in a row failed, and after five it is given up: it answers 503." in words
     assert "with https://daily.example/<b>4" in words
     assert "<b>4" not in client.get(PAGE).text
-    told = client.get(HERE).json()["backfill"]
+    told = client.get(HERE).json()["source"]["backfill"]
     names = ("entered", "known", "refused", "outside", "undated")
     assert told["listed"] == sum(told[name] for name in names) == 63
     assert "asked_by" not in told
     kept_so(stores, state=State.FAILED, why="/4: it answers 404", ended_at=LATER)
     assert "failed since" in read(client, PAGE).words("//main")
-    assert client.get(HERE).json()["backfill"]["next_page"] is None
+    assert client.get(HERE).json()["source"]["backfill"]["next_page"] is None
+
+
+def test_the_list_of_sources_tells_of_one_that_goes_on_or_failed(
+    client: TestClient, stores: Stores
+) -> None:
+    def told() -> dict[str, str]:
+        links = read(client, "/sources").tree.xpath("//td/a[contains(@href, '#backfill')]")
+        return {one.get("href"): one.text_content() for one in links}
+
+    others = told()
+    assert f"{PAGE}#backfill" not in others
+    kept_so(stores)
+    assert told() == {**others, f"{PAGE}#backfill": "backfill going on"}
+    kept_so(stores, state=State.FAILED, why="/4: it answers 404", ended_at=LATER)
+    assert told() == {**others, f"{PAGE}#backfill": "backfill failed"}
+    kept_so(stores, state=State.ENDED, why="no older page", ended_at=LATER)
+    assert told() == others
+    rows = {one["source_id"]: one for one in client.get("/api/sources").json()["rows"]}
+    assert rows[GOOD.source_id]["backfill"]["state"] == "ended"
+    assert rows[PAUSED.source_id]["backfill"] is None
 
 
 def test_programs_ask_for_it_and_stop_it(client: TestClient, stores: Stores) -> None:
     told = client.post(f"{HERE}/backfill", json={"from": "2025-01-01", "undated": True}).json()
-    assert told["backfill"]["state"] == "going on"
-    assert told["backfill"]["last"] == f"{datetime.now(UTC):%Y-%m-%d}"
+    assert told["source"]["backfill"]["state"] == "going on"
+    assert told["source"]["backfill"]["last"] == f"{datetime.now(UTC):%Y-%m-%d}"
     assert client.post(f"{HERE}/backfill", json=SAID).status_code == 409
     for _ in range(2):
         told = client.post(f"{HERE}/stop-backfill").json()
-        assert told["backfill"]["state"] == "stopped"
+        assert told["source"]["backfill"]["state"] == "stopped"
     assert told == client.get(HERE).json()
 
 

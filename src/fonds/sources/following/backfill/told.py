@@ -7,7 +7,7 @@ from datetime import date, datetime
 
 from fonds.model.rows import SourceRow
 from fonds.model.secrets import without_secrets
-from fonds.sources.following.backfill.backfill import backfill_of
+from fonds.sources.following.backfill.backfill import State, backfill_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,11 @@ class BackfillTold:
     next_at: datetime | None
     attempts: int
     trouble: str | None
+
+    @property
+    def in_a_list(self) -> str:
+        """What a list of sources tells of it: nothing of one that was stopped, or ended well."""
+        return f"backfill {self.state}" if self.state in (State.GOING_ON, State.FAILED) else ""
 
 
 def backfill_told(row: SourceRow) -> BackfillTold | None:

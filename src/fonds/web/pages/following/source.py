@@ -12,7 +12,6 @@ from starlette.responses import HTMLResponse
 
 from fonds.pipelines import PIPELINES
 from fonds.ports import Records
-from fonds.sources.following.backfill.told import BackfillTold, backfill_told
 from fonds.sources.following.backfill.wishes import nothing_older
 from fonds.sources.following.days import SourceDay, judged
 from fonds.sources.following.described import Followed, Poll, followed
@@ -35,8 +34,8 @@ class SourcePage:
     `links` of them entered, in all its polls; `passage` says where they and those that were refused ended.
     `days` are the last 90, the last of them today; `silent_since` says since when it lists nothing, where
     it listed `listed` links before. `form` is the format of its listings and what their links are told with;
-    it was `form_before` until `form_changed`. `backfill` is the last one somebody asked for, None for none;
-    `nothing_older` says why it can have none, None where it may.
+    it was `form_before` until `form_changed`. `nothing_older` says why it can have no backfill, None where it
+    may.
     """
 
     answer: str
@@ -51,7 +50,6 @@ class SourcePage:
     form: str | None
     form_before: str | None
     form_changed: datetime | None
-    backfill: BackfillTold | None
     nothing_older: str | None
     links: int
     passage: Passage
@@ -76,7 +74,6 @@ def source_page(records: Records, source_id: str, now: datetime) -> SourcePage:
         row.form,
         row.form_before,
         row.form_changed,
-        backfill_told(row),
         nothing_older(row) or None,
         found.links,
         passage(found),

@@ -15,6 +15,7 @@ from fonds.model.rows import SourceRow
 from fonds.pipelines import PIPELINES, stages_of
 from fonds.ports import Records
 from fonds.sources.following.backfill.backfill import polled_next
+from fonds.sources.following.backfill.told import BackfillTold, backfill_told
 from fonds.sources.following.days import Brought, counted
 from fonds.sources.following.funnel import Ended, Funnel, ended_of, funnel
 from fonds.sources.following.listed import Counts, Wanted, counts, listing
@@ -61,8 +62,9 @@ class SourceLine:
     gone; times are None before there was one, `links_a_day` before its first listing was read.
     `failing_since` says since when its polls fail, None also where that is not known, `silent_since` since
     when it lists nothing. While it is muted `muted_since` is a time and `mute_note` says why, `muted_until`
-    None until it is well again. `funnel` says how far its links came. `new_by_day` are the new links of the
-    last 90 days, None for a day that was not counted."""
+    None until it is well again. `backfill` is the last one somebody asked for, None for none. `funnel` says
+    how far its links came. `new_by_day` are the new links of the last 90 days, None for a day that was not
+    counted."""
 
     source_id: str
     url: str
@@ -84,6 +86,7 @@ class SourceLine:
     muted_since: datetime | None
     muted_until: datetime | None
     mute_note: str | None
+    backfill: BackfillTold | None
     funnel: Funnel
     new_by_day: Sequence[int | None]
     href: str
@@ -132,6 +135,7 @@ def source_line(row: SourceRow, now: datetime, ended: Sequence[Ended]) -> Source
         found.since if found else None,
         found.until if found else None,
         found.note if found else None,
+        backfill_told(row),
         funnel(row, ended, stages_of(row.pipeline)),
         [None if one.brought is Brought.UNKNOWN else one.new for one in days],
         f"/sources/{row.source_id}",
