@@ -109,6 +109,13 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert caplog.records == []
 
 
+def test_a_body_does_not_wait_until_its_head_is_acknowledged() -> None:
+    with listen("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_half_a_request_is_closed_and_a_whole_one_answered() -> None:
     with _served(Deadlines(0.3, 3600.0, 3600.0)) as (connect, _):
         slow, silent = connect(), connect()

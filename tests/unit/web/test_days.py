@@ -258,16 +258,49 @@ def test_a_new_group_is_told_however_many_others_failed_since(tmp_path: Path) ->
     assert (found.new_total, found.new_is_all) == (2, True)
 
 
+REASONS = (
+    Reason.BROKEN_PDF,
+    Reason.TIMEOUT,
+    Reason.BOMB,
+    Reason.MISSING_SOURCE,
+    Reason.BAD_ENCODING,
+)
+
+
 def test_of_more_groups_than_are_looked_at_this_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recent, "LOOKED_AT_MAX", 2)
+    monkeypatch.setattr(recent, "LOOKED_AT", (1, 1))
     with opened(tmp_path) as stores:
-        for number, reason in enumerate((Reason.BROKEN_PDF, Reason.TIMEOUT, Reason.BOMB)):
+        for number, reason in enumerate(REASONS[:3]):
             _fail(stores, number, reason, 5)
         found = failures_page(stores.records, FailuresForm(), NOW).recent
-    assert not found.new_is_all
-    assert "groups that failed lately" in found.said
+    assert (found.new_total, found.new_is_all) == (2, False)
+    assert "groups of a day" in found.said
+
+
+def test_the_first_of_the_new_groups_are_the_same_however_few_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each began and grew otherwise; the sizes of the steps decide only how many are told beside them."""
+    hours = ((1,), (1, 1, 1), (30, 1, 1, 1), (30, 30), (30, 30, 30, 30, 1))
+    with opened(tmp_path) as stores:
+        for at, (reason, ago) in enumerate(zip(REASONS, hours, strict=True)):
+            for number, one in enumerate(ago):
+                _fail(stores, 10 * at + number, reason, one)
+        for number in range(6):
+            _fail(stores, 100 + number, Reason.ENCRYPTED_PDF, 1 if number else 72)
+        monkeypatch.setattr(recent, "NEW_SHOWN", 3)
+        told = []
+        for steps in ((1_000,), (1, 1, 1, 1, 1, 1, 1), (2, 3, 5)):
+            monkeypatch.setattr(recent, "LOOKED_AT", steps)
+            told.append(failures_page(stores.records, FailuresForm(), NOW).recent)
+    began_today_then_the_largest = ["timeout", "broken-pdf", str(REASONS[4])]
+    assert [[one.reason for one in each.new] for each in told] == 3 * [began_today_then_the_largest]
+    assert (told[0].new_total, told[0].new_is_all, told[0].said) == (
+        (5, True, "New since yesterday: 3 of 5")
+    )
+    assert all(3 <= each.new_total <= 5 for each in told)
 
 
 def test_the_failures_page_draws_the_days_and_says_them(stores: Stores) -> None:

@@ -24,12 +24,16 @@ def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises ConfigurationError for an address that is in use or not of this machine."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise ConfigurationError(
             f"the pages cannot be served at {host}, port {port}: {error.strerror or error}."
             " Choose another with --port, --replay-port or --host"
         ) from error
+    # What is accepted takes it over. Without it a body, which is written behind its head, waits until the
+    # client has said that it has the head, and clients put that off by 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def server(

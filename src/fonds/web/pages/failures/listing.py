@@ -233,7 +233,7 @@ def failures_page(
         accepted=found.accepted,
         accepted_href=link("/records", outcome="dropped", reason=str(Reason.ACCEPTED)),
         since=oldest,
-        recent=recent(records, form.asked(), now, found.total),
+        recent=recent(records, form.asked(), now, found),
         reasons=[failure(one) for one in step_failures(records)],
         groups_total=found.groups_total,
         first=first,

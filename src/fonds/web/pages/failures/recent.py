@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fonds.library.failures.failed import Asked
+from fonds.library.failures.failed import Asked, Failed
 from fonds.library.failures.groups import FailureGroup
 from fonds.library.failures.recent import LOOKED_AT_MAX, last_accepted, new_groups
 from fonds.ports import Records
@@ -33,10 +33,10 @@ class NewGroup:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """`new` are 10 of `new_total` groups all of whose failures are of today or yesterday, those that began
-    today first, then the largest. Where `new_is_all` is false there may be more: a thousand of those that
-    failed on either day were looked at. `last_accepted` is the failure that was accepted as final last, where
-    nothing waits for anyone; None else."""
+    """`new` are the first 10 of `new_total` groups all of whose failures are of today or yesterday, in UTC:
+    those that began today first, then the largest. Without `new_is_all` there are at least so many: no more
+    were looked at once ten were found, nor more than a thousand that failed on a day. `last_accepted` is the
+    failure that was accepted as final last, where nothing waits for anyone; None else."""
 
     new: Sequence[NewGroup]
     new_total: int
@@ -46,18 +46,19 @@ class Recent:
     @property
     def said(self) -> str:
         """The heading of the list."""
-        beside = "" if self.new_is_all else f", of {LOOKED_AT_MAX:,} groups that failed lately"
-        some = f"{len(self.new)} of {self.new_total}" if self.new_total > len(self.new) else ""
-        return f"New since yesterday{': ' + some if some else ''}{beside}"
+        of = "of" if self.new_is_all else "of at least"
+        some = f": {len(self.new)} {of} {self.new_total}" if self.new_total > len(self.new) else ""
+        beside = "" if self.new_is_all or some else f", of {LOOKED_AT_MAX:,} groups of a day"
+        return f"New since yesterday{some}{beside}"
 
 
-def recent(records: Records, asked: Asked, now: datetime, total: int) -> Recent:
-    """What stands before the groups: nothing new of failures that are none; `total` is how many there are."""
-    if not total:
+def recent(records: Records, asked: Asked, now: datetime, found: Failed) -> Recent:
+    """What stands before the groups that were `found`: nothing new of failures that are none."""
+    if not found.total:
         accepted = last_accepted(records)
         return Recent((), 0, True, record(accepted) if accepted else None)
-    found = new_groups(records, asked, now)
-    return Recent([_line(one) for one in found.groups], found.total, found.is_all, None)
+    new = new_groups(records, asked, now, found.groups)
+    return Recent([_line(one) for one in new.groups], new.total, new.is_all, None)
 
 
 def _line(found: FailureGroup) -> NewGroup:
