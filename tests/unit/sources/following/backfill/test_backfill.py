@@ -229,6 +229,24 @@ def test_what_fails_for_now_is_tried_again_later_each_time_and_given_up_after_fi
     assert done[-1].error is not None
 
 
+@pytest.mark.parametrize(
+    ("said_s", "wait_s"), [("60", 1800.0), ("10000", 10000.0), ("9999999", 86400.0)]
+)
+def test_an_older_page_that_says_when_to_come_again_is_left_alone_until_then(
+    world: World, said_s: str, wait_s: float
+) -> None:
+    archived(world)
+    world.give("/4", b"", 429, retry_after=said_s)
+    row = followed_feed(world)
+    asked_for(world, row)
+    works(world)
+    waits_s = (stands(world, row).due_at - world.place.clock()).total_seconds()
+    assert (waits_s, stands(world, row).attempts) == (wait_s, 1)
+    world.place.clock.pass_s(wait_s - 1)
+    works(world)
+    assert asked(world).count("/4") == 1
+
+
 def test_a_page_that_answers_at_last_is_gone_on_from(world: World) -> None:
     archived(world)
     world.give("/4", b"", 503)
