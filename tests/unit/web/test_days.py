@@ -276,7 +276,21 @@ def test_of_more_groups_than_are_looked_at_this_is_said(
             _fail(stores, number, reason, 5)
         found = failures_page(stores.records, FailuresForm(), NOW).recent
     assert (found.new_total, found.new_is_all) == (2, False)
-    assert "groups of a day" in found.said
+    assert found.said.startswith("New since yesterday: 2 of the ")
+
+
+def test_that_not_all_were_looked_at_is_said_where_none_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent, "LOOKED_AT", (1,))
+    with opened(tmp_path) as stores:
+        for number in range(4):
+            _fail(stores, number, Reason.TIMEOUT, 1 if number else 72)
+        _fail(stores, 5, Reason.BOMB, 1)
+        found = failures_page(stores.records, FailuresForm(), NOW).recent
+    assert (found.new, found.new_total, found.new_is_all) == ([], 0, False)
+    assert found.is_told
+    assert found.said.startswith("New since yesterday: 0 of the ")
 
 
 def test_the_first_of_the_new_groups_are_the_same_however_few_are_looked_at(

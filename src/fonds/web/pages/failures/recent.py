@@ -46,10 +46,18 @@ class Recent:
     @property
     def said(self) -> str:
         """The heading of the list."""
+        shown = len(self.new)
+        if not self.new_is_all and self.new_total <= shown:
+            return f"New since yesterday: {shown} of the {LOOKED_AT_MAX:,} largest groups of a day"
         of = "of" if self.new_is_all else "of at least"
-        some = f": {len(self.new)} {of} {self.new_total}" if self.new_total > len(self.new) else ""
-        beside = "" if self.new_is_all or some else f", of {LOOKED_AT_MAX:,} groups of a day"
-        return f"New since yesterday{some}{beside}"
+        return "New since yesterday" + (
+            f": {shown} {of} {self.new_total}" if self.new_total > shown else ""
+        )
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is anything to say: also that not all were looked at."""
+        return bool(self.new) or not self.new_is_all
 
 
 def recent(records: Records, asked: Asked, now: datetime, found: Failed) -> Recent:
