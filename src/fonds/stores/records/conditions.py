@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Column, ColumnElement, Select, Table
+from sqlalchemy import BindParameter, Column, ColumnElement, Select, Table
 
 from fonds.model.rows.row import Prefix, Within
 from fonds.stores.records.schema.column_types import CleanText, UtcTime, clean_text
@@ -20,7 +20,7 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def conditions(table: Table, where: Mapping[str, object] | None) -> list[ColumnElement[bool]]:
-    """One condition for each column named.
+    """One condition for each column named; a value may be a place for one, or for several.
 
     Raises ValueError for an unknown column, too many values, a prefix of what is no text, and a stretch of
     time of what is no time.
@@ -165,14 +165,20 @@ def beyond(key: Sequence[Column[Any]], last: Sequence[object]) -> ColumnElement[
     """Rows that come after the key `last` in the order of keys."""
     if len(key) == 1:
         return key[0] > last[0]
-    bound = [sa.literal(value, one.type) for one, value in zip(key, last, strict=True)]
-    return sa.tuple_(*key) > sa.tuple_(*bound)
+    return sa.tuple_(*key) > sa.tuple_(*_said(key, last))
 
 
 def before(key: Sequence[Column[Any]], first: Sequence[object]) -> ColumnElement[bool]:
     """Rows that come before the key `first` in the order of keys."""
-    bound = [sa.literal(value, one.type) for one, value in zip(key, first, strict=True)]
-    return sa.tuple_(*key) < sa.tuple_(*bound)
+    return sa.tuple_(*key) < sa.tuple_(*_said(key, first))
+
+
+def _said(key: Sequence[Column[Any]], values: Sequence[object]) -> list[ColumnElement[Any]]:
+    """Values of these columns; a place for one stays one."""
+    return [
+        value if isinstance(value, BindParameter) else sa.literal(value, one.type)
+        for one, value in zip(key, values, strict=True)
+    ]
 
 
 def end_of_prefix(prefix: str) -> str | None:
@@ -187,6 +193,8 @@ def end_of_prefix(prefix: str) -> str | None:
 
 
 def _matches(one: Column[Any], value: object) -> ColumnElement[bool]:
+    if isinstance(value, BindParameter):
+        return one.in_(value) if value.expanding else one == value
     if not isinstance(value, (list, tuple, set, frozenset)):
         return _matches_one(one, value)
     if len(value) > VALUES_MAX:

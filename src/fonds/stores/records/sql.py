@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection, FromClause, Insert, Select
@@ -20,9 +20,7 @@ from fonds.stores.records.accounting.tallies import counting
 from fonds.stores.records.conditions import (
     column,
     conditions,
-    counted,
     keyed,
-    stretches,
 )
 from fonds.stores.records.engine import (
     open_engine,
@@ -32,6 +30,7 @@ from fonds.stores.records.engine import (
     writing,
 )
 from fonds.stores.records.firsts import first_rows
+from fonds.stores.records.prepared import Asked, Statement, count_of
 from fonds.stores.records.revision import (
     NEWEST,
     current,
@@ -48,23 +47,6 @@ R = TypeVar("R", bound=Row)
 PAGE_ROWS = 1000
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked(Generic[R]):
-    """What `find` is asked for."""
-
-    kind: type[R]
-    where: Mapping[str, object] | None
-    order: Sequence[str]
-    after: Mapping[str, object] | None
-
-    def of(self, table: Any) -> list[Select[Any]]:
-        """The statements, one after the other. Raises ValueError for an unknown column."""
-        key = [table.c[name] for name in self.kind.KEY]
-        query = sa.select(*table.c).where(*conditions(table, self.where))
-        parts = stretches(table, self.order, key, self.after)
-        return [query.where(*part.where).order_by(*part.order) for part in parts]
 
 
 class SqlRecords:
@@ -141,7 +123,7 @@ class SqlRecords:
         transaction open and sees what is written meanwhile ahead of it; in another order all are of one
         moment. Raises ValueError for an unknown column, at once.
         """
-        asked = _Asked(kind, where, order, after)
+        asked = Asked(kind, where, order, after)
         plain = asked.of(table_of(kind))
         pages = self._stream if order else self._pages
         return pages(asked, plain, count_max)
@@ -165,8 +147,8 @@ class SqlRecords:
     ) -> dict[tuple[Any, ...], int]:
         """Raises ValueError for an unknown column."""
         with translated(self._engine), self._reading() as connection:
-            query = counted(self._source(connection, kind), by, where, count_max)
-            return {tuple(row[:-1]): row[-1] for row in connection.execute(query)}
+            found = count_of(self._source(connection, kind), by, where, count_max)
+            return {tuple(row[:-1]): row[-1] for row in found.run(connection)}
 
     def change(
         self,
@@ -225,7 +207,7 @@ class SqlRecords:
                 connection.execute(statement(self._engine.dialect.name, kind), values)
 
     def _pages(
-        self, asked: _Asked[R], plain: Sequence[Select[Any]], count_max: int | None
+        self, asked: Asked[R], plain: Sequence[Statement], count_max: int | None
     ) -> Iterator[R]:
         left, kind = count_max, asked.kind
         while left is None or left > 0:
@@ -233,7 +215,7 @@ class SqlRecords:
             with translated(self._engine), self._reading() as connection:
                 source = self._source(connection, kind)
                 (page,) = plain if source is table_of(kind) else asked.of(source)
-                rows = [kind(*row) for row in connection.execute(page.limit(size))]
+                rows = [kind(*row) for row in page.run(connection, size)]
             yield from rows
             if len(rows) < size:
                 return
@@ -242,15 +224,15 @@ class SqlRecords:
             plain = asked.of(table_of(kind))
 
     def _stream(
-        self, asked: _Asked[R], plain: Sequence[Select[Any]], count_max: int | None
+        self, asked: Asked[R], plain: Sequence[Statement], count_max: int | None
     ) -> Iterator[R]:
         """One part after the other, as of one moment."""
         left, kind = count_max, asked.kind
         with translated(self._engine), reading_one_moment(self._engine, PAGE_ROWS) as connection:
             source = self._source(connection, kind)
-            for query in plain if source is table_of(kind) else asked.of(source):
+            for part in plain if source is table_of(kind) else asked.of(source):
                 # Closed here, for who reads the first row alone leaves a cursor on the server open.
-                with connection.execute(query.limit(left)) as found:
+                with part.run(connection, left) as found:
                     for row in found:
                         left = None if left is None else left - 1
                         yield kind(*row)
