@@ -47,7 +47,10 @@ def tabled(
 def as_csv(rows: Sequence[Any]) -> Response:
     """Rows as a file; without any an empty one."""
     flat = [dict(_cells(row, _plain(row))) for row in rows]
-    columns: Mapping[str, str] = dict.fromkeys((name for row in flat for name in row), "text")
+    names = dict.fromkeys(name for row in flat for name in row)
+    # A dataclass that a row lacks has no column beside those of its fields in other rows.
+    outer = {name[:at] for name in names for at, one in enumerate(name) if one == "."}
+    columns: Mapping[str, str] = {name: "text" for name in names if name not in outer}
     whole = (
         b"".join(comma_separated((_whole(row, columns) for row in flat), columns)) if flat else b""
     )
