@@ -117,8 +117,8 @@ def source_table(
 
 def _stands(row: SourceRow, now: datetime) -> str:
     filled = backfill_told(row)
-    told = filled.in_a_list if filled else ""
-    return f"{standing(row, now)}{told and f', {told}'}"
+    told = (str(standing(row, now)), filled.in_a_list if filled else "")
+    return ", ".join(filter(None, told))
 
 
 def print_source(

@@ -86,9 +86,8 @@ class _Looked:
         The largest are looked at first, and one that failed on a single day is as large as its count on that
         day: once there are ten that began on it or later, none behind them would stand before the tenth.
         """
-        after = None
+        where, after = _counted_on(day, self.asked), None
         for size in LOOKED_AT:
-            where = _counted_on(day, self.asked)
             rows = list(
                 self.records.find(TallyRow, where, order=LARGEST, after=after, count_max=size)
             )

@@ -58,8 +58,8 @@ class Asked(Generic[R]):
         if where is None or after is None:
             made = _made(self.kind, table, self.where, self.order, self.after)
             return [Statement(one, {}) for one in made]
-        has_after = self.after is not None
-        queries = _kept(self.kind, table, where, tuple(self.order), after if has_after else None)
+        behind = None if self.after is None else after
+        queries = _kept(self.kind, table, where, tuple(self.order), behind)
         values = _values("where", self.where) | _values("after", self.after)
         return [Statement(one, values) for one in queries]
 

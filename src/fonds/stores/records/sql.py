@@ -17,11 +17,7 @@ from sqlalchemy import URL, Connection, FromClause, Insert, Select
 from fonds.model.rows import Row
 from fonds.stores.records.accounting.ledger import SqlLedger
 from fonds.stores.records.accounting.tallies import counting
-from fonds.stores.records.conditions import (
-    column,
-    conditions,
-    keyed,
-)
+from fonds.stores.records.conditions import column, conditions, keyed
 from fonds.stores.records.engine import (
     open_engine,
     reading,

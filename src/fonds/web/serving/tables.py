@@ -29,7 +29,8 @@ def tabled(
     """Add to what answers a page's JSON a route that gives the page's `rows` as CSV.
 
     A row is a dataclass: a column for each of its fields, `outer.inner` for those of a dataclass in it, JSON
-    for lists and mappings, nothing for None. All columns of a row's class are there, whatever it holds.
+    for lists and mappings, nothing for None. All columns of a row's class are there, whatever it holds, but
+    in the place of a dataclass that any row holds stand those of its fields.
     """
 
     def with_table(twin: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
