@@ -111,11 +111,6 @@ def _hidden(folder: str) -> bool:
     return folder.startswith(".") and folder != ".ci"
 
 
-def lines_of(node: Function) -> int:
-    """How many source lines the body has, docstring included."""
-    return (node.body[-1].end_lineno or node.body[-1].lineno) - node.body[0].lineno + 1
-
-
 def public(module: Module) -> Iterator[tuple[str, Definition]]:
     """Public functions and classes of a module, and the public methods of those classes."""
     for node in module.tree.body:
