@@ -20,6 +20,10 @@ KILLS_NEWS ?= 20
 QUEUE ?=
 ENGINE ?= local
 TESTED := $(shell find .ci deploy docs requirements scripts src tests -type f -not -name '*.pyc') $(wildcard *.md *.toml *.yaml Makefile)
+# Tests that start processes or a browser; folders are named so that the others are not even collected.
+FAST_TESTS := tests/unit tests/contract tests/house tests/fuzz
+SLOW_TESTS := tests/e2e tests/hostile tests/peers $(shell grep -lrE "mark\.(slow|browser)" $(FAST_TESTS))
+NOT_HERE := not corpus and not servers
 export DATA
 
 help: ## list the recipes
@@ -44,12 +48,17 @@ run: $(VENV)/.run ## the main job, on a sample crawl of ours or on DATA="PATH ..
 
 # Passed once, the fast tests need not pass again until something they may depend on has changed.
 $(VENV)/.fast: $(VENV)/.dev $(TESTED)
-	$(BIN)/pytest -q -n auto --dist worksteal -m "not slow and not browser and not corpus and not servers"
+	$(BIN)/pytest -q -n auto --dist worksteal -m "not slow and not browser and not nightly and $(NOT_HERE)" $(FAST_TESTS)
 	@touch $@
 
 test: $(VENV)/.fast ## every test that needs no server; the fast ones if anything changed since they passed
 	@sh scripts/browser.sh
-	$(BIN)/pytest -n $(WAITING) --dist worksteal -m "(slow or browser) and not corpus and not servers"
+	$(BIN)/pytest -q -n $(WAITING) --dist loadgroup -m "not nightly and $(NOT_HERE)" $(SLOW_TESTS)
+
+nightly: $(VENV)/.dev ## every full matrix, many kills, other programs; on servers too where they run
+	@sh scripts/browser.sh
+	TEST_NIGHTLY=1 $(BIN)/pytest -q -n $(WAITING) --dist loadgroup -m "$(NOT_HERE)" tests
+	if [ -f "$(SERVERS_FOLDER)/servers.env" ]; then $(MAKE) --no-print-directory test-servers TEST_NIGHTLY=1; fi
 
 check: $(VENV)/.dev ## format, lint, types, import rules, fast tests
 	$(BIN)/ruff format --check .
@@ -71,8 +80,7 @@ servers-stop: $(VENV)/.dev ## stop them
 test-servers: $(VENV)/.dev ## the contract suites and more on the servers that run; a missing one fails
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; \
 	export TEST_SERVERS_REQUIRED=1 TEST_SERVERS_FOLDER="$(SERVERS_FOLDER)"; \
-	$(BIN)/pytest -q -n auto --dist loadfile -m servers tests/contract && \
-	$(BIN)/pytest -q -n auto --dist loadfile -m servers tests/servers
+	$(BIN)/pytest -q -n auto --dist loadfile -m "servers$(if $(TEST_NIGHTLY),, and not nightly)" tests/contract tests/servers
 
 bench-servers: $(VENV)/.dev ## messages, rows and documents a second beside the bare clients
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py; \
@@ -130,4 +138,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data, not sample-library)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-pages-served bench-worst fuzz lock clean
+.PHONY: help run test nightly servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-pages-served bench-worst fuzz lock clean

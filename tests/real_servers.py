@@ -30,12 +30,19 @@ PORT_MAX = 32_700
 EMBEDDED = frozenset({"sqlite", "large-bodies", "folder", "local", "cached", "tantivy"})
 
 
+NIGHTLY_ONLY = frozenset({"opensearch", "rabbitmq-quorum"})
+"""Twins of another backend: the same code as elasticsearch and rabbitmq, on another server or queue type."""
+
+
 def each(backends: Iterable[str]) -> list[Any]:
     """Backends by name as parameters of tests; those on servers are marked, and can be left out."""
-    return [
-        pytest.param(name, marks=() if name in EMBEDDED else pytest.mark.servers)
-        for name in backends
-    ]
+    return [pytest.param(name, marks=_marks(name)) for name in backends]
+
+
+def _marks(backend: str) -> list[pytest.MarkDecorator]:
+    if backend in EMBEDDED:
+        return []
+    return [pytest.mark.servers, *([pytest.mark.nightly] if backend in NIGHTLY_ONLY else [])]
 
 
 def url_of(variable: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
+from depth import IS_NIGHTLY
 from e2e.browsing import QUIET, chromium
 
 WIDE = {"width": 1280, "height": 900}
@@ -28,6 +29,8 @@ MEDIA: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
     "zoomed to 400 %": (ZOOMED, {}),
     "print": (PAPER, {"media": "print"}),
 }
+MEDIA_ON_PUSH = ("light", "narrow")
+"""Every medium is checked in `make nightly`; axe reads a page on push in light only."""
 AS_IS: dict[str, Any] = {"media": "screen", "color_scheme": "light", "forced_colors": "none"}
 # What axe cannot decide by itself; the contrast of words in pictures is measured in test_pages.py.
 UNDECIDED = {"color-contrast"}
@@ -110,24 +113,28 @@ def _note(message: ConsoleMessage, address: str, complaints: list[str]) -> None:
         complaints.append(message.text)
 
 
-def holds_everywhere(page: Page) -> None:
-    """An open page is accessible, fits and can be read in every setting of MEDIA, and by keyboard alone.
+def is_usable(page: Page) -> None:
+    """An open page is accessible, fits, can be read and can be used by keyboard alone.
 
+    On push this is checked in light and narrow, in `make nightly` in every medium of MEDIA.
     The context has to have been made with `bypass_csp`: the policy would keep axe itself out.
     """
-    for name, (viewport, media) in MEDIA.items():
+    for name in MEDIA if IS_NIGHTLY else MEDIA_ON_PUSH:
+        viewport, media = MEDIA[name]
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
         page.emulate_media(**AS_IS | media)
         fits(page, viewport["width"], name)
         assert page.evaluate(TOO_SMALL, WORDS_MIN_PX) == [], name
         assert name == "print" or page.evaluate(FLAT, TARGET_MIN_PX) == [], name
         if viewport is not ZOOMED:
-            is_accessible(page, name)
+            if IS_NIGHTLY or name == "light":
+                is_accessible(page, name)
         elif page.locator("main svg a").count() == 0:
             is_walked_by_keyboard(page)
-    shown = page.locator("nav, .who, .pager, .skip").all()
-    assert [one.inner_text() for one in shown if one.is_visible()] == []
-    assert page.locator("h1").is_visible()
+        if name == "print":
+            navigation = page.locator("nav, .who, .pager, .skip").all()
+            assert [one.inner_text() for one in navigation if one.is_visible()] == []
+            assert page.locator("h1").is_visible()
     page.set_viewport_size(WIDE)  # type: ignore[arg-type]
     page.emulate_media(**AS_IS)
     is_walked_by_keyboard(page)

@@ -11,6 +11,7 @@ import pytest
 
 from damaged_world import Damage, World
 from damages import DAMAGES
+from depth import partly_nightly
 from e2e.running import fonds
 from e2e.states import state
 from fonds.config import load_settings
@@ -71,6 +72,7 @@ def test_a_damage_is_named_with_what_to_do_about_it(world: World, damage: Damage
     assert all(remedies)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("damage", [one for one in DAMAGES if one.deep], ids=lambda one: one.name)
 def test_what_only_reading_shows_the_deep_audit_alone_names(world: World, damage: Damage) -> None:
     """If the quick one did too, the list would claim too little for it."""
@@ -78,6 +80,22 @@ def test_what_only_reading_shows_the_deep_audit_alone_names(world: World, damage
     assert not any(damage.told in one for one in named(world, deep=False)[0])
 
 
+REPAIRED_ON_PUSH = frozenset(
+    {
+        "archive-gone",
+        "source-gone",
+        "warc-flipped",
+        "cdxj-line-gone",
+        "pdf-row-gone",
+        "story-row-gone",
+        "cdx-row-gone",
+        "entry-gone",
+        "sha256",
+        "done-to-dropped",
+        "tally",
+    }
+)
+"""One damage of each store and of each kind of remedy."""
 SAME = (
     "files",
     "pdfs",
@@ -91,7 +109,11 @@ SAME = (
 )
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "damage",
+    partly_nightly(DAMAGES, lambda one: one.name in REPAIRED_ON_PUSH),
+    ids=lambda one: one.name,
+)
 def test_repair_makes_good_what_can_be_or_names_what_is_lost(world: World, damage: Damage) -> None:
     whole = state(world.home)
     damage.act(world)

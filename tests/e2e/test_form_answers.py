@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from e2e.browsing import running
-from e2e.matrix import LIGHT, holds_everywhere, launched
+from e2e.matrix import LIGHT, is_usable, launched
 from failed_home import body, fail
 from filled_home import Filled, fill
 from fonds.model.access import Role
@@ -25,7 +25,7 @@ from guarded_home import Guarded, guarded
 from home_rows import NOW, Body, file_row
 from takedowns import taking_down, wanted
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("form_answers")]
 
 FAILED = (900, 903)
 NOTE, MANY = "asked-for-by-a-name-without-any-blank-" * 12, 220
@@ -206,4 +206,4 @@ def test_an_answer_needs_no_scripts_and_holds_in_every_setting(site: Site, name:
     # Read once more with scripts, which axe is one of; what a form answered stands at no address.
     with _answered(site, name, bypass_csp=True) as page:
         assert page.url.rpartition("/")[0] == href.rpartition("/")[0]
-        holds_everywhere(page)
+        is_usable(page)

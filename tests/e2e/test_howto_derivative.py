@@ -16,7 +16,7 @@ from e2e.crawls import page
 from e2e.running import Ran, fonds
 from fixtures.warcs import gzipped, http_response
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_derivative")]
 ROOT = Path(__file__).parents[2]
 HOWTO = ROOT / "docs" / "howto" / "add-a-derivative.md"
 COPIED = (

@@ -10,8 +10,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser
 
+from depth import partly_nightly
 from e2e.browsing import running
-from e2e.matrix import LIGHT, holds_everywhere, launched, looking
+from e2e.matrix import LIGHT, is_usable, launched, looking
 from e2e.test_form_answers import ANSWERS
 from e2e.test_pages import NAMES
 from filled_home import opened
@@ -56,6 +57,15 @@ PAGES = {
     "search, counted by many themes": "/search?q=flood&themes=many/themes&facets=100",
     "look up, long words": f"/show?key={quote(LONG)}",
 }
+ON_PUSH = (
+    "overview",
+    "files",
+    "sources, muted",
+    "search, long words",
+    "collection, many themes",
+    "theme, long name",
+    "look up, long words",
+)
 # Each template, and a page or an answer it makes; what others include makes none.
 MADE = {
     "admin.html": "keys, listed and revoked", "apart.html": "theme, in none",
@@ -138,9 +148,9 @@ def _document(number: int) -> IndexDocument:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", partly_nightly(PAGES, ON_PUSH.__contains__))
 def test_a_page_of_much_holds_in_every_setting(much: tuple[Browser, str], name: str) -> None:
     browser, address = much
     status = 404 if name.startswith("look up") else 200
     with looking(browser, address + PAGES[name], status, bypass_csp=True, **LIGHT) as page:
-        holds_everywhere(page)
+        is_usable(page)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bulk_jobs import made_lines
+from depth import kills
 from fonds.config import load_settings
 from fonds.model.rows import CdxRow
 from fonds.wiring.backends import close_stores, open_stores
@@ -18,7 +19,7 @@ from killing import killed_behind
 
 pytestmark = pytest.mark.slow
 
-KILLS, CHANGES = 20, 60
+KILLS, CHANGES = kills(8, nightly=20), 30
 LINES, FILES = 12_000, 250
 
 
@@ -41,7 +42,7 @@ def left_in(home: Path) -> tuple[list[object], list[object]]:
         close_stores(stores)
 
 
-def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
+def test_kills_change_nothing(tmp_path: Path) -> None:
     indexes = tmp_path / "indexes"
     indexes.mkdir()
     lines = made_lines(9, LINES, FILES)

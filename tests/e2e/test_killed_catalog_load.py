@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from depth import kills
 from fonds.catalog.keys import catalog_table
 from fonds.catalog.loading import BATCH, loaded
 from fonds.catalog.store import Catalog
@@ -24,7 +25,7 @@ from fonds.wiring.backends import close_stores, open_stores
 
 pytestmark = pytest.mark.slow
 
-KILLS = 5
+KILLS = kills(3, nightly=5)
 WORKS, REVISED = 16_000, 4_000
 POLLED_S = 0.02
 

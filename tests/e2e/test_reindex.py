@@ -15,7 +15,7 @@ from fonds.runtime.homelock import HomeLock
 from fonds.stores.index.tantivy_index import TantivyIndex
 from sample import write_sample
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reindex")]
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,8 @@ from e2e.running import fonds
 from e2e.states import state, up_to_owners
 from fixtures.warcs import gzipped, http_response
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("worker_processes")]
+
 RUN_MAX_S = 300
 POLL_S = 0.02
 PAGES = 600
@@ -84,7 +86,6 @@ def first_of(home: Path, run: subprocess.Popen[bytes]) -> int:
     raise AssertionError("it never had a further process")
 
 
-@pytest.mark.slow
 def test_several_processes_leave_what_one_leaves(
     tmp_path: Path, crawl: Path, expected: dict[str, Any]
 ) -> None:
@@ -93,7 +94,6 @@ def test_several_processes_leave_what_one_leaves(
     assert list(processes_of(tmp_path)) == []
 
 
-@pytest.mark.slow
 def test_one_of_them_is_killed_and_the_others_do_its_work(
     tmp_path: Path, crawl: Path, expected: dict[str, Any]
 ) -> None:
@@ -105,7 +105,6 @@ def test_one_of_them_is_killed_and_the_others_do_its_work(
     assert up_to_owners(state(tmp_path)) == expected
 
 
-@pytest.mark.slow
 def test_the_first_is_killed_and_all_end_with_it(
     tmp_path: Path, crawl: Path, expected: dict[str, Any]
 ) -> None:
@@ -121,7 +120,6 @@ def test_the_first_is_killed_and_all_end_with_it(
     assert up_to_owners(state(tmp_path)) == expected
 
 
-@pytest.mark.slow
 def test_settings_are_told_to_nobody_else(tmp_path: Path, crawl: Path) -> None:
     run = ingest(tmp_path, crawl, workers=2)
     found = first_of(tmp_path, run)

@@ -27,7 +27,7 @@ from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.keys import record_id_from_text
 from peers.others import installed, run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).parent
 SHA1HEX = "90ffd2359008d82298821d16b21778c5c39aec36"
