@@ -22,7 +22,7 @@ ENGINE ?= local
 TESTED := $(shell find .ci deploy docs requirements scripts src tests -type f -not -name '*.pyc') $(wildcard *.md *.toml *.yaml Makefile)
 # Tests that start processes or a browser; folders are named so that the others are not even collected.
 FAST_TESTS := tests/unit tests/contract tests/house tests/fuzz
-SLOW_TESTS := tests/e2e tests/hostile tests/peers $(shell grep -lrE "mark\.(slow|browser)" $(FAST_TESTS))
+SLOW_TESTS := tests/journeys tests/e2e tests/hostile tests/peers $(shell grep -lrE "mark\.(slow|browser)" $(FAST_TESTS))
 NOT_HERE := not corpus and not servers
 export DATA
 

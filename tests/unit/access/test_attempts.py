@@ -63,3 +63,13 @@ def test_so_many_addresses_are_remembered_and_no_more(seconds: Seconds) -> None:
 )
 def test_what_somebody_has_as_one_is_counted_as_one(one: str, other: str, same: bool) -> None:
     assert (network(one) == network(other)) is same
+
+
+def test_the_addresses_of_the_last_attempts_are_remembered(seconds: Seconds) -> None:
+    """An attacker is counted also when more addresses than fit showed a wrong key before."""
+    attempts = Attempts(seconds, addresses_max=3, of_all_max=1_000)
+    for number in range(5):
+        attempts.was_wrong(f"192.0.2.{number}")
+    for _ in range(OF_ONE_MAX):
+        attempts.was_wrong("198.51.100.9")
+    assert attempts.wait_s("198.51.100.9") > 0

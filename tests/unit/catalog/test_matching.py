@@ -221,3 +221,23 @@ def test_the_order_of_candidates_changes_nothing(
 def test_too_common_is_said_where_nothing_else_tells() -> None:
     found = judge(Sought(title="Introduction"), (), common=True)
     assert (found.status, found.reason) == (MatchStatus.NONE, MatchReason.TOO_COMMON)
+
+
+def test_a_match_by_doi_is_not_ambiguous_beside_one_by_fields() -> None:
+    """Only candidates of the same status are rivals, however much more of the other's fields agree."""
+    bare = Work(id="doi:10.5555/bare", source="crossref", doi="10.5555/bare")
+    full = msgspec.structs.replace(WORK, id="title:full", doi=None)
+    sought = Sought(
+        doi="10.5555/bare", title=TITLE, authors=("A Stroom",), year=2011, volume="12", pages="101"
+    )
+    assert judge(sought, [full]).status is MatchStatus.STRONG
+    found = judge(sought, [full, bare])
+    assert (str(found.status), str(found.reason), found.work) == ("exact", "doi", bare.id)
+
+
+@pytest.mark.parametrize("title", ["Preface", "Errata", "Index"])
+def test_a_title_of_less_than_eight_letters_is_not_matched_strongly(title: str) -> None:
+    """Several works of one author and year have such titles."""
+    work = msgspec.structs.replace(WORK, title=title)
+    found = judge(Sought(title=title, authors=("A Stroom",), year=2011), [work])
+    assert found.status is MatchStatus.WEAK

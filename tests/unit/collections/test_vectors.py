@@ -15,7 +15,7 @@ from fonds.collections.reading.documents import places, why
 from fonds.collections.tables import DOCUMENTS
 from fonds.formats.grouping.dense import NUMBERS_MAX, from_vector_dense, to_vector_dense
 from fonds.model.errors import DamagedInputError
-from kept_collections import NEWS, Kept, faults
+from kept_collections import NEWS, Kept, faults, themed
 
 
 def documents(count: int, seed: int = 0) -> list[Document]:
@@ -104,3 +104,13 @@ def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: Kept) -> None:
             configuration({"where": [wrong]})
     with pytest.raises(ValueError, match="dense is the length"):
         configuration({"dense": 0})
+
+
+def test_a_text_without_terms_keeps_no_vectors_of_the_text_before(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(60))
+    rebuild(kept.changes, NEWS)
+    columns = ["processing:vector_idf", "processing:vector_tfidf"]
+    row = NEWS.document("d0")
+    assert all(kept.tables.row(DOCUMENTS, row, columns).values())
+    kept.changes.put(NEWS, [Document("d0", "... !")])
+    assert [kept.tables.row(DOCUMENTS, row, columns)[name] for name in columns] == [b"", b""]

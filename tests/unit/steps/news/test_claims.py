@@ -227,3 +227,15 @@ def test_a_redirect_to_a_domain_another_process_asks_waits_until_that_gives_it_a
             one.fetch.close()
             one.records.close()
     assert [one.target for one in web.asked("a.example")] == ["/robots.txt", "/story"]
+
+
+def test_a_domain_of_a_living_process_is_taken_after_a_whole_lease_only(tmp_path: Path) -> None:
+    records = open_sqlite(tmp_path / "records.sqlite")
+    _, living = claims_of(records, "living")
+    _, other = claims_of(records, "other")
+    domain = "a.example"
+    assert living.hold([domain], 0.0) == {domain: 0.0}
+    for now_s in (0.0, 1.0, LEASE_S - 1.0):
+        assert other.hold([domain], now_s) == {domain: ELSEWHERE_S}
+    assert other.hold([domain], LEASE_S) == {domain: 0.0}
+    records.close()
