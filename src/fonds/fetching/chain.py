@@ -83,7 +83,7 @@ class Chain:
         url = request_url(f"{self.url.origin}/robots.txt")
         wanted = replace(
             self.wanted,
-            body_max_bytes=BYTES_MAX,
+            body_max_bytes=BYTES_MAX + 1,
             redirects_max=REDIRECTS_MAX,
             accept="*/*",
             known_at="",

@@ -22,6 +22,7 @@ from fixtures.web_of_hosts import (
 from fonds.crawl.links import link_to
 from fonds.crawl.redirects import redirect_target
 from fonds.crawl.request_url import RequestUrl
+from fonds.crawl.robots import BYTES_MAX
 from fonds.fetching import chains
 from fonds.formats.spooled import from_spool
 from fonds.model.capture import PlaceKind
@@ -226,6 +227,31 @@ def test_a_robots_file_is_looked_for_where_it_moved(desk: Desk) -> None:
     found = desk.run(yes, no)
     capture(found[yes])
     assert ended(found[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
+
+
+@pytest.mark.parametrize("body", [gzip.compress(b"User-agent: *\nDisallow: /"), b"\x1f\x8b\x08cut"])
+def test_a_compressed_robots_file_holds_and_a_broken_one_forbids(desk: Desk, body: bytes) -> None:
+    desk.web.hosts["a.example"] = lambda asked, nth: (
+        answer(body, headers={"Content-Encoding": "gzip"})
+        if asked.target == "/robots.txt"
+        else story(asked.host, asked.target)
+    )
+    url = desk.web.url("a.example")
+    reason = Reason.ROBOTS_UNREACHABLE if body.endswith(b"cut") else Reason.ROBOTS_DENIED
+    assert ended(desk.run(url)[url])[1] is reason
+    assert [one.target for one in desk.web.asked("a.example")] == ["/robots.txt"]
+
+
+def test_a_long_answer_for_a_robots_file_means_what_its_status_says(desk: Desk) -> None:
+    """An error page longer than is read is no file of rules that allow everything."""
+    long = "x" * (BYTES_MAX + 100_000)
+    desk.web.hosts["a.example"] = lambda asked, nth: (
+        answer(long, "503 Busy")
+        if asked.target == "/robots.txt"
+        else story(asked.host, asked.target)
+    )
+    url = desk.web.url("a.example")
+    assert ended(desk.run(url)[url]) == (Verdict.RETRIED, Reason.ROBOTS_UNREACHABLE)
 
 
 def test_a_robots_file_without_end_is_read_to_its_limit(desk: Desk) -> None:
