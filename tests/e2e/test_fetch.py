@@ -15,6 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from e2e.running import adds_up
 from fixtures.web_of_hosts import (
     DEAD,
+    HERE,
     PRIVATE,
     Asked,
     Pieces,
@@ -215,6 +216,31 @@ def test_a_page_that_did_not_change_is_a_revisit_of_what_is_known(
         same = "WARC-Payload-Digest"
         assert told.get_header(same) == first.get_header(same)
         assert one.http_headers.get_statuscode() == "304"
+    assert call("audit", "--deep")[0] == 0
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+def test_a_redirect_to_a_site_that_is_no_news_is_not_fetched(
+    web: Web, call: Any, tmp_path: Path, hops: int
+) -> None:
+    """The rules for links hold for each address a redirect leads to; a person may name any."""
+    web.addresses["www.youtube.com"] = [HERE]
+    over = [redirect(web.url("a.example", "/over"))] * (hops - 1)
+    replies = [*over, redirect(web.url("www.youtube.com", "/watch?v=1"))]
+
+    def behave(asked: Asked, nth: int) -> bytes:
+        if asked.target == "/robots.txt":
+            return usual(asked, nth)
+        return replies[0 if asked.target == "/story" else -1]
+
+    web.hosts["a.example"] = behave
+    table = tmp_path / "links.csv"
+    table.write_text(f"url\n{web.url('a.example')}\n")
+    code, told = call("ingest", "--pipeline", "csv", str(table))
+    assert (code, told["done"], told["dropped"]) == (0, 0, {"non-news": 1})
+    assert web.asked("www.youtube.com") == []
+    assert call("audit", "--deep")[0] == 0
+    assert call("fetch", web.url("a.example"))[1]["done"] == 1
     assert call("audit", "--deep")[0] == 0
 
 

@@ -300,6 +300,9 @@ class Chains:
             self._know_robots(
                 chain, self._unreachable(known.unreachable) if known.unreachable else known
             )
+        elif not chain.is_robots and target and (refusal := chain.wanted.refusal(target.url)):
+            reason, why = refusal
+            self._end(chain, dropped(reason, f"{chain.url.url} redirects to {target.url}: {why}"))
         elif target is None:
             self._end(chain, Arrived(tuple(chain.hops), end.body, answer.retry_after_s))
         elif len(chain.hops) <= chain.wanted.redirects_max:

@@ -148,6 +148,7 @@ class LinkLists:
             collection=self.collection,
             found_at=self.clock(),
             tls=self.tls,
+            allows_any_site=not self.rules.non_news,
         )
         if self.form != DOWNLOADS:
             return replace(link, id=own)
