@@ -185,6 +185,23 @@ def test_addresses_that_are_named_are_fetched_each_time(web: Web, call: Any) -> 
     assert len(web.asked("a.example")) == 4
 
 
+def test_a_page_of_another_status_of_success_is_kept_and_imported_again(
+    web: Web, call: Any, tmp_path: Path
+) -> None:
+    page = story("a.example", "/story").replace(b"200 OK", b"203 Non-Authoritative Information")
+    web.hosts["a.example"] = lambda asked, nth: (
+        usual(asked, nth) if asked.target == "/robots.txt" else page
+    )
+    assert call("--set=warc.form=mediacloud", "fetch", web.url("a.example"))[1]["done"] == 1
+    (warc,) = (tmp_path / "home" / "archive").glob("*.warc.gz")
+    other = ["--home", str(tmp_path / "other"), "--set=pipeline=archive"]
+    code = run(lambda: cli.main([*other, "ingest", str(warc)], standalone_mode=False))
+    assert code == 0
+    assert run(lambda: cli.main([*other, "audit"], standalone_mode=False)) == 0
+    found = run(lambda: cli.main([*other, "search", "council"], standalone_mode=False))
+    assert found == 0
+
+
 def test_a_page_that_did_not_change_is_a_revisit_of_what_is_known(
     web: Web, call: Any, tmp_path: Path
 ) -> None:

@@ -65,7 +65,8 @@ End = Arrived | Disposition | Exception
 
 @dataclass(slots=True)
 class Chain:
-    """`key` is its own among all. Of a robots.txt `origin` says whose it is, "" for what somebody wanted."""
+    """`key` is its own among all. Of a robots.txt `origin` says whose it is, "" for what somebody wanted.
+    `requested` has each address with the cookies it was requested with: once more can bring nothing else."""
 
     key: int
     wanted: Wanted
@@ -75,6 +76,7 @@ class Chain:
     hops: list[Hop] = field(default_factory=list)
     cookies: Sequence[str] = ()
     forgotten: bool = False
+    requested: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
     @property
     def is_robots(self) -> bool:
@@ -98,8 +100,13 @@ class Chain:
         )
         return Chain(key, wanted, url, origin, self.addresses)
 
+    def is_loop(self, target: RequestUrl) -> bool:
+        """Whether a redirect leads back to what was requested with the same cookies."""
+        return (target.url, tuple(self.cookies)) in self.requested
+
     def ask(self, agent: str) -> Ask:
         """Its next request, as it is sent."""
+        self.requested.add((self.url.url, tuple(self.cookies)))
         return Ask(
             self.url,
             self.addresses,

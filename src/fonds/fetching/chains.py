@@ -291,10 +291,10 @@ class Chains:
         chain.cookies = end.cookies
         try:
             target = redirect_target(chain.url, end.hop.status, end.hop.get("location"))
-        except PermanentError as error:
+        except PermanentError:
             if not chain.is_robots:
                 raise
-            target, told = None, error.detail
+            target = None
         if target is None and chain.is_robots:
             known = self._robots_of(end.hop, end.body)
             self._know_robots(
@@ -305,14 +305,22 @@ class Chains:
             self._end(chain, dropped(reason, f"{chain.url.url} redirects to {target.url}: {why}"))
         elif target is None:
             self._end(chain, Arrived(tuple(chain.hops), end.body, answer.retry_after_s))
+        elif chain.is_loop(target):
+            self._redirects_end(
+                chain, f"a redirect loop: {chain.url.url} leads back to {target.url}"
+            )
         elif len(chain.hops) <= chain.wanted.redirects_max:
             self._go(chain, target, self._seconds())
-        elif chain.is_robots:
-            self._know_robots(chain, self._robots_of(end.hop, b""))
         else:
             most = f"more than {chain.wanted.redirects_max} redirects"
-            told = f"{most}, the last from {chain.url.url}"
-            self._end(chain, dropped(Reason.BAD_REDIRECT, told))
+            self._redirects_end(chain, f"{most}, the last from {chain.url.url}")
+
+    def _redirects_end(self, chain: Chain, why: str) -> None:
+        """Follow no further: a link is refused, a robots.txt means what one that is not there does."""
+        if chain.is_robots:
+            self._know_robots(chain, self._robots_of(chain.hops[-1], b""))
+        else:
+            self._end(chain, dropped(Reason.BAD_REDIRECT, why))
 
     def _failed(self, chain: Chain, end: Failed) -> None:
         if chain.is_robots:

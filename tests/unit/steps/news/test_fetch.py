@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import itertools
 import time
 from typing import Any
 
@@ -110,6 +111,7 @@ async def endless() -> Pieces:
         yield b"x" * 10_000
 
 
+STEPS = itertools.count()
 PAGES: dict[str, Any] = {
     "missing": lambda: answer("", "404 Not Found"),
     "gone": lambda: answer("", "410 Gone"),
@@ -117,6 +119,7 @@ PAGES: dict[str, Any] = {
     "broken": lambda: answer("", "500 Oops"),
     "throttling": lambda: answer("", "429 Slow down", {"Retry-After": "7200"}),
     "circle": lambda: redirect("/story"),
+    "endless-way": lambda: redirect(f"/story?{next(STEPS)}"),
     "to-file": lambda: redirect("file:///etc/passwd"),
     "to-private": lambda: redirect("http://private.example/"),
     "to-metadata": lambda: redirect("http://169.254.169.254/latest/"),
@@ -130,6 +133,7 @@ ENDINGS = {
     "forbidden": (Verdict.DROPPED, Reason.HTTP_STATUS),
     "broken": (Verdict.RETRIED, Reason.HTTP_STATUS),
     "throttling": (Verdict.RETRIED, Reason.THROTTLED),
+    "endless-way": (Verdict.DROPPED, Reason.BAD_REDIRECT),
     "circle": (Verdict.DROPPED, Reason.BAD_REDIRECT),
     "to-file": (Verdict.DROPPED, Reason.BAD_REDIRECT),
     "to-private": (Verdict.DROPPED, Reason.PRIVATE_ADDRESS),
@@ -177,7 +181,8 @@ def test_each_way_to_misbehave_ends_with_its_reason_and_keeps_nobody_else_waitin
     throttled = found[web.url("throttling.example")]
     assert isinstance(throttled, Result)
     assert throttled.disposition.after_s >= 7200
-    assert len(web.asked("circle.example")) == 1 + 1 + RULES.redirects_max
+    assert len(web.asked("circle.example")) == 2
+    assert len(web.asked("endless-way.example")) == 1 + 1 + RULES.redirects_max
 
 
 def test_no_host_is_asked_faster_than_its_pace_and_robots_files_count(desk: Desk) -> None:
