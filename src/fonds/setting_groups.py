@@ -242,6 +242,9 @@ class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
     poll_longest_s: Annotated[
         float, Meta(ge=10, description="Seconds between two polls of a source at most")
     ] = 86_400.0
+    poll_api_s: Annotated[
+        float, Meta(ge=10, description="Seconds between two polls of an rss-fetcher API")
+    ] = 3_600.0
     poll_threads: Annotated[
         int, Meta(ge=1, le=100, description="Hosts whose sources are polled at once")
     ] = 8

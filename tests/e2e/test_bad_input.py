@@ -44,6 +44,30 @@ def test_a_path_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
 
 
+def test_a_retry_reports_what_was_asked_for_and_nothing_else(tmp_path: Path) -> None:
+    """An index of which one line leads nowhere, one is a refusal, and one is no line."""
+    home, index = tmp_path / "home", tmp_path / "a.cdx"
+    digest = "A" * 32
+    index.write_text(
+        " CDX N b a m s k r M S V g\n"
+        f"com,a)/x 20260101000000 http://a.com/x text/html 200 {digest} - - 9 0 gone.warc.gz\n"
+        f"com,a)/y 20260101000000 http://a.com/y text/html 404 {digest} - - 9 9 gone.warc.gz\n"
+        "no line\n"
+    )
+    came = fonds(home, "ingest", index, "--json").last
+    assert (came["in"], sorted(came["quarantined"])) == (3, ["bad-index-line", "missing-source"])
+    for _ in range(2):
+        ran = fonds(home, "failures", "retry", "--reason", "missing-source", "--json")
+        assert (ran.code, ran.last["retried"], ran.last["in"]) == (1, 1, 1)
+        assert (ran.last["dropped"], ran.last["quarantined"]) == ({}, {"missing-source": 1})
+    told = fonds(home, "failures", "retry", "--reason", "missing-source").out
+    assert "1 message retried" in told
+    assert "came in" not in told
+    assert "bad-index-line" not in told
+    assert fonds(home, "status", "--json").last["in"] == 3
+    assert fonds(home, "audit").code == 0
+
+
 def test_a_reader_who_leaves_is_no_fault(tmp_path: Path) -> None:
     left, writing = os.pipe()
     os.close(left)

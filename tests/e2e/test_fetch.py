@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from e2e.running import adds_up
 from fixtures.web_of_hosts import (
     DEAD,
+    HERE,
     PRIVATE,
     Asked,
     Pieces,
@@ -31,6 +34,7 @@ from fonds.cli.main import cli, run
 from fonds.fetching import resolving, special_addresses
 
 pytestmark = pytest.mark.slow
+fetch = importlib.import_module("fonds.cli.commands.fetch")
 
 HOSTS, PAGES, GAP_S = 30, 4, 0.2
 SETTINGS = {
@@ -181,6 +185,23 @@ def test_addresses_that_are_named_are_fetched_each_time(web: Web, call: Any) -> 
     assert len(web.asked("a.example")) == 4
 
 
+def test_a_page_of_another_status_of_success_is_kept_and_imported_again(
+    web: Web, call: Any, tmp_path: Path
+) -> None:
+    page = story("a.example", "/story").replace(b"200 OK", b"203 Non-Authoritative Information")
+    web.hosts["a.example"] = lambda asked, nth: (
+        usual(asked, nth) if asked.target == "/robots.txt" else page
+    )
+    assert call("--set=warc.form=mediacloud", "fetch", web.url("a.example"))[1]["done"] == 1
+    (warc,) = (tmp_path / "home" / "archive").glob("*.warc.gz")
+    other = ["--home", str(tmp_path / "other"), "--set=pipeline=archive"]
+    code = run(lambda: cli.main([*other, "ingest", str(warc)], standalone_mode=False))
+    assert code == 0
+    assert run(lambda: cli.main([*other, "audit"], standalone_mode=False)) == 0
+    found = run(lambda: cli.main([*other, "search", "council"], standalone_mode=False))
+    assert found == 0
+
+
 def test_a_page_that_did_not_change_is_a_revisit_of_what_is_known(
     web: Web, call: Any, tmp_path: Path
 ) -> None:
@@ -216,6 +237,74 @@ def test_a_page_that_did_not_change_is_a_revisit_of_what_is_known(
         assert told.get_header(same) == first.get_header(same)
         assert one.http_headers.get_statuscode() == "304"
     assert call("audit", "--deep")[0] == 0
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+def test_a_redirect_to_a_site_that_is_no_news_is_not_fetched(
+    web: Web, call: Any, tmp_path: Path, hops: int
+) -> None:
+    """The rules for links hold for each address a redirect leads to; a person may name any."""
+    web.addresses["www.youtube.com"] = [HERE]
+    over = [redirect(web.url("a.example", "/over"))] * (hops - 1)
+    replies = [*over, redirect(web.url("www.youtube.com", "/watch?v=1"))]
+
+    def behave(asked: Asked, nth: int) -> bytes:
+        if asked.target == "/robots.txt":
+            return usual(asked, nth)
+        return replies[0 if asked.target == "/story" else -1]
+
+    web.hosts["a.example"] = behave
+    table = tmp_path / "links.csv"
+    table.write_text(f"url\n{web.url('a.example')}\n")
+    code, told = call("ingest", "--pipeline", "csv", str(table))
+    assert (code, told["done"], told["dropped"]) == (0, 0, {"non-news": 1})
+    assert web.asked("www.youtube.com") == []
+    assert call("audit", "--deep")[0] == 0
+    assert call("fetch", web.url("a.example"))[1]["done"] == 1
+    assert call("audit", "--deep")[0] == 0
+
+
+def test_a_link_that_waits_is_one_entry_and_says_why_and_until_when(
+    web: Web, call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "WAIT_S", 0.5)
+    patient = "--set=work.retries_max=10"
+    url = "http://nowhere.invalid/story"
+    for _ in range(3):
+        code, told = call(patient, "fetch", url)
+        assert (code, told["in"], told["pending"]) == (1, 1, 1)
+        (retry,) = told["retries"]
+        assert (retry["url"], retry["reason"], retry["step"]) == (url, "no-such-host", "fetch")
+        assert datetime.fromisoformat(retry["next_attempt_at"]) > datetime.now(UTC)
+    urls = tmp_path / "urls.txt"
+    urls.write_text(f"{url}\n")
+    for _ in range(2):
+        code, told = call(patient, "fetch", "--from", str(urls), "--again")
+        assert (code, told["pending"]) == (1, 1)
+    told = call(patient, "failures")[1]["retries"]
+    assert (told["reason"], told["count"], told["first"]["url"]) == ("no-such-host", 1, url)
+    assert call(patient, "show", url)[1]["branches"][0]["row"]["next_attempt_at"]
+    # What is there by now is still fetched beside it.
+    code, told = call(patient, "fetch", url, web.url("a.example"))
+    assert (told["done"], told["pending"]) == (1, 1)
+    assert call("audit", "--deep")[0] == 0
+
+
+def test_people_are_shown_why_a_link_waits(
+    web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "WAIT_S", 0.5)
+    home = ["--home", str(tmp_path / "home")]
+    url = "http://nowhere.invalid/story"
+    assert run(lambda: cli.main([*home, "fetch", url], standalone_mode=False)) == 1
+    told = capsys.readouterr().out
+    assert f"{url} waits: no-such-host:" in told
+    assert "Next attempt at 2" in told
+    assert run(lambda: cli.main([*home, "failures"], standalone_mode=False)) == 0
+    told = capsys.readouterr().out
+    assert "Nothing has failed" not in told
+    assert "no-such-host at fetch, to be tried again" in told
+    assert "next attempt at 2" in told
 
 
 def test_what_cannot_be_meant_is_told(call: Any, tmp_path: Path) -> None:

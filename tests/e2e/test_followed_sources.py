@@ -23,6 +23,7 @@ WAIT_MAX_S = 120.0
 TEXT = (
     "The council met on Tuesday to speak of the flood defences of the town and its old river wall. "
 )
+REFUSED = "http://www.youtube.com/watch?v=9"
 SETTINGS = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true", "FONDS_FETCH_HOST_GAP_S": "0.1"}
 
 
@@ -41,7 +42,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
 
 
 def list_stories(server: Answering, numbers: range) -> None:
-    body = rss_of([f"{server.url}/{number}" for number in numbers], "<ttl>1</ttl>")
+    urls = [*(f"{server.url}/{number}" for number in numbers), REFUSED]
+    body = rss_of(urls, "<ttl>1</ttl>")
     server.answers["/feed"] = Given(200, body)
 
 
@@ -96,6 +98,13 @@ def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
     assert len(urls) == len(set(urls)) == sum(one["new"] for one in polls)
     assert {f"{server.url}/{number}" for number in range(3, 8)} <= set(urls)
     assert json.dumps(entered).count('"done"') == len(urls)
+    refused = fonds(home, "show", "--json", f"{REFUSED}#t=1")
+    assert (refused.code, refused.last["reason"]) == (0, "non-news")
+    assert refused.last["source_url"] == f"{server.url}/feed"
+    told = fonds(home, "show", REFUSED).out
+    assert "non-news (youtube.com is no news)" in told
+    assert f"{server.url}/feed listed it" in told
+    assert fonds(home, "show", "http://www.youtube.com/watch?v=8").code == 1
 
 
 def archive(server: Answering, month: int, stories: range) -> None:

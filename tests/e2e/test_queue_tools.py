@@ -9,6 +9,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from e2e.crawls import write_crawl
 from e2e.running import fonds
+from fixtures.media_cloud import read_stories
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +47,8 @@ def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
         "messages": before
     }
     with dump.open("rb") as stream:
-        assert sum(1 for _ in ArchiveIterator(stream, check_digests="raise")) == before
+        kinds = [one.rec_type for one in ArchiveIterator(stream, check_digests="raise")]
+    assert kinds == ["warcinfo", *["resource"] * before]
     assert _quarantined(filled) == 0
     assert "not in quarantine" in fonds(filled, "audit").out
     assert fonds(filled, "queue", "load", dump).code == 0
@@ -58,6 +60,26 @@ def test_what_is_set_apart_can_be_dumped_and_loaded_and_tried_again(
     assert fonds(filled, "ingest", filled.parent / "nothing").code in (0, 1)
     assert _quarantined(filled) == before
     assert fonds(filled, "audit").code == 0
+
+
+def test_a_dump_of_links_is_read_as_stories_and_loaded_again(tmp_path: Path) -> None:
+    home, dump = tmp_path / "home", tmp_path / "links.warc.gz"
+    urls = ["http://a.invalid/1", "http://a.invalid/2"]
+    assert fonds(home, "fetch", "--enter-only", *urls).code == 0
+    words = ("--pipeline", "news", "fetch", dump)
+    assert fonds(home, "queue", "dump", *words, "--json").last == {"messages": 2}
+    with dump.open("rb") as stream:
+        stories = list(read_stories(stream))
+    assert sorted(one.rss_entry.link for one in stories) == urls
+    assert all(isinstance(one.rabbitmq_headers, dict) for one in stories)
+    assert fonds(home, "queue", "load", "--pipeline", "news", dump).code == 0
+    (depth,) = (
+        line["depth"]
+        for line in fonds(home, "queue", "list", "--pipeline", "news", "--json").lines
+        if line["subscription"] == "news.fetch"
+    )
+    assert depth["ready"] == 2
+    assert fonds(home, "audit").code == 0
 
 
 def test_what_is_purged_is_on_the_books(filled: Path) -> None:

@@ -21,6 +21,7 @@ def link_to(
     collection: str = "default",
     found_at: datetime | None = None,
     tls: TlsCheck = TlsCheck.FULL,
+    allows_any_site: bool = False,
 ) -> Link:
     """The link to an address that was found in an input (one poll of a source, one list).
 
@@ -41,6 +42,7 @@ def link_to(
         collection=collection,
         found_at=found_at,
         tls=tls,
+        allows_any_site=allows_any_site,
     )
 
 

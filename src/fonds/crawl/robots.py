@@ -1,17 +1,29 @@
 """What a host's robots.txt allows us, and for how long its answer holds.
 
-Source: RFC 9309. A 429 is no answer of a robots.txt but a refusal to give one, and counts as unreachable.
+Groups are chosen here, by RFC 9309 to the letter: a product token matches whole, whatever its case, groups of
+one token count together, and only a rule ends a list of user agents. Protego matches the rules of our group.
+A 429 is no answer of a robots.txt but a refusal to give one, and counts as unreachable; so does a body whose
+content coding cannot be undone.
+
+Source: RFC 9309.
+Bound: the first 500 KiB of the decoded text.
 """
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from protego import Protego
 
 from fonds.crawl.request_url import RequestUrl
+from fonds.formats.coding import codings_of, decode_start, is_packed, unknown_codings_of
 from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
+from fonds.model.http_head import HttpHead
 
 BYTES_MAX = 500 * 1024
 REDIRECTS_MAX = 5
@@ -20,13 +32,35 @@ UNREACHABLE_KEPT_S = 1800.0
 CACHE_COUNT_MAX = 50_000
 CACHE_MAX_BYTES = 64 * 2**20
 _ALWAYS = "/robots.txt"
+_ANYBODY = "*"
 _PRODUCT_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_")
+_PRODUCT = re.compile(r"[A-Za-z_-]+")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_AGENT, _ALLOW, _DISALLOW, _DELAY = "User-agent", "Allow", "Disallow", "Crawl-delay"
+_FIELDS = {
+    "user-agent": _AGENT,
+    "useragent": _AGENT,
+    "user agent": _AGENT,
+    "allow": _ALLOW,
+    "disallow": _DISALLOW,
+    "dissallow": _DISALLOW,
+    "dissalow": _DISALLOW,
+    "disalow": _DISALLOW,
+    "diasllow": _DISALLOW,
+    "disallaw": _DISALLOW,
+    "crawl-delay": _DELAY,
+    "crawl delay": _DELAY,
+}
+"""Names of fields as files have them, misspellings included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """`rules` None: everything is allowed, or nothing when it is `unreachable`, until `expires_s`; `reason`
-    says what kind of reason that is."""
+    """Rules of one host for us, until `expires_s`.
+
+    `rules` None: everything is allowed, or nothing when it is `unreachable`; `reason` says what kind of
+    reason that is.
+    """
 
     expires_s: float
     rules: Protego | None = None
@@ -34,30 +68,137 @@ class Robots:
     reason: Reason = Reason.ROBOTS_UNREACHABLE
     size_bytes: int = 0
 
-    def allows(self, url: RequestUrl, agent: str) -> bool:
-        """Whether an address may be asked for under the product token `agent`."""
+    def allows(self, url: RequestUrl) -> bool:
+        """Whether an address may be fetched."""
         if url.target == _ALWAYS:
             return True
         if self.rules is None:
             return not self.unreachable
-        return bool(self.rules.can_fetch(url.url, agent))
+        return bool(self.rules.can_fetch(url.url, _ANYBODY))
 
-    def delay_s(self, agent: str) -> float:
+    @property
+    def delay_s(self) -> float:
         """The Crawl-delay, 0.0 without one."""
-        return float((self.rules and self.rules.crawl_delay(agent)) or 0.0)
+        return float((self.rules and self.rules.crawl_delay(_ANYBODY)) or 0.0)
 
 
-def robots_of(status: int, body: bytes, now_s: float) -> Robots:
-    """What an answer to the request for robots.txt means; `body` is read up to 500 KiB.
+def robots_of(http: HttpHead, body: bytes, token: str, now_s: float) -> Robots:
+    """What a response to the request for robots.txt means for a product token.
 
-    Any redirect that reaches here was one too many, and means what a 404 does.
+    `body` has its content codings; one byte more than `BYTES_MAX` means that it was cut. Any redirect that
+    reaches here was one too many, and means what a 404 does.
     """
-    if 200 <= status < 300:
-        text = body[:BYTES_MAX].decode("utf-8-sig", "replace")
-        return Robots(now_s + KEPT_S, Protego.parse(text), size_bytes=len(text))
+    status = http.status
     if status >= 500 or status == 429:
         return unreachable(f"its robots.txt answers {status}", now_s)
-    return Robots(now_s + KEPT_S)
+    if not 200 <= status < 300:
+        return Robots(now_s + KEPT_S)
+    try:
+        text = _text(http, body)
+    except (PermanentError, UnicodeDecodeError) as error:
+        return unreachable(f"its robots.txt cannot be decoded: {error}", now_s)
+    group = _rules_for(text, token)
+    return Robots(now_s + KEPT_S, Protego.parse(group), size_bytes=len(group))
+
+
+def _text(http: HttpHead, body: bytes) -> str:
+    """The text of a robots.txt, without a line that was cut. Raises PermanentError, UnicodeDecodeError."""
+    is_cut = len(body) > BYTES_MAX
+    codings = codings_of(http)
+    start = decode_start(body, codings, size_max=BYTES_MAX + 1, is_cut=is_cut)
+    if is_packed(start):
+        raise PermanentError(Reason.BAD_ENCODING, "it is packed in a way its headers do not name")
+    if unknown := unknown_codings_of(http):
+        # Servers name things that are no codings; what they send with it is text all the same.
+        try:
+            start[:BYTES_MAX].decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            told = f"its coding {unknown[0][:50]!r} is unknown"
+            raise PermanentError(Reason.BAD_ENCODING, told) from error
+    if len(start) > BYTES_MAX or (is_cut and codings):
+        start = _whole_lines(start)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return start.decode("utf-16", "replace")
+    return start.decode("utf-8-sig", "replace")
+
+
+def _whole_lines(start: bytes) -> bytes:
+    """The lines of a cut text that are whole, and a rule whose comment alone was cut."""
+    within = start[:BYTES_MAX]
+    if start[BYTES_MAX : BYTES_MAX + 1] in (b"\r", b"\n"):
+        return within
+    line_at = max(within.rfind(b"\n"), within.rfind(b"\r")) + 1
+    return within if b"#" in within[line_at:] else within[:line_at]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Rules for a list of user agents; `has_rule` closes the list."""
+
+    tokens: set[str] = field(default_factory=set)
+    delays: list[tuple[frozenset[str], str]] = field(default_factory=list)
+    rules: list[tuple[str, str]] = field(default_factory=list)
+
+
+def _rules_for(text: str, token: str) -> str:
+    """The groups for a product token, or else for everybody, as one group for everybody.
+
+    A Crawl-delay is for the user agents named above it.
+    """
+    groups = list(_groups(text))
+    named = token.lower()
+    is_named = any(named in group.tokens for group in groups)
+    ours = named if is_named else _ANYBODY
+    found = [f"{_AGENT}: {_ANYBODY}"]
+    for group in groups:
+        found += [f"{_DELAY}: {value}" for tokens, value in group.delays if ours in tokens]
+        if ours in group.tokens:
+            found += [f"{name}: {value}" for name, value in group.rules]
+    return "\n".join(found)
+
+
+def _groups(text: str) -> Iterator[_Group]:
+    """The groups of a robots.txt. Rules before the first user agent are nobody's."""
+    group = _Group()
+    for line in _LINE_END.split(text):
+        name, value = _directive(line.partition("#")[0].strip())
+        if name == _AGENT:
+            if group.rules:
+                yield group
+                group = _Group()
+            group.tokens.add(_token_in(value))
+        elif name == _DELAY:
+            group.delays.append((frozenset(group.tokens), value))
+        elif name and group.tokens:
+            group.rules.append((name, value))
+    yield group
+
+
+def _directive(line: str) -> tuple[str, str]:
+    """A field's name and value; "" for a line of no field that counts. A colon may be missing."""
+    name, colon, value = line.partition(":")
+    known = _FIELDS.get(name.strip().lower(), "") if colon else ""
+    if not known:
+        words = line.split(maxsplit=2)
+        for count in (1, 2):
+            known = _FIELDS.get(" ".join(words[:count]).lower(), "")
+            if known:
+                value = " ".join(words[count:])
+                break
+    # Whoever reads these lines next ends one at more characters than the RFC does.
+    return known, "".join(map(_one_line, value.strip()))
+
+
+def _one_line(char: str) -> str:
+    return quote(char) if len(f"{char}.".splitlines()) > 1 else char
+
+
+def _token_in(value: str) -> str:
+    """The product token of a User-agent line in small letters: `Fonds/0.1` is `fonds`; "" for none."""
+    if value.split(maxsplit=1)[:1] == [_ANYBODY]:
+        return _ANYBODY
+    found = _PRODUCT.match(value)
+    return found[0].lower() if found else ""
 
 
 def unreachable(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fonds.crawl.hosts import Turn
@@ -11,12 +11,18 @@ from fonds.crawl.pace import Answer
 from fonds.crawl.request_url import RequestUrl, request_url
 from fonds.crawl.robots import BYTES_MAX, REDIRECTS_MAX
 from fonds.fetching.request import Ask, Failed, Received
-from fonds.model.disposition import Disposition
+from fonds.model.disposition import Disposition, Reason
 from fonds.model.exchange import Headers, Hop
 from fonds.model.link import TlsCheck
 from fonds.model.secrets import Credentials
 
 NO_CREDENTIALS = Credentials()
+Refusal = Callable[[str], tuple[Reason, str] | None]
+"""Why an address may not be fetched, with a sentence; None for one that may."""
+
+
+def no_refusal(url: str) -> None:
+    """Allow every address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,8 @@ class Wanted:
 
     `known_at` is the address `conditional` headers speak of: no other is asked whether it has changed.
     `logins` are told to their own origins alone, wherever a redirect leads. `urgent`: of a source that is
-    polled, whose domain another process then gives away for a moment.
+    polled, whose domain another process then gives away for a moment. `refusal` judges each address a
+    redirect leads to.
     """
 
     key: str
@@ -38,6 +45,7 @@ class Wanted:
     tls: TlsCheck = TlsCheck.FULL
     logins: Credentials = NO_CREDENTIALS
     urgent: bool = False
+    refusal: Refusal = no_refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,8 @@ End = Arrived | Disposition | Exception
 
 @dataclass(slots=True)
 class Chain:
-    """`key` is its own among all. Of a robots.txt `origin` says whose it is, "" for what somebody wanted."""
+    """`key` is its own among all. Of a robots.txt `origin` says whose it is, "" for what somebody wanted.
+    `requested` has each address with the cookies it was requested with: once more can bring nothing else."""
 
     key: int
     wanted: Wanted
@@ -67,6 +76,7 @@ class Chain:
     hops: list[Hop] = field(default_factory=list)
     cookies: Sequence[str] = ()
     forgotten: bool = False
+    requested: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
     @property
     def is_robots(self) -> bool:
@@ -83,15 +93,20 @@ class Chain:
         url = request_url(f"{self.url.origin}/robots.txt")
         wanted = replace(
             self.wanted,
-            body_max_bytes=BYTES_MAX,
+            body_max_bytes=BYTES_MAX + 1,
             redirects_max=REDIRECTS_MAX,
             accept="*/*",
             known_at="",
         )
         return Chain(key, wanted, url, origin, self.addresses)
 
+    def is_loop(self, target: RequestUrl) -> bool:
+        """Whether a redirect leads back to what was requested with the same cookies."""
+        return (target.url, tuple(self.cookies)) in self.requested
+
     def ask(self, agent: str) -> Ask:
         """Its next request, as it is sent."""
+        self.requested.add((self.url.url, tuple(self.cookies)))
         return Ask(
             self.url,
             self.addresses,

@@ -23,6 +23,7 @@ from fonds.fetching.shares import AddressShares
 from fonds.fetching.transfers import Transfers
 from fonds.model.disposition import Disposition, Reason, deferred, dropped, retried
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
+from fonds.model.exchange import Hop
 
 RETRIED = frozenset({Reason.UNREACHABLE})
 AWAY_S = 60.0
@@ -244,12 +245,12 @@ class Chains:
             if len(waiting) == 1:
                 self._fetch_robots(origin, chain)
             return
-        self._frontier.floor(url.host, url.domain, robots.delay_s(self._rules.token), now_s)
+        self._frontier.floor(url.host, url.domain, robots.delay_s, now_s)
         if robots.reason is Reason.BAD_CERTIFICATE:
             self._end(chain, dropped(robots.reason, robots.unreachable))
         elif robots.unreachable:
             self._end(chain, self._again(chain, robots.reason, robots.unreachable))
-        elif not robots.allows(url, self._rules.token):
+        elif not robots.allows(url):
             told = f"{url.origin}/robots.txt does not allow {url.target[:500]}"
             self._end(chain, dropped(Reason.ROBOTS_DENIED, told))
         else:
@@ -290,38 +291,49 @@ class Chains:
         chain.cookies = end.cookies
         try:
             target = redirect_target(chain.url, end.hop.status, end.hop.get("location"))
-        except PermanentError as error:
+        except PermanentError:
             if not chain.is_robots:
                 raise
-            target, told = None, error.detail
+            target = None
         if target is None and chain.is_robots:
-            known = robots_of(end.hop.status, end.body, self._seconds())
+            known = self._robots_of(end.hop, end.body)
             self._know_robots(
                 chain, self._unreachable(known.unreachable) if known.unreachable else known
             )
+        elif not chain.is_robots and target and (refusal := chain.wanted.refusal(target.url)):
+            reason, why = refusal
+            self._end(chain, dropped(reason, f"{chain.url.url} redirects to {target.url}: {why}"))
         elif target is None:
             self._end(chain, Arrived(tuple(chain.hops), end.body, answer.retry_after_s))
+        elif chain.is_loop(target):
+            self._redirects_end(
+                chain, f"a redirect loop: {chain.url.url} leads back to {target.url}"
+            )
         elif len(chain.hops) <= chain.wanted.redirects_max:
             self._go(chain, target, self._seconds())
-        elif chain.is_robots:
-            self._know_robots(chain, robots_of(end.hop.status, b"", self._seconds()))
         else:
             most = f"more than {chain.wanted.redirects_max} redirects"
-            told = f"{most}, the last from {chain.url.url}"
-            self._end(chain, dropped(Reason.BAD_REDIRECT, told))
+            self._redirects_end(chain, f"{most}, the last from {chain.url.url}")
+
+    def _redirects_end(self, chain: Chain, why: str) -> None:
+        """Follow no further: a link is refused, a robots.txt means what one that is not there does."""
+        if chain.is_robots:
+            self._know_robots(chain, self._robots_of(chain.hops[-1], b""))
+        else:
+            self._end(chain, dropped(Reason.BAD_REDIRECT, why))
 
     def _failed(self, chain: Chain, end: Failed) -> None:
         if chain.is_robots:
-            now_s = self._seconds()
             bad = end.reason is Reason.BAD_CERTIFICATE
             reason = end.reason if bad else Reason.ROBOTS_UNREACHABLE
-            too_long = end.reason is Reason.TOO_LARGE
-            known = robots_of(200, end.body, now_s) if too_long else None
-            self._know_robots(chain, known or self._unreachable(end.detail, reason))
+            self._know_robots(chain, self._unreachable(end.detail, reason))
         elif end.reason in RETRIED:
             self._end(chain, self._again(chain, end.reason, end.detail))
         else:
             self._end(chain, dropped(end.reason, end.detail))
+
+    def _robots_of(self, hop: Hop, body: bytes) -> Robots:
+        return robots_of(hop.http, body, self._rules.token, self._seconds())
 
     def _unreachable(self, why: str, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> Robots:
         """Nothing is allowed until what waits for it comes again, half an hour at most."""

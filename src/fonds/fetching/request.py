@@ -60,7 +60,8 @@ class Limits:
 class Ask:
     """What to ask for. `addresses` were judged, the first is tried first; `cookies` are those of the chain,
     in the form `Received` has them. `agent` is our one identity. More than `body_max_bytes` are not read, nor
-    is anything of what is declared to be longer, unless the beginning is of use (`partial`).
+    is anything of what is declared to be longer, unless the beginning is of use (`partial`): then the
+    beginning of a longer body is an answer.
     """
 
     url: RequestUrl
@@ -86,15 +87,12 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No answer, or none that is taken. `unreachable`: there was nobody to be reached, as far as we know.
-    `body` is what was read of one that is too long.
-    """
+    """No answer, or none that is taken. `unreachable`: there was nobody to be reached, as far as we know."""
 
     reason: Reason
     detail: str
     unreachable: bool = False
     took_s: float = 0.0
-    body: bytes = b""
 
 
 @dataclass(slots=True)
@@ -194,6 +192,11 @@ class Underway:
         since_sent_s = hop.took_s - handle.getinfo(pycurl.PRETRANSFER_TIME)
         return Received(hop, self.body.getvalue(), cookies, since_sent_s)
 
+    @property
+    def is_start(self) -> bool:
+        """Whether no more of an answer was wanted than what was read before it was broken off."""
+        return self.ask.partial and self.head_done and self.refused is Reason.TOO_LARGE
+
     def failed(self, code: int, told: str) -> Failed:
         """What an error of libcurl means."""
         took_s = (datetime.now(UTC) - self.began_at).total_seconds()
@@ -205,7 +208,7 @@ class Underway:
                 f"{self.ask.body_max_bytes} bytes of body or {self.limits.head_max_bytes} of heads"
             )
             told = f"the server sends more than {most}"
-            return Failed(Reason.TOO_LARGE, told, took_s=took_s, body=self.body.getvalue())
+            return Failed(Reason.TOO_LARGE, told, took_s=took_s)
         if code in _CERTIFICATE:
             return Failed(Reason.BAD_CERTIFICATE, told, took_s=took_s)
         nobody = not self.lines

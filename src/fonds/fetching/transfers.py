@@ -155,7 +155,10 @@ class Transfers:
         self, handle: pycurl.Curl, code: int, told: str
     ) -> tuple[Hashable, Received | Failed]:
         key, underway = self._underway.pop(handle)
-        end = underway.received(self._secured) if code == 0 else underway.failed(code, told)
+        if code == 0 or underway.is_start:
+            end: Received | Failed = underway.received(self._secured)
+        else:
+            end = underway.failed(code, told)
         self._multi.remove_handle(handle)
         underway.rest()
         if len(self._free) < _HANDLES_KEPT:

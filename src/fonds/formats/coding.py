@@ -76,6 +76,19 @@ def codings_of(http: HttpHead) -> list[str]:
     return named
 
 
+def unknown_codings_of(http: HttpHead) -> list[str]:
+    """Names of Content-Encoding that are neither a coding known here nor `identity`."""
+    values = [value for name, value in http.headers if name.lower() == "content-encoding"]
+    names = [part.strip().lower() for value in values for part in value.split(",")]
+    known = _CODED | _MISNOMERS.keys() | {"identity", ""}
+    return [name for name in names if name not in known]
+
+
+def is_packed(body: bytes) -> bool:
+    """Whether bytes begin like gzip or zstd."""
+    return body.startswith(tuple(_MAGICS.values()))
+
+
 def decode_body(
     open_pieces: Callable[[], Pieces], codings: Sequence[str], *, body_max_bytes: int
 ) -> bytes:
@@ -96,9 +109,34 @@ def decode_body(
             del layers[wrong.layer]
 
 
-def _stack(pieces: Pieces, layers: Sequence[str]) -> Pieces:
+def decode_start(body: bytes, codings: Sequence[str], *, size_max: int, is_cut: bool) -> bytes:
+    """The first `size_max` bytes of a body with `codings` undone, outermost first.
+
+    A coded body that ends too early is corrupt (BAD_ENCODING), unless it `is_cut` as its reader wanted it.
+    Raises LimitError (BOMB) and DamagedInputError (BAD_ENCODING).
+    """
+    layers = list(codings)
+    if len(layers) > CODINGS_MAX:
+        raise LimitError(Reason.BOMB, f"the body is coded {len(layers)} times")
+    while True:
+        start = b""
+        try:
+            for piece in _stack(iter((body,)), layers, is_whole=not is_cut):
+                start += piece[: size_max - len(start)]
+                if len(start) == size_max:
+                    break
+        except _NotCodedError as wrong:
+            del layers[wrong.layer]
+        else:
+            return start
+
+
+def _stack(pieces: Pieces, layers: Sequence[str], *, is_whole: bool = False) -> Pieces:
     for number, name in enumerate(layers):
-        pieces = _unchunk(pieces, number) if name == "chunked" else _unpack(pieces, name, number)
+        if name == "chunked":
+            pieces = _unchunk(pieces, number)
+        else:
+            pieces = _unpack(pieces, name, number, is_whole=is_whole)
     return pieces
 
 
@@ -211,8 +249,8 @@ class _Counted:
         return piece
 
 
-def _unpack(pieces: Pieces, name: str, layer: int) -> Pieces:
-    """Undo one compression, at most 200:1 beyond the first MiB."""
+def _unpack(pieces: Pieces, name: str, layer: int, *, is_whole: bool = False) -> Pieces:
+    """Undo one compression, at most 200:1 beyond the first MiB; an early end is a fault if it `is_whole`."""
     counted = _Counted(_steps(pieces, _STEP_BYTES[name]))
     made_bytes = 0
     try:
@@ -230,6 +268,9 @@ def _unpack(pieces: Pieces, name: str, layer: int) -> Pieces:
             raise _fault_at(
                 counted, name, layer, made_bytes, "it ends before its first byte"
             ) from cut
+        if is_whole and made_bytes:
+            told = f"the body's {name} coding ends too early"
+            raise DamagedInputError(Reason.BAD_ENCODING, told) from cut
     except (zlib.error, brotli.error, zstandard.ZstdError) as fault:
         raise _fault_at(counted, name, layer, made_bytes, str(fault)) from fault
 

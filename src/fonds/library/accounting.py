@@ -71,6 +71,15 @@ def tally(
     )
 
 
+def tally_entries(records: Records, keys: Sequence[tuple[str, str]]) -> Tally:
+    """The tally of these entries, by id and pipeline, and of nothing else."""
+    ended: Counter[tuple[str, str]] = Counter()
+    for start in range(0, len(keys), INPUTS_A_QUERY):
+        for row in records.get(EntryRow, keys[start : start + INPUTS_A_QUERY]):
+            ended[row.outcome, row.reason or ""] += 1
+    return summed(ended, Counter())
+
+
 def summed(ended: Counter[tuple[str, str]], counted: Counter[str]) -> Tally:
     """The tally of entries by outcome and reason, and of what sources counted by reason."""
     dropped = counted + Counter(

@@ -27,7 +27,8 @@ class Link:
     wrote it, usable or not. `domain` is who answers for it, "" where that cannot be told; its links are
     fetched by one process at a time. `found_at` is aware UTC: when the source saw it. Of what was fetched by
     others before, `final_url` is where the page was found and `fetch_timestamp` when, in Unix seconds; None
-    where nobody noted it.
+    where nobody noted it. `allows_any_site`: a person named the address, so that no list of sites forbids it
+    or what it redirects to.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Link:
     tls: TlsCheck = TlsCheck.FULL
     final_url: str | None = None
     fetch_timestamp: float | None = None
+    allows_any_site: bool = False
 
     @property
     def about(self) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from fonds.formats.warc.message_record import MessageWriter, read_messages
+from fonds.formats.warc.message_record import MessageStory, MessageWriter, read_messages
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Delivery, Message, Subscription
@@ -21,6 +21,8 @@ from fonds.runtime.quarantine import ended_by_hand
 BATCH_MAX = 200
 FIRST_WAIT_S = 5.0
 WAIT_S = 0.5
+StoryOf = Callable[[Message], MessageStory | None]
+"""The story a message is about, None for one that is about none."""
 
 
 def readable_address(word: str, subscriptions: Sequence[Subscription]) -> str:
@@ -68,20 +70,28 @@ def peek(queue: Queue, address: str, count_max: int) -> list[Delivery]:
 
 
 def dump(
-    queue: Queue, address: str, out: BinaryIO, *, count_max: int | None, keep: bool
+    queue: Queue,
+    address: str,
+    out: BinaryIO,
+    *,
+    count_max: int | None,
+    keep: bool,
+    story_of: StoryOf = lambda message: None,
+    filename: str = "",
 ) -> Iterator[int]:
     """Write messages to a file, and settle each batch once it is safely on the disk; yields its size.
 
-    With `keep` they are given back in the end. A process that dies in between leaves messages both in
-    the file and on the queue; loading them again does no harm.
+    `filename` is what the file is called; `story_of` gives the stories that stand beside messages. With
+    `keep` messages are given back in the end. A process that dies in between leaves messages both in the file
+    and on the queue; loading them again does no harm.
     """
-    writer, kept = MessageWriter(out), list[Delivery]()
+    writer, kept = MessageWriter(out, filename), list[Delivery]()
     try:
         for deliveries in take(queue, address, count_max):
             if keep:
                 kept += deliveries
             for delivery in deliveries:
-                writer.write(address, delivery.message)
+                writer.write(address, delivery.message, story_of(delivery.message))
             out.flush()
             os.fsync(out.fileno())
             if not keep:

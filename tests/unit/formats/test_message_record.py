@@ -40,7 +40,8 @@ def test_any_message_comes_back_as_it_was(message: Message) -> None:
 
 
 def test_a_dump_is_a_warc_file_other_tools_read() -> None:
-    (record,) = list(ArchiveIterator(BytesIO(_written(MESSAGE)), check_digests="raise"))
+    info, record = list(ArchiveIterator(BytesIO(_written(MESSAGE)), check_digests="raise"))
+    assert info.rec_type == "warcinfo"
     assert record.rec_type == "resource"
     assert record.rec_headers.get_header("WARC-Target-URI") == "urn:fonds:message:read-quar:id-1"
 

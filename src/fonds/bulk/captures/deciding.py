@@ -11,7 +11,7 @@ from fonds.formats.cdx import CdxLine, Rejected
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.disposition import Reason
 
-KEPT_STATUSES = (200, 226)
+KEPT_STATUSES = (200, 203, 226)
 PDF_MIME = "application/pdf"
 MIMES_REMEMBERED = 4096
 
@@ -31,7 +31,7 @@ def decide(line: CdxLine | Rejected | None, wanted: Wanted) -> Reason | None:
 
     Headers, comments and blank lines are no captures; a line that cannot be read is refused as such; one
     without a SHA-1 has no key. A revisit is kept whatever it is of, for it says nothing of it. An answer of
-    another status than 200 or 226 is no file; a transfer by FTP has none and is one.
+    another status than 200, 203 or 226 is no file; a transfer by FTP has none and is one.
     """
     if not isinstance(line, CdxLine):
         return Reason.NOT_A_CAPTURE if line is None else Reason.BAD_INDEX_LINE

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, pipeline_option, say
 from fonds.cli.names import Name
+from fonds.cli.working.durations import shown_time
 from fonds.cli.working.failure_notes import note_group, told_note
 from fonds.cli.working.noted import noted
 from fonds.cli.working.working_off import work_off
@@ -20,6 +21,7 @@ from fonds.library.failures.deciding import NOTE_CHARACTERS_MAX, Act, accept, re
 from fonds.library.failures.failed import Asked, Failed, failed, failed_entries
 from fonds.library.failures.groups import FailureGroup
 from fonds.library.failures.notes import settled_notes
+from fonds.library.failures.retries import RetryGroup
 from fonds.model.disposition import Reason
 from fonds.model.message import Subscription
 from fonds.ports import Records, Stores
@@ -125,23 +127,17 @@ def _checked(records: Records, asked: Asked) -> Records:
 def _print_groups(app: App, records: Records, asked: Asked, limit: int | None) -> None:
     found = failed(records, asked, count_max=limit)
     if app.json:
-        for group in found.groups:
-            echo_json(group)
-        for name, count in found.counted.items():
-            echo_json({"reason": name, "count": count, "counted_at": "source"})
-        for row in found.inputs:
-            echo_json({"input": row})
-        if found.accepted:
-            echo_json({"reason": str(Reason.ACCEPTED), "count": found.accepted})
-        _say_groups(found)
-        _say_shown(len(found.inputs), found.inputs_total, "inputs that were not read to the end")
+        _echo_groups(found)
         return
     screen = console()
     if found.accepted:
         noun = "failure was" if found.accepted == 1 else "failures were"
         screen.print(f"{found.accepted:,} {noun} accepted as final.")
     if not found.total and not found.inputs:
-        screen.print(_nothing(found, asked))
+        if not found.retries:
+            screen.print(_nothing(found, asked))
+        for retries in found.retries:
+            _print_retries(screen, retries)
         return
     _print_found(screen, found)
     _say_groups(found)
@@ -149,6 +145,21 @@ def _print_groups(app: App, records: Records, asked: Asked, limit: int | None) -
         helps = any(one.reason.again for one in found.groups)
         then = app.told(f"failures {'retry' if helps else 'accept'} --group ID")
         screen.print(f"\nNext: {app.told('failures --list')}   or   {then}", markup=False)
+
+
+def _echo_groups(found: Failed) -> None:
+    for group in found.groups:
+        echo_json(group)
+    for name, count in found.counted.items():
+        echo_json({"reason": name, "count": count, "counted_at": "source"})
+    for row in found.inputs:
+        echo_json({"input": row})
+    if found.accepted:
+        echo_json({"reason": str(Reason.ACCEPTED), "count": found.accepted})
+    for retries in found.retries:
+        echo_json({"retries": retries})
+    _say_groups(found)
+    _say_shown(len(found.inputs), found.inputs_total, "inputs that were not read to the end")
 
 
 def _tell_settled(app: App, records: Records) -> None:
@@ -174,6 +185,8 @@ def _print_found(screen: Console, found: Failed) -> None:
         explained = Reason(name).explanation
         screen.print(f"[bold]{count:,}[/bold] [red]{name}[/red] at the source: {explained}")
         screen.print("   [dim]counted while reading: mend the input, and take it in again[/dim]")
+    for retries in found.retries:
+        _print_retries(screen, retries)
     if found.inputs:
         noun = "input" if found.inputs_total == 1 else "inputs"
         screen.print(f"[bold]{found.inputs_total:,}[/bold] {noun} could not be read to the end:")
@@ -197,6 +210,17 @@ def _print_group(screen: Console, group: FailureGroup) -> None:
     again = f"try again {group.reason.again}" if group.reason.again else "trying again cannot help"
     facts = ["group " + group.group, group.host, " to ".join(dict.fromkeys(days)), again]
     screen.print(f"   [dim]{escape(' · '.join(filter(None, facts)))}[/dim]")
+
+
+def _print_retries(screen: Console, found: RetryGroup) -> None:
+    first, known = found.first, Reason(found.reason).explanation if found.reason else ""
+    screen.print(
+        f"[bold]{found.count:,}[/bold] [yellow]{found.reason}[/yellow] at {escape(found.step)}, "
+        f"to be tried again: {known}"
+    )
+    screen.print(f"   [dim]for example {escape(first.url)}: {escape(_line(first.detail))}[/dim]")
+    facts = [f"attempt {first.attempt} failed", f"next attempt {shown_time(first.next_attempt_at)}"]
+    screen.print(f"   [dim]{' · '.join(facts)}[/dim]")
 
 
 def _say_groups(found: Failed) -> None:
@@ -237,11 +261,11 @@ def _retry(app: App, settings: Settings, asked: Asked) -> int:
     stores, readers, now = _opened(app, settings, asked)
     with HomeLock(app.home, shared=all_shared(settings)) as lock:
         with noted(stores.records, _act("retry", asked)):
-            count = retry(stores, readers, asked, now)
-        if not count:
+            retried = retry(stores, readers, asked, now)
+        if not retried.count:
             _say_nothing(app)
             return 0
-        return work_off(app, settings, stores, lock, lambda intake, entered: None)
+        return work_off(app, settings, stores, lock, lambda intake, entered: None, retried=retried)
 
 
 def _accept(app: App, settings: Settings, asked: Asked, note: str, *, yes: bool) -> int:

@@ -12,6 +12,8 @@ from fonds.cli.context import App, command
 from fonds.cli.inbox import expand_names, tell_unread
 from fonds.cli.sources.link_options import link_pipeline_option, tls_option
 from fonds.cli.working import working_off
+from fonds.crawl.links import asked_address
+from fonds.library.failures.retries import pending_links
 from fonds.model.link import TlsCheck
 from fonds.runtime.homelock import HomeLock, make_home
 from fonds.runtime.intake import Entered, Intake
@@ -57,9 +59,9 @@ def fetch(
 
     Each host is asked at a gentle pace and as its robots.txt allows; what is refused or not to be had is
     told with its reason. What is put off and not due soon waits for the next `fonds fetch`, or for
-    `fonds run news`. A list is gone on with where it was left; addresses named here are always
-    fetched. Exit code 0 when all is settled, 1 when something was quarantined or still waits, 130 when
-    interrupted.
+    `fonds run news`; its reason and its next attempt are shown. A list is gone on with where it was left;
+    addresses named here are always fetched, unless they wait already. Exit code 0 when all is settled, 1
+    when something was quarantined or still waits, 130 when interrupted.
 
     \b
     fonds fetch https://example.org/story https://example.org/paper.pdf
@@ -87,11 +89,15 @@ def _fetch(
     from fonds.wiring.backends import all_shared
     from fonds.wiring.links.link_inputs import named_lists
 
-    named = NamedLinks(urls, settings.collection, datetime.now(UTC), tls)
     files = expand_names(lists, app.home)
     make_home(app.home)
     with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
         stores = app.stores(settings, make=True)
+        addresses = [asked_address(url) for url in urls]
+        pending = pending_links(stores.records, settings.pipeline, addresses)
+        waiting = {row.url for row in pending}
+        new = [url for url in urls if asked_address(url) not in waiting]
+        named = NamedLinks(new, settings.collection, datetime.now(UTC), tls)
         listed = named_lists(files, app.home, settings, stores.records, again=again, tls=tls)
 
         def feed(intake: Intake, entered: Entered) -> None:
@@ -102,7 +108,9 @@ def _fetch(
             code = working_off.enter_only(app, settings, stores, lock, feed)
         else:
             wait_s = max(WAIT_S, 2 * settings.fetch.host_gap_s)
-            code = working_off.work_off(app, settings, stores, lock, feed, NOTHING, wait_s)
+            code = working_off.work_off(
+                app, settings, stores, lock, feed, NOTHING, wait_s, urls=addresses
+            )
         return tell_unread(listed.problems, code)
 
 

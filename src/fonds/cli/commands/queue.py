@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.markup import escape
@@ -19,9 +19,12 @@ from fonds.model.disposition import Reason
 from fonds.model.message import Delivery, Message, Subscription
 from fonds.model.secrets import without_secrets
 from fonds.model.step import Topic
-from fonds.ports import Queue
+from fonds.ports import Queue, Stores
 from fonds.runtime import dump as dumping
 from fonds.runtime.quarantine import release as release_quarantine
+
+if TYPE_CHECKING:
+    from fonds.config import Settings
 
 SHOWN_CHARS = 300
 KEEP_MAX = 1000
@@ -100,6 +103,16 @@ def peek(app: App, address: str, count: int, **flags: Any) -> int:
     return 0
 
 
+def _stories_at(place: str, stores: Stores, settings: Settings) -> dumping.StoryOf:
+    """What makes stories of the messages at an address."""
+    from fonds.library.queued_stories import QueuedStories
+    from fonds.wiring.backends import pipeline_of, readers_of
+
+    read_by = zip(readers_of(settings), pipeline_of(settings).stages, strict=True)
+    topic = next(stage.reads for one, stage in read_by if place in (one.incoming, one.quarantine))
+    return QueuedStories(topic, stores.archive)
+
+
 def _ready(waiting: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
     """How many messages may be taken at an address, as the queue counts them."""
     whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
@@ -118,20 +131,34 @@ def dump(
 ) -> int:
     """Take messages off the queue into a WARC file, each once it is safely on the disk.
 
-    Until they are loaded again `fonds audit` misses them.
+    Messages about stories are written as Media Cloud's `dump_archives` writes them, so that its
+    `StoryArchiveReader` reads the file; `fonds queue load` takes every message. Until they are loaded again
+    `fonds audit` misses them.
 
     \b
     fonds queue dump extract_pdf-quar stuck.warc.gz
     fonds queue dump parse_story sample.warc.gz --max 100 --keep
     """
-    waiting, subscriptions = _open(app, flags)
+    from fonds.wiring.backends import readers_of
+
+    settings = app.settings(**flags)
+    stores, subscriptions = app.stores(settings), readers_of(settings)
+    waiting = stores.queue
     place = dumping.readable_address(address, subscriptions)
     if keep:
         count_max = min(count_max or KEEP_MAX, KEEP_MAX)
     try:
         with file.open("xb") as out:
             ready = _ready(waiting, place, subscriptions)
-            batches = dumping.dump(waiting, place, out, count_max=count_max, keep=keep)
+            batches = dumping.dump(
+                waiting,
+                place,
+                out,
+                count_max=count_max,
+                keep=keep,
+                story_of=_stories_at(place, stores, settings),
+                filename=file.name,
+            )
             count = _told(app, batches, f"written to {file}")
     except FileExistsError:
         raise click.UsageError(f"{file} is there already; choose another name") from None

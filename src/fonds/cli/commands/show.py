@@ -14,6 +14,7 @@ from rich.table import Table
 
 from fonds.cli.collections.places import in_clusters, told
 from fonds.cli.context import App, command, console, echo_json, say
+from fonds.cli.working.durations import shown_time
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Related
@@ -23,8 +24,10 @@ from fonds.library.tracing.lineage import Branch, EntryStories, EntryStory, line
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import sha1_from_text
+from fonds.model.rows import DispositionRow, RefusedLinkRow
 from fonds.model.takedown import ReasonClass
 from fonds.ports import Stores
+from fonds.sources.following.refused_links import refused_links
 
 CITATIONS_SHOWN = 100
 TEXT_SHOWN_CHARS = 600
@@ -61,6 +64,12 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
             _tell_entries(app, entered)
             return 0
         found = _known(stores, [one.sha1hex for one in direct(stores, key)])
+    if not found and not (body or text or thumbnail):
+        refused = refused_links(stores.records, key)
+        for row in refused:
+            _tell_refused(app, row)
+        if refused:
+            return 0
     if not found:
         hint = f"; {short}" if (short := too_short(key)) else ""
         say(_gone(stores, key) or f"nothing is known of {key!r} in {app.home}{hint}")
@@ -110,6 +119,16 @@ def _tell_entries(app: App, entered: EntryStories) -> None:
         say(f"{more:,} more entered with this address; these are the newest.")
 
 
+def _tell_refused(app: App, row: RefusedLinkRow) -> None:
+    if app.json:
+        echo_json(row)
+        return
+    screen = console()
+    at = shown_time(row.refused_at)
+    screen.print(f"{row.url} was not fetched: {row.reason} ({row.detail}).", markup=False)
+    screen.print(f"   {row.source_url} listed it, and it was refused {at}.", markup=False)
+
+
 def _tell_entry(app: App, entry: EntryStory) -> None:
     if app.json:
         echo_json(entry)
@@ -130,10 +149,16 @@ def _told(branches: Sequence[Branch]) -> list[tuple[str, object]]:
     return [
         (
             f"{one.row.settled_at or one.row.promised_at:%Y-%m-%d %H:%M:%S}",
-            f"{'  ' * one.depth}{one.row.step} {one.row.verdict} {one.row.reason or ''} {one.row.detail}",
+            f"{'  ' * one.depth}{one.row.step} {one.row.verdict} {one.row.reason or ''} {one.row.detail}"
+            f"{_next_attempt(one.row)}",
         )
         for one in branches
     ]
+
+
+def _next_attempt(row: DispositionRow) -> str:
+    at = row.next_attempt_at
+    return f"; next attempt {shown_time(at)}" if row.is_open and at is not None else ""
 
 
 def _say_others(found: Sequence[Description]) -> None:

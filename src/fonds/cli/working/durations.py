@@ -1,8 +1,15 @@
-"""Lengths of time as people read them."""
+"""Times and lengths of time as people read them."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def shown_time(at: datetime) -> str:
+    """A time in UTC to the second: `at 2026-11-25 21:04:05 UTC`."""
+    return f"at {at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def shown_seconds(seconds: float) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 
 from fonds.cli.context import App
+from fonds.cli.working.durations import shown_time
 from fonds.library.accounting import Tally
+from fonds.library.failures.retries import Retry
 from fonds.model.disposition import Reason, Weight
 from fonds.runtime.intake import Entered
+
+DETAIL_CHARS = 200
 
 
 def print_summary(
@@ -20,14 +26,21 @@ def print_summary(
     pending: int,
     interrupted: bool,
     nothing: str,
+    *,
+    retried: int | None = None,
 ) -> None:
-    """The whole account of one run; `nothing` is said of one that found nothing to do."""
+    """The whole account of one run; `nothing` is said of one that found nothing to do. `retried` is how many
+    messages were tried again, None for a run that takes something in."""
     if counted.received == 0:
         _print_nothing_new(screen, entered, nothing)
         return
     rate = counted.received / seconds if seconds else 0.0
     came = _counted(counted.received, "record")
-    screen.print(f"[bold]{came} came in[/bold] in {seconds:,.1f} s ({rate:,.0f} a second).")
+    if retried is None:
+        screen.print(f"[bold]{came} came in[/bold] in {seconds:,.1f} s ({rate:,.0f} a second).")
+    else:
+        again = _counted(retried, "message")
+        screen.print(f"[bold]{again} retried[/bold] in {seconds:,.1f} s, of {came}.")
     screen.print(summary_table(counted))
     if entered.known:
         screen.print(
@@ -36,8 +49,19 @@ def print_summary(
     if interrupted or pending:
         screen.print(
             f"{counted.pending:,} are still in flight: [bold]run the same command again[/bold]."
+            if interrupted or retried is not None
+            else f"{counted.pending:,} are still in flight. `{app.told('run')}`, or the same command,"
+            " goes on with what is due."
         )
     print_next(app, screen, counted)
+
+
+def print_retries(screen: Console, retries: Sequence[Retry]) -> None:
+    """Why messages wait, and until when."""
+    for one in retries:
+        why = f"{one.reason}: {' '.join(one.detail.split())[:DETAIL_CHARS]}"
+        at = shown_time(one.next_attempt_at)
+        screen.print(f"{one.url} waits: {why}. Next attempt {at}.", markup=False)
 
 
 def _print_nothing_new(screen: Console, entered: Entered, nothing: str) -> None:

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,11 +18,13 @@ from fonds.cli.limits import check_limits
 from fonds.cli.signals import on_stop_signals
 from fonds.cli.working.processes import WorkerProcesses
 from fonds.cli.working.progress import Progress
-from fonds.cli.working.summary import print_summary
+from fonds.cli.working.summary import print_retries, print_summary
 from fonds.config import Settings
-from fonds.library.accounting import summary, tally
+from fonds.library.accounting import summary, tally, tally_entries
+from fonds.library.failures.deciding import Retried
+from fonds.library.failures.retries import Retry, next_retries, retries_of_links
 from fonds.model.rows import EntryRow
-from fonds.ports import Stores
+from fonds.ports import Records, Stores
 from fonds.runtime.homelock import HomeLock
 from fonds.runtime.intake import Entered, Intake
 from fonds.runtime.threads import WorkerThreads
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 DELAYED_WAIT_S = 60.0
 LEAVE_OFF_S = 10.0
 SPOOL = "tmp"
+RETRIES_SHOWN = 10
 EXIT_INTERRUPTED = 130
 
 
@@ -97,23 +100,34 @@ def work_off(
     feed: Callable[[Intake, Entered], None],
     nothing: str = "Nothing found: there is no file in these paths.",
     delayed_wait_s: float = DELAYED_WAIT_S,
+    retried: Retried | None = None,
+    urls: Sequence[str] = (),
 ) -> int:
     """Work through what `feed` brings, print the account, close the stores; returns the exit code.
 
-    `nothing` is said when there was nothing to do.
+    `nothing` is said when there was nothing to do. The account is that of what was `retried`, if something
+    was. `urls` are addresses a person named: their next attempts are shown rather than those of others.
     """
     from fonds.wiring.backends import close_stores
 
     started = time.monotonic()
     worked = work_through(app, settings, stores, lock, feed, delayed_wait_s)
     entered = worked.entered
-    counted = tally(stores.records, sorted(entered.input_ids), settings.pipeline)
+    if retried is None:
+        counted = tally(stores.records, sorted(entered.input_ids), settings.pipeline)
+    else:
+        counted = tally_entries(stores.records, retried.entries)
+    retries = _retries(stores.records, settings.pipeline, urls) if worked.pending else []
     seconds = time.monotonic() - started
     if app.json:
-        echo_json(summary(counted, seconds, entered.known, worked.processes))
+        told = summary(counted, seconds, entered.known, worked.processes)
+        more = {} if retried is None else {"retried": retried.count}
+        echo_json(told | more | {"retries": retries})
     else:
         left = (worked.pending, worked.interrupted, nothing)
-        print_summary(app, console(), counted, entered, seconds, *left)
+        count = None if retried is None else retried.count
+        print_summary(app, console(), counted, entered, seconds, *left, retried=count)
+        print_retries(console(), retries)
     if not worked.ended:
         leave_at_once()
     if not worked.interrupted:
@@ -122,6 +136,13 @@ def work_off(
     if worked.interrupted:
         return EXIT_INTERRUPTED
     return int(bool(counted.quarantined or worked.pending))
+
+
+def _retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
+    """Next attempts to be shown: of the addresses a person named, or else the first that are due."""
+    if urls:
+        return retries_of_links(records, pipeline, urls[:RETRIES_SHOWN])
+    return next_retries(records, pipeline, RETRIES_SHOWN)
 
 
 def _collect(stores: Stores, settings: Settings) -> None:

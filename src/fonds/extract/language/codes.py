@@ -26,8 +26,11 @@ _COVERED = {
     "arz": "ar",
     "ary": "ar",
     "uzs": "uz",
+    "nb": "no",
+    "nob": "no",
 }
-"""Languages without a two-letter code, and the code that covers them."""
+"""Languages without a two-letter code, and the code that covers them. Norwegian Bokmål has one, but so has
+Norwegian, which pages and models use for the same: CLDR takes `no` for both."""
 
 
 def two_letters(label: str) -> str | None:

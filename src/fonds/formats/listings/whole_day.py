@@ -50,13 +50,13 @@ class Stream(Protocol):
         """At most so many; none at the end."""
 
 
-def read_whole_day(stream: Stream, via: str) -> Iterator[DayItem]:
+def read_whole_day(stream: Stream, via: str, day_of_file: str | None = None) -> Iterator[DayItem]:
     """The items of a stream of RSS that is unpacked, numbered from 0; `via` says where it came from.
 
-    `fetch_date` is the day of the channel's `lastBuildDate`. What stands after the last whole item is
-    one that is cut off.
+    `fetch_date` is `day_of_file` (YYYY-MM-DD), or else the day of the channel's `lastBuildDate`. What stands
+    after the last whole item is one that is cut off.
     """
-    waiting, number, day = b"", 0, None
+    waiting, number, day = b"", 0, day_of_file
     while piece := stream.read(PIECE_BYTES):
         waiting += piece
         if number == 0 and day is None and (built := _BUILT.search(waiting)):

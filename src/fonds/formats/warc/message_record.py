@@ -1,20 +1,32 @@
 """Queue messages as WARC records and back: a dump of a queue is a WARC file like any other.
 
-Source: WARC 1.1 (ISO 28500:2017) section 6.4 `resource`; the fields `Fonds-*` are our own.
+Each message is a `resource`, from which it is loaded again. Before one that is about a story stand two more
+records, as in Media Cloud's dumps: a `response` with the page, and its metadata with `rabbitmq_headers`.
+Readers of its archives read these and pass over the rest.
+
+Source: WARC 1.0, section 6.4 `resource`; seed 004, "WARC file format" and Appendix B. The fields `Fonds-*`
+are our own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
 from io import BytesIO
 from typing import BinaryIO
 from urllib.parse import quote
 
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
+from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from fonds.formats.warc.media_cloud import FIELDS
+from fonds.formats.warc.write import METADATA_TYPE
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
 from fonds.model.message import Message
@@ -29,14 +41,38 @@ ADDRESS, ID, KEY, ATTEMPT, HEADERS = (
 )
 
 
+RABBITMQ_HEADERS = "rabbitmq_headers"
+_IN_URL = "%/:?&=+$,;@!*'()~[]|#"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageStory:
+    """The story a message is about: its address, page, the time it was fetched or found (aware UTC), and the
+    fields of its sub-objects by their names."""
+
+    url: str
+    page: bytes
+    at: datetime | None
+    parts: Mapping[str, Mapping[str, object]]
+
+
 class MessageWriter:
-    """Writes messages to `out` as gzipped `resource` records, one member each."""
+    """Writes messages to `out` as gzipped records, one member each, behind a `warcinfo`."""
 
-    def __init__(self, out: BinaryIO) -> None:
-        self._writer = WARCWriter(out, gzip=True, warc_version="1.1")
+    def __init__(self, out: BinaryIO, filename: str = "") -> None:
+        # Media Cloud's readers know WARC/1.0, whose times have no fractions.
+        self._writer = WARCWriter(out, gzip=True, warc_version="1.0")
+        fields = {
+            "hostname": socket.gethostname(),
+            "software": f"Fonds/{installed_version('fonds')}",
+            "format": "WARC File Format 1.0",
+        }
+        self._writer.write_record(self._writer.create_warcinfo_record(filename, fields))
 
-    def write(self, address: str, message: Message) -> None:
+    def write(self, address: str, message: Message, story: MessageStory | None = None) -> None:
         """Append one message; ids, keys and headers may hold any text, for they are written in ASCII."""
+        if story is not None:
+            self._write_story(message, story)
         fields = {
             ADDRESS: json.dumps(address),
             ID: json.dumps(message.id),
@@ -53,6 +89,47 @@ class MessageWriter:
             warc_headers_dict=fields,
         )
         self._writer.write_record(record)
+
+    def _write_story(self, message: Message, story: MessageStory) -> None:
+        """A page and its metadata, as the original's `dump_archives` writes them."""
+        told = {
+            name: {one: story.parts.get(name, {}).get(one) for one in fields}
+            for name, fields in FIELDS.items()
+        }
+        code, encoding = (told["http_metadata"][one] for one in ("response_code", "encoding"))
+        content_type = f"text/html; encoding={encoding}" if encoding else "text/html"
+        head = StatusAndHeaders(
+            "200 OK" if code == 200 else f"{code} HUH?",
+            [("Content-Type", _ascii(content_type)), ("Content-Length", str(len(story.page)))],
+            protocol="HTTP/1.0",
+        )
+        url = quote(story.url.encode("utf-8", "replace"), safe=_IN_URL)
+        date = {"WARC-Date": f"{story.at or datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+        response = self._writer.create_warc_record(
+            url,
+            "response",
+            payload=BytesIO(story.page),
+            length=len(story.page),
+            http_headers=head,
+            warc_headers_dict=dict(date),
+        )
+        self._writer.write_record(response)
+        metadata = {**told, RABBITMQ_HEADERS: dict(message.headers)}
+        body = json.dumps(metadata, indent=2, default=str).encode()
+        refers_to = response.rec_headers.get_header("WARC-Record-ID")
+        record = self._writer.create_warc_record(
+            url,
+            "metadata",
+            payload=BytesIO(body),
+            length=len(body),
+            warc_content_type=METADATA_TYPE,
+            warc_headers_dict={**date, "WARC-Refers-To": refers_to},
+        )
+        self._writer.write_record(record)
+
+
+def _ascii(text: str) -> str:
+    return "".join(char if " " <= char <= "~" else "?" for char in text)
 
 
 def read_messages(stream: BinaryIO) -> Iterator[tuple[str, Message]]:

@@ -23,11 +23,23 @@ from fonds.runtime.quarantine import ended_by_hand, put_back, taken_out
 NOTE_CHARACTERS_MAX = 500
 
 
+ENTRIES_MAX = 100_000
+"""Entries of retried messages that are reported one by one."""
+
+
 class Act(StrEnum):
     """What can be done about a failure."""
 
     RETRY = "retry"
     ACCEPT = "accept"
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """How many messages were put back to work, and the keys of their entries, `ENTRIES_MAX` at most."""
+
+    count: int
+    entries: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +78,18 @@ def stages_from(pipeline: Pipeline, name: str) -> list[str]:
 
 def retry(
     stores: Stores, readers: Iterable[Subscription], asked: Asked, clock: Callable[[], datetime]
-) -> int:
-    """Put the messages of these failures back to work; how many. What stopped a reader is forgotten of their
-    files: else it would be remembered, and nothing be read."""
-    count = 0
+) -> Retried:
+    """Put the messages of these failures back to work. What stopped a reader is forgotten of their files:
+    else it would be remembered, and nothing be read."""
+    count, entries = 0, dict[tuple[str, str], None]()
     for reader, chosen in _chosen(stores, readers, asked):
         _forget_stops(stores, [one.message for one in chosen])
         put_back(stores.queue, stores.ledger, reader, chosen, clock())
         count += len(chosen)
-    return count
+        pipeline = stage_of(reader)[0]
+        room = ENTRIES_MAX - len(entries)
+        entries |= dict.fromkeys([(one.message.entry, pipeline) for one in chosen][:room])
+    return Retried(count, list(entries))
 
 
 def accept(
@@ -161,7 +176,7 @@ def decide(
         return there
     asked = decided_about(mine)
     if mine.act == Act.RETRY:
-        count = retry(stores, readers, asked, clock)
+        count = retry(stores, readers, asked, clock).count
     else:
         count = accept(stores, readers, asked, clock, mine.note)
     ended = replace(mine, ended_at=clock(), count=count)

@@ -21,6 +21,7 @@ from fonds.library.failures.groups import (
     group_tallies,
     groups_total,
 )
+from fonds.library.failures.retries import RetryGroup, retry_groups
 from fonds.model.disposition import Reason, Weight
 from fonds.model.failure import COUNTED_AS
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, TallyRow
@@ -62,7 +63,8 @@ class Failed:
     `quarantined` is how many entries all of them have; `counted` what sources counted as failed by reason
     and did not keep one by one; `inputs` some of the `inputs_total` whose reading ended early. `accepted`
     is how many failures were accepted as final: they are in none of the other numbers. `last` is the
-    last count of the page, behind which the next begins.
+    last count of the page, behind which the next begins. `retries` wait for their next attempt: they are
+    in none of the other numbers.
     """
 
     groups: Sequence[FailureGroup]
@@ -73,6 +75,7 @@ class Failed:
     inputs_total: int
     accepted: int = 0
     rows: Sequence[TallyRow] = ()
+    retries: Sequence[RetryGroup] = ()
 
     @property
     def total(self) -> int:
@@ -98,7 +101,23 @@ def failed(
     known = (groups_total(records, asked.named()), failures_total(records, asked.named()))
     counted = _counted(records, asked)
     inputs, inputs_count = _inputs(records, asked)
-    return Failed(groups, *known, counted, inputs, inputs_count, _accepted(records, asked), rows)
+    return Failed(
+        groups,
+        *known,
+        counted,
+        inputs,
+        inputs_count,
+        _accepted(records, asked),
+        rows,
+        _retries(records, asked),
+    )
+
+
+def _retries(records: Records, asked: Asked) -> Sequence[RetryGroup]:
+    """A group of failures has none: it is made of what is in quarantine."""
+    if asked.group is not None:
+        return ()
+    return retry_groups(records, pipeline=asked.pipeline, step=asked.step, reason=asked.reason)
 
 
 def _counted(records: Records, asked: Asked) -> dict[str, int]:

@@ -19,7 +19,7 @@ from fonds.model.rows.files import ArchivingRow, CdxRow, EmbargoRow, FileMetaRow
 from fonds.model.rows.match import CitationRow, MatchRow
 from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
-from fonds.model.rows.source import SourceRow
+from fonds.model.rows.source import RefusedLinkRow, SourceRow
 from fonds.model.rows.story import StoryMetaRow, TextBandRow, TextSketchRow
 from fonds.model.rows.timetable import ClaimRow, TimetableRow, WorkerRow
 
@@ -48,6 +48,7 @@ __all__ = [
     "MatchRow",
     "PaceRow",
     "PdfMetaRow",
+    "RefusedLinkRow",
     "Row",
     "SessionRow",
     "SourceRow",

@@ -77,6 +77,7 @@ class DispositionRow:
     A message that was promised and has not ended is `pending`; `retried` and `deferred` ones are open
     too. `parent_id` and `parent_step` name the message and step that emitted it, None for the one that
     entered. `about` is what it is about: a file's SHA-1 in hex, a story's or a document's id.
+    `next_attempt_at` is when a message that comes back is due, None for any other.
     """
 
     TABLE: ClassVar[str] = "dispositions"
@@ -95,6 +96,7 @@ class DispositionRow:
     attempt: int
     promised_at: dt.datetime
     settled_at: dt.datetime | None
+    next_attempt_at: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

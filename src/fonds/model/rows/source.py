@@ -79,3 +79,25 @@ class SourceRow:
     form_changed: dt.datetime | None = None
     backfill: Mapping[str, Any] | None = None
     backfill_changes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedLinkRow:
+    """`refused_links`: a link a source listed that was refused before it entered, and why.
+
+    `url_sha1` is the SHA-1 in hex of the address as it would have been fetched; `url` is cut to 2,000
+    characters. `refused_at` is when a poll last found it new in the listing, `input_id` that poll. Of each
+    poll at most a thousand links have a row.
+    """
+
+    TABLE: ClassVar[str] = "refused_links"
+    KEY: ClassVar[tuple[str, ...]] = ("url_sha1", "source_id")
+    url_sha1: str
+    source_id: str
+    url: str
+    source_url: str
+    pipeline: str
+    input_id: str
+    reason: str
+    detail: str
+    refused_at: dt.datetime

@@ -2,6 +2,8 @@
 
 The interval is half of what passes between two new links, as far as was seen, so that what is new waits a
 quarter of it on average; it is shorter where a listing would be full before, and never outside the bounds.
+What the last poll brought counts beside the average: a feed that wakes up would be full long before that.
+An API that keeps everything has a schedule instead.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from math import exp
+from math import exp, inf
 
 from fonds.model.rows import SourceRow
 from fonds.sources.following.standing import is_dead
@@ -23,42 +25,62 @@ SHARE_OF_GAP = 0.5
 SHARE_OF_WINDOW = 0.5
 JITTER = 0.1
 HINT_MAX_S = DAY_S
+API = "rss-fetcher"
 DEAD_S = 7 * DAY_S
 GAP_MIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Seconds between two polls, at least and at most, whatever a source does."""
+    """Seconds between two polls, at least and at most, whatever a source does; and those of an API."""
 
     shortest_s: float = 900.0
     longest_s: float = DAY_S
+    api_s: float = 3_600.0
 
 
-def interval_s(row: SourceRow, bounds: Bounds, now: datetime, asked_s: float = 0.0) -> float:
+def interval_s(
+    row: SourceRow,
+    bounds: Bounds,
+    now: datetime,
+    asked_s: float = 0.0,
+    recent_day: float = 0.0,
+) -> float:
     """Seconds until the next poll of a row as it stands after one. `asked_s` is what its server asked to be
-    left alone for (Retry-After), and counts up to a day."""
+    left alone for (Retry-After), and counts up to a day. `recent_day` is the rate of the last poll alone
+    (`recent_rate`)."""
     floor_s = max(bounds.shortest_s, min(asked_s, DAY_S))
     if row.failures:
         if is_dead(row, now):
             return max(DEAD_S, floor_s) * _jitter(row)
         doubled_s = bounds.shortest_s * 2.0 ** min(row.failures, 20)
-        return max(floor_s, min(doubled_s, bounds.longest_s) * _jitter(row))
-    return max(floor_s, _wanted_s(row, bounds) * _jitter(row))
+        longest_s = bounds.api_s if row.kind == API else bounds.longest_s
+        return max(floor_s, min(doubled_s, longest_s) * _jitter(row))
+    wanted_s = bounds.api_s if row.kind == API else _wanted_s(row, bounds, recent_day)
+    return max(floor_s, wanted_s * _jitter(row))
 
 
-def _wanted_s(row: SourceRow, bounds: Bounds) -> float:
+def recent_rate(new: int, known: int, elapsed_s: float) -> float:
+    """New links a day as one poll tells, so many seconds after the one before; endless for a listing that was
+    new from top to bottom, as nobody knows how much of it was missed."""
+    if new and not known:
+        return inf
+    return new * DAY_S / max(elapsed_s, GAP_MIN_S)
+
+
+def _wanted_s(row: SourceRow, bounds: Bounds, recent_day: float) -> float:
     """What its own rhythm asks for, within the bounds and no shorter than its hints."""
     hints = row.hints or {}
     told = [float(hints.get(name) or 0) for name in ("ttl_s", "update_s")]
     least_s = max(bounds.shortest_s, min(max(told), HINT_MAX_S))
     if row.rate_day is None:
-        return max(least_s, min(UNKNOWN_S, bounds.longest_s))
-    if row.rate_day <= 0:
-        return max(least_s, bounds.longest_s)
-    gap_s = DAY_S / row.rate_day
-    wanted_s = max(SHARE_OF_GAP * gap_s, bounds.shortest_s)
-    window_s = SHARE_OF_WINDOW * gap_s * max(1, row.listed)
+        wanted_s = UNKNOWN_S
+    elif row.rate_day <= 0:
+        wanted_s = bounds.longest_s
+    else:
+        wanted_s = max(SHARE_OF_GAP * DAY_S / row.rate_day, bounds.shortest_s)
+    fastest = max(row.rate_day or 0.0, recent_day)
+    window_s = SHARE_OF_WINDOW * DAY_S / fastest * max(1, row.listed) if fastest else inf
     return max(least_s, min(wanted_s, window_s, bounds.longest_s))
 
 

@@ -148,6 +148,7 @@ class LinkLists:
             collection=self.collection,
             found_at=self.clock(),
             tls=self.tls,
+            allows_any_site=not self.rules.non_news,
         )
         if self.form != DOWNLOADS:
             return replace(link, id=own)
@@ -168,14 +169,21 @@ class LinkLists:
         return None if self.choice.is_sampled(told.url) else Reason.NOT_SAMPLED
 
     def _met(self, row: InputRow, urls: Sequence[str]) -> dict[str, str]:
-        """Those of these addresses that are on the books of the pipeline, with the first entry of each."""
+        """Those of these addresses that are on the books of the pipeline, with the first entry of each. With
+        `again` only those of this input, and those that wait to be fetched."""
         if self.records is None or not urls:
             return {}
         where = {"url": list(dict.fromkeys(urls)), "pipeline": self.pipeline, "kind": LINK}
-        if self.again:
-            where["input_id"] = row.input_id
+        if not self.again:
+            return self._first_entries(self.records, where)
+        pending = self._first_entries(self.records, {**where, "outcome": "pending"})
+        return pending | self._first_entries(self.records, {**where, "input_id": row.input_id})
+
+    @staticmethod
+    def _first_entries(records: Records, where: Mapping[str, object]) -> dict[str, str]:
+        """The smallest id of an entry of each address."""
         met: dict[str, str] = {}
-        for one in self.records.find(EntryRow, where):
+        for one in records.find(EntryRow, where):
             met[one.url] = min(one.entry_id, met.get(one.url, one.entry_id))
         return met
 

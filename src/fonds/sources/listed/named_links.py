@@ -49,6 +49,7 @@ class NamedLinks:
                 collection=self.collection,
                 found_at=self.asked_at,
                 tls=self.tls,
+                allows_any_site=True,
             )
             is_new = link.id not in seen
             seen.add(link.id)

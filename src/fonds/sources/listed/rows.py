@@ -79,7 +79,7 @@ def days(path: Path, name: str, downloads_url: str) -> Rows:
     """The items of a whole day of RSS."""
     bytes_max = RATIO_MAX * max(path.stat().st_size, LINE_MAX_BYTES)
     with unpacked(path) as stream:
-        for item in read_whole_day(Bounded(stream, bytes_max), name):
+        for item in read_whole_day(Bounded(stream, bytes_max), name, day_of_name(name)):
             entry = item.entry
             told = None if entry is None else Listed((entry.link or "").strip(), entry)
             yield item.number, told

@@ -17,7 +17,8 @@ from fonds.ports import Archive
 FETCHED_WHOLE = frozenset({PlaceKind.FILE, PlaceKind.REPLAY, PlaceKind.PETABOX})
 _LONG = (Kind.PDF, Kind.UNREAD)
 NOT_MODIFIED = 304
-KEPT_STATUSES = (200, 226)  # 226 is how FTP transfers stand in old indexes
+KEPT_STATUSES = frozenset({200, 203, 226})  # 226 is how FTP transfers stand in old indexes
+SUCCESSES = frozenset(range(200, 300))
 
 
 EMITS = (
@@ -31,26 +32,28 @@ EMITS = (
 
 @dataclass(frozen=True, slots=True)
 class Identify:
-    """`describe` turns bytes and a declared type into a FileMeta; the limits are in bytes."""
+    """`describe` turns bytes and a declared type into a FileMeta; the limits are in bytes.
+    `statuses` are those of HTTP behind which there is a file."""
 
     archive: Archive
     describe: Callable[[bytes, str | None], FileMeta]
     pdf_max_bytes: int
     page_max_bytes: int
+    statuses: frozenset[int] = KEPT_STATUSES
 
     def __call__(self, capture: Capture) -> Result:
         """One Identified for what is kept; the reason for what is not.
 
         Raises DamagedInputError, LimitError and PermanentError as `Archive.read` does.
         """
-        ended = _before_reading(capture)
+        ended = self._before_reading(capture)
         if ended is not None:
             return Result(ended)
         if capture.record_type == "revisit":
             return Result(items=(Identified(capture, None),))
         payload = self.archive.read(capture.place)
         http = payload.http
-        if http is not None and not _is_kept(http.status, capture):
+        if http is not None and not self._is_kept(http.status, capture):
             return Result(dropped(Reason.HTTP_STATUS, f"status {http.status}"))
         if not payload.body:
             return Result(dropped(Reason.EMPTY_BODY))
@@ -71,15 +74,21 @@ class Identify:
             return dropped(Reason.TOO_LARGE, detail)
         return DONE
 
+    def _before_reading(self, capture: Capture) -> Disposition | None:
+        """What can be said without opening anything."""
+        if capture.damage is not None:
+            return ending(capture.damage_reason or Reason.DAMAGED_RECORD, capture.damage)
+        status = capture.status if capture.record_type != "revisit" else None
+        if status is not None and not self._is_kept(status, capture):
+            return dropped(Reason.HTTP_STATUS, f"status {status}")
+        return None
 
-def _before_reading(capture: Capture) -> Disposition | None:
-    """What can be said without opening anything."""
-    if capture.damage is not None:
-        return ending(capture.damage_reason or Reason.DAMAGED_RECORD, capture.damage)
-    status = capture.status if capture.record_type != "revisit" else None
-    if status is not None and not _is_kept(status, capture):
-        return dropped(Reason.HTTP_STATUS, f"status {status}")
-    return None
+    def _is_kept(self, status: int, capture: Capture) -> bool:
+        """Whether there is a page behind this status; behind a 304 of ours is the one that was fetched
+        before."""
+        return status in self.statuses or (
+            status == NOT_MODIFIED and capture.place.kind is PlaceKind.SPOOL
+        )
 
 
 def _check_digest(capture: Capture, file: FileMeta) -> None:
@@ -94,10 +103,3 @@ def _check_digest(capture: Capture, file: FileMeta) -> None:
     if expected is not None and expected.hex() != file.sha1:
         detail = f"{capture.place}: the bytes are those of {file.sha1}, not of {expected.hex()}"
         raise DamagedInputError(Reason.DAMAGED_RECORD, detail)
-
-
-def _is_kept(status: int, capture: Capture) -> bool:
-    """Whether there is a page behind this status; behind a 304 of ours is the one that was fetched before."""
-    return status in KEPT_STATUSES or (
-        status == NOT_MODIFIED and capture.place.kind is PlaceKind.SPOOL
-    )

@@ -11,7 +11,7 @@ from itertools import count
 from fonds.crawl.outcomes import AGAIN_S, NOT_MODIFIED, of_status
 from fonds.crawl.request_url import request_url
 from fonds.fetching.asker import Asker
-from fonds.fetching.chain import Arrived, End, Wanted
+from fonds.fetching.chain import Arrived, End, Refusal, Wanted, no_refusal
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition
 from fonds.model.errors import PermanentError
@@ -38,10 +38,23 @@ class FetchRules:
 
 
 class Fetch:
-    """Implements Errands over what asks the web for this process."""
+    """Implements Errands over what asks the web for this process.
 
-    def __init__(self, rules: FetchRules, asker: Asker, spool: Spool) -> None:
+    `refusal` judges redirects of links out of sources and lists, `refusal_named` those of links a person
+    named.
+    """
+
+    def __init__(
+        self,
+        rules: FetchRules,
+        asker: Asker,
+        spool: Spool,
+        refusal: Refusal = no_refusal,
+        refusal_named: Refusal = no_refusal,
+    ) -> None:
         self._rules = rules
+        self._refusal = refusal
+        self._refusal_named = refusal_named
         self._asker = asker.held(self._unkept)
         self._spool = spool
         self._keys = count()
@@ -134,6 +147,7 @@ class Fetch:
             _conditional(before),
             before.final_url if before is not None else "",
             link.tls,
+            refusal=self._refusal_named if link.allows_any_site else self._refusal,
         )
 
     def _tell(self, key: str, end: End) -> None:

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from fonds.extract.language.codes import two_letters
 from fonds.extract.url import story_id, unique_url_hash
 from fonds.formats.envelope import story_from_json
 from fonds.formats.listings.tables import NEED_CANONICAL_URL
@@ -105,9 +106,10 @@ def _whole(story: Story, capture: Capture) -> Story:
 
 
 def _language(content: ContentMetadata) -> str | None:
-    """The code of a language; what is none of its form says nothing."""
+    """The code of a language, the same as for pages that are read here; what is none of its form says
+    nothing."""
     told = (content.language or "").strip().lower()
-    return told if _LANGUAGE.fullmatch(told) else None
+    return two_letters(told) or told if _LANGUAGE.fullmatch(told) else None
 
 
 def _naive(moment: datetime) -> str:

@@ -24,6 +24,7 @@ from fonds.process_identity import is_gone, this_process
 from fonds.setting_groups import FetchSettings
 from fonds.steps.news.fetch import Fetch, FetchRules
 from fonds.steps.news.spool import Spool
+from fonds.wiring.links.link_inputs import link_rules, named_link_rules
 from fonds.wiring.steps import now
 
 ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
@@ -37,7 +38,9 @@ def make_fetch(stores: Stores, settings: Settings) -> Errands:
     told = settings.fetch
     rules = FetchRules(told.max_bytes, told.redirects_max, told.in_hand_max, told.again_s)
     spool = Spool(stores.blobs, stores.records, stores.archive)
-    return Fetch(rules, asker_of(stores.records, settings), spool)
+    asker = asker_of(stores.records, settings)
+    refusals = (link_rules(settings).refusal, named_link_rules(settings).refusal)
+    return Fetch(rules, asker, spool, *refusals)
 
 
 def asker_of(records: Records, settings: Settings) -> Asker:

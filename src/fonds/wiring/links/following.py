@@ -64,8 +64,9 @@ logger = logging.getLogger("fonds.sources")
 
 
 def bounds(settings: Settings) -> Bounds:
-    """Seconds between two polls, at least and at most."""
-    return Bounds(settings.sources.poll_shortest_s, settings.sources.poll_longest_s)
+    """Seconds between two polls, at least and at most, and those of an API."""
+    told = settings.sources
+    return Bounds(told.poll_shortest_s, told.poll_longest_s, told.poll_api_s)
 
 
 def make_get(asker: Asker, settings: Settings) -> Get:

@@ -41,6 +41,11 @@ def link_rules(settings: Settings) -> LinkRules:
     )
 
 
+def named_link_rules(settings: Settings) -> LinkRules:
+    """The rules for links a person names: any site, however little news it has."""
+    return LinkRules(frozenset(), settings.elsewhere.private_addresses)
+
+
 def link_lists(
     names: Sequence[str],
     home: Path,
@@ -65,7 +70,7 @@ def named_lists(
     tls: TlsCheck,
 ) -> LinkLists:
     """The Source of lists a person names to be fetched now: of any site, however little news it has."""
-    rules = LinkRules(frozenset(), settings.elsewhere.private_addresses)
+    rules = named_link_rules(settings)
     return _lists(names, home, settings, records, rules, again=again, tls=tls)
 
 

@@ -114,6 +114,9 @@ def test_whole_day_rss_is_read_item_by_item(
     assert (first.source_feed_id, first.source_source_id) == (70, 7)
     assert first.source_url == "https://news.example.org/feed?a=1&b=2"
     assert (first.fetch_date, first.via) == ("2026-11-22", "day.rss")
+    dated = next(read_whole_day(io.BytesIO(whole_day(LINKS[:1])), "x", "2026-11-24")).entry
+    assert dated is not None
+    assert dated.fetch_date == "2026-11-24"
 
 
 def test_whole_day_rss_that_is_cut_off_says_so_and_loses_nothing_before() -> None:

@@ -65,7 +65,9 @@ def test_failures_that_differ_by_numbers_are_one_group_with_first_last_and_sampl
 def test_a_group_goes_back_to_work_alone_and_with_a_clean_slate(stores: Stores) -> None:
     fail(stores, *range(6))
     asked = Asked("library", group=group_of(stores, 2))
-    assert retry(stores, [reader()], asked, clock) == 2
+    retried = retry(stores, [reader()], asked, clock)
+    entries = {(body(number).capture_id, "library") for number in (2, 5)}
+    assert (retried.count, set(retried.entries)) == (2, entries)
     assert {(one.id, one.attempt) for one in waiting(stores)} == {
         (body(number).capture_id, 0) for number in (2, 5)
     }
@@ -175,9 +177,10 @@ def _act(stores: Stores, state: dict[int, str], act: str, number: int, *, whole:
     chosen = (
         [n for n in state if state[n] == "failed" and n % 3 == number % 3] if whole else [number]
     )
-    done, now = (retry, "pending") if act == Act.RETRY else (accept, "accepted")
-    assert done(stores, readers_of(Settings()), asked, lambda: datetime.now(UTC)) == len(chosen)
-    state |= dict.fromkeys(chosen, now)
+    where = (stores, readers_of(Settings()), asked, lambda: datetime.now(UTC))
+    count = retry(*where).count if act == Act.RETRY else accept(*where)
+    assert count == len(chosen)
+    state |= dict.fromkeys(chosen, "pending" if act == Act.RETRY else "accepted")
 
 
 def _agrees(stores: Stores, state: dict[int, str]) -> None:

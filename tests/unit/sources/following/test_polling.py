@@ -12,10 +12,11 @@ import pytest
 from fixtures.answering import Given
 from fixtures.feeds import api_rows, rss, rss_item, rss_of, sitemap, sitemap_index
 from fonds.model.errors import StoreUnavailableError
-from fonds.model.rows import SourceRow
+from fonds.model.rows import RefusedLinkRow, SourceRow
 from fonds.ports import Source
 from fonds.sources.following.editing import change_state
 from fonds.sources.following.polls import looking
+from fonds.sources.following.refused_links import ROWS_A_POLL, URL_CHARS, refused_links
 from fonds.sources.following.standing import Standing, standing
 from fonds.wiring.links.following import poll_due
 from unit.sources.following.world import LINKS, WANTED, World, later
@@ -62,6 +63,59 @@ def test_what_another_source_listed_is_known(world: World) -> None:
     world.give("/one", rss_of(LINKS[:2]))
     world.give("/two", rss_of(LINKS[1:3]))
     assert (world.poll(one).new, world.poll(other).new) == (2, 1)
+
+
+def test_a_listing_that_is_new_from_top_to_bottom_is_polled_again_soon(world: World) -> None:
+    row = world.add("/feed")
+    for day in range(8):
+        world.give("/feed", rss_of([f"https://news.example.org/quiet/{day}"]))
+        waited = world.poll(row).row.next_poll - world.place.clock()
+        later(world, days=1)
+    assert waited < timedelta(minutes=20)
+    world.give("/feed", rss_of([*LINKS, f"https://news.example.org/quiet/{day}"]))
+    waited = world.poll(row).row.next_poll - world.place.clock()
+    assert waited > timedelta(minutes=40)
+    later(world, hours=6)
+    world.give("/feed", rss_of([f"https://news.example.org/burst/{one}" for one in range(20)]))
+    assert world.poll(row).row.next_poll - world.place.clock() < timedelta(minutes=20)
+
+
+def test_links_that_were_refused_can_be_looked_up(world: World) -> None:
+    row, other = world.add("/feed"), world.add("/other")
+    video = "https://www.youtube.com/watch?v=9"
+    world.give("/feed", rss_of([video, "http://[::1]/x", LINKS[0]]))
+    world.poll(row)
+    (found,) = refused_links(world.place.records, f"{video}#t=1")
+    assert (found.reason, found.source_id, found.url) == ("non-news", row.source_id, video)
+    assert found.refused_at == world.place.clock()
+    assert found.input_id == f"{row.source_id}.000001"
+    assert [one.reason for one in refused_links(world.place.records, "http://[::1]/x")] == [
+        "bad-host"
+    ]
+    later(world, hours=1)
+    # Still listed: it was refused when it was new.
+    world.poll(row)
+    assert refused_links(world.place.records, video) == [found]
+    world.give("/other", rss_of([video]))
+    world.poll(other)
+    latest, first = refused_links(world.place.records, video)
+    assert (latest.source_id, first) == (other.source_id, found)
+    assert refused_links(world.place.records, LINKS[0]) == []
+
+
+def test_what_is_kept_of_refused_links_is_bounded_for_each_poll(world: World) -> None:
+    row = world.add("/feed")
+    videos = [f"https://youtu.be/{number}" for number in range(ROWS_A_POLL + 100)]
+    world.give("/feed", rss_of([*videos, f"https://youtu.be/{'x' * 9000}"]))
+    done = world.poll(row)
+    assert done.error is None
+    assert world.place.records.count(RefusedLinkRow)[()] == ROWS_A_POLL
+    (poll,) = world.polls()
+    assert sum(poll.tally.values()) == len(videos) + 1
+    world.give("/feed", rss_of([f"https://youtu.be/{'y' * 9000}", LINKS[0]]))
+    world.poll(row)
+    (long,) = refused_links(world.place.records, f"https://youtu.be/{'y' * 9000}")
+    assert (long.reason, len(long.url)) == ("bad-url", URL_CHARS)
 
 
 def test_a_poll_asks_only_for_what_changed(world: World) -> None:

@@ -19,6 +19,7 @@ from fonds.sources.following.rhythm import (
     first_rate,
     interval_s,
     learned,
+    recent_rate,
 )
 from fonds.sources.following.standing import Standing, as_polled, is_dead, standing
 
@@ -73,14 +74,16 @@ def simulate(
         delays += [now_s - one for one in arrivals[seen_to:there]]
         elapsed_s = now_s - polls[-1] if polls else 0.0
         rate = row.rate_day
+        recent_day, listed = 0.0, min(there, window)
         if polls:
             rate = learned(rate, min(new, window), elapsed_s)
+            recent_day = recent_rate(min(new, window), max(0, listed - new), elapsed_s)
         row = replace(
             row, rate_day=rate, listed=min(there, window), polls=row.polls + 1, last_well=NOW
         )
         polls.append(now_s)
         seen_to = there
-        now_s += interval_s(row, BOUNDS, NOW)
+        now_s += interval_s(row, BOUNDS, NOW, 0.0, recent_day)
     return polls, missed, delays
 
 
@@ -111,6 +114,40 @@ def test_a_dead_quiet_feed_is_polled_once_a_day_and_wakes_up() -> None:
     awake = [one for one in polls if one > 65 * DAY_S]
     assert 27 <= len(quiet) <= 30
     assert len(awake) > 5 * 20
+
+
+def test_a_feed_that_wakes_up_loses_what_the_first_poll_missed_and_no_more() -> None:
+    """Two links a day for two weeks, then 150 in a day, of which the feed lists 20."""
+    quiet = [DAY_S * one / 2 for one in range(28)]
+    burst = [14 * DAY_S + one * DAY_S / 150 for one in range(150)]
+    polls, missed, delays = simulate(quiet + burst, 20, 15)
+    first = next(one for one in polls if one >= 14 * DAY_S + 1)
+    assert missed <= max(0.0, (first - 14 * DAY_S) * 150 / DAY_S - 20) + 1
+    assert len(polls) < 200
+    woken = sorted(delays[len(quiet) :])
+    assert woken[len(woken) // 2] < 2 * 3600
+
+
+def test_after_a_listing_that_was_wholly_new_the_next_poll_is_soon() -> None:
+    assert recent_rate(20, 0, 3600.0) == float("inf")
+    assert recent_rate(0, 0, 3600.0) == 0.0
+    quiet = replace(ROW, rate_day=0.0)
+    for row in (ROW, quiet, replace(ROW, rate_day=None)):
+        woken = interval_s(row, BOUNDS, NOW, 0.0, float("inf"))
+        assert BOUNDS.shortest_s <= woken <= BOUNDS.shortest_s * (1 + JITTER)
+    told = replace(ROW, hints={"ttl_s": 7_200})
+    assert interval_s(told, BOUNDS, NOW, 0.0, float("inf")) >= 7_200
+
+
+def test_an_api_has_a_schedule_of_its_own() -> None:
+    """It keeps everything: nothing is lost between two polls, however slow or old its rows are."""
+    api = replace(ROW, kind="rss-fetcher")
+    for rate_day in (None, 0.0, 1.0, 1e6):
+        wait_s = interval_s(replace(api, rate_day=rate_day), BOUNDS, NOW)
+        assert BOUNDS.api_s <= wait_s <= BOUNDS.api_s * (1 + JITTER)
+    failing = interval_s(replace(api, failures=12), BOUNDS, NOW)
+    assert failing <= BOUNDS.api_s * (1 + JITTER)
+    assert interval_s(api, BOUNDS, NOW, 80_000.0) >= 80_000
 
 
 def test_what_a_feed_asks_for_is_a_floor_of_a_day_at_most() -> None:

@@ -92,11 +92,22 @@ def test_an_address_is_the_same_with_another_fragment(world: World) -> None:
 def test_a_list_that_is_wanted_again_is_another_input_with_all_of_its_links(world: World) -> None:
     name = world.file("x.csv", [*urls(0, 300), *urls(0, 250)])
     world.take(world.source(name))
+    assert [one.url for one in world.finish()] == urls(0, 300)
     again = replace(world.source(name), again=True)
     world.place.clock.pass_s(60.0)
     world.take(again)
-    assert [one.url for one in world.links()] == urls(0, 300) * 2
+    assert [one.url for one in world.links()] == urls(0, 300)
     assert [row.tally for row in world.inputs()] == [{"repeated": 250}] * 2
+    world.balanced()
+
+
+def test_links_that_wait_are_not_entered_again(world: World) -> None:
+    name = world.file("x.csv", urls(0, 300))
+    world.take(world.source(name))
+    world.place.clock.pass_s(60.0)
+    world.take(replace(world.source(name), again=True))
+    assert [one.url for one in world.finish()] == urls(0, 300)
+    assert sorted(row.tally_count for row in world.inputs()) == [0, 300]
     world.balanced()
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from fonds.config import load_settings
 from fonds.formats.envelope import decode
+from fonds.model.disposition import Verdict
 from fonds.model.link import Link
 from fonds.model.message import Subscription
 from fonds.model.rows import EntryRow, InputRow
 from fonds.runtime.intake import Entered, Gate, Intake, Marks
+from fonds.runtime.quarantine import ended_by_hand
 from fonds.sources.link_rules import LinkRules
 from fonds.sources.listed.choice import Choice
 from fonds.sources.listed.link_lists import LinkLists
@@ -84,6 +86,18 @@ class World:
         found = []
         while taken := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
             found += [decode(one.message, Link) for one in taken]
+            self.place.queue.settle(taken)
+        return [one for one in found if isinstance(one, Link)]
+
+    def finish(self) -> list[Link]:
+        """End all links as done, as their steps would."""
+        found = []
+        while taken := self.place.queue.receive(FETCH.incoming, 1000, 0.0):
+            messages = [one.message for one in taken]
+            found += [decode(one, Link) for one in messages]
+            now = self.place.clock()
+            rows = [ended_by_hand(one, FETCH, Verdict.DONE, None, "", now) for one in messages]
+            self.place.ledger.write(rows)
             self.place.queue.settle(taken)
         return [one for one in found if isinstance(one, Link)]
 

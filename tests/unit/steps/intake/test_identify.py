@@ -16,7 +16,7 @@ from fonds.model.disposition import DONE, Disposition, Reason, Verdict, dropped,
 from fonds.model.errors import DamagedInputError, PermanentError
 from fonds.model.file import Identified, Kind
 from fonds.model.keys import sha1_base32
-from fonds.steps.intake.identify import Identify
+from fonds.steps.intake.identify import SUCCESSES, Identify
 from step_bench import PAGE, PAGE_MAX_BYTES, PDF, PDF_MAX_BYTES, PICTURE, Bench
 
 FEED = b'<?xml version="1.0"?><rss version="2.0"><channel><title>News</title></channel></rss>'
@@ -52,6 +52,14 @@ def test_what_the_server_said_goes_before_what_the_index_says(step: Identify, be
     )
 
 
+@pytest.mark.parametrize("status", [200, 201, 203, 299])
+def test_an_archived_story_may_have_any_status_of_success(
+    step: Identify, bench: Bench, status: int
+) -> None:
+    (capture,) = bench.in_warc(PAGE, status_line=f"HTTP/1.0 {status} HUH?")
+    assert replace(step, statuses=SUCCESSES)(capture).disposition is DONE
+
+
 def test_codings_are_undone_before_hashing(step: Identify, bench: Bench) -> None:
     (capture,) = bench.in_records(coded_response(gzip.compress(PAGE), "gzip"))
     (found,) = step(capture).items
@@ -63,6 +71,7 @@ def test_codings_are_undone_before_hashing(step: Identify, bench: Bench) -> None
     ("line", "ended"),
     [
         ("HTTP/1.1 200 OK", DONE),
+        ("HTTP/1.1 203 Non-Authoritative Information", DONE),
         ("HTTP/1.1 226 Transfer complete", DONE),
         ("HTTP/1.1 301 Moved", dropped(Reason.HTTP_STATUS, "status 301")),
         ("HTTP/1.1 404 Not Found", dropped(Reason.HTTP_STATUS, "status 404")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import itertools
 import time
 from typing import Any
 
@@ -22,6 +23,7 @@ from fixtures.web_of_hosts import (
 from fonds.crawl.links import link_to
 from fonds.crawl.redirects import redirect_target
 from fonds.crawl.request_url import RequestUrl
+from fonds.crawl.robots import BYTES_MAX
 from fonds.fetching import chains
 from fonds.formats.spooled import from_spool
 from fonds.model.capture import PlaceKind
@@ -109,6 +111,7 @@ async def endless() -> Pieces:
         yield b"x" * 10_000
 
 
+STEPS = itertools.count()
 PAGES: dict[str, Any] = {
     "missing": lambda: answer("", "404 Not Found"),
     "gone": lambda: answer("", "410 Gone"),
@@ -116,6 +119,7 @@ PAGES: dict[str, Any] = {
     "broken": lambda: answer("", "500 Oops"),
     "throttling": lambda: answer("", "429 Slow down", {"Retry-After": "7200"}),
     "circle": lambda: redirect("/story"),
+    "endless-way": lambda: redirect(f"/story?{next(STEPS)}"),
     "to-file": lambda: redirect("file:///etc/passwd"),
     "to-private": lambda: redirect("http://private.example/"),
     "to-metadata": lambda: redirect("http://169.254.169.254/latest/"),
@@ -129,6 +133,7 @@ ENDINGS = {
     "forbidden": (Verdict.DROPPED, Reason.HTTP_STATUS),
     "broken": (Verdict.RETRIED, Reason.HTTP_STATUS),
     "throttling": (Verdict.RETRIED, Reason.THROTTLED),
+    "endless-way": (Verdict.DROPPED, Reason.BAD_REDIRECT),
     "circle": (Verdict.DROPPED, Reason.BAD_REDIRECT),
     "to-file": (Verdict.DROPPED, Reason.BAD_REDIRECT),
     "to-private": (Verdict.DROPPED, Reason.PRIVATE_ADDRESS),
@@ -176,7 +181,8 @@ def test_each_way_to_misbehave_ends_with_its_reason_and_keeps_nobody_else_waitin
     throttled = found[web.url("throttling.example")]
     assert isinstance(throttled, Result)
     assert throttled.disposition.after_s >= 7200
-    assert len(web.asked("circle.example")) == 1 + 1 + RULES.redirects_max
+    assert len(web.asked("circle.example")) == 2
+    assert len(web.asked("endless-way.example")) == 1 + 1 + RULES.redirects_max
 
 
 def test_no_host_is_asked_faster_than_its_pace_and_robots_files_count(desk: Desk) -> None:
@@ -226,6 +232,31 @@ def test_a_robots_file_is_looked_for_where_it_moved(desk: Desk) -> None:
     found = desk.run(yes, no)
     capture(found[yes])
     assert ended(found[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
+
+
+@pytest.mark.parametrize("body", [gzip.compress(b"User-agent: *\nDisallow: /"), b"\x1f\x8b\x08cut"])
+def test_a_compressed_robots_file_holds_and_a_broken_one_forbids(desk: Desk, body: bytes) -> None:
+    desk.web.hosts["a.example"] = lambda asked, nth: (
+        answer(body, headers={"Content-Encoding": "gzip"})
+        if asked.target == "/robots.txt"
+        else story(asked.host, asked.target)
+    )
+    url = desk.web.url("a.example")
+    reason = Reason.ROBOTS_UNREACHABLE if body.endswith(b"cut") else Reason.ROBOTS_DENIED
+    assert ended(desk.run(url)[url])[1] is reason
+    assert [one.target for one in desk.web.asked("a.example")] == ["/robots.txt"]
+
+
+def test_a_long_answer_for_a_robots_file_means_what_its_status_says(desk: Desk) -> None:
+    """An error page longer than is read is no file of rules that allow everything."""
+    long = "x" * (BYTES_MAX + 100_000)
+    desk.web.hosts["a.example"] = lambda asked, nth: (
+        answer(long, "503 Busy")
+        if asked.target == "/robots.txt"
+        else story(asked.host, asked.target)
+    )
+    url = desk.web.url("a.example")
+    assert ended(desk.run(url)[url]) == (Verdict.RETRIED, Reason.ROBOTS_UNREACHABLE)
 
 
 def test_a_robots_file_without_end_is_read_to_its_limit(desk: Desk) -> None:

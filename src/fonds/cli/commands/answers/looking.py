@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fonds.cli.commands.answers.answer import Answer, answer
-from fonds.cli.commands.answers.taking_in import ACCOUNT, WORKED_OFF
+from fonds.cli.commands.answers.taking_in import ACCOUNT, RETRIED
 
 SEARCH = (
     answer(
@@ -97,6 +97,18 @@ SHOW = (
         ("branches", "list", "its messages, each with its depth below the first"),
         ("total", "integer", "how many messages there are"),
     ),
+    answer(
+        "one for each source that listed an address which was refused: a row of `refused_links`",
+        ("url_sha1", "text", "SHA-1 of the address"),
+        ("source_id", "text", "id of the source"),
+        ("url", "text", "the address, 2,000 characters at most"),
+        ("source_url", "text", "address of the source"),
+        ("pipeline", "text", "pipeline of the source"),
+        ("input_id", "text", "id of the poll that found it"),
+        ("reason", "text", "why, out of docs/reasons.md"),
+        ("detail", "text", "the particulars"),
+        ("refused_at", "time", "when it was refused"),
+    ),
 )
 CHANGES = (
     answer(
@@ -155,6 +167,14 @@ FAILURES = (
         ("counted_at*", "text", "`source`: there is no row for each"),
     ),
     answer(
+        "one for each pipeline, step and reason of messages that wait for their next attempt",
+        (
+            "retries",
+            "object",
+            "pipeline, step, reason, count; `first` is the one that is due first",
+        ),
+    ),
+    answer(
         "one for each input that was not read to its end", ("input", "object", "a row of `inputs`")
     ),
     answer(
@@ -184,7 +204,7 @@ FAILURES = (
         ("noted", "object?", "the note, a row of `failure_notes`; null where it was cleared"),
     ),
     answer("`failures accept`: one", ("accepted", "integer", "messages taken as final")),
-    WORKED_OFF,
+    RETRIED,
 )
 AUDIT = (
     ("balanced", "boolean", "whether everything adds up and is there"),

@@ -13,12 +13,22 @@ ACCOUNT = (
     ("quarantined", "object", "records that failed and wait, by reason"),
     ("pending", "integer", "records still on their way"),
 )
-WORKED_OFF = answer(
-    "one, when the work is done",
+WORK = (
     *ACCOUNT,
     ("seconds", "number", "how long it took"),
     ("known", "integer", "records that were here already from earlier runs"),
     ("processes", "integer", "how many processes worked"),
+    (
+        "retries",
+        "list",
+        "some of what waits for its next attempt: url, reason, detail, attempt, next_attempt_at",
+    ),
+)
+WORKED_OFF = answer("one, when the work is done", *WORK)
+RETRIED = answer(
+    "`failures retry`: one, of the records that were tried again",
+    *WORK,
+    ("retried", "integer", "messages that were tried again"),
 )
 ENTERED_ONLY = answer(
     "with --enter-only, one",

@@ -15,14 +15,21 @@ from itertools import islice
 
 import msgspec
 
-from fonds.crawl.links import link_to
+from fonds.crawl.links import asked_address, link_to
 from fonds.extract.url import canonical_domain
 from fonds.formats.listings.listing import Listing
+from fonds.model.disposition import Reason
 from fonds.model.entry import LINK, Entry
 from fonds.model.link import Link, TlsCheck, of_link
-from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.model.rows import EntryRow, InputRow, RefusedLinkRow, SourceRow
 from fonds.model.rss_entry import RssEntry
 from fonds.ports import Records
+from fonds.sources.following.refused_links import (
+    DETAIL_CHARS,
+    ROWS_A_POLL,
+    URL_CHARS,
+    url_sha1,
+)
 from fonds.sources.input_rows import unread_input
 from fonds.sources.link_rules import LinkRules
 
@@ -36,13 +43,14 @@ class Sifted:
     """A listing's links sorted out: those to enter, how many are known, and those refused, by reason.
 
     `refused` holds ids of all that were refused, with their reasons; `refused_anew` counts, by reason, those
-    the listing before did not have.
+    the listing before did not have, and `refused_links` has rows of them, a thousand at most.
     """
 
     links: tuple[Link, ...] = ()
     known: int = 0
     refused: Mapping[str, str] = field(default_factory=dict)
     refused_anew: Mapping[str, int] = field(default_factory=dict)
+    refused_links: Sequence[RefusedLinkRow] = ()
 
 
 def input_id(row: SourceRow) -> str:
@@ -65,23 +73,46 @@ def sift(
     """What of a listing is to be entered. Links this very poll entered before it was broken off are."""
     poll, links = input_id(row), dict[str, Link]()
     refused: dict[str, str] = {}
+    rows: dict[str, RefusedLinkRow] = {}
+    before = row.refused or {}
     known = 0
     for entry in listing.entries:
         why = rules.refusal(entry.link)
         if why is None and row.kind == "page" and not _is_own(entry.link or "", row.url):
             continue
         if why is not None:
-            refused[_refused_id(entry)] = str(why[0])
+            refused_id = _refused_id(entry)
+            refused[refused_id] = str(why[0])
+            if entry.link and refused_id not in before and len(rows) < ROWS_A_POLL:
+                one = _refused_row(row, entry.link, why, now)
+                rows.setdefault(one.url_sha1, one)
             continue
         link = _link(row, entry, poll, now)
         known += link.id in links
         links.setdefault(link.id, link)
     met = _met(records, row.pipeline, [link.url for link in links.values()], poll)
     fresh = [link for link in links.values() if link.url not in met]
-    before = row.refused or {}
     anew = Counter(why for one, why in refused.items() if one not in before)
     kept = dict(islice(refused.items(), REFUSED_KEPT_MAX))
-    return Sifted(tuple(fresh), known + len(links) - len(fresh), kept, anew)
+    known += len(links) - len(fresh)
+    return Sifted(tuple(fresh), known, kept, anew, tuple(rows.values()))
+
+
+def _refused_row(
+    row: SourceRow, link: str, why: tuple[Reason, str], now: datetime
+) -> RefusedLinkRow:
+    reason, detail = why
+    return RefusedLinkRow(
+        url_sha1=url_sha1(link),
+        source_id=row.source_id,
+        url=asked_address(link)[:URL_CHARS],
+        source_url=row.url,
+        pipeline=row.pipeline,
+        input_id=input_id(row),
+        reason=str(reason),
+        detail=detail[:DETAIL_CHARS],
+        refused_at=now,
+    )
 
 
 @dataclass(frozen=True, slots=True)

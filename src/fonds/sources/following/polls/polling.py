@@ -41,7 +41,7 @@ from fonds.sources.following.polls.poll_source import (
     poll_row,
     sift,
 )
-from fonds.sources.following.rhythm import Bounds, interval_s
+from fonds.sources.following.rhythm import API, Bounds, interval_s, recent_rate
 from fonds.sources.link_rules import LinkRules
 
 CLAIM_S = 900.0
@@ -201,7 +201,10 @@ class Polling:
             return None
         values = after_well(row, seen, sifted, entered.entries, now)
         asked_s = seen.answer.asked_s(now)
-        changed = self._judge_and_write(row, entered, values, asked_s, more=seen.more)
+        recent_day = _recent_day(row, sifted, entered.entries, now)
+        changed = self._judge_and_write(
+            row, entered, values, asked_s, more=seen.more, recent_day=recent_day
+        )
         return Polled(changed, told, entered.entries)
 
     def _failed(self, row: SourceRow, answer: Answer, error: str, state: str = "") -> Polled | None:
@@ -226,6 +229,8 @@ class Polling:
     ) -> InputRow | None:
         """The poll on the books, with its links; None when the process is to stop before all are entered."""
         made = poll_row(row, told, error, self.clock())
+        # Before the poll is on the books: whoever polls again after a death writes the same rows.
+        self.records.put(sifted.refused_links)
         self.enter(PollSource(made, row, sifted, self.records))
         found = self.records.get(InputRow, [(made.input_id, row.pipeline)])
         return next((one for one in found if one.finished), None)
@@ -238,12 +243,13 @@ class Polling:
         asked_s: float,
         *,
         more: bool = False,
+        recent_day: float = 0.0,
     ) -> SourceRow:
         """The row as it is after a poll for what is new; with `more` it is gone on with soon."""
         after, now = replace(row, **values), self.clock()
-        wait_s = interval_s(after, self.bounds, now, asked_s)
+        wait_s = interval_s(after, self.bounds, now, asked_s, recent_day)
         if more:
-            wait_s = 0.0 if row.kind == "rss-fetcher" else max(self.bounds.shortest_s, asked_s)
+            wait_s = 0.0 if row.kind == API else max(self.bounds.shortest_s, asked_s)
         stands = judged(after, now)
         return self._write(row, poll, {**values, **stands}, now + timedelta(seconds=wait_s))
 
@@ -271,6 +277,13 @@ class Polling:
         was read; how many were changed."""
         seen = {"claims": row.claims, "backfill_changes": row.backfill_changes, **(still or {})}
         return self.records.change(SourceRow, [row.source_id], values, seen)
+
+
+def _recent_day(row: SourceRow, sifted: Sifted, new: int, now: datetime) -> float:
+    """The rate of this poll alone; 0.0 for the first one, before which nothing was seen."""
+    if row.last_well is None:
+        return 0.0
+    return recent_rate(new, sifted.known, (now - row.last_well).total_seconds())
 
 
 def poll_each(polling: Polling, rows: list[SourceRow]) -> Iterator[Polled]:

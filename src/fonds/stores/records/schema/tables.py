@@ -286,6 +286,7 @@ Table(
     Column("attempt", Integer, nullable=False),
     Column("promised_at", UtcTime, nullable=False),
     Column("settled_at", UtcTime),
+    Column("next_attempt_at", UtcTime),
     Index("dispositions_entry_id", "entry_id"),
     Index("dispositions_about", "about"),
     Index("dispositions_reason_step", "reason", "step"),

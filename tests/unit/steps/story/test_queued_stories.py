@@ -1,0 +1,119 @@
+"""Messages of each step as the stories they are about, read back by a reader of Media Cloud's archives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from io import BytesIO
+
+from fixtures.media_cloud import ReadStory, read_stories
+from fonds.crawl.links import link_to
+from fonds.extract.page import PageExtraction, PageStatus
+from fonds.formats.envelope import encode
+from fonds.formats.warc.message_record import MessageWriter, read_messages
+from fonds.library.queued_stories import QueuedStories
+from fonds.model.file import Identified, Unparsed
+from fonds.model.link import Link
+from fonds.model.message import Message
+from fonds.model.rss_entry import RssEntry
+from fonds.model.step import Topic
+from fonds.model.story import ContentMetadata, Parsed, Unarchived
+from fonds.pipelines.topics import CAPTURED, UNARCHIVED, UNPARSED
+from fonds.steps.story.parse_story import ParseStory
+from step_bench import LATER, PAGE, PDF, Bench, page_file, pdf_file
+
+IDENTIFIED = Topic("t.identified", Identified)
+STORIES = Topic("t.stories", Parsed)
+LINKS = Topic("t.links", Link)
+ENTRY = RssEntry(link="http://news.example/0", title="A flood", source_feed_id=7)
+READ = PageExtraction(
+    PageStatus.SUCCESS,
+    ContentMetadata(
+        url="http://news.example/0",
+        article_title="A page",
+        text_content="The river rose over the wall at night.",
+        parsed_date="2026-11-24T01:02:03",
+    ),
+    charset="utf-8",
+)
+
+
+def dumped(bench: Bench, topic: Topic, *payloads: object) -> tuple[list[ReadStory], bytes]:
+    """What such a reader finds in a dump of messages with these payloads, and the dump."""
+    stories, out = QueuedStories(topic, bench.archive), BytesIO()
+    writer = MessageWriter(out, "x.warc.gz")
+    for message in messages(payloads):
+        writer.write("csv.some-in", message, stories(message))
+    return list(read_stories(BytesIO(out.getvalue()))), out.getvalue()
+
+
+def messages(payloads: Sequence[object]) -> list[Message]:
+    headers = {"x-mc-retries": "2", "reason": "zu groß"}
+    return [
+        Message(f"id-{number}", encode(one), "news.example", 1, headers)
+        for number, one in enumerate(payloads)
+    ]
+
+
+def test_a_link_is_a_story_whose_page_is_not_there_yet(bench: Bench) -> None:
+    link = link_to("http://news.example/ö?a=1#x", "list", replace(ENTRY, link=None))
+    ((story,), dump) = dumped(bench, LINKS, link)
+    assert (story.html, story.encoding) == (b"", None)
+    assert (story.rss_entry.link, story.rss_entry.title) == (
+        "http://news.example/ö?a=1#x",
+        "A flood",
+    )
+    assert (story.rss_entry.source_feed_id, story.http_metadata.response_code) == (7, None)
+    assert story.content_metadata.original_url == "http://news.example/ö?a=1"
+    assert story.rabbitmq_headers == {"x-mc-retries": "2", "reason": "zu groß"}
+    assert list(read_messages(BytesIO(dump))) == [("csv.some-in", *messages([link]))]
+
+
+def test_every_message_about_a_page_has_its_page(bench: Bench) -> None:
+    (found,) = bench.in_warc(PAGE, status_line="HTTP/1.1 203 Other")
+    capture = replace(found, rss_entry=ENTRY)
+    for topic, payload in (
+        (CAPTURED, capture),
+        (IDENTIFIED, Identified(capture, page_file(), "iso-8859-1")),
+        (UNPARSED, Unparsed(capture, page_file(), "iso-8859-1")),
+        (UNARCHIVED, Unarchived(capture, page_file())),
+    ):
+        ((story,), dump) = dumped(bench, topic, payload)
+        assert story.html == PAGE
+        assert story.rss_entry.title == "A flood"
+        assert (story.http_metadata.response_code, story.http_metadata.final_url) == (
+            203,
+            capture.url,
+        )
+        assert list(read_messages(BytesIO(dump))) == [("csv.some-in", *messages([payload]))]
+
+
+def test_a_parsed_story_keeps_what_was_learned_of_it(bench: Bench) -> None:
+    (found,) = bench.in_warc(PAGE)
+    capture = replace(found, rss_entry=ENTRY)
+    step = ParseStory(bench.archive, lambda *asked: READ, "reader 1", False, lambda: LATER)
+    (parsed,) = step(Unparsed(capture, page_file(), None)).items
+    stories, dump = dumped(bench, STORIES, parsed, parsed)
+    assert [one.html for one in stories] == [PAGE, PAGE]
+    first = stories[0].content_metadata
+    assert (first.article_title, first.text_content) == ("A page", READ.content.text_content)
+    assert stories[0].rss_entry.source_feed_id == 7
+    assert len(list(read_messages(BytesIO(dump)))) == 2
+
+
+def test_what_is_no_story_is_passed_over_by_such_readers_and_loaded_all_the_same(
+    bench: Bench,
+) -> None:
+    (paper,) = bench.in_warc(PDF, mime="application/pdf")
+    (page,) = bench.in_warc(PAGE)
+    mixed = [Unarchived(paper, pdf_file()), Unarchived(page, page_file())]
+    stories, dump = dumped(bench, UNARCHIVED, *mixed)
+    assert [one.html for one in stories] == [PAGE]
+    assert len(list(read_messages(BytesIO(dump)))) == 2
+
+
+def test_a_page_that_is_gone_is_an_empty_one(bench: Bench) -> None:
+    (found,) = bench.in_warc(PAGE)
+    gone = replace(found, place=replace(found.place, path="/nowhere.warc.gz"))
+    ((story,), _) = dumped(bench, UNPARSED, Unparsed(gone, page_file()))
+    assert story.html == b""
