@@ -25,7 +25,12 @@ from fonds.model.disposition import Reason
 from fonds.model.rows import CdxRow, TakedownRow
 from fonds.ports import Records, Table
 from fonds.ports.closing import close
-from fonds.steps.intake.capture_count import note_capture_counts
+from fonds.steps.intake.capture_count import (
+    adopt_crawler_notes,
+    capture_counts,
+    crawler_files,
+    note_capture_counts,
+)
 from fonds.steps.intake.warc_names import CaptureKey, capture_key
 
 BATCH = 500
@@ -63,6 +68,7 @@ class WriteCaptures:
         batch = _allowed(records, batch)
         if not batch:
             return
+        adopt_crawler_notes(table, records, self.journal, {one.sha1hex for one in batch})
         batch, dropped = _without_known(records, batch)
         lost = _note_rows(records, batch, self.now) | {row.sha1hex for row in dropped}
         records.delete(CdxRow, [_place(row) for row in dropped])
@@ -71,19 +77,26 @@ class WriteCaptures:
             by_file.setdefault(one.sha1hex, []).append(one)
         keys = {row_key(sha1hex): sha1hex for sha1hex in by_file}
         there = table.get(self.journal, list(keys), COLUMNS)
-        counts = records.count(CdxRow, ("sha1hex",), {"sha1hex": [*by_file]})
-        others, own = [], []
+        crawlers = crawler_files(records, [*by_file])
+        others, own = [], {}
         for key, sha1hex in keys.items():
             before = _without_dropped(there.get(key, {}), dropped)
             merged = merge(sha1hex, by_file[sha1hex], before)
             others += merged.others
-            cells = dict(merged.own)
-            if (first := cells.get(F_C, before.get(F_C))) is not None:
-                cells[F_C] = recounted(first, counts.get((sha1hex,), 1))
-            own.append((key, cells))
+            own[sha1hex] = dict(merged.own)
+            note = merged.own.get(F_C)
+            if F_C in before and (sha1hex in crawlers or note is None):
+                note = before[F_C]
+            if note is not None:
+                own[sha1hex][F_C] = note
+        notes = {sha1hex: cells[F_C] for sha1hex, cells in own.items() if F_C in cells}
+        for sha1hex, count in capture_counts(records, notes).items():
+            own[sha1hex][F_C] = recounted(notes[sha1hex], count)
         # Beside the file first: a death in between leaves a capture twice, and none out.
         table.put(self.journal, others)
-        table.put(self.journal, [(key, cells) for key, cells in own if cells])
+        table.put(
+            self.journal, [(row_key(sha1hex), cells) for sha1hex, cells in own.items() if cells]
+        )
         table.delete(self.journal, [alternate_key(row.sha1hex, row.capture_id) for row in dropped])
         note_capture_counts(table, records, self.journal, sorted(lost - by_file.keys()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fonds.formats.journal import (
@@ -26,6 +26,7 @@ from fonds.model.disposition import Verdict
 from fonds.model.entry import CAPTURE
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records, Stores
+from fonds.steps.intake.capture_count import crawler_files
 from fonds.steps.intake.warc_names import CaptureKey, capture_key
 
 ARCHIVE_BODY = "archive_body"
@@ -85,13 +86,14 @@ def _in_the_table(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Fault]:
         if row.sha1hex in owners
     }
     there = stores.table.get(stores.journal, sorted(set(keys.values())), [FILE_CDX, F_C])
+    crawlers = crawler_files(stores.records, owners)
     wrong = [
         (row, told)
         for row in noted
         if (key := keys.get((row.warc_path, row.warc_offset))) is not None
         # That a file has no row at all in the table is told of the file.
         if key in there or owners[row.sha1hex] != row.capture_id
-        if (told := _unlike(row, there.get(key, {}), first=owners[row.sha1hex] == row.capture_id))
+        if (told := _unlike(row, there.get(key, {}), first=_is_in_note(row, owners, crawlers)))
     ]
     ids = {row.capture_id for row, _ in wrong}
     # What was written twice has two rows and one cell.
@@ -103,6 +105,11 @@ def _in_the_table(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Fault]:
         ):
             place = f"{row.warc_path}:{row.warc_offset}"
             yield Fault(Check.CELLS, row.sha1hex, f"file {row.sha1hex} at {place}: {told}")
+
+
+def _is_in_note(row: CdxRow, owners: Mapping[str, str], crawlers: Collection[str]) -> bool:
+    """Whether `f:c` should say this place: it is the first of its file, and no crawler wrote the note."""
+    return owners[row.sha1hex] == row.capture_id and row.sha1hex not in crawlers
 
 
 def cell_key(row: CdxRow, owners: Mapping[str, str]) -> bytes:

@@ -25,7 +25,7 @@ from fonds.model.capture import REVISIT_MIME, Capture, from_datetime14
 from fonds.model.disposition import Reason
 from fonds.model.file import FileMeta
 from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
-from fonds.steps.intake.capture_count import note_capture_counts
+from fonds.steps.intake.capture_count import crawler_files, note_capture_counts
 
 FILE_COLUMNS = [FILE_SIZE, FILE_MIME, FILE_META]
 
@@ -123,6 +123,8 @@ def _write_cells(shop: Workshop, sha1hex: str) -> None:
             known = noted_record_id(there, cdx.url, place)
             own = shop.record_id(cdx) if is_ours(cdx.warc_path) else known
             cells = first_cells(capture, place, own)
+            if F_C in there and crawler_files(stores.records, [sha1hex]):
+                del cells[F_C]
         else:
             cells = later_cells(capture, place)
         rows.append((cell_key(cdx, {sha1hex: file.capture_id}), cells))

@@ -26,7 +26,11 @@ from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
 from fonds.ports.walking import walk_pages
-from fonds.steps.intake.capture_count import note_capture_counts
+from fonds.steps.intake.capture_count import (
+    adopt_crawler_notes,
+    crawler_files,
+    note_capture_counts,
+)
 from fonds.steps.intake.known_captures import (
     CapturePlan,
     plan_captures,
@@ -104,13 +108,20 @@ class PersistFile:
             self.records, [row for one in items for row in self._captures(one, now)], owners
         )
         mine = [file.sha1 for capture, file in files if owners[file.sha1] == capture.id]
-        noted = self._noted(mine)
+        adopt_crawler_notes(self.table, self.records, self.journal, mine)
+        noted, crawlers = self._noted(mine), crawler_files(self.records, mine)
         cells = [
             row
             for capture, file in files
             for row in self._cells(
                 capture, file, noted, plan, first=owners[file.sha1] == capture.id
             )
+        ]
+        cells = [
+            (key, {name: cell for name, cell in row.items() if name != F_C})
+            if key.hex() in crawlers
+            else (key, row)
+            for key, row in cells
         ]
         self.table.put(self.journal, [*_displaced(noted, plan), *cells])
         self.table.delete(self.journal, _taken_over(plan))
