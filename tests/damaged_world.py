@@ -76,7 +76,7 @@ class World:
         return str(
             self.one(
                 "select s.sha1hex from story_meta s join cdx c using (sha1hex)"
-                " where c.warc_path like '/%' and (select count(*) from story_meta t"
+                " where c.warc_path like '%/%' and (select count(*) from story_meta t"
                 " where t.story_id = s.story_id) = 1 order by s.sha1hex"
             )
         )
@@ -87,7 +87,7 @@ class World:
         return str(
             self.one(
                 "select f.sha1hex from file_meta f join cdx c using (sha1hex, capture_id)"
-                " where c.warc_path not like '/%' order by f.sha1hex"
+                " where c.warc_path not like '%/%' order by f.sha1hex"
             )
         )
 
@@ -101,7 +101,8 @@ class World:
     def source(self) -> Path:
         """The WARC of the crawl that most rows refer to."""
         found = self.one(
-            "select warc_path from cdx where warc_path like '/%' group by 1 order by count(*) desc"
+            "select w.path from cdx c join warc_files w on w.name = c.warc_path"
+            " group by 1 order by count(*) desc"
         )
         return Path(found)
 

@@ -32,7 +32,7 @@ from fonds.formats.journal import F_C
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
 
 _SUCCESS = "(select sha1hex from pdf_meta where status = 'success' and word_count > 0 limit 1)"
-_OURS = "warc_path not like '/%' and mimetype != 'warc/revisit'"
+_OURS = "warc_path not like '%/%' and mimetype != 'warc/revisit'"
 
 DAMAGES = (
     # The archive.

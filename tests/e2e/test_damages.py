@@ -165,7 +165,7 @@ def test_nothing_is_done_beside_records_that_were_lost(world: World) -> None:
 def test_what_a_lost_row_of_an_open_warc_told_of_is_not_cut_off(world: World) -> None:
     """A killed process left the file open, and the last of its rows was lost besides."""
     (path, offset, size) = world.sql(
-        "select warc_path, warc_offset, warc_csize from cdx where warc_path not like '/%'"
+        "select warc_path, warc_offset, warc_csize from cdx where warc_path not like '%/%'"
         " and mimetype != 'warc/revisit' order by warc_path, warc_offset desc limit 1"
     )[0]
     warc = world.home / "archive" / path

@@ -172,7 +172,7 @@ def _restored(home: Path, archive: Path, call: Call, stories: dict[str, StoryMet
             "parsed_date": parsed_date,
         }
     # Its bodies stay where they are.
-    assert {row.warc_path.rpartition("/")[0] for row in captures} == {str(archive)}
+    assert {row.warc_path.rpartition("/")[0] for row in captures} == {archive.name}
     assert list(home.glob("archive/*.warc.gz")) == []
     code, told = call(home, "audit", "--deep")
     assert code == 0, told

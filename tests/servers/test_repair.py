@@ -55,7 +55,7 @@ class Servers:
     def story(self) -> str:
         return self.one(
             "select s.sha1hex from story_meta s join cdx c using (sha1hex)"
-            " where c.warc_path like '/%' order by s.sha1hex"
+            " where c.warc_path like '%/%' order by s.sha1hex"
         )
 
     def bucket(self, store: str) -> S3Store:

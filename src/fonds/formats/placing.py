@@ -32,12 +32,12 @@ def cdx_row(capture: Capture, file: FileMeta, place: Place, now: datetime) -> Cd
     return _row(capture, file.sha1, file.mime, place, now)
 
 
-def revisit_rows(capture: Capture, now: datetime) -> list[CdxRow]:
+def revisit_rows(capture: Capture, place: Place, now: datetime) -> list[CdxRow]:
     """The row of a revisit, known by the digest it declares; none when it declares none."""
     raw = sha1_from_text(capture.digest or "")
-    if raw is None or capture.place.kind is not PlaceKind.WARC:
+    if raw is None or place.kind is not PlaceKind.WARC:
         return []
-    return [_row(capture, raw.hex(), REVISIT_MIME, capture.place, now)]
+    return [_row(capture, raw.hex(), REVISIT_MIME, place, now)]
 
 
 def first_cells(capture: Capture, place: Place, record_id: str | None = None) -> dict[str, bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -28,11 +28,12 @@ class PlaceKind(StrEnum):
 class Place:
     """Where a body's bytes lie, exactly enough to read them again.
 
-    `path` is absolute, an http(s) or s3 URL (without user or keys), or the bare name of a WARC of ours,
-    which the archive finds wherever it lies; of a replay `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`, in
-    the spool the blob's key.
+    `path` is absolute, an http(s) or s3 URL (without user or keys), the bare name of a WARC of ours, or the
+    name of another's (`item/file`); by a name the archive finds the file wherever it lies. Of a replay it is
+    `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`, in the spool the blob's key.
     `offset` and `size_bytes` are those of the record on disk (compressed); `size_bytes` None means
-    unknown. `member` is the name inside a ZIP.
+    unknown. `member` is the name inside a ZIP. `name` is what an index or task calls the WARC
+    (`item/file`), None where nothing else names it.
     """
 
     kind: PlaceKind
@@ -40,6 +41,7 @@ class Place:
     offset: int = 0
     size_bytes: int | None = None
     member: str | None = None
+    name: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         if self.kind is PlaceKind.WARC:

@@ -127,8 +127,7 @@ def find_below(filename: str, folder: Path, warc_base: str, follow: bool = False
     None when its name holds no name. Raises PermanentError (NOT_FOLLOWED) for a link that leads out of
     the base, unless `follow`.
     """
-    name = PurePosixPath(filename)
-    parts = [part for part in name.parts if part not in ("/", "..", ".")]
+    parts = _parts(filename)
     if not parts:
         return None
     if urlsplit(warc_base).scheme in ("http", "https", "s3"):
@@ -142,6 +141,30 @@ def find_below(filename: str, folder: Path, warc_base: str, follow: bool = False
     if not follow and _is_led_out(found, root):
         raise PermanentError(Reason.NOT_FOLLOWED, f"{found} is a link that leads out of {root}")
     return str(found)
+
+
+def paths_below(base: str, name: str) -> list[str]:
+    """Return where a WARC may lie below a configured base; nothing without a base, or for a refused link."""
+    if not base:
+        return []
+    try:
+        found = find_below(name, Path(), base)
+    except PermanentError:
+        return []
+    return [found] if found else []
+
+
+def warc_name(filename: str) -> str | None:
+    """Return the name of a WARC as an index or task gives it; None for a bare name, which may be ours."""
+    parts = _parts(filename)
+    if filename.startswith("/"):
+        # A path of some machine is no name; its last two parts are.
+        parts = parts[-2:]
+    return "/".join(parts) if len(parts) > 1 and "://" not in filename else None
+
+
+def _parts(filename: str) -> list[str]:
+    return [part for part in PurePosixPath(filename).parts if part not in ("/", "..", ".")]
 
 
 def _is_led_out(path: Path, root: Path) -> bool:
@@ -178,7 +201,9 @@ def _entry(
     return Capture(
         id=f"{row.input_id}-{number:012x}",
         input_id=row.input_id,
-        place=Place(PlaceKind.WARC, warc, line.offset, line.size_bytes),
+        place=Place(
+            PlaceKind.WARC, warc, line.offset, line.size_bytes, name=warc_name(line.filename)
+        ),
         url=line.url,
         captured_at=from_datetime14(line.datetime14),
         record_type="revisit" if line.mime == REVISIT_MIME else "response",

@@ -17,7 +17,7 @@ from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_base32
 from fonds.model.rows import InputRow
 from fonds.model.task import Task
-from fonds.sources.indexes import damaged_line, find_below, is_file, read_lines
+from fonds.sources.indexes import damaged_line, find_below, is_file, read_lines, warc_name
 
 
 def read_tasks(
@@ -75,10 +75,15 @@ def _place(task: Task, folder: Path, base: str, follow: bool) -> Place:
     """Where the bytes are, with local names below `base`, or else `folder`. Raises ValueError."""
     if task.kind is PlaceKind.WARC:
         found = _below(task.path, folder, base, follow)
-        return Place(PlaceKind.WARC, found, task.offset, task.size_bytes)
+        return _in_warc(task, found)
     if task.kind is PlaceKind.FILE:
         return Place(PlaceKind.FILE, _below(task.path, folder, base, follow))
     return Place(task.kind, task.place)
+
+
+def _in_warc(task: Task, path: str) -> Place:
+    name = warc_name(task.path)
+    return Place(PlaceKind.WARC, path, task.offset, task.size_bytes, name=name)
 
 
 def _below(name: str, folder: Path, base: str, follow: bool) -> str:
@@ -118,11 +123,11 @@ class TaskPlaces:
             found = find_below(task.path, Path(), self.warc_base, self.follow)
             if found is None:
                 raise PermanentError(Reason.UNREADABLE_SOURCE, f"{task.path!r} names no file")
-            return Place(PlaceKind.WARC, found, task.offset, task.size_bytes)
+            return _in_warc(task, found)
         try:
             found = self._allowed(task.path)
             if is_file(Path(found)) or not task.datetime14:
-                return Place(PlaceKind.WARC, found, task.offset, task.size_bytes)
+                return _in_warc(task, found)
         except PermanentError:
             if not task.datetime14:
                 raise

@@ -31,10 +31,12 @@ from fonds.ports.closing import close
 from fonds.queues.large_bodies import LargeBodies
 from fonds.runtime.binding import public_topics, subscriptions
 from fonds.runtime.homelock import make_home
+from fonds.sources.indexes import paths_below
+from fonds.steps.intake.warc_names import WarcNames, paths_of
 from fonds.stores.archive.bodies.body_cache import BodyCache
 from fonds.stores.archive.bodies.read_over import ReadOver
 from fonds.stores.archive.bodies.spooled import SpooledBodies
-from fonds.stores.archive.options import ArchiveOptions
+from fonds.stores.archive.options import ArchiveOptions, utc_now
 from fonds.stores.index.query.keeping_out import KeepingOut
 
 
@@ -206,7 +208,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
     """
     queue = open_queue(home, settings)
     records = backend("records", settings.records, home)
-    archive = _bare_archive(home, settings)
+    archive = _bare_archive(home, settings, lambda: records)
     limit_bytes = max(settings.pdf.max_bytes, settings.page.max_bytes)
     spooled = SpooledBodies(archive, queue.blobs, partial(_archived_at, records), limit_bytes)
     table = backend("table", settings.table, home)
@@ -223,6 +225,11 @@ def open_stores(home: Path, settings: Settings) -> Stores:
     schema = journal_schema(settings.table_families)
     stores.table.declare(stores.journal, schema.names, compressions=schema.compressions)
     return stores
+
+
+def warc_names(stores: Stores) -> WarcNames:
+    """What gives names to WARCs and remembers where they lie."""
+    return WarcNames(stores.records, stores.archive, utc_now)
 
 
 def close_stores(stores: Stores) -> None:
@@ -259,11 +266,19 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:
     """The archive of a home, without its spool; nothing is written before the first body is."""
-    archive = _bare_archive(home, settings)
+    # Opened for names of other people's WARCs alone: most readers have none.
+    archive = _bare_archive(
+        home, settings, cache(lambda: backend("records", settings.records, home))
+    )
     return ReadOver(archive, BodyCache(archive))
 
 
-def _bare_archive(home: Path, settings: Settings) -> WarcArchive:
+def _bare_archive(home: Path, settings: Settings, records: Callable[[], Records]) -> WarcArchive:
+    base = without_user(settings.warc.base)
+
+    def paths(name: str) -> Sequence[str]:
+        return [*paths_of(records(), name), *paths_below(base, name)]
+
     elsewhere = settings.elsewhere
     options = ArchiveOptions(
         prefix=settings.warc.prefix,
@@ -279,6 +294,7 @@ def _bare_archive(home: Path, settings: Settings) -> WarcArchive:
         replay_url=without_user(elsewhere.replay_url),
         petabox_url=without_user(elsewhere.petabox_url),
         credentials=credentials((settings.warc.base, elsewhere.replay_url, elsewhere.petabox_url)),
+        paths_of=paths,
     )
     archive: WarcArchive = backend("archive", settings.archive, home, options)
     return archive

@@ -19,7 +19,7 @@ from fonds.model.step import Result
 from fonds.model.task import Task
 from fonds.ports import Archive, Errands, Sink, Step, Stores
 from fonds.runtime.binding import Steps
-from fonds.wiring.backends import pipeline_of
+from fonds.wiring.backends import pipeline_of, warc_names
 from fonds.wiring.readers import Readers
 
 Work = Unextracted | Ungrobided
@@ -67,9 +67,10 @@ def take_in(
     base, folder = without_user(settings.warc.base), settings.elsewhere.task_folder
     places = TaskPlaces(base, folder, settings.follow_links)
     copy_bodies = copies(settings)
-    persist = PersistFile(stores.table, stores.records, stores.journal, copy_bodies, now)
+    named = warc_names(stores).named
+    persist = PersistFile(stores.table, stores.records, stores.journal, copy_bodies, now, named)
     read = identify(stores.archive, settings)
-    return TakeIn(stores.records, places, read, persist, work, now)
+    return TakeIn(stores.records, places, read, persist, work, now, named)
 
 
 def take_known(item: Task | Work) -> Result:
@@ -115,7 +116,8 @@ def _identify(stores: Stores, readers: Readers, settings: Settings) -> Made:
 def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.persist_file import PersistFile
 
-    return PersistFile(stores.table, stores.records, stores.journal, copies(settings), now)
+    named = warc_names(stores).named
+    return PersistFile(stores.table, stores.records, stores.journal, copies(settings), now, named)
 
 
 def _fetch(stores: Stores, readers: Readers, settings: Settings) -> Made:

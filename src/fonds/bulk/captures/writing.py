@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
 from fonds.bulk.captures.merging import COLUMNS, better, merge
 from fonds.bulk.captures.ranking import IndexedCapture, from_record
 from fonds.bulk.captures.tallies import MARK, Tallies
-from fonds.formats.journal import F_C, Location, recounted, row_key
+from fonds.formats.journal import (
+    F_C,
+    FILE_CDX,
+    FILE_META,
+    Location,
+    alternate_key,
+    read_location,
+    recounted,
+    row_key,
+)
 from fonds.formats.placing import indexed_capture_id, is_indexed
 from fonds.formats.surt import lookup_key
 from fonds.model.disposition import Reason
 from fonds.model.rows import CdxRow, TakedownRow
 from fonds.ports import Records, Table
 from fonds.ports.closing import close
-from fonds.steps.intake.capture_count import note_capture_counts
+from fonds.steps.intake.capture_count import (
+    adopt_crawler_notes,
+    capture_counts,
+    crawler_files,
+    note_capture_counts,
+)
+from fonds.steps.intake.warc_names import CaptureKey, capture_key
 
 BATCH = 500
 FILES, CAPTURES, REVISITS = "files", "captures", "revisits"
@@ -53,25 +68,36 @@ class WriteCaptures:
         batch = _allowed(records, batch)
         if not batch:
             return
-        lost = _note_rows(records, batch, self.now)
+        adopt_crawler_notes(table, records, self.journal, {one.sha1hex for one in batch})
+        batch, dropped = _without_known(records, batch)
+        lost = _note_rows(records, batch, self.now) | {row.sha1hex for row in dropped}
+        records.delete(CdxRow, [_place(row) for row in dropped])
         by_file: dict[str, list[IndexedCapture]] = {}
         for one in batch:
             by_file.setdefault(one.sha1hex, []).append(one)
         keys = {row_key(sha1hex): sha1hex for sha1hex in by_file}
         there = table.get(self.journal, list(keys), COLUMNS)
-        counts = records.count(CdxRow, ("sha1hex",), {"sha1hex": [*by_file]})
-        others, own = [], []
+        crawlers = crawler_files(records, [*by_file])
+        others, own = [], {}
         for key, sha1hex in keys.items():
-            before = there.get(key, {})
+            before = _without_dropped(there.get(key, {}), dropped)
             merged = merge(sha1hex, by_file[sha1hex], before)
             others += merged.others
-            cells = dict(merged.own)
-            if (first := cells.get(F_C, before.get(F_C))) is not None:
-                cells[F_C] = recounted(first, counts.get((sha1hex,), 1))
-            own.append((key, cells))
+            own[sha1hex] = dict(merged.own)
+            note = merged.own.get(F_C)
+            if F_C in before and (sha1hex in crawlers or note is None):
+                note = before[F_C]
+            if note is not None:
+                own[sha1hex][F_C] = note
+        notes = {sha1hex: cells[F_C] for sha1hex, cells in own.items() if F_C in cells}
+        for sha1hex, count in capture_counts(records, notes).items():
+            own[sha1hex][F_C] = recounted(notes[sha1hex], count)
         # Beside the file first: a death in between leaves a capture twice, and none out.
         table.put(self.journal, others)
-        table.put(self.journal, [(key, cells) for key, cells in own if cells])
+        table.put(
+            self.journal, [(row_key(sha1hex), cells) for sha1hex, cells in own.items() if cells]
+        )
+        table.delete(self.journal, [alternate_key(row.sha1hex, row.capture_id) for row in dropped])
         note_capture_counts(table, records, self.journal, sorted(lost - by_file.keys()))
 
 
@@ -79,6 +105,57 @@ def _allowed(records: Records, batch: Sequence[IndexedCapture]) -> Sequence[Inde
     """Those of files that were not taken down."""
     gone = {row.sha1hex for row in records.get(TakedownRow, [one.sha1hex for one in batch])}
     return [one for one in batch if one.sha1hex not in gone]
+
+
+def _without_known(
+    records: Records, batch: Sequence[IndexedCapture]
+) -> tuple[list[IndexedCapture], list[CdxRow]]:
+    """Captures that are not known under another name of their WARC, and rows whose names are worse.
+
+    What was read here keeps its row. Of an index that gives the bare name and one that gives `item/file`
+    the second is kept.
+    """
+    where = {
+        "sha1hex": sorted({one.sha1hex for one in batch}),
+        "warc_offset": sorted({one.location.offset for one in batch}),
+    }
+    there: dict[CaptureKey, list[CdxRow]] = {}
+    for row in records.find(CdxRow, where) if batch else ():
+        there.setdefault(capture_key(row), []).append(row)
+    full = {_key(one) for one in batch if "/" in one.location.warc}
+    kept: list[IndexedCapture] = []
+    dropped: dict[tuple[str, int], CdxRow] = {}
+    for one in batch:
+        same = there.get(_key(one), [])
+        indexed = [row for row in same if is_indexed(row.capture_id)]
+        is_bare = "/" not in one.location.warc
+        if len(indexed) < len(same) and not any(row.warc_path == one.location.warc for row in same):
+            continue
+        if is_bare and (_key(one) in full or any("/" in row.warc_path for row in same)):
+            dropped |= {_place(row): row for row in indexed if "/" not in row.warc_path}
+            continue
+        kept.append(one)
+        if not is_bare:
+            dropped |= {_place(row): row for row in indexed if "/" not in row.warc_path}
+    return kept, list(dropped.values())
+
+
+def _key(one: IndexedCapture) -> CaptureKey:
+    at = one.location
+    return one.sha1hex, at.warc.rpartition("/")[2], at.offset, at.datetime14
+
+
+def _without_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Mapping[str, bytes]:
+    """The cells of a file without the place of a capture that has a better name now."""
+    try:
+        location = read_location(cells)
+    except ValueError:
+        return cells
+    if location is None or FILE_META in cells:
+        return cells
+    if (location.warc, location.offset) not in map(_place, dropped):
+        return cells
+    return {name: value for name, value in cells.items() if name != FILE_CDX}
 
 
 def _captures(records: Iterator[bytes], tallies: Tallies) -> Iterator[IndexedCapture]:

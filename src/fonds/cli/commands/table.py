@@ -13,8 +13,9 @@ from fonds.cli.commands.table_files import export_table, import_table
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.names import Commands
 from fonds.cli.stores.journal_table import base32_option, opened, picked_columns, table_option
-from fonds.formats.journal import journal_schema, journal_table, key_from_text, key_text
+from fonds.formats.journal import journal_schema, journal_table, key_from_text, key_text, older_key
 from fonds.formats.journal.creating import shell_statement
+from fonds.formats.journal.keys import SHA1_BYTES
 from fonds.formats.journal.texts import row_line, written_cell
 from fonds.model.errors import ConfigurationError
 
@@ -114,6 +115,7 @@ def get(
     for text in keys:
         prefix = _key(text)
         rows = store.scan(chosen, prefix, count_max=LATER_MAX + 1, columns=picked)
+        rows += [*store.get(chosen, _crawler_keys(prefix), picked).items()]
         for key, cells in rows[:LATER_MAX]:
             _show(app, row_line(key, cells, schema, base32=base32))
         if not rows:
@@ -216,6 +218,11 @@ def _bytes(value: str) -> bytes:
         return Path(value[1:]).read_bytes()
     except OSError as error:
         raise ConfigurationError(f"{value[1:]} cannot be read: {error.strerror}") from error
+
+
+def _crawler_keys(key: bytes) -> list[bytes]:
+    """The row `sha1:BASE32` in which crawlers note the same file."""
+    return [older_key(key.hex())] if len(key) == SHA1_BYTES else []
 
 
 def _show(app: App, row: dict[str, Any]) -> None:

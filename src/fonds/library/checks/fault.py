@@ -12,6 +12,7 @@ REPAIR = "repair"
 class Act(StrEnum):
     """What `fonds repair` does, in the order it does it; of each the next needs what the one before made."""
 
+    MERGE = "merge"
     PLACE = "place"
     BODY = "body"
     FILE = "file"
@@ -33,6 +34,7 @@ def act_prefix(entry_id: str, act: Act) -> str:
 
 
 _REMEDIES = {
+    Act.MERGE: "`fonds repair` merges the rows into one",
     Act.PLACE: "`fonds repair` writes the place down again from the table and the index beside the WARC",
     Act.BODY: "put the file back from a copy; else `fonds repair` takes the bytes from wherever else they"
     " lie, and says if they lie nowhere",
@@ -81,6 +83,7 @@ class Check(StrEnum):
     BLOB = "blob", Act.READ
     DOCUMENT = "document", Act.INDEX
     FILE = "file", Act.FILE
+    CAPTURE_TWICE = "capture-twice", Act.MERGE
     CELLS = "cells", Act.TABLE
     PLACE = "place", Act.PLACE
     BODY = "body", Act.BODY

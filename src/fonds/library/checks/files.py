@@ -80,16 +80,34 @@ def _as_in_the_table(stores: Stores, rows: Sequence[FileMetaRow]) -> Iterator[Fa
 
 
 def _met_again(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[Fault]:
-    """A file met again in a WARC has a row of its own in the table for that capture."""
+    """A file met again in a WARC has a row of its own in the table for that capture.
+
+    Of several entries that are one capture one has the row.
+    """
     found = {
         alternate_key(sha1hex, entry.entry_id): (sha1hex, entry)
         for sha1hex, entry in later_captures(stores.records, sha1hexes)
     }
     there = stores.table.get(stores.journal, sorted(found), [FILE_CDX]) if found else {}
-    for key in sorted(found.keys() - there.keys()):
-        sha1hex, entry = found[key]
+    missing = {key: found[key] for key in sorted(found.keys() - there.keys())}
+    if not missing:
+        return
+    known = {
+        (row.sha1hex, place_name(row.warc_path, row.warc_offset)): row.capture_id
+        for row in stores.records.find(CdxRow, {"sha1hex": [one for one, _ in missing.values()]})
+    }
+    for sha1hex, entry in missing.values():
+        path, _, offset = (entry.place or "").rpartition(":")
+        other = known.get((sha1hex, place_name(path, int(offset))))
+        if other is not None and other != entry.entry_id:
+            continue
         told = f"file {sha1hex} was met again at {entry.place}, and the table does not say so"
         yield Fault(Check.CELLS, sha1hex, told)
+
+
+def place_name(path: str, offset: int) -> str:
+    """A place in a WARC without the folders of the file, which differ from machine to machine."""
+    return f"{path.rpartition('/')[2]}:{offset}"
 
 
 def later_captures(records: Records, sha1hexes: Sequence[str]) -> Iterator[tuple[str, EntryRow]]:

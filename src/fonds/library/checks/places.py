@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fonds.formats.journal import (
@@ -16,7 +16,7 @@ from fonds.formats.journal import (
 from fonds.formats.placing import end_in_file, is_indexed
 from fonds.library.checks.entries import unfounded
 from fonds.library.checks.fault import REPAIR, Act, Check, Fault, act_prefix
-from fonds.library.checks.files import same_place
+from fonds.library.checks.files import place_name, same_place
 from fonds.library.checks.under_way import under_way
 from fonds.library.chunks import chunks
 from fonds.library.tracing.taken_down import taken_down
@@ -26,6 +26,8 @@ from fonds.model.disposition import Verdict
 from fonds.model.entry import CAPTURE
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records, Stores
+from fonds.steps.intake.capture_count import crawler_files
+from fonds.steps.intake.warc_names import CaptureKey, capture_key
 
 ARCHIVE_BODY = "archive_body"
 NAMED_MAX = 3
@@ -64,6 +66,7 @@ def places(stores: Stores) -> Iterator[Fault]:
         yield from unfounded(stores.records, referring)
         yield from _archived(stores.records, some)
         yield from _said_elsewhere(stores.records, some)
+        yield from _written_twice(stores.records, some)
         for row in some:
             if warc is None or warc.path != row.warc_path:
                 yield from _held(stores, warc) if warc else ()
@@ -83,13 +86,14 @@ def _in_the_table(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Fault]:
         if row.sha1hex in owners
     }
     there = stores.table.get(stores.journal, sorted(set(keys.values())), [FILE_CDX, F_C])
+    crawlers = crawler_files(stores.records, owners)
     wrong = [
         (row, told)
         for row in noted
         if (key := keys.get((row.warc_path, row.warc_offset))) is not None
         # That a file has no row at all in the table is told of the file.
         if key in there or owners[row.sha1hex] != row.capture_id
-        if (told := _unlike(row, there.get(key, {}), first=owners[row.sha1hex] == row.capture_id))
+        if (told := _unlike(row, there.get(key, {}), first=_is_in_note(row, owners, crawlers)))
     ]
     ids = {row.capture_id for row, _ in wrong}
     # What was written twice has two rows and one cell.
@@ -101,6 +105,11 @@ def _in_the_table(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Fault]:
         ):
             place = f"{row.warc_path}:{row.warc_offset}"
             yield Fault(Check.CELLS, row.sha1hex, f"file {row.sha1hex} at {place}: {told}")
+
+
+def _is_in_note(row: CdxRow, owners: Mapping[str, str], crawlers: Collection[str]) -> bool:
+    """Whether `f:c` should say this place: it is the first of its file, and no crawler wrote the note."""
+    return owners[row.sha1hex] == row.capture_id and row.sha1hex not in crawlers
 
 
 def cell_key(row: CdxRow, owners: Mapping[str, str]) -> bytes:
@@ -147,6 +156,37 @@ def _is_another(
     return location is not None and any(same_place(one, location) for one in others)
 
 
+def _written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]:
+    """A capture has one row, whatever its WARC is called."""
+    where = {
+        "sha1hex": sorted({row.sha1hex for row in rows}),
+        "warc_offset": sorted({row.warc_offset for row in rows}),
+    }
+    groups: dict[CaptureKey, list[CdxRow]] = {}
+    for row in records.find(CdxRow, where):
+        groups.setdefault(capture_key(row), []).append(row)
+    named: set[str] = set()
+    for row in rows:
+        same = groups.get(capture_key(row), [])
+        read_here = [_at(one) for one in same if not is_indexed(one.capture_id)]
+        # Two rows of one capture of ours are two records: it was written again.
+        if not are_doubles(same) or _at(row) != min(read_here) or row.sha1hex in named:
+            continue
+        named.add(row.sha1hex)
+        paths = ", ".join(sorted(one.warc_path for one in same)[:NAMED_MAX])
+        told = f"file {row.sha1hex}: one capture at byte {row.warc_offset} has {len(same)} rows: {paths}"
+        yield Fault(Check.CAPTURE_TWICE, row.sha1hex, told)
+
+
+def are_doubles(rows: Sequence[CdxRow]) -> bool:
+    """Whether these rows of one file, offset and time are one capture under several names of its WARC.
+
+    Of WARCs of others alone: ours are known by one name.
+    """
+    others = [row for row in rows if not is_ours(row.warc_path) or is_indexed(row.capture_id)]
+    return len(rows) > 1 and len(others) >= len(rows) - 1
+
+
 def _archived(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]:
     """What lies in a WARC of ours was written there by a message that is done, or by repair."""
     ids = sorted({row.capture_id for row in rows if is_ours(row.warc_path)})
@@ -173,18 +213,29 @@ def _said_elsewhere(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]
     places: dict[str, set[str]] = {}
     for row in rows:
         if not is_ours(row.warc_path):
-            places.setdefault(row.capture_id, set()).add(f"{row.warc_path}:{row.warc_offset}")
+            name = place_name(row.warc_path, row.warc_offset)
+            places.setdefault(row.capture_id, set()).add(name)
     entered = records.find(EntryRow, {"entry_id": sorted(places)}) if places else ()
     wrong = [
-        one for one in entered if one.kind == CAPTURE and one.place not in places[one.entry_id]
+        one
+        for one in entered
+        if one.kind == CAPTURE and _file_place(one.place) not in places[one.entry_id]
     ]
     several = _several(records, {one.entry_id for one in wrong})
     for one in wrong:
-        others = {f"{row.warc_path}:{row.warc_offset}" for row in several[one.entry_id]}
-        if one.place not in others:
+        rows = several[one.entry_id]
+        if _file_place(one.place) not in {
+            place_name(row.warc_path, row.warc_offset) for row in rows
+        }:
+            others = {f"{row.warc_path}:{row.warc_offset}" for row in rows}
             told = f"entry {one.entry_id} ({one.pipeline}) is said to lie at {one.place};"
             told += f" cdx has it at {', '.join(sorted(others))}"
             yield Fault(Check.ENTRY, one.entry_id, told, one.pipeline)
+
+
+def _file_place(place: str | None) -> str:
+    """An entry's place without the folders of its file."""
+    return (place or "").rpartition("/")[2]
 
 
 def _held(stores: Stores, warc: _Warc) -> Iterator[Fault]:

@@ -16,7 +16,7 @@ from fonds.library.repair.workshop import Workshop, place_of
 from fonds.model.archive import ArchiveEntry, Held, Original, Payload
 from fonds.model.capture import REVISIT_MIME, Capture, Place, from_datetime14
 from fonds.model.rows import CdxRow, FileMetaRow
-from fonds.steps.intake.capture_count import note_capture_counts
+from fonds.steps.intake.capture_count import crawler_files, note_capture_counts
 
 AT_ONCE = 20
 
@@ -95,7 +95,10 @@ def _archive_again(shop: Workshop, row: CdxRow, file: FileMetaRow, payload: Payl
     if row.mimetype == REVISIT_MIME:
         fresh = replace(fresh, mimetype=REVISIT_MIME)
     if file.capture_id == row.capture_id:
-        cells = (row_key(row.sha1hex), first_cells(capture, place, archived.record_id))
+        is_crawlers = bool(crawler_files(records, [row.sha1hex]))
+        first = first_cells(capture, place, archived.record_id)
+        own = later_cells(capture, place) if is_crawlers else first
+        cells = (row_key(row.sha1hex), own)
     else:
         cells = (alternate_key(row.sha1hex, row.capture_id), later_cells(capture, place))
     shop.stores.table.put(shop.stores.journal, [cells])

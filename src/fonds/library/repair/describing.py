@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 
 from fonds.formats.journal import (
@@ -10,7 +9,6 @@ from fonds.formats.journal import (
     FILE_META,
     FILE_MIME,
     FILE_SIZE,
-    alternate_key,
     file_cells,
     read_file,
     read_location,
@@ -18,7 +16,7 @@ from fonds.formats.journal import (
 )
 from fonds.formats.placing import first_cells, later_cells, noted_record_id
 from fonds.library.checks.fault import Act
-from fonds.library.checks.files import later_captures, unlike
+from fonds.library.checks.files import unlike
 from fonds.library.checks.places import cell_key, is_ours
 from fonds.library.repair.placing import meta_of
 from fonds.library.repair.workshop import PLACES_MAX, Workshop, place_of
@@ -27,7 +25,7 @@ from fonds.model.capture import REVISIT_MIME, Capture, from_datetime14
 from fonds.model.disposition import Reason
 from fonds.model.file import FileMeta
 from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
-from fonds.steps.intake.capture_count import note_capture_counts
+from fonds.steps.intake.capture_count import crawler_files, note_capture_counts
 
 FILE_COLUMNS = [FILE_SIZE, FILE_MIME, FILE_META]
 
@@ -125,25 +123,14 @@ def _write_cells(shop: Workshop, sha1hex: str) -> None:
             known = noted_record_id(there, cdx.url, place)
             own = shop.record_id(cdx) if is_ours(cdx.warc_path) else known
             cells = first_cells(capture, place, own)
+            if F_C in there and crawler_files(stores.records, [sha1hex]):
+                del cells[F_C]
         else:
             cells = later_cells(capture, place)
         rows.append((cell_key(cdx, {sha1hex: file.capture_id}), cells))
-    rows += _met_again(shop, sha1hex)
     stores.table.put(stores.journal, rows)
     note_capture_counts(stores.table, stores.records, stores.journal, [sha1hex])
     shop.note(Act.TABLE, file.capture_id, sha1hex, f"{sha1hex}: its cells were written again")
-
-
-def _met_again(shop: Workshop, sha1hex: str) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-    """The rows of captures that share their record with another, and have none of their own in `cdx`."""
-    records = shop.stores.records
-    for _, entry in later_captures(records, [sha1hex]):
-        path, _, offset = (entry.place or "").rpartition(":")
-        for cdx in records.get(CdxRow, [(path, int(offset))]):
-            moment = from_datetime14(entry.seen or cdx.datetime)
-            place = place_of(cdx)
-            capture = Capture(entry.entry_id, "", place, entry.url, moment, "response")
-            yield alternate_key(sha1hex, entry.entry_id), later_cells(capture, place)
 
 
 def _meta(shop: Workshop, file: FileMetaRow) -> FileMeta:

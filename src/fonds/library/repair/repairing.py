@@ -12,6 +12,7 @@ from fonds.library.repair.bodies import bring_bodies_back
 from fonds.library.repair.describing import describe_files, write_cells
 from fonds.library.repair.entering import count_inputs, enter_again
 from fonds.library.repair.making import end_again, index_again
+from fonds.library.repair.merging import merge_captures
 from fonds.library.repair.placing import put_places_right
 from fonds.library.repair.workshop import Workshop
 from fonds.model.errors import PermanentError, TransientError
@@ -28,8 +29,10 @@ class Repair:
     shop: Workshop
 
     def before(self) -> None:
-        """Places, bodies, files, entries, inputs, endings: what the steps find when they work again."""
+        """Mend what the steps find when they work again: captures, places, bodies, files, entries, inputs,
+        endings."""
         self._mend_counts()
+        merge_captures(self.shop)
         put_places_right(self.shop)
         bring_bodies_back(self.shop)
         describe_files(self.shop)

@@ -20,6 +20,7 @@ from fonds.model.file import FileMeta
 from fonds.model.keys import record_id_from_text
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.ports import Source, Stores
+from fonds.steps.intake.warc_names import paths_of
 
 PLACES_MAX = 1_000
 """So many places of one file are tried for its bytes."""
@@ -177,8 +178,9 @@ class Workshop:
         for row in records.find(InputRow, {"input_id": input_id}, count_max=1):
             yield row.path, collection
         for cdx in records.find(CdxRow, {"capture_id": sorted(keys)}, count_max=1):
-            if cdx.warc_path.startswith("/"):
-                yield cdx.warc_path, collection
+            for path in (cdx.warc_path, *paths_of(records, cdx.warc_path)):
+                if path.startswith("/"):
+                    yield path, collection
         for one in entered:
             yield input_path(one.place or ""), collection
 

@@ -15,7 +15,15 @@ from fonds.model.rows.accounting import (
 )
 from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
 from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
-from fonds.model.rows.files import ArchivingRow, CdxRow, EmbargoRow, FileMetaRow, TakedownRow
+from fonds.model.rows.files import (
+    ArchivingRow,
+    CdxRow,
+    CrawlerCountRow,
+    EmbargoRow,
+    FileMetaRow,
+    TakedownRow,
+    WarcFileRow,
+)
 from fonds.model.rows.match import CitationRow, MatchRow
 from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
 from fonds.model.rows.row import Row
@@ -32,6 +40,7 @@ __all__ = [
     "CdxRow",
     "CitationRow",
     "ClaimRow",
+    "CrawlerCountRow",
     "DecisionRow",
     "DeepAuditRow",
     "DispositionRow",
@@ -59,6 +68,7 @@ __all__ = [
     "TextBandRow",
     "TextSketchRow",
     "TimetableRow",
+    "WarcFileRow",
     "WorkerRow",
 ]
 

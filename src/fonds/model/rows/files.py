@@ -28,6 +28,8 @@ class FileMetaRow:
 class CdxRow:
     """`cdx`: one capture whose bytes lie in a WARC, known by that place.
 
+    `warc_path` is the WARC's name (`item/file`, of ours the bare name), not where it lies now.
+
     `surt_key` is the SURT as an index can hold it (`formats/surt.py`), `status` the HTTP status, None where
     there is none. `mimetype` is `warc/revisit` for a record that holds no body. `capture_id` is indexed.
     """
@@ -46,6 +48,31 @@ class CdxRow:
     warc_csize: int | None
     warc_offset: int
     row_created: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WarcFileRow:
+    """`warc_files`: a path or URL where the WARC lies that `cdx` calls `name`.
+
+    `head_sha1` is the SHA-1 of its first 1,024 bytes, "" where they could not be read.
+    """
+
+    TABLE: ClassVar[str] = "warc_files"
+    KEY: ClassVar[tuple[str, ...]] = ("name", "path")
+    name: str
+    path: str
+    head_sha1: str
+    row_created: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlerCountRow:
+    """`crawler_counts`: how often a crawler had met a file before Fonds, as `f:c` said then."""
+
+    TABLE: ClassVar[str] = "crawler_counts"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    sha1hex: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from fonds.model.step import Result
 from fonds.model.story import RssEntry, Story, Unarchived
 from fonds.ports import Archive, Blobs, Records, Table
 from fonds.steps.intake.archive_claims import claimed_to_archive
-from fonds.steps.intake.capture_count import note_capture_counts
+from fonds.steps.intake.capture_count import crawler_files, note_capture_counts
 
 TOGETHER_MAX_BYTES = 64 * 1024**2
 AGAIN_S = 2.0
@@ -128,6 +128,7 @@ class ArchiveBody:
         archived: Sequence[Archived],
     ) -> None:
         now, rows, cells = self.clock(), [], []
+        crawlers = crawler_files(self.records, [item.file.sha1 for item in items])
         for item, entry, there in zip(items, entries, archived, strict=True):
             place = there.place
             row = replace(
@@ -135,7 +136,10 @@ class ArchiveBody:
             )
             rows.append(row if entry.revisit_of is None else replace(row, mimetype=REVISIT_MIME))
             if item.repeat_of is None:
-                first = first_cells(item.capture, place, there.record_id)
+                if item.file.sha1 in crawlers:
+                    first = later_cells(item.capture, place)
+                else:
+                    first = first_cells(item.capture, place, there.record_id)
                 cells.append((row_key(item.file.sha1), first))
             else:
                 key = alternate_key(item.file.sha1, item.capture.id)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from fonds.formats.journal import F_C, FILE_CDX, FILE_META, alternate_key, file_cells, row_key
 from fonds.formats.placing import (
@@ -15,7 +16,7 @@ from fonds.formats.placing import (
     noted_record_id,
     revisit_rows,
 )
-from fonds.model.capture import Capture, PlaceKind
+from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Disposition, Reason, Verdict, dropped
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
 from fonds.model.keys import sha1_from_text
@@ -25,7 +26,23 @@ from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
 from fonds.ports.walking import walk_pages
-from fonds.steps.intake.capture_count import note_capture_counts
+from fonds.steps.intake.capture_count import (
+    adopt_crawler_notes,
+    crawler_files,
+    note_capture_counts,
+)
+from fonds.steps.intake.known_captures import (
+    CapturePlan,
+    plan_captures,
+    row_place,
+    write_captures,
+)
+
+
+def as_given(place: Place) -> Place:
+    """Leave a place as it is, where no names are kept."""
+    return place
+
 
 EMITS = (
     Output(Unextracted),
@@ -45,6 +62,8 @@ class PersistFile:
     journal: str
     copy_bodies: bool
     clock: Callable[[], datetime]
+    named: Callable[[Place], Place] = as_given
+    """Gives a place with its WARC's name for the path, as `WarcNames.named` does."""
 
     def __call__(self, items: Sequence[Identified]) -> list[Result]:
         """Idempotent: a capture seen again finds itself the owner and is sent on again. Of bytes that were
@@ -70,7 +89,9 @@ class PersistFile:
         """Remove what was written of these, their files last, by which the rest is found."""
         now = self.clock()
         places = [row for one in items for row in self._captures(one, now)]
-        self.records.delete(CdxRow, [(row.warc_path, row.warc_offset) for row in places])
+        plan = plan_captures(self.records, places, {row.sha1hex: row.capture_id for row in places})
+        gone = [*plan.rows.values(), *chain.from_iterable(plan.replaced.values())]
+        self.records.delete(CdxRow, [row_place(row) for row in gone])
         sha1hexes = sorted({sha1 for one in items if (sha1 := _sha1(one)) is not None})
         for sha1hex in sha1hexes:
             for page in walk_pages(self.table, self.journal, row_key(sha1hex)):
@@ -83,20 +104,34 @@ class PersistFile:
         self.records.put([_file_row(capture, file, now) for capture, file in files], replace=False)
         known = self.records.get(FileMetaRow, [file.sha1 for _, file in files])
         owners = {row.sha1hex: row.capture_id for row in known}
+        plan = plan_captures(
+            self.records, [row for one in items for row in self._captures(one, now)], owners
+        )
         mine = [file.sha1 for capture, file in files if owners[file.sha1] == capture.id]
-        noted = self._noted(mine)
+        adopt_crawler_notes(self.table, self.records, self.journal, mine)
+        noted, crawlers = self._noted(mine), crawler_files(self.records, mine)
         cells = [
             row
             for capture, file in files
-            for row in self._cells(capture, file, noted, first=owners[file.sha1] == capture.id)
+            for row in self._cells(
+                capture, file, noted, plan, first=owners[file.sha1] == capture.id
+            )
         ]
-        self.table.put(self.journal, [*_displaced(noted), *cells])
-        rows = [row for one in items for row in self._captures(one, now)]
-        self.records.put(rows, replace=False)
+        cells = [
+            (key, {name: cell for name, cell in row.items() if name != F_C})
+            if key.hex() in crawlers
+            else (key, row)
+            for key, row in cells
+        ]
+        self.table.put(self.journal, [*_displaced(noted, plan), *cells])
+        self.table.delete(self.journal, _taken_over(plan))
+        write_captures(self.records, plan)
         firsts = set(owners.values())
-        again = [row.sha1hex for row in rows if row.capture_id not in firsts]
-        again += [key.hex() for key, there in noted.items() if F_C in there]
-        note_capture_counts(self.table, self.records, self.journal, again)
+        rows = [row for row in plan.rows.values() if row.capture_id not in firsts]
+        again = {row.sha1hex for row in rows}
+        again |= {row.sha1hex for row in chain.from_iterable(plan.replaced.values())}
+        again |= {key.hex() for key, there in noted.items() if F_C in there}
+        note_capture_counts(self.table, self.records, self.journal, sorted(again))
         return [self._route(one, owners) for one in items]
 
     def _noted(self, sha1hexes: Sequence[str]) -> dict[bytes, dict[str, bytes]]:
@@ -114,26 +149,29 @@ class PersistFile:
         capture: Capture,
         file: FileMeta,
         noted: Mapping[bytes, Mapping[str, bytes]],
+        plan: CapturePlan,
         *,
         first: bool,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
         """The crawler's own note of this very record may have told its id: that stays."""
+        row = plan.rows.get(capture.id)
+        place = replace(capture.place, path=row.warc_path) if row else capture.place
         if first:
             key, cells = row_key(file.sha1), file_cells(file)
-            if self._referenced(capture):
-                known = noted_record_id(noted.get(key, {}), capture.url, capture.place)
-                cells |= first_cells(capture, capture.place, known)
+            if row is not None:
+                known = noted_record_id(noted.get(key, {}), capture.url, place)
+                cells |= first_cells(capture, place, known)
             return [(key, cells)]
-        if self._referenced(capture):
+        if row is not None:
             key = alternate_key(file.sha1, capture.id)
-            return [(key, later_cells(capture, capture.place))]
+            return [(key, later_cells(capture, place))]
         return []
 
     def _captures(self, one: Identified, now: datetime) -> list[CdxRow]:
         if one.file is None:
-            return revisit_rows(one.capture, now)
+            return revisit_rows(one.capture, self.named(one.capture.place), now)
         if self._referenced(one.capture):
-            return [cdx_row(one.capture, one.file, one.capture.place, now)]
+            return [cdx_row(one.capture, one.file, self.named(one.capture.place), now)]
         return []
 
     def _route(self, one: Identified, owners: dict[str, str]) -> Result:
@@ -166,13 +204,27 @@ def _sha1(one: Identified) -> str | None:
     return raw.hex() if raw is not None else None
 
 
-def _displaced(noted: Mapping[bytes, Mapping[str, bytes]]) -> list[tuple[bytes, dict[str, bytes]]]:
-    """Captures that an index had told of before the files came: they are kept beside the first now."""
+def _displaced(
+    noted: Mapping[bytes, Mapping[str, bytes]], plan: CapturePlan
+) -> list[tuple[bytes, dict[str, bytes]]]:
+    """Captures that an index had told of before the files came: they are kept beside the first now.
+
+    One that is the same as a capture of this batch is left out.
+    """
+    known = set(_taken_over(plan))
     return [
-        (indexed_key(key.hex(), cells), {FILE_CDX: cells[FILE_CDX]})
-        for key, cells in noted.items()
-        if FILE_CDX in cells and FILE_META not in cells
+        (key, {FILE_CDX: cells[FILE_CDX]})
+        for own, cells in noted.items()
+        if FILE_CDX in cells
+        and FILE_META not in cells
+        and (key := indexed_key(own.hex(), cells)) not in known
     ]
+
+
+def _taken_over(plan: CapturePlan) -> list[bytes]:
+    """The rows of the table for captures whose place others take."""
+    replaced = chain.from_iterable(plan.replaced.values())
+    return sorted({alternate_key(row.sha1hex, row.capture_id) for row in replaced})
 
 
 def _file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMetaRow:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
+from fonds.formats.placing import is_indexed
 from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Reason, dropped
 from fonds.model.errors import DamagedInputError
@@ -18,6 +19,7 @@ from fonds.model.step import Result
 from fonds.model.story import Unarchived
 from fonds.model.task import Task
 from fonds.ports import Records
+from fonds.steps.intake.persist_file import as_given
 
 Work = Unextracted | Ungrobided
 """What is asked for: a PDF to be read, here or by GROBID."""
@@ -50,6 +52,8 @@ class TakeIn:
     persist: Callable[[Sequence[Identified]], Sequence[Result]]
     work: Callable[[Capture, FileMeta], Work]
     clock: Callable[[], datetime]
+    named: Callable[[Place], Place] = as_given
+    """Gives a place with its WARC's name for the path, as `WarcNames.named` does."""
 
     def __call__(self, item: Task | Work) -> Result:
         """Known work, also of a file that was here already, and an Unarchived where one is needed.
@@ -87,7 +91,7 @@ class TakeIn:
         else:
             place, url = self.place_of(task)
             if place.kind is PlaceKind.WARC:
-                known = self._known(place.path, place.offset)
+                known = self._known(self.named(place).path, place.offset)
         return Capture(
             id=known.capture_id if known else task.id,
             input_id="",
@@ -103,7 +107,9 @@ class TakeIn:
     def _known(self, path: str, offset: int) -> CdxRow | None:
         """The capture that lies there: whoever asks for it again asks for no other one."""
         where = {"warc_path": path, "warc_offset": offset}
-        return next(self.records.find(CdxRow, where, count_max=1), None)
+        row = next(self.records.find(CdxRow, where, count_max=1), None)
+        # What an index alone tells of was never entered.
+        return None if row is None or is_indexed(row.capture_id) else row
 
     def _moment(self, task: Task) -> datetime:
         """When it was seen: as the task says, else when the task came; the same when it comes again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -73,7 +73,9 @@ class FolderArchive:
         web = Web(allowed, credentials=options.credentials)
         away = elsewhere(web, options.remotes, options.replay_url, options.petabox_url)
         limit = options.body_max_bytes
-        return PlaceReader(self._folder, away, self._moved, body_max_bytes=limit)
+        return PlaceReader(
+            self._folder, away, self._moved, body_max_bytes=limit, paths_of=options.paths_of
+        )
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         """The body at `place`, codings undone; as the port says."""
@@ -147,10 +149,20 @@ class FolderArchive:
     def held(self, path: str, *, mend: bool = False) -> Held | None:
         """As the port says; a bare name is a file of this folder."""
         ours = "/" not in path
-        if "://" in path or not (ours or path.startswith("/")) or "\x00" in path:
+        if "://" in path or "\x00" in path:
             return Held(None)
+        if not ours and not path.startswith("/"):
+            return self._held_by_name(path)
         with translated(self._folder):
             return look_here(self._folder / path, ours=ours, mend=mend)
+
+    def _held_by_name(self, name: str) -> Held | None:
+        """Look at the longest file a WARC of others may be; nothing is known of one nobody saw."""
+        paths = self._options.paths_of(name)
+        found = [held for path in paths if (held := self.held(path)) is not None]
+        if not paths:
+            return Held(None)
+        return max(found, key=lambda held: held.size_bytes or 0, default=None)
 
     def names(self) -> Iterator[str]:
         """As the port says, in their order."""
@@ -159,12 +171,17 @@ class FolderArchive:
 
     def open(self, path: str) -> BinaryIO:
         """As the port says; pipes and devices are refused without being opened."""
-        from fonds.stores.archive.places import open_regular
+        from fonds.stores.archive.places import MISSING_NAME, open_regular
 
-        if "\x00" in path or not (path.startswith("/") or "/" not in path):
+        if "\x00" in path or "://" in path:
             raise PermanentError(
-                Reason.UNREADABLE_SOURCE, f"{path}: neither an absolute path nor a WARC of ours"
+                Reason.UNREADABLE_SOURCE, f"{path}: neither an absolute path nor the name of a WARC"
             )
+        if "/" in path and not path.startswith("/"):
+            for found in self._options.paths_of(path):
+                with suppress(PermanentError):
+                    return self.open(found)
+            raise PermanentError(Reason.MISSING_SOURCE, f"{path}: {MISSING_NAME}")
         return open_regular(self._folder / path)
 
     def unsent(self) -> Mapping[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def no_paths(_: str) -> Sequence[str]:
+    """Know no paths of any WARC."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class ArchiveOptions:
     """How files are written, and what may be read besides them.
@@ -31,7 +36,7 @@ class ArchiveOptions:
     are templates, as `Replays` and `item_url` say; empty: such places are refused. `credentials` are those
     of settings, for their http(s) origins. Where files are moved away when they are finished, they are
     written to `waiting_folder`, and no more is written while `waiting_max_bytes` lie there. `now` gives the
-    time for file names.
+    time for file names. `paths_of` gives the paths and URLs where a WARC of others may lie, by its name.
     """
 
     prefix: str = "fonds"
@@ -48,3 +53,4 @@ class ArchiveOptions:
     petabox_url: str = ""
     credentials: Credentials = field(default_factory=Credentials)
     now: Callable[[], datetime] = utc_now
+    paths_of: Callable[[str], Sequence[str]] = no_paths

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
@@ -26,11 +26,13 @@ from fonds.model.errors import (
 from fonds.model.secrets import without_secrets
 from fonds.stores.archive.elsewhere.by_scheme import Elsewhere
 from fonds.stores.archive.open_readers import OpenReaders
+from fonds.stores.archive.options import no_paths
 from fonds.stores.archive.zips import ZipReader
 
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
 _UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENXIO, errno.EINVAL})
 _GZIP_MAGIC = b"\x1f\x8b\x08"
+MISSING_NAME = "no WARC of this name is where it was seen before; put it back, or set warc.base"
 ReadMoved = Callable[[Place, int], Payload]
 """The payload of a record in a file of ours that lies elsewhere, and of at most so many bytes."""
 
@@ -48,27 +50,53 @@ class PlaceReader:
         moved: ReadMoved | None = None,
         *,
         body_max_bytes: int,
+        paths_of: Callable[[str], Sequence[str]] = no_paths,
     ) -> None:
+        """`paths_of` gives the paths and URLs where a WARC of others may lie, by its name."""
         self._folder = folder
         self._moved = moved
         self._elsewhere = elsewhere
         self._zips = ZipReader()
         self._standing = OpenReaders()
         self._body_max_bytes = body_max_bytes
+        self._paths_of = paths_of
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
         """As the port Archive says; every message names the place, without a URL's user."""
         try:
-            payload = self._read(place)
-            if sha1hex is not None:
-                _check_sha1(payload.body, sha1hex)
-            return payload
+            return self._checked(place, sha1hex)
         except PermanentError as fault:
+            if is_name(place) and (found := self._read_by_name(place, sha1hex)):
+                return found
             raise type(fault)(fault.reason, f"{_shown(place)}: {fault.detail}") from fault
         except StoreUnavailableError:
             raise
         except (TransientError, OSError) as fault:
             raise TransientError(f"{_shown(place)}: {fault}") from fault
+
+    def _checked(self, place: Place, sha1hex: str | None) -> Payload:
+        payload = self._read(place)
+        if sha1hex is not None:
+            _check_sha1(payload.body, sha1hex)
+        return payload
+
+    def _read_by_name(self, place: Place, sha1hex: str | None) -> Payload | None:
+        """Read a WARC of others wherever it may lie; None where there is no path, or none is there any more.
+
+        Raises the last error of a file that is there.
+        """
+        fault: PermanentError | TransientError | None = None
+        for path in self._paths_of(place.path):
+            try:
+                return self._checked(replace(place, path=path), sha1hex)
+            except (PermanentError, TransientError) as error:
+                missing = isinstance(error, PermanentError) and (
+                    error.reason is Reason.MISSING_SOURCE
+                )
+                fault = fault if missing else error
+        if fault is not None:
+            raise fault
+        return None
 
     def close(self) -> None:
         """Close files that were left open to be read on from; the next read opens them anew."""
@@ -103,12 +131,20 @@ class PlaceReader:
 
     def _path(self, place: Place) -> Path:
         path = place.path
+        if is_name(place) and not is_own(place):
+            raise PermanentError(Reason.MISSING_SOURCE, MISSING_NAME)
         if "\x00" in path or not (path.startswith("/") or is_own(place)):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
                 "neither an absolute path nor the name of a WARC of ours, or it holds a NUL",
             )
         return self._folder / path
+
+
+def is_name(place: Place) -> bool:
+    """Whether a place gives its WARC by name."""
+    named = place.path and not place.path.startswith("/") and "://" not in place.path
+    return bool(named) and "\x00" not in place.path and place.kind is PlaceKind.WARC
 
 
 def is_own(place: Place) -> bool:

@@ -9,11 +9,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fixtures.archives import files
+from fonds.bulk.captures.ranking import to_record
+from fonds.bulk.captures.writing import WriteCaptures
+from fonds.formats.cdx import CdxLine
 from fonds.formats.journal import (
     F_C,
     FILE_CDX,
     Location,
     first_archived,
+    older_key,
     read_first_seen,
     read_location,
     row_key,
@@ -22,9 +26,12 @@ from fonds.formats.placing import cdx_row, first_cells, indexed_capture_id, inde
 from fonds.formats.surt import surt
 from fonds.model.archive import Original
 from fonds.model.capture import Place, PlaceKind
+from fonds.model.keys import sha1_base32
 from fonds.steps.intake.archive_body import ArchiveBody
 from fonds.steps.intake.capture_count import note_capture_counts
 from fonds.steps.intake.persist_file import PersistFile
+from fonds.stores.records.sql import open_sqlite
+from fonds.stores.table.sqlite import SqliteTable
 from step_bench import JOURNAL, LATER, PAGE, Bench, identified, page_file
 from unit.steps.intake.test_archive_body import heads, unarchived
 
@@ -160,3 +167,89 @@ def test_a_cell_of_another_hand_that_cannot_be_read_names_no_first() -> None:
     assert first_archived({F_C: b'{"u":"u","d":"2017-10-27T22:21:13"}'}) == Original("u", moment)
     junk = b'{"u":"u","d":"2017-10-27T22:21:13","i":"urn:uuid:1"}'
     assert first_archived({F_C: junk}) == Original("u", moment)
+
+
+NOTE = {
+    "u": "http://first.example/page",
+    "d": "2011-01-02T03:04:05Z",
+    "f": "OLD.warc.gz",
+    "o": 5,
+    "c": 7,
+    "i": "urn:uuid:1",
+}
+
+
+def note_of(bench: Bench, key: bytes) -> dict[str, Any]:
+    return dict(json.loads(bench.table.get(JOURNAL, [key])[key][F_C]))
+
+
+def backfill(bench: Bench, *warcs: str) -> None:
+    """Write the lines of an index that names these WARCs, each at byte 3."""
+    lines = [
+        to_record(
+            CdxLine(
+                surt="example,b)/", datetime14="20200102030405", url="http://b.example/",
+                mime="text/html", status=200, digest=sha1_base32(bytes.fromhex(KEY)),
+                size_bytes=10, offset=3, filename=warc,
+            ),
+            "text/html",
+        )
+        for warc in warcs
+    ]  # fmt: skip
+    list(
+        WriteCaptures(
+            lambda: SqliteTable(bench.home / "table.sqlite"),
+            lambda: open_sqlite(bench.home / "records.sqlite"),
+            JOURNAL,
+            LATER,
+        )(0, iter(lines))
+    )
+
+
+def check_note(bench: Bench, key: bytes, count: int) -> None:
+    assert note_of(bench, key) == {**NOTE, "c": count}
+
+
+def test_a_crawlers_note_stays_when_its_file_is_read(bench: Bench) -> None:
+    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
+    first, second = bench.in_warc(PAGE, PAGE)
+    for capture, count in ((first, 8), (first, 8), (second, 9), (first, 9)):
+        persist(bench)([identified(capture)])
+        check_note(bench, row_key(KEY), count)
+
+
+def test_a_crawlers_note_stays_when_its_file_is_archived(bench: Bench) -> None:
+    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
+    item = unarchived(bench)
+    copy = PersistFile(bench.table, bench.records, JOURNAL, True, lambda: LATER)
+    copy([identified(item.capture)])
+    step = ArchiveBody(
+        bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
+    )
+    step([item])
+    step([item])
+    check_note(bench, row_key(KEY), 8)
+
+
+def test_a_crawlers_note_stays_when_an_index_tells_of_its_file(bench: Bench) -> None:
+    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
+    backfill(bench, "a/x.warc.gz", "a/y.warc.gz")
+    check_note(bench, row_key(KEY), 9)
+    backfill(bench, "a/x.warc.gz", "a/y.warc.gz")
+    check_note(bench, row_key(KEY), 9)
+
+
+def test_the_capture_a_crawler_noted_counts_once(bench: Bench) -> None:
+    note = {**NOTE, "f": "x.warc.gz", "o": 3}
+    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(note).encode()})])
+    backfill(bench, "a/x.warc.gz")
+    assert note_of(bench, row_key(KEY)) == note
+
+
+def test_a_row_as_heritrix_writes_it_is_the_files(bench: Bench) -> None:
+    key = older_key(KEY)
+    bench.table.put(JOURNAL, [(key, {F_C: json.dumps(NOTE).encode()})])
+    for capture in bench.in_warc(PAGE, PAGE):
+        persist(bench)([identified(capture)])
+    check_note(bench, row_key(KEY), 9)
+    check_note(bench, key, 9)

@@ -65,6 +65,16 @@ Table(
 )
 
 Table(
+    "warc_files",
+    metadata,
+    Column("name", CleanText, primary_key=True),
+    Column("path", CleanText, primary_key=True),
+    Column("head_sha1", CleanText, nullable=False),
+    Column("row_created", UtcTime, nullable=False),
+    Index("warc_files_path", "path"),
+)
+
+Table(
     "pdf_meta",
     metadata,
     _sha1hex(key=True),

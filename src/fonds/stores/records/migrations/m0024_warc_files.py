@@ -1,0 +1,26 @@
+"""Where the WARCs lie that captures name, and how often a crawler had met a file before Fonds."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0024"
+down_revision = "0023"
+
+TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
+def upgrade() -> None:
+    """Make `warc_files` and `crawler_counts`."""
+    op.create_table(
+        "warc_files",
+        sa.Column("name", TEXT, primary_key=True),
+        sa.Column("path", TEXT, primary_key=True),
+        sa.Column("head_sha1", TEXT, nullable=False),
+        sa.Column("row_created", sa.DateTime(timezone=True), nullable=False),
+    )
+    op.create_index("warc_files_path", "warc_files", ["path"])
+    op.create_table(
+        "crawler_counts",
+        sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
+        sa.Column("count", sa.BigInteger, nullable=False),
+    )
