@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from hashlib import sha256
 
 from filled_pdfs import pdf_document, pdf_row
 from fixtures.pdfs import text_pdf
 from fonds.extract.pdf.pages.drawing.view import renderer, view_page_of
-from fonds.kinds.similarity.sketch import sketch
 from fonds.library.reading.page_views import PageViews
 from fonds.model.blob import Blob
-from fonds.model.capture import to_datetime14
 from fonds.model.keys import text_blob_key
 from fonds.model.page_view import PageView, ViewLimits
-from fonds.model.rows import Row, StoryMetaRow
+from fonds.model.rows import Row
 from fonds.ports import Stores
 from home_rows import NOW, Body, archived, enter, kept, write
+from story_pages import import_page, page_markup
 
 PAGES = (
     "The flood of March\nreached the bridge",
@@ -88,7 +86,7 @@ def fill_reading(stores: Stores) -> Reading:
         2, "http://reports.example/broken.pdf", NOW, "application/pdf", b"%PDF-1.7 no more"
     )
     stories = [_story(10 + n, STORY_URL, one) for n, one in enumerate(VERSIONS)]
-    hebrew = Version(9, HEBREW, f"{HEBREW}\n{HEBREW}", language="he", published=None, authors=())
+    hebrew = Version(9, HEBREW, "\n".join([HEBREW] * 3), language="he", published=None, authors=())
     right = _story(20, "http://daily.example/he", hebrew)
     bodies = archived(stores, [pdf, broken, *stories, right])
     pdf, broken, *rest = bodies
@@ -96,9 +94,9 @@ def fill_reading(stores: Stores) -> Reading:
         *_pdf(stores, pdf, TITLE, PAGES),
         *kept(broken, ("extract_pdf", "persist_pdf_text")),
     ]
-    for body, version in zip(rest, (*VERSIONS, hebrew), strict=True):
-        rows += _version(stores, body, version)
     enter(stores, bodies)
+    for body in rest:
+        rows += _version(stores, body)
     write(stores, rows)
     stores.archive.finish()
     return Reading(
@@ -118,25 +116,14 @@ def _pdf(stores: Stores, body: Body, title: str, pages: Sequence[str]) -> list[R
 
 
 def _story(number: int, url: str, version: Version) -> Body:
-    html = f"<html><title>{version.title}</title><p>{version.text}</p>{version.html}</html>"
-    return Body(number, url, NOW - timedelta(days=30 - version.day), "text/html", html.encode())
-
-
-def _version(stores: Stores, body: Body, version: Version) -> list[Row]:
-    stores.blobs.put([Blob(text_blob_key(body.sha1hex), version.text.encode(), "text/plain")])
-    row = StoryMetaRow(
-        sha1hex=body.sha1hex,
-        story_id=sha256(body.url.encode()).hexdigest(),
-        captured=to_datetime14(body.captured_at),
-        updated=NOW,
-        status="success",
-        url=body.url,
-        canonical_domain="daily.example",
-        publication_date=version.published,
-        language=version.language,
-        article_title=version.title,
-        word_count=len(version.text.split()),
-        story={"content_metadata": {"authors": list(version.authors)}},
-        extractor="article/1",
+    markup = page_markup(
+        version.title, version.text, version.authors, version.published, version.language
     )
-    return [*kept(body, ("parse_story", "import_story")), row, sketch(row, version.text)]
+    content = markup + version.html.encode()
+    return Body(number, url, NOW - timedelta(days=30 - version.day), "text/html", content)
+
+
+def _version(stores: Stores, body: Body) -> list[Row]:
+    """Read the page and import its story, as the steps do. Return the rows of its file and messages."""
+    import_page(stores, body)
+    return kept(body, ("parse_story", "import_story"))

@@ -7,6 +7,7 @@ Bound: linear in the message, which the broker's limit bounds; JSON nested too d
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -113,6 +114,12 @@ def story_from_json(data: bytes) -> Story:
         raise DamagedInputError(Reason.DAMAGED_RECORD, "metadata is nested too deeply") from error
     if not isinstance(whole, dict):
         raise DamagedInputError(Reason.DAMAGED_RECORD, "metadata is not a JSON object")
+    return story_from_values(whole)
+
+
+def story_from_values(values: Mapping[str, Any]) -> Story:
+    """Return the story of a decoded JSON object, as `story_from_json` does of its bytes."""
+    whole = dict(values)
     parts: dict[str, Any] = {}
     unknown: dict[str, Any] = {}
     said = whole.pop("schema_version", 0)

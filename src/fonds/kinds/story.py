@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 
 import msgspec
 
+from fonds.formats.envelope import story_from_values
 from fonds.kinds.documents import Origin, authors_of, cleaned, day_seen, text_of
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
@@ -19,6 +20,7 @@ from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind, Unparsed
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
+from fonds.model.story import Story
 from fonds.ports import Records
 
 CLAIMED_PARTS = ("http_metadata", "rss_entry")
@@ -80,8 +82,19 @@ def rising_versions(records: Records, story_ids: Sequence[str]) -> dict[str, lis
     return found
 
 
+def story_of(row: StoryMetaRow) -> Story:
+    """Return the typed story of a row. Fields of a wrong type are None; unknown ones are kept aside."""
+    return story_from_values(row.story)
+
+
+def authors(row: StoryMetaRow) -> tuple[str, ...]:
+    """Return the names of a page's authors, cleaned, at most 100."""
+    return authors_of(story_of(row).page_metadata.authors)
+
+
 def document(row: StoryMetaRow, blob: bytes | None, origin: Origin) -> IndexDocument:
     """The document of a page; all but text and collection stands in its row."""
+    story = story_of(row)
     return IndexDocument(
         id=row.story_id,
         sha1hex=row.sha1hex,
@@ -92,20 +105,15 @@ def document(row: StoryMetaRow, blob: bytes | None, origin: Origin) -> IndexDocu
         language=row.language,
         article_title=None if row.article_title is None else cleaned(row.article_title),
         text_content=text_of(blob),
-        indexed_date=_parsed_at(row) or row.updated,
+        indexed_date=_parsed_at(story) or row.updated,
         collection=cleaned(origin.collection),
         story_id=row.story_id,
         word_count=row.word_count,
-        authors=_authors(row),
+        authors=authors_of(story.page_metadata.authors),
         status=row.status,
         date_kind=DateKind.PUBLISHED if _day(row.publication_date) else None,
         captured=day_seen(row.captured),
     )
-
-
-def _authors(row: StoryMetaRow) -> tuple[str, ...]:
-    content = row.story.get("content_metadata")
-    return authors_of(content.get("authors")) if isinstance(content, Mapping) else ()
 
 
 def _day(text: str | None) -> date | None:
@@ -115,18 +123,17 @@ def _day(text: str | None) -> date | None:
         return None
 
 
-def _parsed_at(row: StoryMetaRow) -> datetime | None:
-    """When the page was parsed, None when its story does not say so. What names no zone is in UTC: Media
-    Cloud's archives name none, and some of early 2024 have the day alone."""
-    content = row.story.get("content_metadata")
-    said = content.get("parsed_date") if isinstance(content, Mapping) else None
+def _parsed_at(story: Story) -> datetime | None:
+    """Return when the page was parsed, None when its story does not say so.
+
+    A time without a zone is in UTC: Media Cloud's archives have none, and some of early 2024 have the day
+    alone.
+    """
     try:
-        moment = datetime.fromisoformat(said) if isinstance(said, str) else None
+        moment = datetime.fromisoformat(story.content_metadata.parsed_date or "")
     except ValueError:
         return None
-    if moment is not None and moment.tzinfo is None:
-        return moment.replace(tzinfo=UTC)
-    return moment
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 def _values(row: StoryMetaRow, found: IndexDocument | None) -> dict[str, object]:
@@ -151,6 +158,7 @@ def _facts(row: StoryMetaRow) -> list[Fact]:
         Fact("domain", row.canonical_domain or None),
         Fact("publication date", row.publication_date),
         Fact("language", row.language),
+        Fact("authors", ", ".join(authors(row)) or None),
         Fact("words", digits(row.word_count)),
         Fact("story id", row.story_id),
         Fact("extractor", row.extractor),

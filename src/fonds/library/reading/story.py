@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fonds.kinds.documents import authors_of, text_of
+from fonds.kinds.documents import text_of
+from fonds.kinds.story import authors
 from fonds.library.reading.word_diff import WordDiff, word_diff
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow, TextSketchRow
@@ -115,12 +116,10 @@ def _parts(stores: Stores, sha1hex: str) -> dict[str, str]:
 
 
 def _head(row: StoryMetaRow) -> StoryHead:
-    content = row.story.get("content_metadata")
-    names = authors_of(content.get("authors")) if isinstance(content, dict) else ()
     return StoryHead(
         story_id=row.story_id,
         title=row.article_title,
-        byline=", ".join(names) or None,
+        byline=", ".join(authors(row)) or None,
         published=row.publication_date,
         captured=row.captured,
         site=row.canonical_domain,

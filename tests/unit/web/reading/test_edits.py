@@ -169,14 +169,14 @@ def test_the_feed_has_the_edits_with_ids_that_stay(asked: TestClient, library: S
 def test_a_hidden_version_is_passed_over_as_if_it_had_not_come(
     asked: TestClient, library: Stores
 ) -> None:
-    first, hidden, last = (version(library, "one", n, f"Day {n}.", f"T{n}") for n in (1, 2, 3))
+    first, hidden, last = (version(library, "one", n, f"Day {n}.", f"Title {n}") for n in (1, 2, 3))
     assert _told(asked) == [(last, hidden), (hidden, first)]
     library.records.put([EmbargoRow(hidden, "rights", "", NOW, "ann", NOW)])
     assert _told(asked) == [(last, first)]
     for path in ("/changes", "/changes.atom", "/csv/changes", "/changes?change=same-text"):
         answer = asked.get(path).text
         assert hidden not in answer
-        assert "T2" not in answer
+        assert "Title 2" not in answer
 
 
 def test_a_text_that_was_not_compared_word_by_word_says_so(
