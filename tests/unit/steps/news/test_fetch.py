@@ -44,7 +44,7 @@ def test_a_page_becomes_a_capture_whose_exchange_lies_in_the_spool(desk: Desk) -
         "TDM-Reservation": "1",
         "ETag": '"1"',
     }
-    sent = gzip.compress(b"<p>page")
+    sent = gzip.compress(b"<p>page", mtime=0)
     desk.web.hosts["a.example"] = lambda asked, nth: (
         usual(asked, nth) if asked.target == "/robots.txt" else answer(sent, headers=signals)
     )
@@ -234,7 +234,7 @@ def test_a_robots_file_is_looked_for_where_it_moved(desk: Desk) -> None:
     assert ended(found[no]) == (Verdict.DROPPED, Reason.ROBOTS_DENIED)
 
 
-@pytest.mark.parametrize("body", [gzip.compress(b"User-agent: *\nDisallow: /"), b"\x1f\x8b\x08cut"])
+@pytest.mark.parametrize("body", [gzip.compress(b"User-agent: *\nDisallow: /", mtime=0), b"\x1f\x8b\x08cut"])
 def test_a_compressed_robots_file_holds_and_a_broken_one_forbids(desk: Desk, body: bytes) -> None:
     desk.web.hosts["a.example"] = lambda asked, nth: (
         answer(body, headers={"Content-Encoding": "gzip"})
