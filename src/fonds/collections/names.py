@@ -1,4 +1,7 @@
-"""Names of collections, configurations and clusters, and how a person writes them: `NAMESPACE/KEY`."""
+"""Names of collections, configurations and clusters, and how a person writes them: `NAMESPACE/KEY`.
+
+A slash in a namespace is written `%2F`, a percent sign `%25`; a key is written as it is.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ PART_CHARACTERS_MAX = 250
 ID_CHARACTERS_MAX = 1000
 APART = "apart"
 _LEVEL = "@"
+_ESCAPED = re.compile("%(25|2F)", re.IGNORECASE)
 _CONF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -23,7 +27,8 @@ class Name:
     key: str
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.key}"
+        namespace = self.namespace.replace("%", "%25").replace("/", "%2F")
+        return f"{namespace}/{self.key}"
 
     @property
     def row(self) -> bytes:
@@ -37,19 +42,21 @@ class Name:
 
 def parse(text: str) -> Name:
     """The collection a person names. Raises ValueError with a sentence."""
-    namespace, slash, key = text.partition("/")
-    if not slash:
+    if "/" not in text:
         raise ValueError(f"write the collection as NAMESPACE/KEY, not {text!r}")
-    return checked(Name(namespace, key))
+    return checked(split(text))
+
+
+def split(text: str) -> Name:
+    """The parts of `NAMESPACE/KEY`, not checked."""
+    namespace, _, key = text.partition("/")
+    return Name(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), namespace), key)
 
 
 def checked(name: Name) -> Name:
-    """The name itself. Raises ValueError for an empty or long part, a `/` in the namespace, or what UTF-8
-    cannot hold."""
+    """The name itself. Raises ValueError for an empty or long part, or what UTF-8 cannot hold."""
     for what, part in (("namespace", name.namespace), ("key", name.key)):
         _check(f"the {what} of a collection", part, PART_CHARACTERS_MAX)
-    if "/" in name.namespace:
-        raise ValueError(f"a namespace has no slash: {name.namespace!r}")
     return name
 
 

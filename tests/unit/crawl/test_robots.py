@@ -165,6 +165,7 @@ def test_a_coded_robots_file_is_decoded(coding: str) -> None:
         (b"\x1f\x9d\x90\xaa\xe6\x94", "compress"),
         (FORBIDDING, ", ".join(["gzip"] * 9)),
     ],
+    ids=["ends early", "damaged", "not named", "misnamed", "unknown", "too many"],
 )
 def test_what_cannot_be_decoded_is_unreachable(body: bytes, coding: str) -> None:
     known = robots(body, coding=coding)

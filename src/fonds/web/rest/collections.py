@@ -14,6 +14,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from fonds.collections.changing.collections import remove
+from fonds.collections.names import Name, split
 from fonds.collections.reading.clusterings import Collection, Served, clusterings, progress
 from fonds.collections.reading.documents import document, places
 from fonds.web.access.declared import CURATES, READS
@@ -139,10 +140,15 @@ Count = Annotated[int, Query(ge=1, le=LISTED_MAX, description="How many at most"
 @router.get("/collections", response_model=Collections, summary="All collections")
 def all_collections(service: TheService, after: After = None, count: Count = 100) -> Response:
     """In the order of their namespaces and keys; `after` is NAMESPACE/KEY."""
-    namespace, _, key = (after or "").partition("/")
-    behind = named(namespace, key) if after else None
+    behind = _behind(after) if after else None
     found = _listed(service.every(None, behind), count, "/collections", with_namespace=True)
     return told(found)
+
+
+def _behind(after: str) -> Name:
+    """The collection of an `after`. Raises RefusedError 400 for what can be no name."""
+    name = split(after)
+    return named(name.namespace, name.key)
 
 
 @router.get(

@@ -41,11 +41,10 @@ _PAGE = "docs"
 Part = Annotated[str, AfterValidator(unquote)]
 _NAMED: dict[str, Any] = {"minLength": 1, "maxLength": PART_CHARACTERS_MAX}
 _ID = {"minLength": 1, "maxLength": ID_CHARACTERS_MAX}
-_NO_SLASH = {**_NAMED, "pattern": "^[^/]+$"}
 _CONF = {"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}
 
 Namespace = Annotated[
-    Part, Path(description="Namespace of the collection", json_schema_extra=_NO_SLASH)
+    Part, Path(description="Namespace of the collection", json_schema_extra=_NAMED)
 ]
 Key = Annotated[
     Part, Path(description="Key of the collection in its namespace", json_schema_extra=_NAMED)

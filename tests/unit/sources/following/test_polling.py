@@ -205,7 +205,7 @@ def test_what_is_gone_is_not_asked_again(world: World) -> None:
         (Given(200, b""), "empty"),
         (Given(200, b"<html>no feed</html>"), "page"),
         (Given(200, rss_of(LINKS), cut=500), "500 bytes missing"),
-        (Given(301, b"", {"Location": "/feed"}), "redirects"),
+        (Given(301, b"", {"Location": "/feed"}), "a redirect loop"),
         (Given(301, b"", {"Location": "gopher://x/"}), "redirects"),
     ],
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from fonds.collections.names import Name, parse
 from fonds.web.rest.paths import href
+from fonds.web.themes.addresses import collection_href
 
 LINES = {"Content-Type": "application/x-ndjson"}
 
@@ -56,18 +58,40 @@ def test_what_is_deleted_is_gone_by_both_addresses(rest: TestClient) -> None:
     assert rest.get("/collections/gone/k").status_code == 404
 
 
+def test_collections_are_paged_whatever_their_namespaces_are_called(rest: TestClient) -> None:
+    names = [("paging", "b"), ("paging/a", "c/d"), ("paging/a%2F", "%25"), ("paging/b", "e")]
+    for namespace, key in names:
+        rest.post(href("collections", namespace, key), json={"id": "x", "text": "here"})
+    found, at = [], "/collections?count=1"
+    while at:
+        page = rest.get(at).json()
+        found += [(one["namespace"], one["key"]) for one in page["collections"]]
+        at = page["next"]
+    assert [one for one in found if one[0].startswith("paging")] == names
+
+
 @settings(
     deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(key=st.text(min_size=1, max_size=20), document_id=st.text(min_size=1, max_size=20))
-def test_any_key_and_id_can_be_said_in_an_address(
-    rest: TestClient, key: str, document_id: str
+@given(
+    namespace=st.text(min_size=1, max_size=20),
+    key=st.text(min_size=1, max_size=20),
+    document_id=st.text(min_size=1, max_size=20),
+)
+@example(namespace="news/2026", key="a/b", document_id="c/d")
+@example(namespace="50%/%2F", key="%2F", document_id="%25")
+def test_any_namespace_key_and_id_can_be_said_in_an_address(
+    rest: TestClient, namespace: str, key: str, document_id: str
 ) -> None:
-    path = href("collections", "any", key)
+    path = href("collections", namespace, key)
     sent = rest.post(path, json={"id": document_id, "text": f"of {document_id}"})
     assert sent.status_code == 201
     assert rest.get(sent.headers["Location"]).json()["text"] == f"of {document_id}"
-    assert rest.get(path).json()["collection"]["key"] == key
+    told = rest.get(path).json()["collection"]
+    assert (told["namespace"], told["key"]) == (namespace, key)
+    name = Name(namespace, key)
+    assert parse(str(name)) == name
+    assert rest.get(collection_href(name)).status_code == 200
 
 
 def test_documents_of_a_namespace_are_a_collection_of_it(rest: TestClient) -> None:
