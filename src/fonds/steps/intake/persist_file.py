@@ -148,7 +148,8 @@ class PersistFile:
             for key, row in cells
         ]
         self.table.put(self.journal, [*_displaced(noted, plan), *cells])
-        self.table.delete(self.journal, _taken_over(plan))
+        if taken_over := _taken_over(plan):
+            self.table.delete(self.journal, taken_over)
         write_captures(self.records, plan)
         firsts = set(owners.values())
         rows = [row for row in plan.rows.values() if row.capture_id not in firsts]
