@@ -68,9 +68,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     message_max_bytes: Annotated[
         int, Meta(ge=1, description="Largest body on the queue; larger ones lie in the blobs")
     ] = 900_000
-    group: Annotated[str, Meta(description="Group in the table's name and prefix of topics")] = (
-        "fonds"
-    )
+    group: Annotated[str, Meta(description="Group in the names of tables")] = "fonds"
+    topic_group: Annotated[
+        str, Meta(description="Group in the names of topics; empty for the same as `group`")
+    ] = ""
     env: Annotated[str, Meta(description="Environment in the table's name and in topics")] = "local"
     table_version: Annotated[int, Meta(ge=0, description="Version in the table's name")] = 0
     table_families: Annotated[

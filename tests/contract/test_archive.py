@@ -229,7 +229,10 @@ def test_a_path_below_a_file_is_a_missing_source(archive: Archive, tmp_path: Pat
 @pytest.mark.parametrize("kind", ON_DISKS)
 @pytest.mark.parametrize("path", ["", "..", "a/b", "../secret", "archive/../../secret", "a\x00b"])
 def test_a_relative_path_leads_nowhere(archive: Archive, kind: PlaceKind, path: str) -> None:
-    assert refused(archive, Place(kind, path)).reason is Reason.UNREADABLE_SOURCE
+    # `a/b` may be the name of a WARC, which nobody has seen here.
+    is_name = kind is PlaceKind.WARC and path == "a/b"
+    reason = Reason.MISSING_SOURCE if is_name else Reason.UNREADABLE_SOURCE
+    assert refused(archive, Place(kind, path)).reason is reason
 
 
 @pytest.mark.parametrize("kind", [PlaceKind.FILE, PlaceKind.ZIP])

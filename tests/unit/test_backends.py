@@ -18,6 +18,7 @@ from fonds.wiring.backends import (
     close_stores,
     open_archive,
     open_stores,
+    readers_of,
     stages_side_by_side,
 )
 
@@ -99,3 +100,19 @@ def test_an_index_that_is_away_keeps_nobody_from_entering_work(
     with pytest.raises(ConfigurationError, match="the records know no file"):
         refuse_emptied(stores)
     close_stores(stores)
+
+
+def test_table_and_topics_have_groups_of_their_own(tmp_path: Path) -> None:
+    """Both names are the seeds': one home has the table of one group and the topics of another."""
+    settings = Settings(group="wbgrp", topic_group="sandcrawler", env="prod")
+    stores = open_stores(tmp_path, settings)
+    try:
+        assert stores.journal == "wbgrp-journal-extract-0-prod"
+        assert stores.journal in stores.table.tables()
+    finally:
+        close_stores(stores)
+    topics = {one.topic for one in readers_of(settings)}
+    assert "sandcrawler-prod.unextracted" in topics
+    assert {one.partition(".")[0] for one in topics} == {"sandcrawler-prod"}
+    alone = {one.topic for one in readers_of(settings.changed(topic_group=""))}
+    assert {one.partition(".")[0] for one in alone} == {"wbgrp-prod"}

@@ -53,16 +53,30 @@ class FileMeta:
 
 
 @dataclass(frozen=True, slots=True)
+class RevisitReference:
+    """What a revisit record says of the body it repeats.
+
+    `url` and `captured_at` are those of the capture it refers to, `digest` is as written (`sha256:…`), "" for
+    none.
+    """
+
+    url: str = ""
+    captured_at: datetime | None = None
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Identified:
     """A capture whose bytes were read and hashed; not yet known whether they are new.
 
     `file` is None for a revisit, which holds no bytes. `charset` is that of the HTTP Content-Type,
-    when the server sent one.
+    when the server sent one. `refers_to` is set for a revisit that declares no SHA-1.
     """
 
     capture: Capture
     file: FileMeta | None
     charset: str | None = None
+    refers_to: RevisitReference | None = None
 
     @property
     def about(self) -> str:

@@ -144,8 +144,8 @@ def stages_side_by_side(settings: Settings) -> list[str]:
 
 
 def topic_prefix(settings: Settings) -> str:
-    """What stands before every topic's name: `{group}-{env}`."""
-    return f"{settings.group}-{settings.env}"
+    """Return the prefix of all topics: `{topic_group}-{env}`."""
+    return f"{settings.topic_group or settings.group}-{settings.env}"
 
 
 def pipeline_of(settings: Settings) -> Pipeline:

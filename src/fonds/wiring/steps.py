@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from fonds.config import Settings
+from fonds.formats.journal import FILE_META, read_file, row_key
 from fonds.model.capture import Capture
 from fonds.model.disposition import Disposition
 from fonds.model.errors import ConfigurationError
@@ -70,7 +71,17 @@ def take_in(
     named = warc_names(stores).named
     persist = PersistFile(stores.table, stores.records, stores.journal, copy_bodies, now, named)
     read = identify(stores.archive, settings)
-    return TakeIn(stores.records, places, read, persist, work, now, named)
+
+    def file_of(sha1hex: str) -> FileMeta | None:
+        key = row_key(sha1hex)
+        cells = stores.table.get(stores.journal, [key], [FILE_META]).get(key, {})
+        try:
+            return read_file(cells)
+        except ValueError:
+            # A damaged cell is for the audit; the file is read again meanwhile.
+            return None
+
+    return TakeIn(stores.records, places, read, persist, work, now, named, file_of)
 
 
 def take_known(item: Task | Work) -> Result:

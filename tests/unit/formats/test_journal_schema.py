@@ -55,10 +55,13 @@ def test_an_unknown_column_is_told_with_the_nearest() -> None:
 
 
 def test_the_shells_statement_has_versions_compression_and_regions() -> None:
-    told = shell_statement("g-journal-extract-0-qa", JOURNAL, 4)
-    assert told.startswith("create 'g-journal-extract-0-qa', {NAME => 'f', VERSIONS => 1}, ")
-    assert "{NAME => 'grobid0', VERSIONS => 1, COMPRESSION => 'SNAPPY'}" in told
+    families = {one.name: one.compression for one in JOURNAL.families}
+    told = shell_statement("g-journal-extract-0-qa", families, 4, {"f"})
+    cached = "VERSIONS => 1, BLOOMFILTER => 'ROW', BLOCKCACHE => true"
+    start = f"create 'g-journal-extract-0-qa', {{NAME => 'f', {cached}, IN_MEMORY => true}}, "
+    assert told.startswith(start)
+    assert f"{{NAME => 'grobid0', {cached}, COMPRESSION => 'SNAPPY'}}" in told
     assert told.endswith(r'SPLITS => ["\x40\x00", "\x80\x00", "\xC0\x00"]')
-    assert "SPLITS" not in shell_statement("t", JOURNAL, 1)
+    assert "SPLITS" not in shell_statement("t", families, 1)
     with pytest.raises(ConfigurationError):
-        shell_statement("a'b", JOURNAL, 1)
+        shell_statement("a'b", families, 1)

@@ -14,7 +14,7 @@ from fonds.cli.context import App, command, console, echo_json, global_options, 
 from fonds.cli.names import Commands
 from fonds.cli.stores.journal_table import base32_option, opened, picked_columns, table_option
 from fonds.formats.journal import journal_schema, journal_table, key_from_text, key_text, older_key
-from fonds.formats.journal.creating import shell_statement
+from fonds.formats.journal.creating import shell_statement, table_options
 from fonds.formats.journal.keys import SHA1_BYTES
 from fonds.formats.journal.texts import row_line, written_cell
 from fonds.model.errors import ConfigurationError
@@ -50,11 +50,9 @@ table.params += global_options()
 @click.option(
     "--regions",
     type=click.IntRange(1, 4096),
-    default=REGIONS,
-    show_default=True,
-    help="Regions a table is split into by --shell.",
+    help=f"Regions a table is split into by --shell (default: those of the table's URL, else {REGIONS}).",
 )
-def create(app: App, name: str | None, shell: bool, regions: int) -> int:
+def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
     """Make the journal table, or one like it; again is harmless. Every command makes what it needs.
 
     A Thrift server cannot split a new table into regions: --shell shows the statement for the HBase
@@ -68,7 +66,10 @@ def create(app: App, name: str | None, shell: bool, regions: int) -> int:
     schema = journal_schema(settings.table_families)
     chosen = name or journal_table(settings.group, settings.table_version, settings.env)
     if shell:
-        click.echo(shell_statement(chosen, schema, regions))
+        families = {one.name: one.compression for one in schema.families}
+        in_memory, told = table_options(settings.table)
+        count = regions or (told if told > 1 else REGIONS)
+        click.echo(shell_statement(chosen, families, count, in_memory))
         return 0
     store = app.table(settings, chosen, make=True)
     store.declare(chosen, schema.names, compressions=schema.compressions)

@@ -33,8 +33,11 @@ def adopt_crawler_notes(
         for one, cell in notes.items()
         if one not in described and (count := _count(cell)) is not None
     ]
+    if not rows:
+        return
     kept = {row.sha1hex for row in rows}
-    table.put(journal, [(row_key(one), {F_C: cell}) for one, cell in copied.items() if one in kept])
+    if cells := [(row_key(one), {F_C: cell}) for one, cell in copied.items() if one in kept]:
+        table.put(journal, cells)
     records.put(rows, replace=False)
 
 

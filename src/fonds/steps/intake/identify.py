@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from fonds.extract.mime import FEED_MIMES
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, ending
 from fonds.model.errors import DamagedInputError
-from fonds.model.file import REVISIT, FileMeta, Identified, Kind
+from fonds.model.file import REVISIT, FileMeta, Identified, Kind, RevisitReference
 from fonds.model.keys import sha1_from_text
 from fonds.model.step import Output, Result
 from fonds.ports import Archive
@@ -50,7 +51,7 @@ class Identify:
         if ended is not None:
             return Result(ended)
         if capture.record_type == "revisit":
-            return Result(items=(Identified(capture, None),))
+            return Result(items=(Identified(capture, None, refers_to=self._reference(capture)),))
         payload = self.archive.read(capture.place)
         http = payload.http
         if http is not None and not self._is_kept(http.status, capture):
@@ -63,6 +64,18 @@ class Identify:
         if ended is not DONE:
             return Result(ended)
         return Result(items=(Identified(capture, file, http.charset if http else None),))
+
+    def _reference(self, capture: Capture) -> RevisitReference | None:
+        """What the record of a revisit refers to; None where its SHA-1 says it."""
+        if sha1_from_text(capture.digest or "") is not None:
+            return None
+        headers = self.archive.read(capture.place).warc_headers
+        named = {name.lower(): value.strip() for name, value in headers.items()}
+        return RevisitReference(
+            url=named.get("warc-refers-to-target-uri", "").strip("<>"),
+            captured_at=_moment(named.get("warc-refers-to-date", "")),
+            digest=named.get("warc-payload-digest", "") or capture.digest or "",
+        )
 
     def _judge(self, file: FileMeta) -> Disposition:
         if file.kind is Kind.OTHER:
@@ -89,6 +102,14 @@ class Identify:
         return status in self.statuses or (
             status == NOT_MODIFIED and capture.place.kind is PlaceKind.SPOOL
         )
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _check_digest(capture: Capture, file: FileMeta) -> None:

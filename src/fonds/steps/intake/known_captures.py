@@ -59,7 +59,8 @@ def plan_captures(
 
 def write_captures(records: Records, plan: CapturePlan) -> None:
     """Write the rows of a plan: a row that takes another's place is there before that is gone."""
-    records.put(list(plan.rows.values()), replace=False)
+    if plan.rows:
+        records.put(list(plan.rows.values()), replace=False)
     for capture_id, replaced in plan.replaced.items():
         row = plan.rows[capture_id]
         for old in replaced:

@@ -17,9 +17,9 @@ from fonds.formats.placing import (
     revisit_rows,
 )
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.disposition import Disposition, Reason, Verdict, dropped
-from fonds.model.file import FileMeta, Identified, Kind, Unextracted, Unparsed
-from fonds.model.keys import sha1_from_text
+from fonds.model.disposition import Disposition, Reason, Verdict, deferred, dropped
+from fonds.model.file import FileMeta, Identified, Kind, RevisitReference, Unextracted, Unparsed
+from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.paper import Ungrobided, UnreadArticle
 from fonds.model.rows import CdxRow, FileMetaRow, TakedownRow
 from fonds.model.step import Output, Result
@@ -37,6 +37,9 @@ from fonds.steps.intake.known_captures import (
     row_place,
     write_captures,
 )
+from fonds.steps.intake.revisits import find_revisited
+
+AGAIN_S = 2.0
 
 
 def as_given(place: Place) -> Place:
@@ -72,6 +75,27 @@ class PersistFile:
         It is asked before the write and again behind it: a takedown says so before it purges, so that what
         it came too early to see is found here. What a killed process wrote goes when its message is back.
         """
+        late = [one for one in items if one.refers_to is not None]
+        if not late:
+            return self._results(items)
+        # What they repeat may be in the same batch.
+        plain = [one for one in items if one.refers_to is None]
+        results = dict(zip(map(id, plain), self._results(plain), strict=True))
+        results |= dict(zip(map(id, late), map(self._revisit, late), strict=True))
+        return [results[id(one)] for one in items]
+
+    def _revisit(self, one: Identified) -> Result:
+        """Note a revisit without a SHA-1 by the file it repeats; it waits while that may still come."""
+        found = find_revisited(self.records, one.capture, one.refers_to or RevisitReference())
+        if found.sha1hex is not None:
+            digest = sha1_base32(bytes.fromhex(found.sha1hex))
+            known = replace(one, capture=replace(one.capture, digest=digest), refers_to=None)
+            return self._results([known])[0]
+        if found.is_open:
+            return Result(deferred(Reason.NOT_YET, "what it repeats is being read", AGAIN_S))
+        return Result(dropped(Reason.REVISIT, "what it repeats is not here"))
+
+    def _results(self, items: Sequence[Identified]) -> list[Result]:
         gone = self._taken_down(items)
         wanted = [one for one in items if _sha1(one) not in gone]
         kept = dict(zip(map(id, wanted), self._persist(wanted), strict=True))
@@ -124,7 +148,8 @@ class PersistFile:
             for key, row in cells
         ]
         self.table.put(self.journal, [*_displaced(noted, plan), *cells])
-        self.table.delete(self.journal, _taken_over(plan))
+        if taken_over := _taken_over(plan):
+            self.table.delete(self.journal, taken_over)
         write_captures(self.records, plan)
         firsts = set(owners.values())
         rows = [row for row in plan.rows.values() if row.capture_id not in firsts]

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from fonds.formats.placing import is_indexed
-from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
+from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Reason, dropped
 from fonds.model.errors import DamagedInputError
 from fonds.model.file import FileMeta, Identified, Kind, Unextracted
@@ -39,6 +39,11 @@ def done_once_taken(
     return replace(result, items=(*result.items, *others))
 
 
+def unknown_file(_: str) -> FileMeta | None:
+    """Know no file."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class TakeIn:
     """`place_of` says where a task's bytes are looked for, and the URL they go by; `identify` and `persist`
@@ -54,6 +59,8 @@ class TakeIn:
     clock: Callable[[], datetime]
     named: Callable[[Place], Place] = as_given
     """Gives a place with its WARC's name for the path, as `WarcNames.named` does."""
+    file_of: Callable[[str], FileMeta | None] = unknown_file
+    """Gives what the table says of a file by its SHA-1."""
 
     def __call__(self, item: Task | Work) -> Result:
         """Known work, also of a file that was here already, and an Unarchived where one is needed.
@@ -71,6 +78,8 @@ class TakeIn:
         return Result(items=(item,))
 
     def _taken(self, task: Task) -> Result:
+        if (known := self._known_work(task)) is not None:
+            return Result(items=(known,))
         result = self.identify(self._capture(task))
         one = next((item for item in result.items if isinstance(item, Identified)), None)
         if one is None or one.file is None:
@@ -83,6 +92,38 @@ class TakeIn:
         bodies = tuple(item for item in noted.items if isinstance(item, Unarchived))
         return Result(items=(self.work(one.capture, one.file), *bodies))
 
+    def _known_work(self, task: Task) -> Work | None:
+        """Work on a capture that is known by URL, time and SHA-1: nothing is read or noted again."""
+        if not task.sha1hex:
+            return None
+        owner = next(iter(self.records.get(FileMetaRow, [task.sha1hex])), None)
+        file = self.file_of(task.sha1hex) if owner is not None else None
+        if file is None or owner is None or file.kind is not Kind.PDF:
+            return None
+        when = {"datetime": task.datetime14} if task.datetime14 else {}
+        where = {"sha1hex": file.sha1, "url": task.address, **when}
+        row = next(self.records.find(CdxRow, where, count_max=1), None)
+        if row is not None and not is_indexed(row.capture_id):
+            place = Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
+            if row.mimetype == REVISIT_MIME:
+                # Its bytes lie with the capture that brought them first.
+                where = {"capture_id": owner.capture_id}
+                row = next(self.records.find(CdxRow, where, count_max=1), None)
+                if row is None:
+                    return None
+                place = Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
+            return self.work(self._told(task, row.capture_id, place, task.address), file)
+        if not self._is_owner(task, owner):
+            return None
+        place, url = self.place_of(task)
+        return self.work(self._told(task, owner.capture_id, place, url), file)
+
+    def _is_owner(self, task: Task, file: FileMetaRow) -> bool:
+        """Whether the capture that brought a file, which lies in no WARC yet, is the one a task names."""
+        where = {"entry_id": file.capture_id, "url": task.address}
+        entry = next(self.records.find(EntryRow, where, count_max=1), None)
+        return entry is not None and task.datetime14 in (None, entry.seen)
+
     def _capture(self, task: Task) -> Capture:
         known = self._known(task.path, task.offset) if task.kind is PlaceKind.WARC else None
         if known is not None:
@@ -92,8 +133,11 @@ class TakeIn:
             place, url = self.place_of(task)
             if place.kind is PlaceKind.WARC:
                 known = self._known(self.named(place).path, place.offset)
+        return self._told(task, known.capture_id if known else task.id, place, url)
+
+    def _told(self, task: Task, capture_id: str, place: Place, url: str) -> Capture:
         return Capture(
-            id=known.capture_id if known else task.id,
+            id=capture_id,
             input_id="",
             place=place,
             url=url,

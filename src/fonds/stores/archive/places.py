@@ -142,9 +142,11 @@ class PlaceReader:
 
 
 def is_name(place: Place) -> bool:
-    """Whether a place gives its WARC by name."""
-    named = place.path and not place.path.startswith("/") and "://" not in place.path
-    return bool(named) and "\x00" not in place.path and place.kind is PlaceKind.WARC
+    """Whether a place gives its WARC by name, which never leads upwards."""
+    if place.kind is not PlaceKind.WARC or "://" in place.path or "\x00" in place.path:
+        return False
+    parts = place.path.split("/")
+    return parts[0] != "" and ".." not in parts
 
 
 def is_own(place: Place) -> bool:

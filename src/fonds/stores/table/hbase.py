@@ -17,6 +17,7 @@ import happybase
 from thriftpy2.thrift import TException
 from thriftpy2.transport import TTransportException
 
+from fonds.formats.journal.creating import shell_statement, table_options
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError, FondsError, LimitError, StoreUnavailableError
 from fonds.stores.table.hbase_calls import (
@@ -44,6 +45,8 @@ from fonds.stores.table.rows import (
 T = TypeVar("T")
 
 PORT = 9090
+JOURNAL_NAME = "-journal-extract-"
+"""In the name of a table whose keys are SHA-1s, and so can be split evenly."""
 CONNECTIONS = 8
 ANSWER_MAX_S = 25.0
 READ_ROWS = 200
@@ -55,7 +58,10 @@ class HbaseTable:
     """Implements the port Table over `hbase://host:port`, the address of a Thrift 1 server.
 
     Families keep one version of a cell and are compressed as they are declared, else with GZ;
-    `?compression=` names one for all (GZ, NONE, SNAPPY, LZ4, ZSTD), as the cluster can. Cells carry the
+    `?compression=` names one for all (GZ, NONE, SNAPPY, LZ4, ZSTD), as the cluster can. Every family has a
+    bloom filter of rows and uses the block cache; `?in_memory=f,file` names those it prefers to keep. With
+    `?regions=256` a journal table is not made here, since Thrift 1 has no split points: the error has the
+    statement for the HBase shell. Cells carry the
     time of the region server, so that of two writers the later wins whatever their own clocks say.
     """
 
@@ -68,6 +74,7 @@ class HbaseTable:
         self._host, self._port = parts.hostname, parts.port or PORT
         self._where = f"HBase at {self._host}:{self._port}"
         self._compression = options.get("compression", "").upper()
+        self._in_memory, self._regions = table_options(url)
         self._transport = options.get("transport", "buffered")
         self._slots = threading.BoundedSemaphore(CONNECTIONS)
         self._idle: deque[happybase.Connection] = deque()
@@ -82,7 +89,9 @@ class HbaseTable:
         wanted = frozenset(families)
         found = self._known(table)
         if found is None:
-            described = {one: self._described((compressions or {}).get(one)) for one in wanted}
+            packed = compressions or {}
+            self._check_regions(table, {one: self._compressed(packed.get(one)) for one in families})
+            described = {one: self._described(one, packed.get(one)) for one in wanted}
             self._call(lambda one: create_table(one, table, dict(sorted(described.items()))))
             found = self._known(table)
         check_none_left(table, found or (), wanted)
@@ -99,8 +108,27 @@ class HbaseTable:
         found = {name.decode("utf-8", "replace"): self._known(name.decode()) for name in names}
         return {name: families for name, families in found.items() if families is not None}
 
-    def _described(self, compression: str | None) -> dict[str, Any]:
-        return {"max_versions": 1, "compression": self._compression or compression or "GZ"}
+    def _compressed(self, compression: str | None) -> str:
+        return self._compression or compression or "GZ"
+
+    def _described(self, family: str, compression: str | None) -> dict[str, Any]:
+        """What Thrift is told of a family; its own defaults leave out bloom filter and block cache."""
+        return {
+            "max_versions": 1,
+            "compression": self._compressed(compression),
+            "bloom_filter_type": "ROW",
+            "block_cache_enabled": True,
+            "in_memory": family in self._in_memory,
+        }
+
+    def _check_regions(self, table: str, families: Mapping[str, str | None]) -> None:
+        """Raise ConfigurationError for a new journal table that should be split: Thrift 1 cannot do it."""
+        if self._regions > 1 and JOURNAL_NAME in table:
+            statement = shell_statement(table, families, self._regions, self._in_memory)
+            raise ConfigurationError(
+                f"table {table!r} is to have {self._regions} regions, which a Thrift server cannot make."
+                f" Make it in the HBase shell, then run the same command again: {statement}"
+            )
 
     def put(
         self,

@@ -132,7 +132,7 @@ def test_what_the_source_knows_already_is_said_without_opening_anything(
 def test_a_revisit_is_handed_on_without_a_file_and_without_being_read(
     step: Identify, bench: Bench
 ) -> None:
-    capture = replace(bench.revisited("sha1:AAAA"), status=304)
+    capture = replace(bench.revisited("sha1:" + "A" * 32), status=304)
     Path(capture.place.path).unlink()
     result = step(capture)
     assert result.disposition.verdict is Verdict.DONE

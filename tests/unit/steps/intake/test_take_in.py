@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from fonds.extract.file_meta import describe
+from fonds.formats.journal import read_file, row_key
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import DamagedInputError, PermanentError
-from fonds.model.file import Unextracted
+from fonds.model.file import FileMeta, Unextracted
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
+from fonds.model.step import Result
 from fonds.model.task import Task
 from fonds.sources.tasks import TaskPlaces
 from fonds.steps.intake.identify import Identify
@@ -74,6 +76,38 @@ def test_who_asks_for_what_lies_there_already_asks_for_that_capture(
     assert isinstance(work, Unextracted)
     assert work.capture.id == "m1"
     assert len(list(bench.records.find(CdxRow))) == 1
+
+
+@pytest.mark.parametrize("datetime14", ["20200102030405", None])
+def test_a_known_capture_is_neither_read_nor_noted_again(
+    bench: Bench, take_in: Callable[..., TakeIn], datetime14: str | None
+) -> None:
+    """The same URL, time and SHA-1 are the same capture, wherever the task says it lies."""
+    (capture,) = bench.in_warc(PDF, mime="application/pdf")
+    take_in(folder=str(bench.home))(task_of(capture))
+    place = Place(PlaceKind.PETABOX, "item/a.pdf")
+    task = Task(
+        PlaceKind.PETABOX, "a.pdf", item="item", url=capture.url, datetime14=datetime14,
+        sha1hex=pdf_file().sha1, id="m2",
+    )  # fmt: skip
+
+    def read(_: Capture) -> Result:
+        raise AssertionError("it is read")
+
+    def file_of(sha1hex: str) -> FileMeta | None:
+        key = row_key(sha1hex)
+        return read_file(bench.table.get(JOURNAL, [key]).get(key, {}))
+
+    step = replace(
+        take_in(), identify=read, place_of=lambda task: (place, task.address), file_of=file_of
+    )
+    (work,) = step(task).items
+    assert isinstance(work, Unextracted)
+    assert (work.file, work.capture.id) == (pdf_file(), "m1")
+    assert work.capture.place.offset == capture.place.offset
+    assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
+    with pytest.raises(AssertionError, match="it is read"):
+        step(replace(task, url="http://elsewhere.example/"))
 
 
 def test_a_file_that_was_here_by_another_capture_is_work_all_the_same(

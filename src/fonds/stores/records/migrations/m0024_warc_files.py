@@ -1,4 +1,4 @@
-"""Where the WARCs lie that captures name, and how often a crawler had met a file before Fonds."""
+"""Where WARCs lie, how often a crawler had met a file before Fonds, and files by SHA-256 and MD5."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -24,3 +24,5 @@ def upgrade() -> None:
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
         sa.Column("count", sa.BigInteger, nullable=False),
     )
+    op.create_index("file_meta_sha256hex", "file_meta", ["sha256hex"])
+    op.create_index("file_meta_md5hex", "file_meta", ["md5hex"])

@@ -42,6 +42,8 @@ Table(
     Column("row_created", UtcTime, nullable=False),
     Index("file_meta_mimetype", "mimetype", "row_created"),
     Index("file_meta_row_created", "row_created"),
+    Index("file_meta_sha256hex", "sha256hex"),
+    Index("file_meta_md5hex", "md5hex"),
 )
 
 Table(
