@@ -209,8 +209,15 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
             [(f"{n}", _cited(each)) for n, each in enumerate(one.citations[:CITATIONS_SHOWN], 1)],
         ),
         ("Derivatives", [(name, key) for name, key in _derivatives(one) if key]),
-        ("Text", [("", _beginning(one))] if one.document and one.document.text_content else []),
+        ("Text", _text(one)),
     ]
+
+
+def _text(one: Description) -> list[tuple[str, object]]:
+    """The beginning of the text, or why there is none."""
+    if one.document and one.document.text_content.strip():
+        return [("", _beginning(one))]
+    return [("none", reason.explanation) for reason in one.without_text]
 
 
 def _cited(one: Cited) -> str:
