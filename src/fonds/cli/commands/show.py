@@ -19,7 +19,15 @@ from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Cited, Description, description, read_body, resolve
 from fonds.library.searching.direct import direct, too_short
-from fonds.library.tracing.lineage import Branch, EntryStories, EntryStory, lineage, stories_of
+from fonds.library.tracing.lineage import (
+    Branch,
+    EntryStories,
+    EntryStory,
+    entries_named,
+    lineage,
+    stories_of,
+    story_of_entry,
+)
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import sha1_from_text
@@ -39,8 +47,9 @@ OTHERS_NAMED = 5
 def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     """Tell everything about a file: captures, metadata, derivatives, history; or what became of an entry.
 
-    KEY is a SHA-1 in hex or base32 or its first 8 characters, a URL, a story id, a DOI, a file's name, or an
-    entry's id (`fonds failures --list --json`). Of a URL that came to nothing it is told what became of it.
+    KEY is a SHA-1 in hex or base32 or its first 8 characters, a URL, a story id, a DOI, a file's name, the
+    path of a file that was taken in, or an entry's id (`fonds failures --list --json`). Of a URL that came
+    to nothing it is told what became of it.
 
     \b
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b
@@ -61,6 +70,8 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
             _tell_entries(app, entered)
             return 0
         found = _known(stores, [one.sha1hex for one in direct(stores, key)])
+    if not found and not (body or text or thumbnail) and _tell_named(app, stores, key):
+        return 0
     if not found:
         hint = f"; {short}" if (short := too_short(key)) else ""
         say(_gone(stores, key) or f"nothing is known of {key!r} in {app.home}{hint}")
@@ -108,6 +119,17 @@ def _tell_entries(app: App, entered: EntryStories) -> None:
         _tell_entry(app, one)
     if (more := entered.total - len(entered.stories)) > 0:
         say(f"{more:,} more entered with this address; these are the newest.")
+
+
+def _tell_named(app: App, stores: Stores, name: str) -> bool:
+    """Show what became of the entries with a file's name. Return whether there are any."""
+    named, is_complete = entries_named(stores.records, name)
+    for one in dict.fromkeys(row.entry_id for row in named):
+        if (entry := story_of_entry(stores.records, one)) is not None:
+            _tell_entry(app, entry)
+    if named and not is_complete:
+        say("These are the first entries with this name; there may be more.")
+    return bool(named)
 
 
 def _tell_entry(app: App, entry: EntryStory) -> None:
