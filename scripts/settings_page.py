@@ -11,6 +11,7 @@ from fonds.model.pdf import PdfStatus, StatusClass
 from written_pages import write
 
 WEIGHTS = {
+    Weight.KEPT: "The file is kept with its metadata. It has no text to search.",
     Weight.SET_ASIDE: "Nothing is wrong, and nothing is missing.",
     Weight.REFUSED: "The input is whole, but not something Fonds keeps.",
     Weight.FAILED: "Somebody may want to look. The message waits in quarantine, whole.",
@@ -34,8 +35,9 @@ This page is written by `scripts/settings_page.py`.
 REASONS_TOP = """\
 # Reasons
 
-Why a message was dropped, retried or quarantined. The list is closed: every page, command and export
-uses these words and no others. This page is written by `scripts/settings_page.py`.
+Why a message was dropped, retried or quarantined, or why a kept file has no text.
+The list is closed: every page, command and export uses these words and no others.
+This page is written by `scripts/settings_page.py`.
 """
 CLASSES = {
     StatusClass.OK: "Something was kept. Never read again with the same extractor.",

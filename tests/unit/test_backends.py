@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,59 @@ def test_table_and_topics_have_groups_of_their_own(tmp_path: Path) -> None:
     assert {one.partition(".")[0] for one in topics} == {"sandcrawler-prod"}
     alone = {one.topic for one in readers_of(settings.changed(topic_group=""))}
     assert {one.partition(".")[0] for one in alone} == {"wbgrp-prod"}
+
+
+WITHOUT_EXTRAS = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {libraries!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+LIBRARIES = (
+    "pika", "confluent_kafka", "psycopg", "obstore", "elasticsearch", "opensearchpy", "happybase",
+)  # fmt: skip
+WITH_EXTRAS = [
+    (port, scheme, found.extra)
+    for port, schemes in BACKENDS.items()
+    for scheme, found in schemes.items()
+    if found.extra
+]
+
+
+def without_extras(script: str, *words: str) -> str:
+    """What a process prints in which no library of an extra can be imported."""
+    command = [sys.executable, "-c", WITHOUT_EXTRAS.format(libraries=LIBRARIES) + script, *words]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return ran.stdout + ran.stderr
+
+
+def test_each_backend_without_its_extra_says_what_to_install(tmp_path: Path) -> None:
+    script = f"""
+from pathlib import Path
+from fonds.model.errors import ConfigurationError
+from fonds.wiring.backends import backend
+
+for port, scheme, extra in {WITH_EXTRAS!r}:
+    try:
+        backend(port, f"{{scheme}}://127.0.0.1:1/fonds", Path({str(tmp_path)!r}))
+    except ConfigurationError as error:
+        print(port, scheme, error)
+"""
+    told = without_extras(script)
+    for port, scheme, extra in WITH_EXTRAS:
+        (line,) = (one for one in told.splitlines() if one.startswith(f"{port} {scheme} "))
+        assert line.endswith(f": pip install 'fonds[{extra}]'"), line
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("scheme", ["elasticsearch", "opensearch"])
+def test_doctor_names_the_missing_extra_of_a_search_server(scheme: str, tmp_path: Path) -> None:
+    script = "from fonds.cli.main import main\nmain()"
+    words = ["--home", str(tmp_path), "--set", f"index={scheme}://127.0.0.1:1/x", "doctor"]
+    told = without_extras(script, *words)
+    assert f"pip install 'fonds[{scheme}]'" in " ".join(told.split())
+    assert "Traceback" not in told

@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from fonds.engines.ranges import range_of
-from fonds.model.errors import ConfigurationError, StoreUnavailableError
+from fonds.model.errors import StoreUnavailableError
+from fonds.model.extras import missing_extra
 from fonds.ports import Job
 
 TOLD_CHARS = 400
@@ -49,9 +50,7 @@ class SparkEngine:
         try:
             from pyspark import SparkConf, SparkContext
         except ModuleNotFoundError as error:
-            raise ConfigurationError(
-                f"engine {self.url!r} needs the library 'pyspark': pip install 'fonds[spark]'"
-            ) from error
+            raise missing_extra(f"engine {self.url!r}", "spark", "pyspark") from error
         master, _, options = self.url.partition("?")
         conf = SparkConf().setMaster(master).setAppName(f"fonds {name}")
         conf.set("spark.ui.showConsoleProgress", "false")

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 import lz4.frame
+import msgspec
 import zstandard
 
 from fonds.extract.mime import HEAD_BYTES, HTML_MIMES, sniff
@@ -61,10 +62,14 @@ _CDX_LINE = re.compile(rb"\S+ \d{14} \S+ \S+ \S+ \S+(?: \S+){1,8}$")
 _CDXJ_HEADER = re.compile(rb"!(?:OpenWayback-CDXJ|meta\b)", re.IGNORECASE)
 _CDXJ_LINE = re.compile(rb"\S+ \d{12,17} \{")
 _ZIPNUM_LINE = re.compile(rb"\S+ \d{12,17}[^\t]*\t[^\t]+\t\d+\t\d+(?:\t[^\t]*)*$")
-_TASK_LINE = re.compile(
-    rb'\{(?=.*"(?:warc_path|item|petabox_item|path|url)"[ \t]*:)'
-    rb'(?=.*"(?:sha1hex|datetime|path|petabox_path)"[ \t]*:).*\}$'
-)
+TASK_FIELDS = frozenset(
+    {
+        "sha1hex", "mimetype", "url", "datetime", "warc_path", "warc_offset", "warc_csize",
+        "item", "path", "petabox_item", "petabox_path", "member", "collection", "file_meta", "source",
+    }
+)  # fmt: skip
+"""The fields of a line of a work list (`formats/wire/work_object.py`)."""
+_DATETIME14 = re.compile(r"[0-9]{14}")
 _URL_LINE = re.compile(rb"https?://[^\s,;\"'<>]+$", re.IGNORECASE)
 _LINES_MAX = 50
 
@@ -125,12 +130,35 @@ def _lines(head: bytes) -> Container | None:
         return Container.ZIPNUM
     if _mostly(_CDX_LINE, lines):
         return Container.CDX
-    if _mostly(_TASK_LINE, lines):
+    if sum(map(_is_task, lines)) * 2 >= len(lines):
         return Container.TASKS
     lines = [line for line in lines if not line.lstrip().startswith(b"#")]
     return (
         Container.LIST if lines and all(_URL_LINE.match(line.strip()) for line in lines) else None
     )
+
+
+def _is_task(line: bytes) -> bool:
+    """Whether a line has one of the documented shapes of a work list.
+
+    Many files of JSON lines have a path. One alone names a work list where all fields are those of one.
+    """
+    try:
+        said = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    inner = said.get("source") if isinstance(said, dict) else None
+    place = inner if isinstance(inner, dict) else said
+    if not isinstance(place, dict):
+        return False
+    has = {name for name, value in place.items() if isinstance(value, str) and value}
+    if {"url", "warc_path"} <= has and isinstance(place.get("warc_offset"), int):
+        return True
+    if {"url", "datetime"} <= has and _DATETIME14.fullmatch(place["datetime"]):
+        return True
+    if has & {"item", "petabox_item"} and has & {"path", "petabox_path"}:
+        return True
+    return bool(has & {"path", "petabox_path"}) and TASK_FIELDS.issuperset({*said, *place})
 
 
 def _mostly(pattern: re.Pattern[bytes], lines: list[bytes]) -> bool:

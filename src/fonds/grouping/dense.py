@@ -19,7 +19,7 @@ import numpy as np
 
 from fonds.formats.grouping.encoded import mark_of
 from fonds.grouping.space.weighting import Floats, unit
-from fonds.model.errors import ConfigurationError
+from fonds.model.extras import missing_extra
 
 NUMBERS = 384
 PIECES_MAX = 128
@@ -48,9 +48,7 @@ class Encoder:
             pieces = _packaged(*_PIECES)
             self._pieces = Tokenizer.from_str(pieces.decode("utf-8"))
         except (ImportError, FileNotFoundError) as error:
-            raise ConfigurationError(
-                "dense vectors need the extra: pip install 'fonds[dense]'"
-            ) from error
+            raise missing_extra("Grouping by meaning", "dense") from error
         self.version = mark_of(model + pieces + f"{PIECES_MAX} {CHARACTERS_MAX}".encode())
         options = SessionOptions()
         options.intra_op_num_threads = threads

@@ -26,7 +26,8 @@ INPUTS_SHOWN = 50
 class Tally:
     """Everything that entered, by what became of it; `received` is always the sum of the rest.
 
-    `dropped` and `quarantined` map a reason's value to a count.
+    `dropped` and `quarantined` map a reason's value to a count. `without_text` counts those of `done` that
+    have no text, by reason.
     """
 
     received: int = 0
@@ -34,6 +35,12 @@ class Tally:
     dropped: Mapping[str, int] = field(default_factory=dict)
     quarantined: Mapping[str, int] = field(default_factory=dict)
     pending: int = 0
+    without_text: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def searchable(self) -> int:
+        """How many were kept with text."""
+        return self.done - sum(self.without_text.values())
 
     @property
     def adds_up(self) -> bool:
@@ -43,7 +50,7 @@ class Tally:
 
     def weighing(self, weight: Weight) -> dict[str, int]:
         """The reasons of one weight with their counts, the largest first."""
-        both = Counter(self.dropped) + Counter(self.quarantined)
+        both = Counter(self.dropped) + Counter(self.quarantined) + Counter(self.without_text)
         return {name: n for name, n in both.most_common() if Reason(name).weight is weight}
 
 
@@ -88,12 +95,16 @@ def summed(ended: Counter[tuple[str, str]], counted: Counter[str]) -> Tally:
     quarantined = Counter(
         {reason: n for (outcome, reason), n in ended.items() if outcome == "quarantined" and reason}
     )
+    without_text = Counter(
+        {reason: n for (outcome, reason), n in ended.items() if outcome == "done" and reason}
+    )
     return Tally(
         received=ended.total() + counted.total(),
         done=sum(n for (outcome, _), n in ended.items() if outcome == "done"),
         dropped=dict(sorted((+dropped).items())),
         quarantined=dict(sorted((+quarantined).items())),
         pending=sum(n for (outcome, _), n in ended.items() if outcome == "pending"),
+        without_text=dict(sorted((+without_text).items())),
     )
 
 
@@ -295,6 +306,7 @@ def account(counted: Tally) -> dict[str, Any]:
         "dropped": dict(counted.dropped),
         "quarantined": dict(counted.quarantined),
         "pending": counted.pending,
+        "without_text": dict(counted.without_text),
     }
 
 

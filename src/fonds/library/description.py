@@ -17,7 +17,7 @@ from fonds.kinds.kind import Relatives
 from fonds.kinds.story import versions
 from fonds.library.accounting import history
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
-from fonds.model.disposition import Reason
+from fonds.model.disposition import Reason, Weight
 from fonds.model.document import IndexDocument
 from fonds.model.errors import PermanentError
 from fonds.model.keys import sha1_from_text, text_blob_key, thumbnail_blob_key
@@ -74,6 +74,12 @@ class Description:
     def known(self) -> bool:
         """Whether anything at all is known."""
         return bool(self.file or self.captures or self.history)
+
+    @property
+    def without_text(self) -> list[Reason]:
+        """Why a kept file has no text, each reason once."""
+        said = (Reason(row.reason) for row in self.history if row.reason)
+        return list(dict.fromkeys(one for one in said if one.weight is Weight.KEPT))
 
     @property
     def title(self) -> str | None:

@@ -23,15 +23,22 @@ PENDING = "pending"
 
 
 class Weight(StrEnum):
-    """How a reason counts on the overview: received = kept + set aside + refused + failed + in flight."""
+    """How a reason counts on the overview: received = kept + set aside + refused + failed + in flight.
 
+    Files that were kept without text are kept; their reason says why they have none.
+    """
+
+    KEPT = "kept without text"
     SET_ASIDE = "set aside"
     REFUSED = "refused"
     FAILED = "failed"
 
 
 class Reason(StrEnum):
-    """Why a message was dropped, retried or quarantined; this list is closed and is also the dashboard."""
+    """Why a message was dropped, retried or quarantined, or why a kept file has no text.
+
+    This list is closed and is also the dashboard.
+    """
 
     weight: Weight
     explanation: str
@@ -48,6 +55,19 @@ class Reason(StrEnum):
         member.explanation = explanation
         member.again = again
         return member
+
+    # Kept without text: the file and its metadata are here, and no words of it can be searched.
+    SCANNED = (
+        "scanned",
+        Weight.KEPT,
+        "its pages are pictures without a text layer; Fonds recognises no text in pictures",
+    )
+    NO_TEXT_ON_PAGES = "no-text-on-pages", Weight.KEPT, "no page of it has text"
+    UNREAD_TYPE = (
+        "unread-type",
+        Weight.KEPT,
+        "Fonds keeps files of this type and reads no text from them",
+    )
 
     # Set aside: nothing is wrong, and nothing is missing.
     DUPLICATE = (
@@ -292,6 +312,11 @@ class Disposition:
 
 
 DONE = Disposition(Verdict.DONE)
+
+
+def kept_without_text(reason: Reason, detail: str = "") -> Disposition:
+    """The message is done: the file is kept, and it has no text for this reason."""
+    return Disposition(Verdict.DONE, reason, detail)
 
 
 def dropped(reason: Reason, detail: str = "") -> Disposition:

@@ -41,15 +41,20 @@ class FileMeta:
     @property
     def kind(self) -> Kind:
         """Which road the file takes."""
-        if self.mime == "application/pdf":
-            return Kind.PDF
-        if self.mime in ("text/html", "application/xhtml+xml"):
-            return Kind.STORY
-        if self.mime == "application/jats+xml":
-            return Kind.JATS
-        if self.mime in ("application/epub+zip", "application/postscript"):
-            return Kind.UNREAD
-        return Kind.OTHER
+        return kind_of_type(self.mime)
+
+
+def kind_of_type(mime: str) -> Kind:
+    """Return which road files of a type take."""
+    if mime == "application/pdf":
+        return Kind.PDF
+    if mime in ("text/html", "application/xhtml+xml"):
+        return Kind.STORY
+    if mime == "application/jats+xml":
+        return Kind.JATS
+    if mime in ("application/epub+zip", "application/postscript"):
+        return Kind.UNREAD
+    return Kind.OTHER
 
 
 @dataclass(frozen=True, slots=True)

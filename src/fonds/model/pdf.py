@@ -13,6 +13,9 @@ from fonds.model.disposition import DONE, Disposition, Reason, Weight, dropped, 
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
 
+SCANNED_ORIGIN = "scanned"
+"""The `origin` of a PDF whose pages are pictures without a text layer."""
+
 
 class StatusClass(StrEnum):
     """What kind of ending a status is; it decides whether the same bytes are worth another try."""

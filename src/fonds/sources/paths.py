@@ -31,6 +31,8 @@ KINDS = {
     Container.TASKS: "tasks",
     Container.ZIP: "zip",
 }
+NOUNS = {"warc": "WARC", "index": "index", "zipnum": "index", "tasks": "list", "zip": "ZIP"}
+"""What people call each kind of input."""
 NAMES = {".cdx": "index", ".cdxj": "index", ".cdx.gz": "index", ".cdxj.gz": "index", ".wacz": "zip"}
 """What a file is by the end of its name when its content does not tell; its reader says what is wrong."""
 
@@ -60,9 +62,13 @@ class PathSource:
             yield _input(found, self.warc_base, self.follow)
 
     def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """What lies in one input, from `row.position` on."""
+        """What lies in one input, from `row.position` on. An input in which nothing lies is one entry."""
+        is_empty = row.position == 0
         for found in self._captures(row):
+            is_empty = is_empty and isinstance(found, int)
             yield of_capture(found) if isinstance(found, Capture) else found
+        if is_empty:
+            yield of_capture(self._empty(row))
 
     def _captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
         path = Path(row.path)
@@ -106,6 +112,14 @@ class PathSource:
             self._unreadable(row, f"it leads to {path.resolve()}"),
             id=f"{row.input_id}-link",
             damage_reason=Reason.FOLLOWED if self.follow else Reason.NOT_FOLLOWED,
+        )
+
+    def _empty(self, row: InputRow) -> Capture:
+        """An input without a record, member or line, as an entry that says so."""
+        return replace(
+            self._unreadable(row, f"nothing lies in this {NOUNS.get(row.kind, 'file')}"),
+            id=f"{row.input_id}-empty",
+            damage_reason=Reason.EMPTY_BODY,
         )
 
     def _unreadable(self, row: InputRow, detail: str) -> Capture:

@@ -137,7 +137,12 @@ def _member(
         yield reading.damaged(member, Reason.UNREADABLE_SOURCE, detail)
         return
     try:
-        yield from _whole_member(reading, stream, archive, member)
+        is_empty = True
+        for found in _whole_member(reading, stream, archive, member):
+            is_empty = False
+            yield found
+        if is_empty:
+            yield reading.damaged(member, Reason.EMPTY_BODY, f"{name} holds no record")
     except UNREADABLE as error:
         if (short := shortage(error)) is not None:
             raise short from error

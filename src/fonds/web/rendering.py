@@ -252,7 +252,12 @@ def tone(outcome: str, reason: str | None) -> str:
         weight = Reason(reason or "").weight
     except ValueError:
         return "failed"
-    return {Weight.SET_ASIDE: "aside", Weight.REFUSED: "refused", Weight.FAILED: "failed"}[weight]
+    return {
+        Weight.KEPT: "kept",
+        Weight.SET_ASIDE: "aside",
+        Weight.REFUSED: "refused",
+        Weight.FAILED: "failed",
+    }[weight]
 
 
 def _environment() -> Environment:

@@ -19,6 +19,7 @@ from fonds.model.capture import Place, PlaceKind
 from fonds.model.completing import NamedTheme
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.errors import ConfigurationError, FondsError
+from fonds.model.extras import missing_extra
 from fonds.model.message import Subscription
 from fonds.model.names import no_such
 from fonds.model.rows import CdxRow
@@ -104,14 +105,14 @@ def backend(port: str, url: str, home: Path, *options: object) -> Any:
     module, _, name = found.opens.partition(":")
     try:
         opens: Callable[..., Any] = getattr(import_module(module), name)
+        # Some modules import their library only when they are opened.
+        return opens(home / url.partition(":")[2] if found.below_home else url, *options)
     except ModuleNotFoundError as error:
         if not found.extra:
             raise
-        raise ConfigurationError(
-            f"{port} = {without_secrets(url)!r} needs the library {error.name!r}:"
-            f" pip install 'fonds[{found.extra}]'"
+        raise missing_extra(
+            f"{port} = {without_secrets(url)!r}", found.extra, error.name
         ) from error
-    return opens(home / url.partition(":")[2] if found.below_home else url, *options)
 
 
 def _named(port: str, url: str) -> Backend:

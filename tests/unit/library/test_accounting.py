@@ -201,6 +201,7 @@ def test_the_summary_has_the_keys_of_the_command(records: SqlRecords) -> None:
         "dropped": {"not-a-capture": 1, "revisit": 2},
         "quarantined": {},
         "pending": 2,
+        "without_text": {},
         "seconds": 1.235,
         "known": 7,
         "processes": 2,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -185,3 +186,33 @@ def test_no_paths_are_no_inputs(home: Path) -> None:
 
 def test_a_gzipped_page_is_a_loose_file(tmp_path: Path, home: Path) -> None:
     assert only_input(source(home, _written(tmp_path / "p.gz", gzip.compress(PAGE)))).kind == "file"
+
+
+EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("book.xlsx", EMPTY_ZIP),
+        ("pages.zip", EMPTY_ZIP),
+        ("index.cdx", b" CDX N b a m s k r M S V g\n"),
+        ("crawl.warc.gz", gzip.compress(b"")),
+        ("tasks.jsonl.gz", gzip.compress(b"\n\n")),
+        ("nothing.warc", b""),
+    ],
+)
+def test_a_file_in_which_nothing_lies_is_one_entry(tmp_path: Path, name: str, body: bytes) -> None:
+    (tmp_path / name).write_bytes(body)
+    source = PathSource([tmp_path / name], tmp_path / "home", "default", "")
+    (row,) = source.inputs()
+    found = [one for one in source.entries(row) if not isinstance(one, int)]
+    assert len(found) == 1
+
+
+def test_a_zip_of_folders_alone_says_that_it_is_empty(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "folders.zip", "w") as archive:
+        archive.mkdir("one")
+    source = PathSource([tmp_path / "folders.zip"], tmp_path / "home", "default", "")
+    (found,) = captures(source, *source.inputs())[0]
+    assert (found.damage, found.damage_reason) == ("nothing lies in this ZIP", Reason.EMPTY_BODY)

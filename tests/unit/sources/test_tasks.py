@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.container import Container, container
+from fonds.extract.container import TASK_FIELDS, Container, container
+from fonds.formats.wire.work_object import SHAPES, WorkObject
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.sources.paths import PathSource
@@ -139,3 +140,33 @@ def test_other_json_lines_are_no_tasks() -> None:
 def test_whatever_a_line_says_it_is_one_capture(task: dict[str, Any]) -> None:
     with TemporaryDirectory() as folder:
         assert len(read(Path(folder), task, *[CDX] * 3)) == 4
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"path": "a/b.pdf", "kind": "pdf", "words": ["tide", "gauge"]},
+        {"path": "a/b.pdf", "url": "http://example.org/b", "license": "CC0"},
+        {"url": "http://example.org/b", "datetime": "2024-03-05T06:07:08Z", "text": "Tide."},
+        {"item": "spade", "price": 3, "sha1hex": SHA1},
+        {"path": 17},
+    ],
+)
+def test_json_lines_of_other_shapes_are_no_list_of_work(
+    tmp_path: Path, line: dict[str, object]
+) -> None:
+    path = tmp_path / "gold.jsonl"
+    path.write_text(f"{json.dumps(line)}\n" * 3)
+    (row,) = PathSource([path], tmp_path / "home", "default", "").inputs()
+    assert row.kind == "file"
+
+
+def test_every_documented_shape_is_a_list_of_work() -> None:
+    values = {"warc_offset": 0, "datetime": "20200102030405"}
+    for names in SHAPES.values():
+        line = json.dumps({name: values.get(name, "a") for name in names})
+        assert container(f"{line}\n".encode()) is Container.TASKS, line
+
+
+def test_the_fields_of_a_line_are_those_of_a_work_object() -> None:
+    assert set(WorkObject.__struct_fields__) | {"source"} == TASK_FIELDS

@@ -21,9 +21,11 @@ from fonds.library.failures.deciding import NOTE_CHARACTERS_MAX, Act, accept, re
 from fonds.library.failures.failed import Asked, Failed, failed, failed_entries
 from fonds.library.failures.groups import FailureGroup
 from fonds.library.failures.notes import settled_notes
+from fonds.library.failures.refusals import refused, refused_entries
 from fonds.library.failures.retries import RetryGroup
 from fonds.model.disposition import Reason
 from fonds.model.message import Subscription
+from fonds.model.rows import EntryRow
 from fonds.ports import Records, Stores
 from fonds.runtime.homelock import HomeLock
 
@@ -41,6 +43,12 @@ NOTE = "note"
 @click.option("--key", multiple=True, metavar="SHA1|ID", help="Only this file or capture.")
 @click.option(
     "--list", "listed", is_flag=True, help="One line for each failure, not for each reason."
+)
+@click.option(
+    "--refused",
+    "shows_refused",
+    is_flag=True,
+    help="Show what was refused, by reason and type; with --list each record.",
 )
 @click.option(
     "--limit",
@@ -62,6 +70,7 @@ def failures(
     group: str | None,
     key: tuple[str, ...],
     listed: bool,
+    shows_refused: bool,
     limit: int | None,
     note: str | None,
     owner: str | None,
@@ -76,16 +85,16 @@ def failures(
     \b
     fonds failures
     fonds failures --list --reason broken-pdf
+    fonds failures --refused
     fonds failures retry --reason missing-source
     fonds failures accept --group 0123456789abcdef --note "password unknown"
     fonds failures note --group 0123456789abcdef --note "asked the archive" --owner Ann
     """
     asked = Asked(flags["pipeline"], step, reason, key, group)
+    if shows_refused and (action or key or group):
+        raise click.UsageError("--refused goes with --list, --reason, --step, --pipeline, --limit")
     if action:
-        if listed:
-            raise click.UsageError(f"{action} does something, --list lists: give one of the two")
-        if limit is not None:
-            raise click.UsageError("--limit is for lists")
+        _check_no_list(action, limit, listed=listed)
     _check_words(action, note, owner, yes=yes)
     if action == NOTE:
         return note_group(app, _checked(app.stores().records, asked), asked, note, owner)
@@ -96,12 +105,21 @@ def failures(
     records = _checked(app.stores().records, asked)
     if limit is None and not app.json:
         limit = LISTED
-    if listed:
+    if shows_refused:
+        _print_refused(app, records, asked, limit, listed=listed)
+    elif listed:
         _print_list(app, records, asked, limit)
     else:
         _print_groups(app, records, asked, limit)
         _tell_settled(app, records)
     return 0
+
+
+def _check_no_list(action: str, limit: int | None, *, listed: bool) -> None:
+    if listed:
+        raise click.UsageError(f"{action} does something, --list lists: give one of the two")
+    if limit is not None:
+        raise click.UsageError("--limit is for lists")
 
 
 def _check_words(action: str | None, note: str | None, owner: str | None, *, yes: bool) -> None:
@@ -226,6 +244,46 @@ def _print_retries(screen: Console, found: RetryGroup) -> None:
 def _say_groups(found: Failed) -> None:
     total = found.groups_total
     _say_shown(len(found.groups), total, f"groups, the largest; --limit {total} shows all")
+
+
+def _print_refused(
+    app: App, records: Records, asked: Asked, limit: int | None, *, listed: bool
+) -> None:
+    found = refused(records, asked.pipeline, asked.step, asked.reason)
+    if listed:
+        rows = refused_entries(records, asked.pipeline, asked.step, asked.reason, limit)
+        _print_entries(app, rows)
+        _say_shown(len(rows), found.total, f"refused records; --limit {found.total} shows all")
+    else:
+        groups = found.groups[:limit]
+        for group in groups:
+            if app.json:
+                echo_json(group)
+            else:
+                kind = f" {group.type}" if group.type else ""
+                console().print(
+                    f"{group.count:>9,}  [yellow]{group.reason}[/yellow]{escape(kind)}"
+                    f"  [dim]{group.reason.explanation}[/dim]"
+                )
+        _say_shown(len(groups), len(found.groups), "groups; --limit shows more")
+    for name, count in found.counted.items():
+        if app.json:
+            echo_json({"reason": name, "count": count, "counted_at": "source"})
+        else:
+            say(f"{count:,} {name} more, counted by sources without a row for each")
+    if not (found.groups or found.counted or app.json):
+        console().print("Nothing was refused.")
+
+
+def _print_entries(app: App, rows: Iterable[EntryRow]) -> None:
+    for row in rows:
+        if app.json:
+            echo_json(row)
+        else:
+            console().print(
+                f"[yellow]{row.reason}[/yellow] {escape(row.place or row.url)}"
+                f"  [dim]{escape(_line(row.detail or ''))}[/dim]"
+            )
 
 
 def _print_list(app: App, records: Records, asked: Asked, limit: int | None) -> None:

@@ -20,7 +20,15 @@ from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Cited, Description, description, read_body, resolve
 from fonds.library.searching.direct import direct, too_short
-from fonds.library.tracing.lineage import Branch, EntryStories, EntryStory, lineage, stories_of
+from fonds.library.tracing.lineage import (
+    Branch,
+    EntryStories,
+    EntryStory,
+    entries_named,
+    lineage,
+    stories_of,
+    story_of_entry,
+)
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import sha1_from_text
@@ -42,8 +50,9 @@ OTHERS_NAMED = 5
 def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     """Tell everything about a file: captures, metadata, derivatives, history; or what became of an entry.
 
-    KEY is a SHA-1 in hex or base32 or its first 8 characters, a URL, a story id, a DOI, a file's name, or an
-    entry's id (`fonds failures --list --json`). Of a URL that came to nothing it is told what became of it.
+    KEY is a SHA-1 in hex or base32 or its first 8 characters, a URL, a story id, a DOI, a file's name, the
+    path of a file that was taken in, or an entry's id (`fonds failures --list --json`). Of a URL that came
+    to nothing it is told what became of it.
 
     \b
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b
@@ -64,12 +73,8 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
             _tell_entries(app, entered)
             return 0
         found = _known(stores, [one.sha1hex for one in direct(stores, key)])
-    if not found and not (body or text or thumbnail):
-        refused = refused_links(stores.records, key)
-        for row in refused:
-            _tell_refused(app, row)
-        if refused:
-            return 0
+    if not found and not (body or text or thumbnail) and _tell_elsewhere(app, stores, key):
+        return 0
     if not found:
         hint = f"; {short}" if (short := too_short(key)) else ""
         say(_gone(stores, key) or f"nothing is known of {key!r} in {app.home}{hint}")
@@ -119,6 +124,14 @@ def _tell_entries(app: App, entered: EntryStories) -> None:
         say(f"{more:,} more entered with this address; these are the newest.")
 
 
+def _tell_elsewhere(app: App, stores: Stores, key: str) -> bool:
+    """Show the refused links with an address, or the entries with a file's name. Return whether there are any."""
+    refused = refused_links(stores.records, key)
+    for row in refused:
+        _tell_refused(app, row)
+    return bool(refused) or _tell_named(app, stores, key)
+
+
 def _tell_refused(app: App, row: RefusedLinkRow) -> None:
     if app.json:
         echo_json(row)
@@ -127,6 +140,17 @@ def _tell_refused(app: App, row: RefusedLinkRow) -> None:
     at = shown_time(row.refused_at)
     screen.print(f"{row.url} was not fetched: {row.reason} ({row.detail}).", markup=False)
     screen.print(f"   {row.source_url} listed it, and it was refused {at}.", markup=False)
+
+
+def _tell_named(app: App, stores: Stores, name: str) -> bool:
+    """Show what became of the entries with a file's name. Return whether there are any."""
+    named, is_complete = entries_named(stores.records, name)
+    for one in dict.fromkeys(row.entry_id for row in named):
+        if (entry := story_of_entry(stores.records, one)) is not None:
+            _tell_entry(app, entry)
+    if named and not is_complete:
+        say("These are the first entries with this name; there may be more.")
+    return bool(named)
 
 
 def _tell_entry(app: App, entry: EntryStory) -> None:
@@ -234,8 +258,15 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
             [(f"{n}", _cited(each)) for n, each in enumerate(one.citations[:CITATIONS_SHOWN], 1)],
         ),
         ("Derivatives", [(name, key) for name, key in _derivatives(one) if key]),
-        ("Text", [("", _beginning(one))] if one.document and one.document.text_content else []),
+        ("Text", _text(one)),
     ]
+
+
+def _text(one: Description) -> list[tuple[str, object]]:
+    """The beginning of the text, or why there is none."""
+    if one.document and one.document.text_content.strip():
+        return [("", _beginning(one))]
+    return [("none", reason.explanation) for reason in one.without_text]
 
 
 def _cited(one: Cited) -> str:

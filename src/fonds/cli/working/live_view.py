@@ -32,7 +32,12 @@ SHARE_MAX = 0.05
 RATE_OVER_S = 60.0
 REASONS_SHOWN = 8
 HOSTS_SHOWN = 8
-COLOURS = {Weight.SET_ASIDE: "blue", Weight.REFUSED: "yellow", Weight.FAILED: "red"}
+COLOURS = {
+    Weight.KEPT: "green",
+    Weight.SET_ASIDE: "blue",
+    Weight.REFUSED: "yellow",
+    Weight.FAILED: "red",
+}
 
 
 class Counts:

@@ -79,13 +79,18 @@ def _counted(count: int, noun: str) -> str:
 
 
 def summary_table(counted: Tally) -> Table:
-    """Received = kept + set aside + refused + failed + in flight, with the reasons."""
+    """Received = kept, with or without text, + set aside + refused + failed + in flight, with the reasons."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(justify="right")
     table.add_column()
     table.add_column(style="dim", overflow="fold")
-    table.add_row(f"{counted.done:,}", "[green]kept[/green]", "files and stories, searchable")
-    colours = {Weight.SET_ASIDE: "blue", Weight.REFUSED: "yellow", Weight.FAILED: "red"}
+    table.add_row(f"{counted.searchable:,}", "[green]kept[/green]", "files and stories, searchable")
+    colours = {
+        Weight.KEPT: "green",
+        Weight.SET_ASIDE: "blue",
+        Weight.REFUSED: "yellow",
+        Weight.FAILED: "red",
+    }
     for weight, colour in colours.items():
         for name, count in counted.weighing(weight).items():
             label = f"[{colour}]{weight}[/{colour}] {name}"

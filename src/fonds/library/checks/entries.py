@@ -10,7 +10,7 @@ from fonds.kinds import kinds_with_rows
 from fonds.library.checks.fault import REPAIR, Check, Fault
 from fonds.library.checks.under_way import under_way
 from fonds.library.chunks import chunks
-from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
+from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict, Weight
 from fonds.model.entry import CAPTURE
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.model.takedown import REDACTED
@@ -18,7 +18,9 @@ from fonds.ports import Records
 
 _OPEN = frozenset({PENDING, *map(str, COMES_BACK)})
 _SAID_WHY = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
-_REASONS = frozenset(map(str, Reason))
+_WITHOUT_TEXT = frozenset(str(one) for one in Reason if one.weight is Weight.KEPT)
+"""The reasons of files that are kept and have no text."""
+_REASONS = frozenset(map(str, Reason)) - _WITHOUT_TEXT
 
 
 def entries(records: Records, pipelines: Sequence[str], began: datetime) -> Iterator[Fault]:
@@ -60,7 +62,9 @@ def contradictions(rows: Sequence[DispositionRow]) -> Iterator[Fault]:
 def _says_why(row: DispositionRow) -> bool:
     if row.verdict in _SAID_WHY:
         return row.reason in _REASONS
-    return row.verdict in _OPEN or (row.verdict == Verdict.DONE and row.reason is None)
+    if row.verdict == Verdict.DONE:
+        return row.reason is None or row.reason in _WITHOUT_TEXT
+    return row.verdict in _OPEN
 
 
 def childless(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
 
 from fonds.crawl.links import asked_address
 from fonds.model.rows import DispositionRow, EntryRow
@@ -74,6 +77,10 @@ def story_of_entry(records: Records, entry_id: str) -> EntryStory | None:
     return EntryStory(entry_id, entries, lineage(rows), total)
 
 
+NAMES_LOOKED_MAX = 200_000
+"""Entries whose names are compared for one question."""
+
+
 def stories_of(records: Records, key: str) -> EntryStories:
     """What became of what entered under this id or with this address; none for an unknown one."""
     entries, total = entries_of(records, key, ENTRIES_SHOWN_MAX)
@@ -82,13 +89,41 @@ def stories_of(records: Records, key: str) -> EntryStories:
     return EntryStories(told, max(total, len(told)) if len(ids) == len(entries) else len(told))
 
 
+def entries_named(records: Records, name: str) -> tuple[list[EntryRow], bool]:
+    """Return the entries whose address ends in a file's name, and whether all entries were looked at.
+
+    At most 200,000 entries are looked at, and 50 returned.
+    """
+    wanted, looked_at = name.strip().casefold(), 0
+    found: list[EntryRow] = []
+    if not wanted or "/" in wanted:
+        return [], True
+    for row in records.find(EntryRow, count_max=NAMES_LOOKED_MAX):
+        looked_at += 1
+        if wanted in (unquote(one).rpartition("/")[2].casefold() for one in row.url.split("#", 1)):
+            found.append(row)
+            if len(found) == ENTRIES_SHOWN_MAX:
+                return found, False
+    return found, looked_at < NAMES_LOOKED_MAX
+
+
+def _addresses_of_path(key: str) -> list[str]:
+    """Return the addresses of a local file that is named by its path."""
+    if "://" in key or "\0" in key:
+        return []
+    path = Path(key.strip()).absolute()
+    return [path.as_uri(), Path(os.path.normpath(path)).as_uri()]
+
+
 def entries_of(records: Records, key: str, count_max: int) -> tuple[list[EntryRow], int]:
     """What entered under this id, or with this address: the newest, `count_max` at most, and how many there
     are."""
     own = list(records.find(EntryRow, {"entry_id": key}))
     if own:
         return own, len(own)
-    of_it = {"url": asked_address(key)}
+    of_it = {
+        "url": list(dict.fromkeys((key.strip(), asked_address(key), *_addresses_of_path(key))))
+    }
     order = ("-entered_at", "entry_id")
     newest = list(records.find(EntryRow, of_it, order=order, count_max=count_max))
     full = len(newest) == count_max

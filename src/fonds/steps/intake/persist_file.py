@@ -17,7 +17,12 @@ from fonds.formats.placing import (
     revisit_rows,
 )
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.disposition import Disposition, Reason, Verdict, deferred, dropped
+from fonds.model.disposition import (
+    Reason,
+    deferred,
+    dropped,
+    kept_without_text,
+)
 from fonds.model.file import FileMeta, Identified, Kind, RevisitReference, Unextracted, Unparsed
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.paper import Ungrobided, UnreadArticle
@@ -212,7 +217,7 @@ class PersistFile:
         if file.kind is Kind.STORY:
             return Result(items=(Unparsed(capture, file, one.charset),))
         if file.kind is Kind.UNREAD:
-            kept = Disposition(Verdict.DONE, detail=f"kept, not read: {file.mime}")
+            kept = kept_without_text(Reason.UNREAD_TYPE, file.mime)
             return Result(kept, () if referenced else (Unarchived(capture, file),))
         if file.kind is Kind.JATS:
             article = UnreadArticle(capture, file)

@@ -13,9 +13,10 @@ from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.pdf import document, indexed_rows
 from fonds.kinds.similarity.sketch import file_sketch, put_sketches
 from fonds.model.capture import to_datetime14
+from fonds.model.disposition import DONE, Disposition, Reason, kept_without_text
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key, thumbnail_blob_key
-from fonds.model.pdf import STOPPED, PdfStatus, PdfText, StatusClass
+from fonds.model.pdf import SCANNED_ORIGIN, STOPPED, PdfStatus, PdfText, StatusClass
 from fonds.model.rows import PdfMetaRow, StoppedRow, TextSketchRow
 from fonds.model.step import Result
 from fonds.ports import Blobs, Index, Records
@@ -80,7 +81,7 @@ class PersistPdfText:
             lambda: indexed_rows(self.records, list(known)),
             lambda rows: [self._document(known[row.sha1hex], row, now) for row in rows],
         )
-        return [Result() for _ in items]
+        return [Result(_ended(item)) for item in items]
 
     def _document(self, item: PdfText, row: PdfMetaRow, now: datetime) -> IndexDocument:
         """The document of a row; one that another wrote meanwhile has another text than `item`."""
@@ -109,6 +110,16 @@ class PersistPdfText:
         """Those whose page-0 thumbnail lies in the blobs."""
         keys = {thumbnail_blob_key(sha1hex): sha1hex for sha1hex in sha1hexes}
         return {keys[key] for key in self.blobs.exists(list(keys))} if keys else set()
+
+
+def _ended(item: PdfText) -> Disposition:
+    """How the message ends: done, with the reason when a PDF that was read has no text."""
+    if item.status.status_class is not StatusClass.OK or (item.text or "").strip():
+        return DONE
+    origin = (item.pdf_extra or {}).get("origin")
+    return kept_without_text(
+        Reason.SCANNED if origin == SCANNED_ORIGIN else Reason.NO_TEXT_ON_PAGES
+    )
 
 
 def _best(items: Sequence[PdfText]) -> list[PdfText]:

@@ -19,6 +19,7 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
+from fonds.model.extras import missing_extra
 from fonds.sqlite_file import (
     BUSY_TIMEOUT_S,
     WAL_LIMIT_BYTES,
@@ -104,9 +105,7 @@ def _open_postgresql(url: URL) -> Engine:
             hide_parameters=True,
         )
     except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            "PostgreSQL needs one more package: pip install 'fonds[postgresql]'"
-        ) from error
+        raise missing_extra("PostgreSQL", "postgresql", error.name) from error
     _guard_forks(engine)
     return engine
 

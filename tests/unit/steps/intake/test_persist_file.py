@@ -245,8 +245,8 @@ def test_what_nothing_reads_is_kept_and_says_so(step: PersistFile, bench: Bench)
     body = b"%!PS-Adobe-3.0\n%%Title: rivers\nshowpage\n"
     loose, (recorded,) = bench.loose(body, None), bench.in_warc(body + b"%", mime="text/plain")
     results = step([identified(loose, body), identified(recorded, body + b"%")])
-    told = [(one.disposition.verdict, one.disposition.detail) for one in results]
-    assert told == [("done", "kept, not read: application/postscript")] * 2
+    told = [(one.disposition.verdict, one.disposition.reason) for one in results]
+    assert told == [("done", Reason.UNREAD_TYPE)] * 2
     assert [type(item) for one in results for item in one.items] == [Unarchived]
 
 

@@ -178,7 +178,13 @@ FAILURES = (
         "one for each input that was not read to its end", ("input", "object", "a row of `inputs`")
     ),
     answer(
-        "with --list, one for each failure: a row of `entries`",
+        "with --refused, one for each reason and type, the largest first",
+        ("reason", "text", "why, out of docs/reasons.md"),
+        ("type", "text", "type or status of the records, empty where the reason names none"),
+        ("count", "integer", "how many records"),
+    ),
+    answer(
+        "with --list, one for each failure, or refused record: a row of `entries`",
         ("entry_id", "text", "id of the entry"),
         ("pipeline", "text", "pipeline it came into"),
         ("kind", "text", "what it is: capture, link, …"),

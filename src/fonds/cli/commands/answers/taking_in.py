@@ -12,6 +12,7 @@ ACCOUNT = (
     ("dropped", "object", "records set aside or refused, by reason"),
     ("quarantined", "object", "records that failed and wait, by reason"),
     ("pending", "integer", "records still on their way"),
+    ("without_text", "object", "those of `done` that have no text to search, by reason"),
 )
 WORK = (
     *ACCOUNT,

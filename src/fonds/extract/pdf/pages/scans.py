@@ -9,6 +9,8 @@ from enum import StrEnum
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from fonds.model.pdf import SCANNED_ORIGIN
+
 PAGES_JUDGED_MAX = 5
 _OBJECTS_LOOKED_AT_MAX = 20
 _COVERED_MIN = 0.7
@@ -19,7 +21,7 @@ class Origin(StrEnum):
     """How the pages of a PDF came to be."""
 
     BORN_DIGITAL = "born-digital"
-    SCANNED = "scanned"  # pictures of pages, and no text
+    SCANNED = SCANNED_ORIGIN  # pictures of pages, and no text
     SCANNED_WITH_TEXT = "scanned-with-text"  # pictures of pages, with recognised text
 
 

@@ -15,6 +15,7 @@ from fonds.library.tracing.ledger import COLUMNS as LEDGER_COLUMNS
 from fonds.library.tracing.ledger import ledger_rows
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.document import IndexDocument
+from fonds.model.file import kind_of_type
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.model.rows.row import DerivativeRow
@@ -108,7 +109,7 @@ def _chunk(
             "md5hex": file.md5hex,
             "size_bytes": file.size_bytes,
             "mimetype": file.mimetype,
-            "kind": "pdf" if file.mimetype == "application/pdf" else "story",
+            "kind": str(kind_of_type(file.mimetype)),
             "collection": came.get(key, UNKNOWN).collection,
         }
         values |= _place(captures[key])

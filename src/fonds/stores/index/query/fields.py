@@ -42,7 +42,7 @@ _LONG = {"article_title": "title", "text_content": "text", "canonical_domain": "
 _FORMS = {
     "title": ("words of the title; several in quotes or parentheses", 'title:"high water"'),
     "author": ("a name or a part of it", 'author:"Ana Müller"'),
-    "text": ("words of the text; several in quotes or parentheses", "text:flood"),
+    "text": ("words of the text; several in quotes or parentheses; or none", "text:flood"),
     "url": ("words of the address", "url:report"),
     "doi": ("a DOI, also as an address of doi.org, or none", "doi:10.1234/abc"),
     "domain": ("a domain, or none", "domain:example.org"),

@@ -7,6 +7,7 @@
     flood OR drought         one of them; OR binds less than standing side by side, (…) groups
     flood*                   words that begin so; at least three characters
     title:… text:… url:… author:…   in that field; title:(flood river) for several words
+    text:none                documents without text; text:"none" for the word
     domain:… site:… language:… kind:… collection:… doi:… status:…   that value; domain:none for without
     theme:"flood, river"     the documents of a theme of a collection, by its label or id
     date:2024-05 year:2020..2024 captured:2024 added:>=2024-05-17   days, as `ranges.py` says
@@ -25,7 +26,7 @@ from itertools import combinations
 
 from fonds.model.document import SearchQuery
 from fonds.model.query_error import QueryError
-from fonds.stores.index.asked import exact_value
+from fonds.stores.index.asked import NONE, exact_value
 from fonds.stores.index.query.fields import EXACT_FIELDS, RANGE_FIELDS, TEXT_FIELDS, THEME
 from fonds.stores.index.query.ranges import range_of
 from fonds.stores.index.query.tokens import Token, shortened, tokens
@@ -197,6 +198,8 @@ def _term(token: Token, field: str | None, *, exact: bool) -> Node | None:
         return Term(token.text.strip(), within, exact=True) if words(token.text) else None
     if token.text in ("*", "*:*"):
         return And()
+    if within == "text_content" and not exact and token.text.lower() == NONE:
+        return Or((Range("word_count"), Range("word_count", None, 0)))
     modifier = _MODIFIER.search(token.text)
     if modifier:
         raise _no_modifier(token, modifier.group())

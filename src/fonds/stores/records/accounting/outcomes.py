@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeAlias
 
 from fonds.model.disposition import PENDING, Reason, Verdict
 from fonds.model.failure import failure_group
@@ -34,9 +35,13 @@ def unnamed(row: DispositionRow) -> DispositionRow:
     return replace(row, about=None, detail=REDACTED)
 
 
-def rank(row: DispositionRow) -> tuple[int, datetime, str, str]:
-    """What decides between two endings."""
-    return weight(row), row.settled_at or row.promised_at, row.step, row.message_id
+Rank: TypeAlias = tuple[int, bool, datetime, str, str]
+
+
+def rank(row: DispositionRow) -> Rank:
+    """Sort key of an ending; the largest decides. One with a reason says more than one without."""
+    at = row.settled_at or row.promised_at
+    return weight(row), row.reason is not None, at, row.step, row.message_id
 
 
 def outcome(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
@@ -67,8 +72,9 @@ def _group(entry: EntryRow, ending: DispositionRow) -> str | None:
     return failure_group(ending.step, ending.reason or "", ending.detail, entry.url)
 
 
-def _standing(row: EntryRow) -> tuple[int, datetime, str, str]:
-    return row.weight, row.settled_at or row.entered_at, row.step or "", row.message_id or ""
+def _standing(row: EntryRow) -> Rank:
+    at = row.settled_at or row.entered_at
+    return row.weight, row.reason is not None, at, row.step or "", row.message_id or ""
 
 
 def unweighed(entry: EntryRow) -> EntryRow:

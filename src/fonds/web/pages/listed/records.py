@@ -45,7 +45,7 @@ class RecordsForm(BaseModel):
     outcome: Literal["", "done", "dropped", "quarantined", "pending"] = Field(
         "", description="What became of the record"
     )
-    weight: Literal["", "set-aside", "refused", "failed"] = Field(
+    weight: Literal["", "kept-without-text", "set-aside", "refused", "failed"] = Field(
         "", description="All reasons of one weight"
     )
     reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
@@ -75,7 +75,7 @@ class RecordsForm(BaseModel):
         where: dict[str, object] = {}
         if self.reasons is not None:
             where["reason"] = self.reasons
-            outcomes &= {"dropped", "quarantined"}
+            outcomes -= {"pending"}
         if self.step:
             where["step"] = self.step
             outcomes -= {"pending"}
@@ -221,6 +221,7 @@ _OUTCOME_WORDS = {
     "pending": ("is still on its way", "are still on their way"),
 }
 _WEIGHT_WORDS = {
+    "kept-without-text": ("was kept without text", "were kept without text"),
     "set-aside": ("was set aside", "were set aside"),
     "refused": ("was refused", "were refused"),
     "failed": ("failed", "failed"),

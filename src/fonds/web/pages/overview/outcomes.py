@@ -23,7 +23,10 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One of the five things that can become of a record; its reasons sum up to its count, if it has any."""
+    """One of the five things that can become of a record; its reasons sum up to its count, if it has any.
+
+    Those of what was kept count the files without text.
+    """
 
     name: str
     title: str
@@ -46,7 +49,7 @@ class OutcomeKind:
 
 
 FIVE = (
-    OutcomeKind("kept", "Kept", "kept", None, {"outcome": "done"}),
+    OutcomeKind("kept", "Kept", "kept", Weight.KEPT, {"outcome": "done"}),
     OutcomeKind("set-aside", "Set aside", "aside", Weight.SET_ASIDE, {"weight": "set-aside"}),
     OutcomeKind("refused", "Refused", "refused", Weight.REFUSED, {"weight": "refused"}),
     OutcomeKind("failed", "Failed", "failed", Weight.FAILED, {"weight": "failed"}),

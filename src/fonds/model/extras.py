@@ -1,0 +1,11 @@
+"""Optional libraries: the one sentence about an extra that is not installed."""
+
+from __future__ import annotations
+
+from fonds.model.errors import ConfigurationError
+
+
+def missing_extra(wanted: str, extra: str, library: str | None = None) -> ConfigurationError:
+    """Return the error for something `wanted` whose library is not installed."""
+    needs = f"the library {library!r}" if library else "one more library"
+    return ConfigurationError(f"{wanted} needs {needs}: pip install 'fonds[{extra}]'")

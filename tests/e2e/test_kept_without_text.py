@@ -1,0 +1,78 @@
+"""A file without text is kept, and every count, page and search says that it has none."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from starlette.testclient import TestClient
+
+from e2e.running import fonds
+from filled_home import opened
+from fixtures.pdfs import text_pdf
+from fonds.web.app import create_app
+
+pytestmark = pytest.mark.slow
+
+
+def scan() -> bytes:
+    """A PDF whose only page is a picture."""
+    out = io.BytesIO()
+    Image.new("RGB", (850, 1100), "lightgrey").save(out, "PDF")
+    return out.getvalue()
+
+
+def epub() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("mimetype", "application/epub+zip")
+        archive.writestr("content.xhtml", "<html><body><p>Salt marshes.</p></body></html>")
+    return out.getvalue()
+
+
+def test_what_has_no_text_is_told_apart_everywhere(tmp_path: Path) -> None:
+    folder, home = tmp_path / "dump", tmp_path / "home"
+    folder.mkdir()
+    files = {
+        "scan.pdf": scan(),
+        "blank.pdf": text_pdf(("",)),
+        "book.epub": epub(),
+        "drawing.ps": b"%!PS-Adobe-3.0\nshowpage\n",
+        "text.pdf": text_pdf(("Salt marshes along the coast.",)),
+    }
+    for name, body in files.items():
+        (folder / name).write_bytes(body)
+    ran = fonds(home, "ingest", folder)
+    assert ran.code == 0, ran.err
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert "1 kept files and stories, searchable" in lines
+    for count, reason in ((1, "scanned"), (1, "no-text-on-pages"), (2, "unread-type")):
+        assert any(one.startswith(f"{count} kept without text {reason}") for one in lines), lines
+    expected = {"no-text-on-pages": 1, "scanned": 1, "unread-type": 2}
+    told = fonds(home, "status", "--json").last
+    assert (told["done"], told["without_text"]) == (5, expected)
+    assert fonds(home, "audit").code == 0
+    found = fonds(home, "search", "text:none", "--json").lines
+    assert {hit["url"].rpartition("/")[2] for hit in found} == {"scan.pdf", "blank.pdf"}
+    exported = fonds(home, "export").lines
+    assert sorted(row["kind"] for row in exported) == ["pdf"] * 3 + ["unread"] * 2
+    for row in exported:
+        shown = fonds(home, "show", row["sha1hex"]).out
+        if row["kind"] == "unread":
+            assert "reads no text from them" in shown, shown
+    with (
+        opened(home) as stores,
+        TestClient(create_app(stores), base_url="http://localhost:8765") as client,
+    ):
+        for reason, count in expected.items():
+            answer = client.get(f"/records.json?reason={reason}").json()
+            assert (answer["total"], answer["answer"].split(" as ")[0]) == (
+                count,
+                f"{count} record{'s' if count > 1 else ''} {'were' if count > 1 else 'was'}"
+                " kept without text",
+            )
+            assert reason in client.get("/").text
+        assert client.get("/records.json?weight=kept-without-text").json()["total"] == 4
