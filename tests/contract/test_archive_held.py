@@ -105,7 +105,7 @@ def test_what_cannot_be_opened_is_refused(archive: WarcArchive, tmp_path: Path) 
     for path, reason in (
         ("fonds-20260101000000-00000-here-00000000.warc.gz", Reason.MISSING_SOURCE),
         (str(tmp_path), Reason.UNREADABLE_SOURCE),
-        ("folder/relative.warc.gz", Reason.UNREADABLE_SOURCE),
+        ("folder/relative.warc.gz", Reason.MISSING_SOURCE),
         ("../up.warc.gz", Reason.UNREADABLE_SOURCE),
         ("a\x00b", Reason.UNREADABLE_SOURCE),
     ):

@@ -143,7 +143,7 @@ def _checked(records: Records, asked: Asked) -> Records:
 
 
 def _print_groups(app: App, records: Records, asked: Asked, limit: int | None) -> None:
-    found = failed(records, asked, count_max=limit)
+    found = failed(records, asked, count_max=limit, with_retries=True)
     if app.json:
         _echo_groups(found)
         return

@@ -125,7 +125,7 @@ def _tell_entries(app: App, entered: EntryStories) -> None:
 
 
 def _tell_elsewhere(app: App, stores: Stores, key: str) -> bool:
-    """Show the refused links with an address, or the entries with a file's name. Return whether there are any."""
+    """Show the refused links with an address, or the entries with a file name; return whether any exist."""
     refused = refused_links(stores.records, key)
     for row in refused:
         _tell_refused(app, row)

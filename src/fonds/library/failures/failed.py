@@ -89,6 +89,7 @@ def failed(
     *,
     after: Mapping[str, object] | None = None,
     count_max: int | None = None,
+    with_retries: bool = False,
 ) -> Failed:
     """What failed, as far as it was asked for; of its groups `count_max` at most, behind `after`. What
     sources met was decided by no step and has no key."""
@@ -109,7 +110,7 @@ def failed(
         inputs_count,
         _accepted(records, asked),
         rows,
-        _retries(records, asked),
+        _retries(records, asked) if with_retries else (),
     )
 
 

@@ -26,6 +26,7 @@ from fonds.model.rows import (
     FetchedRow,
     FileMetaRow,
     InputRow,
+    RefusedLinkRow,
     Row,
     TakedownRow,
     TallyRow,
@@ -79,7 +80,7 @@ def _hidden(kind: type[Row]) -> ColumnElement[bool] | None:
         return None
     if kind in _BY_CAPTURE:
         return _among(columns[_BY_CAPTURE[kind]], _captures())
-    if kind is InputRow:
+    if kind in (InputRow, RefusedLinkRow):
         return _among(columns.input_id, _inputs())
     name = _BY_FILE.get(kind, "sha1hex")
     return _among(columns[name], _files()) if name in columns else None
