@@ -173,7 +173,8 @@ class FolderArchive:
         """As the port says; pipes and devices are refused without being opened."""
         from fonds.stores.archive.places import MISSING_NAME, open_regular
 
-        if "\x00" in path or "://" in path:
+        leads_up = not path.startswith("/") and ".." in path.split("/")
+        if "\x00" in path or "://" in path or leads_up:
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE, f"{path}: neither an absolute path nor the name of a WARC"
             )
