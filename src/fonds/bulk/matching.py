@@ -23,9 +23,10 @@ from fonds.catalog.matching.sought import Sought, of_citation, of_paper
 from fonds.catalog.store import Catalog
 from fonds.catalog.works.slugs import slug
 from fonds.formats.journal import split_key
+from fonds.model.disposition import Verdict
 from fonds.model.prepared import prepared
-from fonds.model.rows import CitationRow
-from fonds.ports import Job, Records, Table
+from fonds.model.rows import CitationRow, DispositionRow, EntryRow, FileMetaRow
+from fonds.ports import Job, RecordsWithLedger, Table
 from fonds.ports.closing import close
 from fonds.ports.walking import walk_rows
 from fonds.steps.paper.match import (
@@ -54,6 +55,8 @@ RANGES = (
 )
 """Where the keys of what is looked for are divided among writers."""
 _NOWHERE = b"z"
+MATCH = "match"
+"""The step the job stands for, and the pipeline that has no other."""
 
 
 class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -103,7 +106,7 @@ class WriteMatches:
     """The `write` of the job; stores are opened where it is done."""
 
     open_table: Callable[[], Table]
-    open_records: Callable[[], Records]
+    open_records: Callable[[], RecordsWithLedger]
     journal: str
     catalog: str
     now: datetime
@@ -130,7 +133,7 @@ class WriteMatches:
 
 def matching_job(
     what: str,
-    stores: tuple[Callable[[], Table], Callable[[], Records], str, str],
+    stores: tuple[Callable[[], Table], Callable[[], RecordsWithLedger], str, str],
     now: datetime,
     fingerprint: str,
 ) -> Job:
@@ -177,11 +180,66 @@ class _Batch:
     def is_full(self) -> bool:
         return len(self.papers) + len(self.cited) >= BATCH
 
-    def put(self, table: Table, records: Records, journal: str, now: datetime) -> None:
+    def put(self, table: Table, records: RecordsWithLedger, journal: str, now: datetime) -> None:
         if self.cited:
             records.put(self.cited)
         if self.papers:
             keep(table, records, journal, self.papers, now)
+            _write_endings(records, [one.sha1hex for one in self.papers], now)
+
+
+def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: datetime) -> None:
+    """Write the dispositions that the step `match` would have written for these papers, into the pipeline
+    `match`. A paper that the step is done with, or works on, keeps what the ledger says."""
+    where = {"about": list(sha1hexes), "step": MATCH}
+    rows = list(records.find(DispositionRow, where))
+    kept = {row.about for row in rows if row.is_open or row.verdict == Verdict.DONE}
+    owners = [row for row in records.get(FileMetaRow, list(sha1hexes)) if row.sha1hex not in kept]
+    captures = {row.capture_id for row in owners}
+    found = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": sorted(captures)})}
+    entered = [
+        EntryRow(
+            entry.entry_id,
+            MATCH,
+            entry.kind,
+            entry.input_id if entry.pipeline == MATCH else "",
+            entry.url,
+            entry.seen,
+            entry.place,
+            entry.collection,
+            now,
+        )
+        for entry in found.values()
+    ]
+    failed = {row.about: row for row in rows if row.about not in kept and row.pipeline == MATCH}
+    ended = [
+        _ending(owner, failed.get(owner.sha1hex), now)
+        for owner in owners
+        if owner.capture_id in found
+    ]
+    if ended:
+        records.ledger.enter([], entered, ())
+        records.ledger.write(ended)
+
+
+def _ending(owner: FileMetaRow, before: DispositionRow | None, now: datetime) -> DispositionRow:
+    """The disposition of a paper's message; of the message that failed, where there is one."""
+    return DispositionRow(
+        message_id=before.message_id if before else f"{owner.capture_id}.{MATCH}",
+        pipeline=MATCH,
+        step=MATCH,
+        entry_id=before.entry_id if before else owner.capture_id,
+        parent_id=before.parent_id if before else None,
+        parent_step=before.parent_step if before else None,
+        verdict=str(Verdict.DONE),
+        is_open=False,
+        reason=None,
+        detail="matched in bulk",
+        about=owner.sha1hex,
+        attempt=before.attempt if before else 0,
+        promised_at=before.promised_at if before else now,
+        settled_at=now,
+    )
 
 
 def _asked(sha1hex: str, paper: Paper, what: str) -> Iterator[Asked]:

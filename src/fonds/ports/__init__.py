@@ -8,7 +8,7 @@ named where they belong. A port is safe to use from several threads of one proce
 
 from fonds.ports.bulk import Engine, Job
 from fonds.ports.queue import Queue, TopicQueue, Topics
-from fonds.ports.records import Ledger, Records, RecordsOfAll
+from fonds.ports.records import Ledger, Records, RecordsOfAll, RecordsWithLedger
 from fonds.ports.stores import (
     Archive,
     Blobs,
@@ -34,6 +34,7 @@ __all__ = [
     "Queue",
     "Records",
     "RecordsOfAll",
+    "RecordsWithLedger",
     "Sink",
     "Source",
     "Step",

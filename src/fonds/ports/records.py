@@ -112,3 +112,11 @@ class Ledger(Protocol):
     def recount(self, *, mend: bool = False) -> list[str]:
         """What the outcomes and counts say that the dispositions do not, a sentence each, a thousand at most;
         with `mend` they are made to agree."""
+
+
+class RecordsWithLedger(Records, Protocol):
+    """Records that give the ledger of the same database."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger."""

@@ -197,8 +197,8 @@ EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
         ("book.xlsx", EMPTY_ZIP),
         ("pages.zip", EMPTY_ZIP),
         ("index.cdx", b" CDX N b a m s k r M S V g\n"),
-        ("crawl.warc.gz", gzip.compress(b"")),
-        ("tasks.jsonl.gz", gzip.compress(b"\n\n")),
+        ("crawl.warc.gz", gzip.compress(b"", mtime=0)),
+        ("tasks.jsonl.gz", gzip.compress(b"\n\n", mtime=0)),
         ("nothing.warc", b""),
     ],
 )

@@ -1,0 +1,104 @@
+"""Input under the names that the documents use: a crawl, papers, a catalogue, and a small news site."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
+
+from fixtures.answering import Answering, Given
+from fixtures.feeds import rss_of, sitemap
+from fixtures.pdfs import text_pdf
+from sample import write_sample
+
+TITLE, CITED = "On the slow meandering of lowland rivers", "Tides and the banks they leave behind"
+PAPER = text_pdf(
+    [
+        f"{TITLE}\nAda Stroom\nRivers are slow. They turn, and leave banks behind in every flood.",
+        "References\n"
+        f'[1] B. Brook, "{CITED},"\nJ. River Res., vol. 7, pp. 1-9, 1999.\n'
+        '[2] C. Hill, "What nobody has a record of at all,"\nJ. River Res., vol. 8, pp. 3-5, 2001.',
+    ],
+    info={"/Title": TITLE, "/Author": "Ada Stroom"},
+)
+PAPER_SHA1 = sha1(PAPER).hexdigest()
+SENTENCE = (
+    "The council met on Tuesday to speak of the flood defence and of the bridge closed since May. "
+)
+
+
+@dataclass(frozen=True)
+class Material:
+    """The folder with everything, and an address of a PDF in the crawl."""
+
+    folder: Path
+    pdf_url: str
+
+
+def write_material(folder: Path) -> Material:
+    """Write the input of the README and the how-tos into `folder`."""
+    sample = folder / "sample"
+    write_sample(sample)
+    shutil.copy(sample / "news.warc.gz", folder / "crawl.warc.gz")
+    shutil.copy(sample / "bundle.zip", folder / "pages.zip")
+    (folder / "papers").mkdir()
+    shutil.copy(sample / "papers.warc", folder / "papers" / "papers.warc")
+    for path in sorted((sample / "loose").glob("*.pdf")):
+        shutil.copy(path, folder / "papers" / path.name)
+    (folder / "paper.pdf").write_bytes(PAPER)
+    (folder / "papers" / "rivers.pdf").write_bytes(PAPER)
+    for name in ("warcs", "crawls", "indexes", "crossref"):
+        (folder / name).mkdir()
+    shutil.copy(sample / "indexed" / "archive.warc.gz", folder / "warcs" / "archive.warc.gz")
+    shutil.copy(sample / "indexed" / "captures.cdx", folder / "index.cdx")
+    shutil.copy(sample / "indexed" / "captures.cdx", folder / "indexes" / "captures.cdx")
+    shutil.copy(sample / "loose" / "planet-detection.pdf", folder / "crawls" / "planets.pdf")
+    (folder / "work.jsonl").write_text(json.dumps({"path": "planets.pdf"}) + "\n")
+    (folder / "crossref" / "0.json.gz").write_bytes(gzip.compress(_works()))
+    line = (folder / "index.cdx").read_text().splitlines()[1]
+    return Material(folder, line.split()[2])
+
+
+def _works() -> bytes:
+    works = [
+        _work("rivers", TITLE, "Stroom", 2011, "12", "101-120"),
+        _work("tides", CITED, "Brook", 1999, "7", "1-9"),
+    ]
+    return json.dumps({"items": works}).encode()
+
+
+def _work(
+    name: str, title: str, family: str, year: int, volume: str, page: str
+) -> dict[str, object]:
+    return {
+        "DOI": f"10.5555/{name}",
+        "type": "journal-article",
+        "title": [title],
+        "author": [{"family": family, "given": family[0]}],
+        "issued": {"date-parts": [[year]]},
+        "container-title": ["Journal of River Research"],
+        "volume": volume,
+        "page": page,
+    }
+
+
+def publish_news(site: Answering) -> None:
+    """Put a news site of six stories up: a feed, a news sitemap and an index page list them."""
+    for number in range(6):
+        title = f"Story number {number}"
+        paragraphs = "".join(f"<p>{SENTENCE} {number} {one}</p>" for one in range(6))
+        page = f"<html><title>{title}</title><article><h1>{title}</h1>{paragraphs}</article></html>"
+        html = {"Content-Type": "text/html; charset=utf-8"}
+        site.answers[f"/2026/{number}"] = Given(200, page.encode(), html)
+    links = [f"{site.url}/2026/{number}" for number in range(6)]
+    site.answers["/feed.xml"] = Given(200, rss_of(links[:4], "<ttl>1</ttl>"))
+    site.answers["/news-sitemap.xml"] = Given(200, sitemap(links[2:5]))
+    anchors = "".join(
+        f'<p><a href="{link}">Story about the river {link[-1]}</a></p>' for link in links
+    )
+    index = f"<html><title>Politics</title><body>{anchors}</body></html>"
+    site.answers["/politics/"] = Given(200, index.encode(), {"Content-Type": "text/html"})
+    site.answers["/story"] = site.answers["/2026/0"]

@@ -1,0 +1,213 @@
+"""Every how-to with commands, line by line as it is written; each ends with a clean audit.
+
+What a second run of the commands may change is stated with the test.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.running import fonds
+from fixtures.answering import Answering, answering
+from fixtures.grobid_server import grobid_server
+from journeys.journey import Journey, answers, commands, free_port
+from journeys.material import PAPER_SHA1, Material, publish_news, write_material
+
+pytestmark = pytest.mark.slow
+
+HOWTOS = Path(__file__).parents[2] / "docs" / "howto"
+NEEDS_SERVERS = {
+    "spark.md": "tests/servers/test_spark.py",
+    "deploy.md": "tests/servers/test_ansible_role.py",
+}
+"""Pages that are about servers, and the tests that run them there."""
+EDITS = {"add-a-derivative.md": "tests/e2e/test_howto_derivative.py"}
+"""Pages whose blocks are source files, and the tests that follow them."""
+
+
+@pytest.fixture
+def site() -> Iterator[Answering]:
+    with answering() as serving:
+        publish_news(serving)
+        yield serving
+
+
+@pytest.fixture
+def material(tmp_path: Path) -> Material:
+    return write_material(tmp_path)
+
+
+@pytest.fixture
+def journey(tmp_path: Path, site: Answering) -> Journey:
+    return Journey(
+        tmp_path,
+        tmp_path / "home",
+        {
+            "https://example.org": site.url,
+            "https://example.com": site.url,
+            "https://example.net": site.url,
+        },
+        {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true", "FONDS_FETCH_HOST_GAP_S": "0.1"},
+    )
+
+
+def test_every_page_with_commands_is_walked_here_or_names_who_walks_it() -> None:
+    here = Path(__file__).read_text("utf-8")
+    for page in sorted(HOWTOS.glob("*.md")):
+        if not commands(f"docs/howto/{page.name}"):
+            continue
+        elsewhere = (NEEDS_SERVERS | EDITS).get(page.name)
+        if elsewhere:
+            assert (HOWTOS.parents[1] / elsewhere).exists()
+        else:
+            assert f'"docs/howto/{page.name}"' in here, page.name
+
+
+def ingested(journey: Journey, *paths: str) -> None:
+    ran = journey.run(f"fonds ingest -q {' '.join(paths)}")
+    assert ran.code in (0, 1), ran.err
+
+
+def test_archive(journey: Journey, material: Material) -> None:
+    ingested(journey, "papers/", "pages.zip")
+    (material.folder / "crawls").mkdir(exist_ok=True)
+    key, timestamp, record = _own_capture(journey.home)
+    assert key
+    journey.replacements |= {
+        "https://example.org/page --at 20240301": f"'{record['url']}' --at {timestamp[:8]}",
+        "fonds-20260101000000-00000-host-0a1b2c3d.warc.gz:31337": (
+            f"{record['filename']}:{record['offset']}"
+        ),
+    }
+    page = commands("docs/howto/archive.md")
+    journey.walk(page, {"fonds archive upload": "needs a bucket: tests/servers/test_s3_archive.py"})
+    assert (material.folder / "page.html").stat().st_size > 0
+    journey.audit()
+
+
+def _own_capture(home: Path) -> tuple[str, str, dict[str, Any]]:
+    """Return key, time and fields of the first capture in the CDXJ of the home's own WARC."""
+    (index,) = (home / "archive").glob("*.cdxj")
+    key, timestamp, fields = index.read_text("utf-8").splitlines()[0].split(" ", 2)
+    return key, timestamp, json.loads(fields)
+
+
+def test_access(journey: Journey, material: Material) -> None:
+    ingested(journey, "papers/", "crawl.warc.gz")
+    journey.replacements["SHA1"] = PAPER_SHA1
+    journey.typed = {'fonds takedown SHA1 --reason privacy --note "letter of 3 May"': "y\n"}
+    journey.walk(commands("docs/howto/access.md"), {})
+    shown = journey.run("fonds show SHA1")
+    assert "was taken down" in shown.out + shown.err
+    journey.audit()
+
+
+def test_follow_news(journey: Journey, material: Material, site: Answering) -> None:
+    news = material.folder / "news"
+    journey.home = news
+    journey.replacements["/2026/story"] = "/2026/1"
+    journey.environment = {**journey.environment, "FONDS_WEB_PORT": str(port := free_port())}
+    links = f'<opml version="2.0"><body><outline xmlUrl="{site.url}/feed.xml"/></body></opml>'
+    (material.folder / "feeds.opml").write_text(links)
+    journey.until = {
+        "fonds run queue-fetcher": lambda: _stories(journey) >= 5,
+        "fonds serve": lambda: answers(port),
+    }
+    reason = "the same service, in the background"
+    journey.walk(
+        commands("docs/howto/follow-news.md"), {"fonds run queue-fetcher 2>> news.log &": reason}
+    )
+    assert len(journey.outputs['fonds search "bridge closed"'].out.splitlines()) > 5
+    assert "outline" in (material.folder / "news.opml").read_text()
+    journey.audit()
+
+
+def _stories(journey: Journey) -> int:
+    status = fonds(journey.home, "status", "--json")
+    return int(status.last["searchable"]) if status.code == 0 and not status.last["pending"] else 0
+
+
+def test_group(journey: Journey, material: Material) -> None:
+    ingested(journey, "crawl.warc.gz", "pages.zip")
+    story = fonds(journey.home, "search", "flood", "--json").lines[0]
+
+    def grouped() -> dict[str, str]:
+        label = journey.largest_cluster("news/2024")
+        ran = fonds(journey.home, "clusters", "news/2024", label, "--json")
+        member = ran.last["members"][0]["id"]
+        return {"'LABEL'": f"'{label}'", "'river, dam, rain'": f"'{label}'", "SHA1": member}
+
+    journey.learn = {"fonds group news/2024": grouped}
+    journey.replacements["SHA1"] = story["sha1hex"]
+    page = commands("docs/howto/group.md")
+    journey.walk(page, {})
+    journey.audit()
+
+
+def test_papers(journey: Journey, material: Material) -> None:
+    shutil.copytree(material.folder / "papers", material.folder / "crawl")
+    (material.folder / "more-warcs.txt").write_text("crawl.warc.gz\n")
+    journey.replacements["SHA1"] = PAPER_SHA1
+    page = commands("docs/howto/papers.md")
+    journey.exit_codes = {
+        "FONDS_MATCH=true fonds ingest crawl/": (1,),  # a broken and a locked PDF are in it
+        "fonds backfill extract --to parquet --out extracted/ crawl/ @more-warcs.txt": (0, 1),
+    }
+    journey.walk(page, {})
+    journey.audit()
+    before = journey.kept()
+    journey.run("FONDS_MATCH=true fonds ingest crawl/")
+    journey.run("fonds match")
+    assert journey.kept() == before
+    journey.audit()
+
+
+def test_grobid(journey: Journey, material: Material) -> None:
+    shutil.copytree(material.folder / "papers", material.folder / "crawl")
+    with grobid_server() as server:
+        journey.replacements["http://localhost:8070"] = server.url
+        journey.exit_codes = {
+            "FONDS_GROBID_URL=http://localhost:8070 fonds ingest crawl/": (1,),
+            "FONDS_GROBID_URL=http://localhost:8070 fonds catchup grobid": (0, 1),
+        }
+        journey.walk(commands("docs/howto/grobid.md"), {})
+        assert server.asked
+    journey.audit()
+
+
+def test_replay(journey: Journey, material: Material) -> None:
+    ingested(journey, "crawl.warc.gz")
+    record = next(
+        row for row in fonds(journey.home, "export", "--no-text").lines if row["datetime"]
+    )
+    port = free_port()
+    journey.environment = {
+        **journey.environment,
+        "FONDS_WEB_PORT": str(port),
+        "FONDS_WEB_REPLAY_PORT": str(replay := free_port()),
+    }
+    journey.replacements = {
+        "https://example.org/page": record["url"],
+        "20240301120000id_": f"{record['datetime']}id_",
+        "127.0.0.1:8766": f"127.0.0.1:{replay}",
+        "127.0.0.1:8765": f"127.0.0.1:{port}",
+        "url=example.org": f"url={record['url'].split('/')[2]}",
+    }
+
+    def walked() -> bool:
+        if not answers(port):
+            return False
+        journey.walk(commands("docs/howto/replay.md"), {})
+        return True
+
+    journey.until = {"fonds serve": walked}
+    journey.run("fonds serve", "fonds serve")
+    assert "302" in journey.outputs[next(one for one in journey.outputs if "-sI" in one)].out
+    assert (material.folder / "page.html").stat().st_size > 0
+    journey.audit()

@@ -1,0 +1,86 @@
+"""The README, line by line as it is written, in one home; then a clean audit, and the ingest once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.answering import Answering, answering
+from journeys.journey import Journey, answers, commands, free_port
+from journeys.material import PAPER_SHA1, publish_news, write_material
+
+pytestmark = pytest.mark.slow
+
+NOT_RUN = {
+    "make test": "this is it",
+    "make servers": "needs servers: `make test-servers` runs against them",
+    "make test-servers": "needs servers",
+    "make bench-servers": "needs servers",
+    "make servers-stop": "needs servers",
+    "pip install 'fonds[kafka,postgresql,s3,opensearch,hbase]'": "needs a package index",
+    "export FONDS_QUEUE=kafka://broker:9092 FONDS_RECORDS_FILE=/run/secrets/records": "needs servers",
+    "fonds ingest --enter-only /archive/2026": "its queue is a server's",
+}
+EXIT_CODES = {
+    "fonds failures retry --reason missing-source": (0, 1),
+}
+
+
+@pytest.fixture
+def site() -> Iterator[Answering]:
+    with answering() as serving:
+        publish_news(serving)
+        yield serving
+
+
+def walk_readme(journey: Journey) -> None:
+    found = commands("README.md")
+    assert len(found) > 50
+    # The second block of servers repeats `fonds work`, which the long list has already.
+    seen: set[str] = set()
+    once = [one for one in found if not (one in seen or seen.add(one))]
+    journey.walk(once, NOT_RUN)
+
+
+def test_every_command_of_the_readme_works_and_the_audit_is_clean(
+    tmp_path: Path, site: Answering
+) -> None:
+    material, port = write_material(tmp_path), free_port()
+    journey = Journey(
+        tmp_path,
+        tmp_path / "home",
+        {
+            "https://example.org/paper.pdf": material.pdf_url,
+            "https://example.org": site.url,
+            "s3://crawls/2026": str(tmp_path / "crawls"),
+            "/archive/warcs": str(tmp_path / "warcs"),
+            "SHA1": PAPER_SHA1,
+        },
+        {
+            "FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true",
+            "FONDS_FETCH_HOST_GAP_S": "0.1",
+            "FONDS_WEB_PORT": str(port),
+        },
+        exit_codes=EXIT_CODES,
+    )
+    journey.until = {
+        "fonds serve": lambda: answers(port),
+        ".venv/bin/fonds serve": lambda: answers(port),
+        "fonds run": journey.is_at_work,
+        "fonds work extract_pdf --threads 8": journey.is_at_work,
+    }
+    journey.learn = {
+        "fonds clusters news/floods": lambda: {
+            '"river, dam"': f'"{journey.largest_cluster("news/floods")}"'
+        }
+    }
+    journey.typed = {"fonds takedown SHA1 --reason privacy": "y\n"}
+    walk_readme(journey)
+    journey.audit()
+    before = journey.kept()
+    again = journey.run("fonds ingest crawl.warc.gz papers/ pages.zip")
+    assert again.code in (0, 1), again.err
+    assert journey.kept() == before
+    journey.audit()
