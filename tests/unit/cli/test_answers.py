@@ -345,3 +345,13 @@ def test_what_could_only_find_nothing_is_refused(
     told = call(*words)
     assert (told.code, told.out) == (2, "")
     assert wrong in told.err
+
+
+@pytest.mark.parametrize("dates", ["published", "captured", "added"])
+def test_the_kinds_of_dates_that_are_named_are_taken(call: Call, dates: str) -> None:
+    assert call("search", "flood", "--dates", dates, "--json").code == 0
+
+
+def test_help_shows_a_default_as_it_is_typed(call: Call) -> None:
+    help_text = " ".join(call("search", "--help").out.split())
+    assert "[default: published]" in help_text

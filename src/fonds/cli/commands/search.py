@@ -48,7 +48,7 @@ NOTHING_YET = "nothing can be searched yet: `fonds ingest PATH…` takes somethi
 @click.option(
     "--dates",
     type=Name("kind of date", list(DateOf)),
-    default=DateOf.PUBLISHED,
+    default=DateOf.PUBLISHED.value,
     show_default=True,
     help="The dates meant by --from, --to, --undated and --sort newest and oldest.",
 )
