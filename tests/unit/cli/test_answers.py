@@ -31,6 +31,8 @@ ACTS = ("pause", "resume", "remove", "poll", "mute", "unmute")
 REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "kind"): (("search", "--kind", "stroy"), "did you mean 'story'"),
     ("search", "sort"): (("search", "--sort", "newst"), "did you mean 'newest'"),
+    ("search", "match"): (("search", "--match", "bst"), "did you mean 'best'"),
+    ("export", "match"): (("export", "--match", "exat"), "did you mean 'exact'"),
     ("search", "dates"): (("search", "--dates", "capturd"), "did you mean 'captured'"),
     ("search", "language"): (("search", "--language", "english"), "Did you mean 'en'"),
     ("search", "themes_of"): (
