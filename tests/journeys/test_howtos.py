@@ -6,6 +6,7 @@ What a second run of the commands may change is stated with the test.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,11 +162,34 @@ def test_papers(journey: Journey, material: Material) -> None:
     }
     journey.walk(page, {})
     journey.audit()
+    _check_papers(journey)
     before = journey.kept()
     journey.run("FONDS_MATCH=true fonds ingest crawl/")
     journey.run("fonds match")
     assert journey.kept() == before
     journey.audit()
+
+
+def _check_papers(journey: Journey) -> None:
+    """The paper and what it cites are matched in every answer, row and file that the page asks for."""
+    said = {name: ran.out for name, ran in journey.outputs.items()}
+    assert "2 crossref" in re.sub(" +", " ", said["fonds catalog stats"])
+    assert "doi:10.5555/rivers" in next(said[one] for one in said if "catalog search" in one)
+    shown = said["fonds show SHA1"]
+    assert "strong (title-and-author)" in shown
+    assert "doi:10.5555/rivers: title 1.00" in shown
+    assert "→ doi:10.5555/tides (strong)" in shown
+    for column in ("f:c", "file:cdx", "match0:mstatus", "match0:doi", "match0:minfo"):
+        assert column in said["fonds table get SHA1"], column
+    cited = [json.loads(line) for line in said["fonds match citations"].splitlines()]
+    own = [(one["number"], one["doi"]) for one in cited if one["sha1hex"] == PAPER_SHA1]
+    assert own == [(0, "10.5555/tides"), (1, None)]
+    (only,) = said["fonds match citations --doi 10.5555/tides"].splitlines()
+    assert json.loads(only) == next(one for one in cited if one["doi"] == "10.5555/tides")
+    lines = (journey.folder / "papers.jsonl").read_text("utf-8").splitlines()
+    paper = next(row for row in map(json.loads, lines) if row["sha1hex"] == PAPER_SHA1)
+    assert (paper["match_status"], paper["match_doi"]) == ("strong", "10.5555/rivers")
+    assert "10.5555/tides" in next(said[one] for one in said if "match strings" in one)
 
 
 def test_grobid(journey: Journey, material: Material) -> None:

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bulk_jobs import JOURNAL, captures_job, left_in, made_lines, open_table
@@ -174,6 +174,7 @@ def test_all_captures_of_a_file_are_kept_the_best_in_its_row(tmp_path: Path) -> 
     max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 @given(seed=st.integers(0, 10**6), files=st.integers(1, 6), cuts=st.integers(1, 4))
+@example(seed=0, files=6, cuts=4)
 def test_neither_order_nor_repetition_nor_cutting_matters(
     tmp_path_factory: pytest.TempPathFactory, seed: int, files: int, cuts: int
 ) -> None:

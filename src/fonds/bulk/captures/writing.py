@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -30,6 +31,7 @@ from fonds.steps.intake.capture_count import (
     capture_counts,
     crawler_files,
     note_capture_counts,
+    note_no_crawler,
 )
 from fonds.steps.intake.warc_names import CaptureKey, capture_key
 
@@ -70,7 +72,7 @@ class WriteCaptures:
             return
         adopt_crawler_notes(table, records, self.journal, {one.sha1hex for one in batch})
         batch, dropped = _without_known(records, batch)
-        lost = _note_rows(records, batch, self.now) | {row.sha1hex for row in dropped}
+        lost = self._note_rows(table, records, batch) | {row.sha1hex for row in dropped}
         records.delete(CdxRow, [_place(row) for row in dropped])
         by_file: dict[str, list[IndexedCapture]] = {}
         for one in batch:
@@ -99,6 +101,50 @@ class WriteCaptures:
         )
         table.delete(self.journal, [alternate_key(row.sha1hex, row.capture_id) for row in dropped])
         note_capture_counts(table, records, self.journal, sorted(lost - by_file.keys()))
+
+    def _note_rows(
+        self, table: Table, records: Records, batch: Sequence[IndexedCapture]
+    ) -> set[str]:
+        """Write a row for each place, and give the SHA-1s that lost theirs.
+
+        Of several lines about one place the better stays, whichever came first; what is known by more than
+        an index stays as it is.
+        """
+        lost: set[str] = set()
+        wanted: dict[tuple[str, int], IndexedCapture] = {}
+        for one in batch:
+            place = (one.location.warc, one.location.offset)
+            if place not in wanted or better(one, wanted[place]):
+                wanted[place] = one
+        rows = {place: _row(one, self.now) for place, one in wanted.items()}
+        records.put([*rows.values()], replace=False)
+        for _ in range(SETTLING_MAX):
+            held = records.get(CdxRow, [*rows])
+            worse = [
+                row
+                for row in held
+                if is_indexed(row.capture_id)
+                and row.capture_id != rows[_place(row)].capture_id
+                and better(wanted[_place(row)], _told(row))
+            ]
+            if not worse:
+                note_no_crawler(
+                    records, {one.sha1hex for one in batch} - {row.sha1hex for row in held}
+                )
+                break
+            lost |= {row.sha1hex for row in worse}
+            leaving = Counter(
+                row.sha1hex for row in worse if row.sha1hex != rows[_place(row)].sha1hex
+            )
+            note_no_crawler(records, leaving)
+            note_capture_counts(table, records, self.journal, sorted(leaving), leaving)
+            for row in worse:
+                after = rows[_place(row)]
+                changed = {one.name: getattr(after, one.name) for one in fields(after)}
+                records.change(
+                    CdxRow, [_place(row)], _without_key(changed), {"capture_id": row.capture_id}
+                )
+        return lost
 
 
 def _allowed(records: Records, batch: Sequence[IndexedCapture]) -> Sequence[IndexedCapture]:
@@ -175,37 +221,6 @@ def _captures(records: Iterator[bytes], tallies: Tallies) -> Iterator[IndexedCap
             file = record[:40]
             tallies.counts[FILES] += 1
         yield one
-
-
-def _note_rows(records: Records, batch: Sequence[IndexedCapture], now: datetime) -> set[str]:
-    """A row for each place; the SHA-1s that lost theirs. Of several lines about one place the better stays,
-    whichever came first; what is known by more than an index stays as it is."""
-    lost: set[str] = set()
-    wanted: dict[tuple[str, int], IndexedCapture] = {}
-    for one in batch:
-        place = (one.location.warc, one.location.offset)
-        if place not in wanted or better(one, wanted[place]):
-            wanted[place] = one
-    rows = {place: _row(one, now) for place, one in wanted.items()}
-    records.put([*rows.values()], replace=False)
-    for _ in range(SETTLING_MAX):
-        worse = [
-            row
-            for row in records.get(CdxRow, [*rows])
-            if is_indexed(row.capture_id)
-            and row.capture_id != rows[_place(row)].capture_id
-            and better(wanted[_place(row)], _told(row))
-        ]
-        if not worse:
-            break
-        lost |= {row.sha1hex for row in worse}
-        for row in worse:
-            after = rows[_place(row)]
-            changed = {one.name: getattr(after, one.name) for one in fields(after)}
-            records.change(
-                CdxRow, [_place(row)], _without_key(changed), {"capture_id": row.capture_id}
-            )
-    return lost
 
 
 def _place(row: CdxRow) -> tuple[str, int]:

@@ -67,7 +67,10 @@ class WarcFileRow:
 
 @dataclass(frozen=True, slots=True)
 class CrawlerCountRow:
-    """`crawler_counts`: how often a crawler had met a file before Fonds, as `f:c` said then."""
+    """`crawler_counts`: how often a crawler had met a file before Fonds, as `f:c` said then.
+
+    0 is of a file that no crawler noted, and whose place in a WARC an index gives to another file.
+    """
 
     TABLE: ClassVar[str] = "crawler_counts"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)

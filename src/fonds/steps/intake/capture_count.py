@@ -41,31 +41,56 @@ def adopt_crawler_notes(
     records.put(rows, replace=False)
 
 
+def note_no_crawler(records: Records, sha1hexes: Collection[str]) -> None:
+    """Remember of files without a crawler's note that there was none, where they may have no row of `cdx`.
+
+    Their `f:c` would be taken for a crawler's afterwards.
+    """
+    if sha1hexes:
+        records.put([CrawlerCountRow(one, 0) for one in sorted(set(sha1hexes))], replace=False)
+
+
 def crawler_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
     """Return those files whose `f:c` is a crawler's: it stays but for its count."""
-    return {row.sha1hex for row in records.get(CrawlerCountRow, sorted(set(sha1hexes)))}
+    return {
+        row.sha1hex for row in records.get(CrawlerCountRow, sorted(set(sha1hexes))) if row.count
+    }
 
 
-def capture_counts(records: Records, notes: Mapping[str, bytes]) -> dict[str, int]:
+def capture_counts(
+    records: Records, notes: Mapping[str, bytes], leaving: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """Count the captures of files, given their `f:c`: rows of `cdx`, and those a crawler counted before.
 
-    The capture the crawler noted counts once, also when it has a row by now.
+    The capture the crawler noted counts once, also when it has a row by now. `leaving` gives by SHA-1 the
+    number of rows that are about to go.
     """
     counts = {
         sha1hex: count
         for (sha1hex,), count in records.count(CdxRow, ("sha1hex",), {"sha1hex": [*notes]}).items()
     }
+    for sha1hex, count in (leaving or {}).items():
+        counts[sha1hex] = counts.get(sha1hex, 0) - count
     totals = {one: counts.get(one, 1) for one in notes}
     for row in records.get(CrawlerCountRow, [*notes]):
+        if not row.count:
+            continue
         known = _has_row(records, row.sha1hex, notes[row.sha1hex])
         totals[row.sha1hex] = row.count + counts.get(row.sha1hex, 0) - known
     return totals
 
 
 def note_capture_counts(
-    table: Table, records: Records, journal: str, sha1hexes: Sequence[str]
+    table: Table,
+    records: Records,
+    journal: str,
+    sha1hexes: Sequence[str],
+    leaving: Mapping[str, int] | None = None,
 ) -> None:
     """Count the captures of these files, revisits too, as `cdx` has them; the same however often it is done.
+
+    `leaving` is as for `capture_counts`: counted before its rows go, a file has the right count also when
+    this process is killed right behind that.
 
     A count is written only where the cell is as it was read: a place another writes meanwhile stays. Who
     wrote looks again: of several who note captures of one file at the same moment the last to write sees
@@ -78,7 +103,9 @@ def note_capture_counts(
         there = table.get(journal, sorted(keys), [F_C]) if keys else {}
         if not there:
             return
-        totals = capture_counts(records, {keys[key]: row[F_C] for key, row in there.items()})
+        totals = capture_counts(
+            records, {keys[key]: row[F_C] for key, row in there.items()}, leaving
+        )
         counted = [
             (key, {F_C: after})
             for key, row in there.items()
@@ -95,7 +122,8 @@ def _unknown(records: Records, sha1hexes: Sequence[str]) -> list[str]:
     if not sha1hexes:
         return []
     indexed = records.count(CdxRow, ("sha1hex",), {"sha1hex": sha1hexes})
-    known = {one for (one,) in indexed} | crawler_files(records, sha1hexes)
+    known = {one for (one,) in indexed}
+    known |= {row.sha1hex for row in records.get(CrawlerCountRow, sha1hexes)}
     return [one for one in sha1hexes if one not in known]
 
 
