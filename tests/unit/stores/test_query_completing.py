@@ -170,8 +170,11 @@ PIECES = st.sampled_from(
      " ", "~5", "*", "//", "12", "é", "\U0001f600", "\ud800"]
 )  # fmt: skip
 TEXTS = st.one_of(st.text(max_size=30), st.lists(PIECES, max_size=12).map("".join))
-EXAMPLES = {"added": "2024", "captured": "2024", "title": "x", "text": "x", "url": "x", "author": "x", "date": "2024", "year": "2024",
-            "words": "5", "pages": "5", "doi": "10.1/a", "language": "en", "kind": "pdf"}  # fmt: skip
+EXAMPLES = {
+    "added": "2024", "captured": "2024", "title": "x", "text": "x", "url": "x", "author": "x",
+    "date": "2024", "year": "2024", "words": "5", "pages": "5", "doi": "10.1/a", "language": "en",
+    "kind": "pdf",
+}  # fmt: skip
 
 
 def understood(text: str) -> Node:
