@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract.index_backends import BACKENDS, document, found, opened
-from fonds.model.document import SearchQuery, SearchResults
+from fonds.model.document import Match, SearchQuery, SearchResults
 from fonds.model.file import Kind
 from fonds.ports import Index
 from real_servers import each
@@ -292,6 +292,67 @@ class TestNothingFound:
     def test_what_was_found_has_no_notes(self, index):
         results = index.search(SearchQuery("lightning"))
         assert (list(results.notes), results.meant) == ([], None)
+
+
+class TestBestMatch:
+    @pytest.fixture(autouse=True)
+    def _documents(self, index):
+        index.put(
+            [
+                document("both", "The flood reached the bridge."),
+                document("flood", "A flood came to the valley in the night."),
+                document("bridge", "The bridge of the valley is old.", kind=Kind.PDF),
+                document("other", "What is the price of bread? How was the harvest?"),
+            ]
+        )
+
+    def best(self, index, text: str, **rest) -> list[str]:
+        results = index.search(SearchQuery(text, match=Match.BEST, **rest))
+        assert results.match is Match.BEST
+        return [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits]
+
+    def test_any_word_is_enough_and_more_words_rank_first(self, index):
+        assert found(index, "flood bridge dam") == set()
+        ranked = self.best(index, "flood bridge dam")
+        assert ranked[0] == "both"
+        assert set(ranked) == {"both", "flood", "bridge"}
+
+    def test_stop_words_find_nothing(self, index):
+        assert set(self.best(index, "What is the name of the bridge?")) == {"both", "bridge"}
+        assert set(self.best(index, "what is the")) == {"both", "flood", "bridge", "other"}
+
+    def test_stop_words_of_another_language_are_words(self, index):
+        index.put([document("war", "A war began."), document("die", "The die is cast.")])
+        assert self.best(index, "war archive") == ["war"]
+        assert self.best(index, "die archive") == ["die"]
+
+    def test_filters_values_and_exclusions_hold(self, index):
+        assert self.best(index, "flood dam", kinds=[Kind.PDF]) == []
+        assert self.best(index, "bridge dam kind:pdf") == ["bridge"]
+        assert set(self.best(index, "flood dam bridge -old")) == {"both", "flood"}
+        assert self.best(index, '"the old bridge" title:flood') == []
+
+    def test_a_group_is_taken_apart_and_a_phrase_is_not(self, index):
+        assert set(self.best(index, "(flood dam) OR (price dam)")) == {"both", "flood", "other"}
+        assert set(self.best(index, '"the bridge" harvest')) == {"both", "bridge", "other"}
+
+    def test_broken_marks_of_a_sentence_are_punctuation(self, index):
+        question = 'How old is the "bridge of the valley, and what * was there before?'
+        assert index.search(SearchQuery(question)).total == 0
+        assert self.best(index, question)[0] == "bridge"
+
+    def test_marks_and_counts_are_those_of_the_words(self, index):
+        results = index.search(SearchQuery("What is the flood dam?", match=Match.BEST))
+        (text, marks), *_ = [hit.snippet.shown for hit in results.hits]
+        assert [text[start:end] for start, end in marks] == ["flood"]
+        assert dict(results.facets["kind"]) == {"story": results.total} == {"story": 2}
+
+    def test_words_no_document_has_are_named(self, index):
+        results = index.search(SearchQuery("levee dam", match=Match.BEST))
+        assert list(results.notes) == [
+            "No document here has “levee”.",
+            "No document here has “dam”.",
+        ]
 
 
 class TestAllOfAResult:

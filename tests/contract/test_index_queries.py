@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, found, opened
-from fonds.model.document import DateKind, IndexDocument, SearchQuery
+from fonds.model.document import DateKind, IndexDocument, Match, SearchQuery
 from fonds.model.file import Kind
 from fonds.ports import Index
-from fonds.stores.index.query.parsing import parse, themes_of
+from fonds.stores.index.query.parsing import parse, parse_query, themes_of
 from real_servers import each
 
 _WORDS = (
@@ -191,6 +191,26 @@ def test_any_query_counts_what_brute_force_counts(index, text):
     results = index.search(SearchQuery(text, count_max=100))
     assert {hit.document.url.rsplit("/", 1)[-1] for hit in results.hits} == wanted
     assert results.total == len(wanted)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@example("what is the network of the university")
+@example("(network language:en) OR (=floods rivers -2024)")
+@given(_QUERY)
+def test_best_match_finds_what_brute_force_finds_and_all_that_exact_finds(index, text):
+    query = SearchQuery(text, count_max=100, match=Match.BEST)
+    try:
+        tree = parse_query(query)
+    except ValueError:
+        return
+    results = index.search(query)
+    names = {hit.document.url.rsplit("/", 1)[-1] for hit in results.hits}
+    assert names == {one.url.rsplit("/", 1)[-1] for one in DOCUMENTS if matches(tree, one)}
+    assert names >= expected(text)
 
 
 def marked(index: Index, text: str) -> Sequence[Sequence[str]]:

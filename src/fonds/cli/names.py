@@ -18,8 +18,12 @@ class Name(click.Choice[str]):
     """One of `choices`; for any other the nearest is named before all there are."""
 
     def __init__(self, what: str, choices: Iterable[str]) -> None:
-        super().__init__(choices)
+        super().__init__([str(one) for one in choices])
         self.what = what
+
+    def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
+        """As click does, by the value of an enum and not by the name of its member."""
+        return super().normalize_choice(str(choice), ctx)
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """What is told of a value that is none of them."""

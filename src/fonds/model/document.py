@@ -77,6 +77,13 @@ class IndexDocument:
         return self.captured if of is DateOf.CAPTURED else self.publication_date
 
 
+class Match(StrEnum):
+    """Which documents match the words of a query."""
+
+    EXACT = "exact"  # those that match the query as it is written
+    BEST = "best"  # those with any of its words, ranked; filters and exclusions hold
+
+
 DAYS_COUNTED_MAX = 72
 
 
@@ -95,7 +102,8 @@ class SearchQuery:
     and what comes or goes meanwhile moves no other. `themes` has the ids of the documents of each theme the
     text asks for by `theme:`; an index knows no others. `facet_values_max`, up to 1,000, for each facet;
     with 0 nothing is counted by value or month. Without `with_snippets` hits have none, and without
-    `with_notes` a search that finds nothing says nothing of why.
+    `with_notes` a search that finds nothing says nothing of why. `match` says whether all words of the text
+    must match, or any of them.
     """
 
     text: str = ""
@@ -115,6 +123,7 @@ class SearchQuery:
     after: str | None = None
     with_snippets: bool = True
     with_notes: bool = True
+    match: Match = Match.EXACT
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
@@ -190,3 +199,4 @@ class SearchResults:
     meant: str | None = None
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     generation: str | None = None
+    match: Match = Match.EXACT

@@ -31,6 +31,8 @@ ACTS = ("pause", "resume", "remove", "poll", "mute", "unmute")
 REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("search", "kind"): (("search", "--kind", "stroy"), "did you mean 'story'"),
     ("search", "sort"): (("search", "--sort", "newst"), "did you mean 'newest'"),
+    ("search", "match"): (("search", "--match", "bst"), "did you mean 'best'"),
+    ("export", "match"): (("export", "--match", "exat"), "did you mean 'exact'"),
     ("search", "dates"): (("search", "--dates", "capturd"), "did you mean 'captured'"),
     ("search", "language"): (("search", "--language", "english"), "Did you mean 'en'"),
     ("search", "themes_of"): (
@@ -345,3 +347,13 @@ def test_what_could_only_find_nothing_is_refused(
     told = call(*words)
     assert (told.code, told.out) == (2, "")
     assert wrong in told.err
+
+
+@pytest.mark.parametrize("dates", ["published", "captured", "added"])
+def test_the_kinds_of_dates_that_are_named_are_taken(call: Call, dates: str) -> None:
+    assert call("search", "flood", "--dates", dates, "--json").code == 0
+
+
+def test_help_shows_a_default_as_it_is_typed(call: Call) -> None:
+    help_text = " ".join(call("search", "--help").out.split())
+    assert "[default: published]" in help_text

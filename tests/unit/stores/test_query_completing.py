@@ -170,8 +170,11 @@ PIECES = st.sampled_from(
      " ", "~5", "*", "//", "12", "é", "\U0001f600", "\ud800"]
 )  # fmt: skip
 TEXTS = st.one_of(st.text(max_size=30), st.lists(PIECES, max_size=12).map("".join))
-EXAMPLES = {"title": "x", "text": "x", "url": "x", "author": "x", "date": "2024", "year": "2024",
-            "words": "5", "pages": "5", "doi": "10.1/a", "language": "en", "kind": "pdf"}  # fmt: skip
+EXAMPLES = {
+    "added": "2024", "captured": "2024", "title": "x", "text": "x", "url": "x", "author": "x",
+    "date": "2024", "year": "2024", "words": "5", "pages": "5", "doi": "10.1/a", "language": "en",
+    "kind": "pdf",
+}  # fmt: skip
 
 
 def understood(text: str) -> Node:
@@ -182,6 +185,8 @@ def understood(text: str) -> Node:
 @example('site:"ne "high water"', 8, "a b")
 @example("site:(ne", 8, 'a"b')
 @example("(ti", 3, "a")
+@example("add", 3, "a")
+@example("cap", 3, "a")
 def test_whatever_is_put_in_place_is_understood_and_the_rest_is_left(
     text: str, at: int, value: str
 ):

@@ -19,7 +19,7 @@ from fonds.library.searching.exported.warcs import SUMMARY_URL, Missed
 from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, write_manifest
 from fonds.library.searching.members import Members
 from fonds.library.searching.whole import Contents, Found, found_now, lasted, whole
-from fonds.model.document import SearchQuery
+from fonds.model.document import Match, SearchQuery
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
 from fonds.model.names import no_such
@@ -61,6 +61,13 @@ class Written:
 @click.option("--kind", type=Name("kind", KINDS), metavar="KIND")
 @click.option("--collection", metavar="NAME")
 @click.option("--limit", type=click.IntRange(1), help="Of a search at most so many documents.")
+@click.option(
+    "--match",
+    type=Name("kind of match", list(Match)),
+    default=Match.EXACT.value,
+    show_default=True,
+    help="exact: documents with all words of QUERY; best: documents with any of them.",
+)
 @click.option("--no-text", is_flag=True, help="Leave the texts out.")
 def export(
     app: App,
@@ -70,6 +77,7 @@ def export(
     kind: str | None,
     collection: str | None,
     limit: int | None,
+    match: str,
     no_text: bool,
 ) -> int:
     """Write one row for each file, or for each document a QUERY finds: hashes, capture, metadata, text.
@@ -101,7 +109,7 @@ def export(
     if kind is not None and kind in TABLES:
         pieces = _table(stores, FORMS[form], done, kind)
     elif text:
-        found = _found(stores, text, kind, collection)
+        found = _found(stores, text, kind, collection, Match(match))
         if not app.quiet:
             say(_promised(found.total, limit))
         pieces = _result(stores, FORMS[form], done, found, limit, with_text=not no_text)
@@ -147,10 +155,15 @@ def _write(
     write_manifest(Path(out), manifest)
 
 
-def _found(stores: Stores, text: str, kind: str | None, collection: str | None) -> Found:
+def _found(
+    stores: Stores, text: str, kind: str | None, collection: str | None, match: Match
+) -> Found:
     """What a query finds. Raises click.UsageError for a query that is none."""
     query = SearchQuery(
-        text, kinds=[Kind(kind)] if kind else [], collections=[collection] if collection else []
+        text,
+        kinds=[Kind(kind)] if kind else [],
+        collections=[collection] if collection else [],
+        match=match,
     )
     try:
         return found_now(stores.index, query)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -14,9 +16,10 @@ from rich.padding import Padding
 from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import DAY, Name
 from fonds.collections.tables import Tables
+from fonds.library.searching.best_match import best_match_if_none
 from fonds.library.searching.direct import Direct, direct, readings
 from fonds.library.searching.themes import ThemeCounts, theme_counts
-from fonds.model.document import DateKind, DateOf, Hit, SearchQuery, SearchResults, Snippet
+from fonds.model.document import DateKind, DateOf, Hit, Match, SearchQuery, SearchResults, Snippet
 from fonds.model.file import Kind
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
@@ -48,7 +51,7 @@ NOTHING_YET = "nothing can be searched yet: `fonds ingest PATH…` takes somethi
 @click.option(
     "--dates",
     type=Name("kind of date", list(DateOf)),
-    default=DateOf.PUBLISHED,
+    default=DateOf.PUBLISHED.value,
     show_default=True,
     help="The dates meant by --from, --to, --undated and --sort newest and oldest.",
 )
@@ -64,6 +67,12 @@ NOTHING_YET = "nothing can be searched yet: `fonds ingest PATH…` takes somethi
     metavar="YYYY-MM-DD",
     help="Tell what this search found at the end of that day, in UTC, and why it finds others now.",
 )
+@click.option(
+    "--match",
+    type=Name("kind of match", list(Match)),
+    help="exact: documents with all words; best: documents with any of them, ranked. The default is exact,"
+    " and best when exact finds nothing.",
+)
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--offset", type=click.IntRange(0, 10_000), default=0)
 def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
@@ -71,7 +80,8 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
 
     The date of a story is that of its publication, the date of a PDF that of its creation, as they state
     it. A URL, SHA-1 (or its first 8 characters), story id, DOI or file name leads to its file first. Exit
-    code 0 also when nothing was found; what of the question no document has is told then. With
+    code 0 also when nothing was found; what of the question no document has is told then. When no document
+    has all words, the results are a best match: documents with any of the words, ranked. With
     --json one object a line, `direct` for what the words name, `themes` for the counts of --themes-of. How
     many more there are is told on standard error. With --as-of the sums of what was found then and is found
     now, and of each sort that is not as it was --limit documents.
@@ -92,29 +102,55 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     index = stores.index if stores else app.index()
     try:
         results = index.search(asked)
-        counts = _themes(app, stores, themes_of, asked) if stores and themes_of else None
+        things = direct(stores, asked.text) if stores else []
+        if filters["match"] is None and not things:
+            results = best_match_if_none(index, asked, results)
+        matched = replace(asked, match=results.match)
+        counts = _themes(app, stores, themes_of, matched) if stores and themes_of else None
     except QueryError as error:
         raise click.UsageError(_pointed(asked.text, error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    things = direct(stores, asked.text) if stores else []
-    _tell(app, things, results, asked)
+    _tell(app, things, results, asked, _exact_command(app, query, filters))
     if counts is not None:
         _tell_themes(app, counts)
     _say_beside(index, results, asked, things)
     return 0
 
 
-def _tell(app: App, things: Sequence[Direct], results: SearchResults, asked: SearchQuery) -> None:
+def _exact_command(app: App, query: tuple[str, ...], filters: dict[str, Any]) -> str:
+    """Return the command line of the same search in which all words must match."""
+    options = ["--match", "exact"]
+    for name in ("kind", "language", "domain", "collection"):
+        options += [part for value in filters[name] for part in (f"--{name}", value)]
+    for name in ("date_from", "date_to"):
+        day = _day(filters[name])
+        options += [f"--{name.removeprefix('date_')}", day.isoformat()] if day else []
+    options += ["--undated"] if filters["undated"] else []
+    if filters["dates"] != DateOf.PUBLISHED:
+        options += ["--dates", filters["dates"]]
+    if filters["sort"] != "score":
+        options += ["--sort", filters["sort"]]
+    # A word that begins with a dash excludes; after two dashes it is no option.
+    return app.told(shlex.join(["search", *options, "--", " ".join(query)]))
+
+
+def _tell(
+    app: App,
+    things: Sequence[Direct],
+    results: SearchResults,
+    asked: SearchQuery,
+    exact_command: str,
+) -> None:
     if app.json:
         for thing in things:
             echo_json({"direct": thing})
         for hit in results.hits:
-            echo_json({**_as_json(hit), "generation": results.generation})
+            echo_json({**_as_json(hit), "match": results.match, "generation": results.generation})
         return
     _print_direct(app, things)
     if results.total or not things:
-        _print(app, results, asked)
+        _print(app, results, asked, exact_command)
 
 
 def _as_of(app: App, asked: SearchQuery, filters: dict[str, Any]) -> int:
@@ -180,8 +216,11 @@ def _say_beside(
         say(note)
 
 
-def _print(app: App, results: SearchResults, asked: SearchQuery) -> None:
+def _print(app: App, results: SearchResults, asked: SearchQuery, exact_command: str) -> None:
     screen, first = console(), asked.offset + 1
+    if results.match is Match.BEST and results.total:
+        screen.print("[bold]Best match[/bold]: documents with any of these words, ranked.")
+        screen.print(f"Only documents with all of them: {escape(exact_command)}")
     if not results.total:
         screen.print("Nothing found.")
     elif results.hits:
@@ -214,6 +253,7 @@ def _query(words: tuple[str, ...], filters: dict[str, Any]) -> SearchQuery:
         sort=filters["sort"],
         offset=filters["offset"],
         count_max=filters["limit"],
+        match=Match(filters["match"] or Match.EXACT),
     )
 
 

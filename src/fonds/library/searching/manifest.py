@@ -11,7 +11,7 @@ import msgspec
 
 from fonds.library.searching.members import MEMBERS_MAX
 from fonds.library.searching.whole import Found
-from fonds.model.document import DateOf, SearchQuery
+from fonds.model.document import DateOf, Match, SearchQuery
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
 from fonds.model.prepared import prepared
@@ -37,6 +37,7 @@ class Asked:
     date_to: date | None = None
     undated: bool = False
     dates: DateOf = DateOf.PUBLISHED
+    match: Match = Match.EXACT
 
     def query(self) -> SearchQuery:
         """The same for the index."""

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from fonds.model.document import SearchQuery, SearchResults
+from fonds.model.document import Match, SearchQuery, SearchResults
 from fonds.model.names import nearest
 from fonds.ports import Index
 from fonds.stores.index.asked import FACET_VALUES_MAX
 from fonds.stores.index.query.fields import TEXT_FIELDS
-from fonds.stores.index.query.tree import And, Node, Term, exact_values
+from fonds.stores.index.query.parsing import parse_query
+from fonds.stores.index.query.tree import And, Node, Term, exact_values, without_stop_words
 from fonds.words import letters, words
 
 LOOKED_MAX = 20
@@ -31,16 +32,20 @@ def with_notes(
     """
     if results.total or not (query.count_max and query.with_notes):
         return results
+    if query.match is Match.BEST:
+        tree = parse_query(replace(query, match=Match.EXACT))
     notes = [*_missing_values(index, query, tree)]
     meant = query.text
-    for term in _required(tree)[:LOOKED_MAX]:
-        if _count(index, asked := written(term)):
+    required = _required(tree)
+    telling = list(without_stop_words(required))
+    for term in [*telling, *(one for one in required if one not in telling)][:LOOKED_MAX]:
+        if notes and term not in telling:
+            break
+        if _count(index, written(term)):
             continue
         near = _alike(index, term)
         told = f"; did you mean “{near}”?" if near else "."
-        notes.append(
-            f"No document here has {asked if asked != term.text.lower() else f'“{term.text}”'}{told}"
-        )
+        notes.append(f"No document here has {_shown(term)}{told}")
         if near:
             meant = _exchanged(meant, term.text, near)
     if not notes and _is_filtered(query):
@@ -59,6 +64,12 @@ def written(term: Term) -> str:
     if term.exact or len(words(term.text)) > 1:
         return f'{name}"{plain}"'
     return f"{name}{plain}"
+
+
+def _shown(term: Term) -> str:
+    """A term as a note names it: as it was typed, without the punctuation behind it."""
+    asked, typed = written(term), term.text.rstrip(".,;:!?…")
+    return f"“{typed}”" if asked == typed.lower() else asked
 
 
 def _required(tree: Node) -> list[Term]:
@@ -96,7 +107,9 @@ def _is_filtered(query: SearchQuery) -> bool:
 
 
 def _without_filters(index: Index, query: SearchQuery) -> Iterator[str]:
-    alone = SearchQuery(query.text, count_max=0, facet_values_max=0, themes=query.themes)
+    alone = SearchQuery(
+        query.text, count_max=0, facet_values_max=0, match=query.match, themes=query.themes
+    )
     count = index.search(alone).total
     if count:
         yield f"Without the filters {count:,} would be found."

@@ -130,7 +130,7 @@ class TantivyIndex:
             if searcher is None:
                 return nothing(NOTHING_YET)
             found = results(searcher, wanted, query, tree)
-        return with_notes(replace(found, generation=seen), self, query, tree)
+        return with_notes(replace(found, generation=seen, match=query.match), self, query, tree)
 
     def alike(self, word: str) -> Sequence[str]:
         """Out of the documents that have such words, a hundred at most."""

@@ -9,7 +9,7 @@ from tantivy import Occur, Query
 
 from fonds.model.document import DateOf, SearchQuery
 from fonds.model.keys import order_key
-from fonds.stores.index.query.parsing import pairs, parse, themes_of
+from fonds.stores.index.query.parsing import pairs, parse_query
 from fonds.stores.index.query.tree import Among, Exact, Near, Node, Not, Or, Range, Term
 from fonds.stores.index.tantivy_schema import (
     LAST_DAY,
@@ -52,7 +52,7 @@ def fuzzy(word: str, faults: int, schema: tantivy.Schema) -> Query:
 
 def parsed(query: SearchQuery) -> Node:
     """The tree of the text of a query. Raises ValueError with a sentence for people."""
-    return parse(without_surrogates(query.text), themes_of(query))
+    return parse_query(query)
 
 
 def _node(node: Node, schema: tantivy.Schema) -> Query:

@@ -39,6 +39,7 @@ SEARCH = (
             "list",
             "up to three passages: text, marks, page of a PDF, whether they begin or end within a sentence",
         ),
+        ("match", "text", "exact: all words match; best: any of the words match"),
         ("generation", "text?", "that of the index, the same for all; null where it is not known"),
     ),
     answer(

@@ -46,7 +46,7 @@ from fonds.stores.index.elastic.query import body, suggestions
 from fonds.stores.index.likeness import faults_allowed, likest
 from fonds.stores.index.nothing_found import with_notes
 from fonds.stores.index.passages import hit
-from fonds.stores.index.query.parsing import parse, themes_of
+from fonds.stores.index.query.parsing import parse_query
 
 IDS_A_REQUEST = 500
 TRIES, PAUSE_S = 4, 0.5
@@ -134,7 +134,7 @@ class ElasticIndex:
     def search(self, query: SearchQuery) -> SearchResults:
         """Raises ValueError with a sentence for people."""
         query = checked(query)
-        tree = parse(query.text.encode("utf-8", "ignore").decode(), themes_of(query))
+        tree = parse_query(query)
         self._prepare()
         answer = self._call("POST", f"/{self._alias}/_search", {}, body(query, tree))
         hits = []
@@ -144,7 +144,10 @@ class ElasticIndex:
             document = from_source(one["_source"])
             hits.append(hit(document, text, score, tree, with_snippets=query.with_snippets))
         found = SearchResults(
-            answer["hits"]["total"]["value"], tuple(hits), generation=self._generation.now()
+            answer["hits"]["total"]["value"],
+            tuple(hits),
+            generation=self._generation.now(),
+            match=query.match,
         )
         if not query.facet_values_max:
             return with_notes(found, self, query, tree)

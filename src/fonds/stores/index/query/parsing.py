@@ -15,7 +15,8 @@
     *                        everything
 
 Lenient where the meaning is plain: an open parenthesis closes at the end, a dangling OR and bare
-punctuation are passed over. What cannot be understood raises QueryError naming the token and its place.
+punctuation are passed over, and in a sentence so are marks that break the syntax. What else cannot be
+understood raises QueryError naming the token and its place.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from fonds.model.document import SearchQuery
+from fonds.model.document import Match, SearchQuery
 from fonds.model.query_error import QueryError
+from fonds.stop_words import stop_words_of_query
 from fonds.stores.index.asked import NONE, exact_value
 from fonds.stores.index.query.fields import EXACT_FIELDS, RANGE_FIELDS, TEXT_FIELDS, THEME
 from fonds.stores.index.query.ranges import range_of
-from fonds.stores.index.query.tokens import Token, shortened, tokens
+from fonds.stores.index.query.tokens import Token, shortened, tokens, unfinished
 from fonds.stores.index.query.tree import (
     Among,
     And,
@@ -40,8 +42,9 @@ from fonds.stores.index.query.tree import (
     Or,
     Range,
     Term,
+    best_match,
 )
-from fonds.words import is_spaceless, words
+from fonds.words import is_spaceless, letters, words
 
 QUERY_CHARACTERS_MAX = 4_000
 CLAUSES_MAX = 256
@@ -49,6 +52,9 @@ DEPTH_MAX = 32
 PREFIX_CHARACTERS_MIN = 3
 NEAR_WORDS_MAX = 4
 BETWEEN_MAX = 100
+ONLY_IN_QUERIES = {"field", "not", "or", "and", "exact"}
+SENTENCE_STOP_WORDS_MIN = 3
+"""Distinct stop words of one language that make a text a sentence."""
 
 
 Themes = Callable[[str], Sequence[str]]
@@ -67,8 +73,30 @@ def themes_of(query: SearchQuery) -> Themes:
 
 
 def parse(text: str, themes: Themes | None = None) -> Node:
-    """The tree of a query; And(()) for an empty one. Raises QueryError with a sentence for people, as it does
-    for any theme without `themes`."""
+    """Return the tree of a query; And(()) for an empty one.
+
+    In a sentence, marks that break the syntax are punctuation. Otherwise raises QueryError with a sentence
+    for people, as it does for any theme without `themes`.
+    """
+    try:
+        return _parse_syntax(text, themes)
+    except QueryError:
+        if not _is_sentence(text):
+            raise
+        return _parse_syntax(" ".join(letters(text).split()), themes)
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether the text has stop words as a sentence has, and nothing that only a query has."""
+    found = list(unfinished(text))
+    if any(token.tail or token.kind in ONLY_IN_QUERIES for token in found):
+        return False
+    # Single letters are names and variables as often as they are stop words.
+    distinct = {word for word in words(text) if len(word) > 1 or is_spaceless(word)}
+    return len(distinct & stop_words_of_query(distinct)) >= SENTENCE_STOP_WORDS_MIN
+
+
+def _parse_syntax(text: str, themes: Themes | None) -> Node:
     if len(text) > QUERY_CHARACTERS_MAX:
         raise QueryError(
             f"The query has {len(text):,} characters; at most {QUERY_CHARACTERS_MAX:,} can be used."
@@ -82,6 +110,12 @@ def parse(text: str, themes: Themes | None = None) -> Node:
     if node is None:
         raise QueryError(f"“{shortened(text)}” has no letters or digits to search for.")
     return node
+
+
+def parse_query(query: SearchQuery) -> Node:
+    """Return the tree of a query, by the kind of match it asks for. Raises QueryError as `parse` does."""
+    tree = parse(query.text.encode("utf-8", "ignore").decode(), themes_of(query))
+    return best_match(tree) if query.match is Match.BEST else tree
 
 
 class _Parser:

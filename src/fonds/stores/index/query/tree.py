@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+from fonds.stop_words import stop_words_of_query
+from fonds.words import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,75 @@ class Or:
 
 
 Node: TypeAlias = Term | Near | Exact | Range | Among | Not | And | Or
+NodeT = TypeVar("NodeT", bound=Node)
+
+
+def best_match(node: Node) -> Node:
+    """Return the tree that any of the words in `node` is enough for.
+
+    Words, phrases and words near each other become alternatives, and stop words among them are left out.
+    Values, ranges, themes and exclusions still hold.
+    """
+    if isinstance(node, Or):
+        return _any_of([one for child in node.nodes for one in _alternatives(best_match(child))])
+    if not isinstance(node, And):
+        return node
+    parts = list(_required(node))
+    is_words = [_is_words(part) for part in parts]
+    if not any(is_words):
+        return node
+    wanted = [
+        one
+        for part, is_wanted in zip(parts, is_words, strict=True)
+        if is_wanted
+        for one in _alternatives(best_match(part))
+    ]
+    rest = [part for part, is_wanted in zip(parts, is_words, strict=True) if not is_wanted]
+    any_word = _any_of(without_stop_words(wanted))
+    return And((any_word, *rest)) if rest else any_word
+
+
+def _required(node: Node) -> Iterator[Node]:
+    """The parts that must all match, those of groups in parentheses too."""
+    if not isinstance(node, And) or not node.nodes:
+        yield node
+        return
+    for child in node.nodes:
+        yield from _required(child)
+
+
+def _is_words(node: Node) -> bool:
+    """Whether the node asks for words alone."""
+    if isinstance(node, And | Or):
+        return bool(node.nodes) and all(_is_words(child) for child in node.nodes)
+    return isinstance(node, Term | Near)
+
+
+def _alternatives(node: Node) -> Sequence[Node]:
+    return node.nodes if isinstance(node, Or) else (node,)
+
+
+def _any_of(nodes: Sequence[Node]) -> Node:
+    return nodes[0] if len(nodes) == 1 else Or(tuple(nodes))
+
+
+def without_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
+    """Return the nodes without plain words that are stop words, or all of them when nothing else is left."""
+    plain = [_plain_words(node) for node in nodes]
+    stop_words = stop_words_of_query(word for parts in plain for word in parts)
+    kept = [
+        node
+        for node, parts in zip(nodes, plain, strict=True)
+        if not parts or any(part not in stop_words for part in parts)
+    ]
+    return kept or nodes
+
+
+def _plain_words(node: Node) -> Sequence[str]:
+    """The folded words of a term without quotes, equals sign or star; empty for every other node."""
+    if not isinstance(node, Term) or node.exact or node.prefix:
+        return ()
+    return tuple(words(node.text))
 
 
 def wanted_terms(node: Node, field: str = "text_content") -> tuple[Term, ...]:

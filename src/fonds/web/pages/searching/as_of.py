@@ -86,6 +86,9 @@ class AsOfForm(BaseModel):
     to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
     undated: bool = Field(False, description="Only documents without a date")
     dates: DateOf = Field(DateOf.PUBLISHED, description="The dates meant by from, to and undated")
+    match: Literal["", "exact", "best"] = Field(
+        "", description="exact: all of the words; best: any of them. Empty: exact"
+    )
     day: Day = Field(None, description="The day at whose end it is asked, YYYY-MM-DD, in UTC")
     became: BecameWord = Field(
         "", description="List the documents that became this; empty for none"

@@ -16,7 +16,7 @@ from pydantic import (
     StringConstraints,
 )
 
-from fonds.model.document import RESULTS_MAX, DateOf, SearchQuery
+from fonds.model.document import RESULTS_MAX, DateOf, Match, SearchQuery
 from fonds.model.file import Kind
 from fonds.web.parameters import Day
 from fonds.web.rendering import link
@@ -121,6 +121,11 @@ class SearchForm(BaseModel):
     alike: Annotated[str, StringConstraints(max_length=200)] = Field(
         "", description="Id of a document: only those of the search it stands for, and itself"
     )
+    match: Literal["", "exact", "best"] = Field(
+        "",
+        description="exact: all of the words; best: any of them, ranked. Empty: exact; on the search page and"
+        " in /api/search best when exact finds nothing, but not with sort=id",
+    )
     page: int = Field(1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of results, from 1")
 
     @property
@@ -146,6 +151,7 @@ class SearchForm(BaseModel):
             count_max=self.size,
             facet_values_max=FACET_VALUES_MAX if self.find.strip() else self.facets,
             after=self.after,
+            match=Match(self.match or Match.EXACT),
         )
 
     def params(self) -> dict[str, Any]:
@@ -163,7 +169,17 @@ class SearchForm(BaseModel):
         """Every filter in use; the words and the order are none."""
         found = []
         for name, value in self.params().items():
-            if name in ("q", "sort", "facets", "size", "find", "themes", "collapse", "dates"):
+            if name in (
+                "q",
+                "sort",
+                "facets",
+                "size",
+                "find",
+                "themes",
+                "collapse",
+                "dates",
+                "match",
+            ):
                 continue
             is_date = name in ("from", "to", "undated") and self.dates is not DateOf.PUBLISHED
             told = f"{self.dates} {name}" if is_date else name

@@ -16,7 +16,7 @@ from fonds.library.searching.dated import dates_counted
 from fonds.library.searching.direct import Direct, direct
 from fonds.library.searching.exported.forms import FORMS
 from fonds.library.searching.themes import ThemeCounts
-from fonds.model.document import RESULTS_MAX, DateOf, SearchResults
+from fonds.model.document import RESULTS_MAX, DateOf, Match, SearchResults
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
 from fonds.web.access.declared import READS
@@ -60,6 +60,7 @@ class SearchPage:
     say what of the question no document has, when nothing was found, not by name either; `meant` is the query
     that was probably meant. Themes are those of the first `themes_looked_in` collections by name, None for
     all; `themes` counts the matches by the themes of the collection that was asked for, None without one.
+    `match` is `best` where no document has all of the words, and results have any of them.
     `generation` names what the index holds: the same, the same documents; None where it is not known.
     With sort=id the next page is had with `after` = `next`, None at the end; so all of a result can be
     had, however large.
@@ -69,6 +70,7 @@ class SearchPage:
     direct: Sequence[Direct]
     notes: Sequence[str]
     meant: str | None
+    match: Match
     total: int
     listed: int
     compared: int
@@ -92,18 +94,25 @@ def search_page(
     """Raises ValueError with a sentence for people when the words cannot be understood."""
     ids = alike(stores.index, stores.records, form.query(), form.alike) if form.alike else []
     shown = _shown(stores, form, ids, collapses=collapses and not ids)
+    notes, meant = shown.found.notes, shown.found.meant
+    things = direct(stores, form.q) if form.page == 1 or not shown.found.total else []
+    if not (shown.found.total or things) and _falls_back(form):
+        best_form = form.model_copy(update={"match": str(Match.BEST)})
+        best = _shown(stores, best_form, ids, collapses=collapses and not ids)
+        if best.found.total:
+            form, shown = best_form, best
     results = shown.found
     facets, beyond = counted(stores.index, form, results, ids)
     documents = [hit.document for hit in results.hits]
     known = tagged(themes, [one.id for one in documents])
     repeated = near_duplicates(stores.records, documents)
-    things = direct(stores, form.q) if form.page == 1 else []
     is_empty = not (results.total or things) and stores.index.count() == 0
     return SearchPage(
         answer=NOTHING_YET if is_empty else _answer(form, results.total, len(things)),
         direct=things,
-        notes=[] if is_empty or things else results.notes,
-        meant=results.meant,
+        notes=[] if is_empty or things else notes,
+        meant=meant,
+        match=results.match,
         total=results.total,
         listed=shown.listed,
         compared=shown.compared,
@@ -139,6 +148,11 @@ def _shown(stores: Stores, form: SearchForm, ids: Sequence[str], *, collapses: b
     return Collapsed(results, {}, results.total, reachable, 0)
 
 
+def _falls_back(form: SearchForm) -> bool:
+    """Whether the form leaves the kind of match open; a result in the order of ids is always exact."""
+    return not form.match and bool(form.q.strip()) and _pages_by_number(form)
+
+
 def _pages_by_number(form: SearchForm) -> bool:
     """Whether results may stand for others: what goes on behind an id knows nothing of those before it."""
     return form.sort != "id" and form.after is None
@@ -158,6 +172,8 @@ def _answer(form: SearchForm, total: int, things: int) -> str:
         return f"{how_many(things, 'file')} known by this name, and nothing else found"
     if total == 0:
         return f"Nothing found{about}{within}"
+    if form.match == "best":
+        return f"Best match: {how_many(total, 'document')} with any of these words{within}"
     if about or within:
         return f"{how_many(total, 'document')} found{about}{within}"
     return f"{how_many(total, 'document')} can be searched"
@@ -219,6 +235,9 @@ def search_html(
             bad=bad_token(form.q, error), form=form, found=None, feed=None, kind_words=KIND_WORDS, dates=None,
             values=offered_values(stores, themes, form, error),
         )  # fmt: skip
+    exact_href, best_href = form.href({"match": "exact"}), form.href({"match": "best"})
+    if found.match is Match.BEST:
+        form = form.model_copy(update={"match": str(Match.BEST)})
     bars = _bars(form, found)
     return page(
         request,
@@ -227,6 +246,8 @@ def search_html(
         generation=found.generation,
         error=None,
         form=form,
+        exact_href=exact_href,
+        best_href=best_href,
         found=found,
         nothing_yet=found.answer == NOTHING_YET,
         facets=made_facets(form, found.facets, found.beyond),
