@@ -84,6 +84,7 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     ),
     "undated": ("true",),
     "dates": ("captured", "added"),
+    "match": ("best", "best&q=flood+zyzzogeton"),
     "size": ("50",),
     "page": ("1", "2"),
     "state": ("active",),

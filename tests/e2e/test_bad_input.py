@@ -77,11 +77,13 @@ def test_a_reader_who_leaves_is_no_fault(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
-def test_a_url_where_a_path_belongs_is_told_how_to_fetch_it(tmp_path: Path) -> None:
-    ran = fonds(tmp_path / "home", "ingest", "https://example.org/a.pdf")
+def test_a_url_where_only_paths_are_read_is_refused(tmp_path: Path) -> None:
+    ran = fonds(tmp_path / "home", "backfill", "cdx", "https://example.org/a.cdx")
     assert ran.code == 2
     assert "is a URL" in ran.err
-    assert "curl -sSLO https://example.org/a.pdf" in ran.err
+    ran = fonds(tmp_path / "home", "ingest", "gopher://example.org/a.pdf")
+    assert ran.code == 2
+    assert "http, https and s3 URLs" in ran.err
 
 
 def test_an_unknown_setting_names_the_nearest(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.answering import Answering, answering
+from fixtures.answering import Answering, Given, answering
 from journeys.journey import Journey, answers, commands, free_port
 from journeys.material import PAPER_SHA1, publish_news, write_material
 
@@ -48,6 +48,7 @@ def test_every_command_of_the_readme_works_and_the_audit_is_clean(
     tmp_path: Path, site: Answering
 ) -> None:
     material, port = write_material(tmp_path), free_port()
+    site.answers["/crawl.warc.gz"] = Given(body=(material.folder / "crawl.warc.gz").read_bytes())
     journey = Journey(
         tmp_path,
         tmp_path / "home",

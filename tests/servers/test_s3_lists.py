@@ -1,15 +1,20 @@
-"""Lists of links in buckets of a real S3 server: named whole, by their beginning, and what is not there."""
+"""Files in buckets of a real S3 server: named whole, by their beginning, and what is not there."""
 
 from __future__ import annotations
 
 import gzip
 import secrets
+from hashlib import sha1
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import obstore
 import pytest
 
+from e2e.crawls import page
+from e2e.running import fonds
+from fixtures.pdfs import text_pdf
+from fixtures.warcs import gzipped, http_response
 from fonds.config import load_settings
 from fonds.model.errors import PermanentError
 from fonds.stores.s3.address import open_store, parse_address
@@ -53,3 +58,29 @@ def test_lists_are_found_by_their_beginning_and_fetched_whole(tmp_path: Path) ->
         remotes.fetched(f"{begun}nowhere.csv", tmp_path / "inbox" / "list")
     (refused,) = remotes.find("s3://bucket-of-nobody-here/x*")
     assert refused.error
+
+
+def test_a_crawl_in_a_bucket_is_taken_in_by_its_beginning(tmp_path: Path) -> None:
+    url = url_of("TEST_S3_URL")
+    address = parse_address(url)
+    folder = f"crawl-{secrets.token_hex(6)}"
+    files = {
+        "2026/a/crawl.warc.gz": gzipped([http_response(page(1), url="http://a.example/")]),
+        "2026/b/report.pdf": text_pdf(["A report in a bucket."]),
+        "2027/later.pdf": text_pdf(["A later report."]),
+    }
+    for name, body in files.items():
+        obstore.put(open_store(address), f"{folder}/{name}", body)
+    server = {"FONDS_ELSEWHERE_S3_URL": urlsplit(url)._replace(path="").geturl()}
+    home, begun = tmp_path / "home", f"s3://{address.bucket}/{folder}/2026/*"
+
+    ran = fonds(home, "ingest", "--json", begun, **server)
+    assert (ran.code, ran.last["in"], ran.last["done"]) == (0, 2, 2), ran.err
+    assert fonds(home, "ingest", "--json", begun, **server).last["in"] == 0
+    found = {one["sha1hex"] for one in fonds(home, "export", "--format", "jsonl").lines}
+    pdf = files["2026/b/report.pdf"]
+    assert found == {sha1(one, usedforsecurity=False).hexdigest() for one in (page(1), pdf)}
+    shown = fonds(home, "show", "--json", f"{begun.removesuffix('*')}b/report.pdf")
+    assert shown.last["sha1hex"] == sha1(pdf, usedforsecurity=False).hexdigest()
+    audit = fonds(home, "audit", "--deep", **server)
+    assert audit.code == 0, audit.out

@@ -31,7 +31,7 @@ def expand_paths(names: Sequence[str], home: Path) -> list[Path]:
 
 
 def expand_names(names: Sequence[str], home: Path) -> list[str]:
-    """The files behind names of lists of links: paths, URLs and `s3://BUCKET/PREFIX*`, as text.
+    """The files behind names: paths, URLs and `s3://BUCKET/PREFIX*`, as text.
 
     Raises click.UsageError for a path that does not exist, a URL of another kind, and one with a password.
     """
@@ -66,7 +66,7 @@ def _remote_name(url: str) -> str:
             f"{shown}: a user and password stand in a setting (sources.logins, elsewhere.s3_url)"
         )
     if not is_remote(url):
-        raise click.UsageError(f"{shown}: links are read out of files and http, https and s3 URLs")
+        raise click.UsageError(f"{shown}: only http, https and s3 URLs can be read")
     return url
 
 
@@ -75,10 +75,7 @@ def _expand(name: str, home: Path) -> Iterator[Path]:
         yield keep_stream(sys.stdin.buffer, home / "inbox")
     elif URL.match(name):
         shown = without_secrets(name)
-        raise click.UsageError(
-            f"{shown} is a URL, and ingest reads files. Fetch it first, for example:\n"
-            f"  curl -sSLO {shown}"
-        )
+        raise click.UsageError(f"{shown} is a URL, and this command reads files; fetch it first")
     elif name.startswith("@") and not Path(name).exists():
         yield from map(Path, _listed(Path(name[1:])))
     elif not Path(name).exists() and not Path(name).is_symlink():

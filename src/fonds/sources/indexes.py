@@ -49,8 +49,22 @@ def read_index(
     yield from read_lines(path, row, collection, entry)
 
 
+def has_part_beside(index: Path, name: bytes) -> bool:
+    """Whether a part lies beside the index; by its bare name, with or without its packing's ending."""
+    return any(is_file(index.with_name(one)) for one in part_names(name))
+
+
+def part_names(name: bytes) -> list[str]:
+    """Return the names under which a part of a ZipNum index may lie beside it."""
+    bare = PurePosixPath(name.decode("utf-8", "replace")).name
+    return [bare, f"{bare}.gz"] if bare else []
+
+
 def read_zipnum(
-    path: Path, row: InputRow, collection: str
+    path: Path,
+    row: InputRow,
+    collection: str,
+    has_part: Callable[[Path, bytes], bool] = has_part_beside,
 ) -> Iterator[Capture | Mapping[str, int] | int]:
     """What a ZipNum index leads to: its parts, which are inputs of their own; a missing one is a damage.
 
@@ -58,7 +72,7 @@ def read_zipnum(
     """
     names = (line.split(b"\t")[1] for line in lines_of(path) if line.count(b"\t") >= 3)
     parts = list(dict.fromkeys(islice(names, PARTS_LOOKED_FOR_MAX)))
-    missing = [part.decode("utf-8", "replace") for part in parts if not _has_part(path, part)]
+    missing = [part.decode("utf-8", "replace") for part in parts if not has_part(path, part)]
     if not missing:
         yield {str(Reason.NOT_A_CAPTURE): 1}
         return
@@ -67,12 +81,6 @@ def read_zipnum(
         f"not beside it, such as {missing[0][:200]!r}: put them there and take in the folder"
     )
     yield damaged_line(row, collection, path, 0, Reason.MISSING_SOURCE, detail)
-
-
-def _has_part(index: Path, name: bytes) -> bool:
-    """Whether a part lies beside the index; by its bare name, with or without its packing's ending."""
-    bare = PurePosixPath(name.decode("utf-8", "replace")).name
-    return bool(bare) and any(is_file(index.with_name(bare + end)) for end in ("", ".gz"))
 
 
 def read_lines(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from fonds.model.disposition import Reason
 from fonds.model.entry import Entry, of_capture
 from fonds.model.rows import InputRow
 from fonds.model.shortage import shortage
-from fonds.sources.indexes import read_index, read_zipnum
+from fonds.sources.indexes import has_part_beside, read_index, read_zipnum
 from fonds.sources.input_rows import input_id_of, unread_input
 from fonds.sources.tasks import read_tasks
 from fonds.sources.walk import FoundPath, walk
@@ -42,7 +42,8 @@ class PathSource:
     """What a person names on the command line. `warc_base` is where the WARCs of a CDX lie ('' beside it).
     Links that lead out of what was named are followed with `follow` alone, and noted either way.
 
-    `inbox` takes WARCs that had to be unpacked; they are kept there.
+    `inbox` takes WARCs that had to be unpacked; they are kept there. `has_part` says whether a part of a
+    ZipNum index is there, by the index and the part's name.
     """
 
     paths: Sequence[Path]
@@ -50,6 +51,7 @@ class PathSource:
     collection: str
     warc_base: str
     follow: bool = False
+    has_part: Callable[[Path, bytes], bool] = has_part_beside
 
     @property
     def inbox(self) -> Path:
@@ -63,14 +65,19 @@ class PathSource:
 
     def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         """What lies in one input, from `row.position` on. An input in which nothing lies is one entry."""
-        is_empty = row.position == 0
-        for found in self._captures(row):
-            is_empty = is_empty and isinstance(found, int)
+        for found in self.captures(row):
             yield of_capture(found) if isinstance(found, Capture) else found
-        if is_empty:
-            yield of_capture(self._empty(row))
 
-    def _captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+    def captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
+        """Yield what `entries` does, with captures as they are."""
+        is_empty = row.position == 0
+        for found in self._read(row):
+            is_empty = is_empty and isinstance(found, int)
+            yield found
+        if is_empty:
+            yield self._empty(row)
+
+    def _read(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
         path = Path(row.path)
         try:
             if row.error is not None:
@@ -83,7 +90,7 @@ class PathSource:
             elif row.kind == "index":
                 yield from read_index(path, row, self.collection, self.warc_base, self.follow)
             elif row.kind == "zipnum":
-                yield from read_zipnum(path, row, self.collection)
+                yield from read_zipnum(path, row, self.collection, self.has_part)
             elif row.kind == "tasks":
                 yield from read_tasks(path, row, self.collection, self.warc_base, self.follow)
             elif row.kind == "zip":
@@ -168,7 +175,7 @@ def _look(path: Path) -> tuple[str | None, str]:
     except UnicodeEncodeError:
         return "its name is not UTF-8; rename it and take it in again", "unreadable"
     try:
-        return None, _kind(path)
+        return None, kind_of(path)
     except OSError as error:
         if (short := shortage(error)) is not None:
             raise short from error
@@ -183,7 +190,8 @@ def _moment(seconds: float) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-def _kind(path: Path) -> str:
+def kind_of(path: Path) -> str:
+    """Return what kind of input a file is, by its content, else by its name. Raises OSError."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
     found = container(head)

@@ -12,7 +12,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.message import Subscription
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.model.secrets import without_user
-from fonds.ports import Stores
+from fonds.ports import Source, Stores
 from fonds.process_identity import this_process
 from fonds.runtime.binding import Bound, Steps, bind, stage_of, topic_name
 from fonds.runtime.hand import Hand
@@ -23,8 +23,18 @@ from fonds.runtime.paces.heartbeat import Heartbeat
 from fonds.runtime.paces.loop import Loop, Observer, unobserved
 from fonds.runtime.threads import WorkerThreads
 from fonds.runtime.working import RetryPolicy
+from fonds.sources.listed.remote_files import is_remote
 from fonds.sources.paths import PathSource
-from fonds.wiring.backends import pipeline_of, readers_of, topic_prefix
+from fonds.sources.remote_paths import RemotePaths
+from fonds.wiring.backends import (
+    all_shared,
+    open_web,
+    pipeline_of,
+    readers_of,
+    s3_objects,
+    topic_prefix,
+)
+from fonds.wiring.elsewhere.remote_files import RemoteFiles
 from fonds.wiring.readers import Readers, cores
 from fonds.wiring.steps import build_step, now
 
@@ -98,9 +108,22 @@ def make_intake(stores: Stores, settings: Settings, stopping: Callable[[], bool]
 
 
 def path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSource:
-    """The source for what a person names on the command line."""
+    """The source for paths."""
     base = without_user(settings.warc.base)
     return PathSource(paths, home, settings.collection, base, settings.follow_links)
+
+
+def named_source(names: Sequence[str], home: Path, settings: Settings) -> Source:
+    """Return the source for what a person names on the command line: paths, URLs, `s3://BUCKET/PREFIX*`.
+
+    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
+    """
+    local = path_source([Path(one) for one in names if not is_remote(one)], home, settings)
+    urls = [one for one in names if is_remote(one)]
+    if not urls:
+        return local
+    remotes = RemoteFiles(open_web(settings), s3_objects(home, settings))
+    return RemotePaths(local, urls, remotes, now, keeps_files=not all_shared(settings))
 
 
 def catch_up(

@@ -32,6 +32,8 @@ REFUSED = {
     ("/api/search", "language"): ("english", "Did you mean 'en'?"),
     ("/api/search", "sort"): ("newst", "Did you mean “newest”?"),
     ("/api/search", "dates"): ("capturd", "Did you mean “captured”?"),
+    ("/api/search", "match"): ("bset", "Did you mean “best”?"),
+    ("/api/search/as-of", "match"): ("exat", "Did you mean “exact”?"),
     ("/api/search", "collapse"): ("yse", "Did you mean “yes”?"),
     ("/api/search", "themes"): ("made/fife", "did you mean 'made/five'?"),
     ("/api/search", "q"): ('autor:"A B"', "there is no field “autor”"),

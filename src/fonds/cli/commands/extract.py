@@ -17,7 +17,7 @@ from fonds.bulk.extraction.articles import ArticleRead
 from fonds.bulk.extraction.carrying import Made, Step, identify, learn
 from fonds.bulk.extraction.found import Found
 from fonds.cli.context import App, command, echo_json
-from fonds.cli.inbox import expand_paths
+from fonds.cli.inbox import expand_names
 from fonds.formats.envelope import story_to_json
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition, Verdict
@@ -49,7 +49,7 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     fonds extract crawl.warc.gz | jq -r 'select(.kind == "story") | .story.content_metadata.article_title'
     """
     from fonds.wiring.backends import open_archive
-    from fonds.wiring.pipelines import path_source
+    from fonds.wiring.pipelines import named_source
     from fonds.wiring.readers import cores, open_readers
     from fonds.wiring.steps import reading_steps
 
@@ -57,7 +57,7 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     failed = False
     with tempfile.TemporaryDirectory(prefix="fonds-extract-") as scratch:
         home = Path(scratch)
-        source = path_source(expand_paths(paths, home), home, settings)
+        source = named_source(expand_names(paths, home), home, settings)
         readers = open_readers(home / "tmp", settings)
         try:
             archive = open_archive(home, settings)

@@ -8,7 +8,7 @@ import click
 
 from fonds.cli.commands.ingest_links import ingest_links
 from fonds.cli.context import App, command, pipeline_option
-from fonds.cli.inbox import expand_paths
+from fonds.cli.inbox import expand_names
 from fonds.cli.working import working_off
 from fonds.runtime.homelock import HomeLock, make_home
 from fonds.sources.listed.choice import Choice
@@ -64,20 +64,22 @@ def ingest(
     dry_run: bool,
     **flags: Any,
 ) -> int:
-    """Take in WARC, ARC, CDX, ZIP, PDF and HTML files, and folders of them.
+    """Take in WARC, ARC, CDX, ZIP, PDF and HTML files, folders of them, URLs and s3://BUCKET/PREFIX*.
 
-    Each is recognised by its content. `@list` names a file with one path a line, `-` is standard input.
+    Each is recognised by its content. `@list` names a file with one path or URL a line, `-` is standard
+    input. A file from elsewhere is fetched once and kept in the home's inbox.
     Interrupted at any moment and started again, it goes on; run again on the same files it adds nothing.
     Exit code 0 when all is settled, 1 when something was quarantined or still waits, 130 when interrupted.
 
     A pipeline that begins with links (`csv`, `queue-fetcher`) takes in files that list them: tables of
-    addresses, or whole days of RSS; also URLs and s3://BUCKET/PREFIX*. --max, --sample, --shuffle and
+    addresses, or whole days of RSS. --max, --sample, --shuffle and
     --dry-run are for these.
 
     \b
     fonds ingest crawl.warc.gz papers/ "old pages.zip"
     fonds ingest --warc-base /archive/warcs index.cdx
     fonds ingest @paths.txt --collection elections
+    fonds ingest https://example.org/crawl.warc.gz "s3://bucket/2026/*"
     fonds ingest --enter-only /archive/2026   # and `fonds work STEP` elsewhere
     curl -s https://example.org/paper.pdf | fonds ingest -
     fonds ingest --pipeline csv urls.csv --max 1000
@@ -94,13 +96,13 @@ def ingest(
             f"--max, --sample, --shuffle and --dry-run are for pipelines that begin with links;"
             f" {settings.pipeline!r} does not"
         )
-    found = expand_paths(paths, app.home)
+    found = expand_names(paths, app.home)
     from fonds.wiring.backends import all_shared
-    from fonds.wiring.pipelines import path_source
+    from fonds.wiring.pipelines import named_source
 
     make_home(app.home)
     with HomeLock(app.home, shared=enter_only or all_shared(settings)) as lock:
-        source = path_source(found, app.home, settings)
+        source = named_source(found, app.home, settings)
         stores = app.stores(settings, make=True)
         act = working_off.enter_only if enter_only else working_off.work_off
         return act(app, settings, stores, lock, lambda intake, entered: intake.run(source, entered))

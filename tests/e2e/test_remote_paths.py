@@ -1,0 +1,139 @@
+"""Files behind URLs are taken in as the same files of this machine are, and each is fetched once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from e2e.running import adds_up, fonds
+from fixtures.answering import Answering, Given, answering
+from fixtures.pdfs import text_pdf
+from fixtures.warcs import gzipped, http_response
+from sample import write_sample
+
+pytestmark = pytest.mark.slow
+
+PRIVATE = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true"}
+
+
+def file(body: bytes, **headers: str) -> Given:
+    """A file as a server with ranges and versions gives it."""
+    etag = sha1(body, usedforsecurity=False).hexdigest()
+    return Given(body=body, headers={"ETag": f'"{etag}"', "Accept-Ranges": "bytes", **headers})
+
+
+@pytest.fixture
+def server() -> Iterator[Answering]:
+    with answering() as state:
+        yield state
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def offered(server: Answering, folder: Path) -> list[str]:
+    """The URLs of all files of a folder, which the server offers from now on."""
+    names = sorted(one for one in folder.rglob("*") if one.is_file())
+    targets = [f"/item/{quote(one.relative_to(folder).as_posix())}" for one in names]
+    for path, target in zip(names, targets, strict=True):
+        server.answers[target] = file(path.read_bytes())
+    return [server.url + one for one in targets]
+
+
+def taken(home: Path, *words: str | Path) -> dict[str, Any]:
+    ran = fonds(home, "ingest", "--json", *words, **PRIVATE)
+    assert ran.code in (0, 1), ran.err
+    assert adds_up(ran.last)
+    last: dict[str, Any] = ran.last
+    return last
+
+
+def files_of(home: Path) -> dict[str, str]:
+    """What each file is, by its SHA-1."""
+    lines = fonds(home, "export", "--format", "jsonl").lines
+    return {one["sha1hex"]: one["mimetype"] for one in lines}
+
+
+def test_a_crawl_behind_urls_gives_what_the_same_crawl_in_a_folder_gives(
+    server: Answering, home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "item"
+    write_sample(folder)
+    urls = offered(server, folder)
+    here = tmp_path / "here"
+    local, remote = taken(here, folder), taken(home, *urls)
+    assert remote["in"] == local["in"]
+    assert remote["quarantined"] == local["quarantined"]
+    assert remote["done"] + sum(remote["dropped"].values()) == local["done"] + sum(
+        local["dropped"].values()
+    )
+    assert files_of(home) == files_of(here)
+    audit = fonds(home, "audit", "--deep", "--json", **PRIVATE)
+    assert audit.code == 0, audit.out
+    again = taken(home, *urls)
+    assert again["in"] == 0
+    assert files_of(home) == files_of(here)
+
+
+def test_a_file_is_fetched_once_and_shown_by_its_url(server: Answering, home: Path) -> None:
+    body = text_pdf(["A report behind a URL."])
+    server.answers["/papers/a%20report.pdf"] = file(body)
+    url = f"{server.url}/papers/a%20report.pdf"
+    assert taken(home, url)["done"] == 1
+    # Once to look what there is, once for its bytes.
+    assert [target for target, _ in server.asked] == ["/papers/a%20report.pdf"] * 2
+    server.answers.clear()
+    shown = fonds(home, "show", "--json", url).last
+    assert shown["sha1hex"] == sha1(body, usedforsecurity=False).hexdigest()
+    assert fonds(home, "audit", "--deep").code == 0
+    (hit,) = fonds(home, "search", "--json", "report behind").lines
+    assert hit["url"] == url
+
+
+def test_a_file_that_changed_is_read_again(server: Answering, home: Path) -> None:
+    url = f"{server.url}/list/a.pdf"
+    for number in (1, 2, 2):
+        server.answers["/list/a.pdf"] = file(text_pdf([f"Version {number} of it."]))
+        taken(home, url)
+    assert len(files_of(home)) == 2
+
+
+def test_what_cannot_be_had_is_one_failure_and_the_rest_goes_on(
+    server: Answering, home: Path, tmp_path: Path
+) -> None:
+    records = [http_response(b"<html>A page of the server.</html>", url="http://a.example/")]
+    server.answers["/w/crawl.warc.gz"] = file(gzipped(records))
+    server.answers["/w/refused.pdf"] = Given(403)
+    names = tmp_path / "names"
+    urls = [f"{server.url}/w/{one}" for one in ("missing.pdf", "refused.pdf", "crawl.warc.gz")]
+    names.write_text("\n".join(urls))
+    last = taken(home, f"@{names}")
+    assert last["quarantined"]["missing-source"] == 1
+    assert last["quarantined"]["unreadable-source"] == 1
+    assert last["in"] == 3
+    failed = {
+        one["url"]: one["reason"] for one in fonds(home, "failures", "--list", "--json").lines
+    }
+    assert failed == {urls[0]: "missing-source", urls[1]: "unreadable-source"}
+    assert fonds(home, "audit", "--deep").code == 0
+
+
+def test_private_addresses_are_refused_without_the_setting(server: Answering, home: Path) -> None:
+    server.answers["/a.pdf"] = file(text_pdf(["Nobody may read this."]))
+    ran = fonds(home, "ingest", "--json", f"{server.url}/a.pdf")
+    assert ran.code == 1
+    assert ran.last["quarantined"] == {"unreadable-source": 1}
+    assert server.asked == []
+
+
+def test_a_url_with_a_password_is_refused(home: Path) -> None:
+    ran = fonds(home, "ingest", "https://me:secret@a.example/a.pdf")
+    assert ran.code == 2
+    assert "secret" not in ran.err + ran.out
