@@ -25,6 +25,10 @@ AGAIN = frozenset(
     if one.status_class not in (StatusClass.OK, StatusClass.CONTENT)
 )
 NAMES_SHOWN = 10
+JOURNAL = {
+    "name": "journal", "volume": "volume", "issue": "issue", "pages": "pages in the journal",
+    "publisher": "publisher", "issn": "ISSN", "eissn": "ISSN of the electronic edition",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +56,18 @@ def said(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
 def biblio_facts(metadata: Mapping[str, Any] | None) -> list[Fact]:
     """Title, authors, journal, date, identifiers and how many references, as a row has them."""
     found = said(metadata)
-    names = [one.get("name", "") for one in _objects(found.get("authors"))]
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    authors = _objects(found.get("authors"))
+    names = [one.get("name", "") for one in authors]
     journal = found.get("journal")
     facts = [
         Fact("title", _text(found.get("title")), claimed=True),
-        Fact("authors", "; ".join(names[:NAMES_SHOWN]) + more or None, claimed=True),
+        Fact("authors", _listed(names), claimed=True),
     ]
+    orcids = [orcid for one in authors if (orcid := _text(one.get("orcid")))]
+    more = {"affiliations": _affiliations(authors), "ORCID": _listed(orcids)}
     if isinstance(journal, Mapping):
-        facts.append(Fact("journal", _text(journal.get("name")), claimed=True))
+        more |= {title: _text(journal.get(name)) for name, title in JOURNAL.items()}
+    facts += [Fact(title, told, claimed=True) for title, told in more.items() if told]
     named = ("date", "doi", "arxiv_id", "pmid", "pmcid")
     facts += [
         Fact(fact_name(name), str(found[name]), claimed=True) for name in named if found.get(name)
@@ -70,7 +77,24 @@ def biblio_facts(metadata: Mapping[str, Any] | None) -> list[Fact]:
     return facts
 
 
-def _objects(value: object) -> Sequence[Mapping[str, Any]]:
+def _affiliations(authors: Sequence[Mapping[str, Any]]) -> str | None:
+    """The institutions of the authors, each once."""
+    found = [
+        one
+        for author in authors
+        for one in _objects([author.get("affiliation")]) + _objects(author.get("affiliations"))
+    ]
+    names = [_text(one.get("institution")) or _text(one.get("unstructured")) for one in found]
+    return _listed(list(dict.fromkeys(name for name in names if name)))
+
+
+def _listed(names: Sequence[str]) -> str | None:
+    """The first names, and how many more there are; None without any."""
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return "; ".join(names[:NAMES_SHOWN]) + more or None
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
