@@ -7,20 +7,50 @@ from datetime import UTC, date, datetime, timedelta
 
 from PIL import Image, ImageDraw
 
+from fonds.extract.file_meta import describe
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.kinds.known_pdfs import forget
+from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
-from fonds.model.file import Kind
+from fonds.model.file import Kind, Unextracted
+from fonds.model.pdf import PdfExtraction, PdfText
 from fonds.model.rows import (
     PdfMetaRow,
 )
-from home_rows import (
-    NOW,
-    Body,
-)
+from fonds.ports import Stores
+from fonds.steps.pdf.extract_pdf import ExtractPdf
+from fonds.steps.pdf.persist_pdf_text import PersistPdfText
+from fonds.wiring.steps import take_known
+from home_rows import NOW, Body
 
 
 def pdf(number: int, url: str) -> Body:
     content = b"%%PDF-1.7\n%% report %d\n%%%%EOF\n" % number
     return Body(number, url, NOW - timedelta(days=number), "application/pdf", content)
+
+
+def import_pdf(stores: Stores, body: Body, collection: str = "default") -> PdfText:
+    """Read an archived PDF, without its picture, and write down what was read. Return what was read."""
+    assert body.place is not None
+    capture = Capture(
+        id=body.capture_id,
+        input_id="input-1",
+        place=body.place,
+        url=body.url,
+        captured_at=body.captured_at,
+        record_type="response",
+        mime=body.mime,
+        collection=collection,
+    )
+
+    def read(content: bytes) -> PdfExtraction:
+        return extract_pdf_bytes(content, PdfLimits(thumbnails=()))
+
+    extract = ExtractPdf(stores.archive, read, read, "pdf/1", forget, take_known)
+    result = extract(Unextracted(capture, describe(body.content, body.mime)))
+    (text,) = (item for item in result.items if isinstance(item, PdfText))
+    PersistPdfText(stores.records, stores.blobs, stores.index, lambda: NOW, 1.0)([text])
+    return text
 
 
 def pdf_row(body: Body, title: str, pages: int, words: int) -> PdfMetaRow:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
-from filled_pdfs import pdf_document, pdf_row
+from filled_pdfs import import_pdf
 from fixtures.pdfs import text_pdf
 from fonds.extract.pdf.pages.drawing.view import renderer, view_page_of
 from fonds.library.reading.page_views import PageViews
-from fonds.model.blob import Blob
-from fonds.model.keys import text_blob_key
 from fonds.model.page_view import PageView, ViewLimits
 from fonds.model.rows import Row
 from fonds.ports import Stores
@@ -25,6 +22,7 @@ PAGES = (
 )
 TITLE = "Flood report: “März” & <b>after</b>"
 PDF_URL = "http://reports.example/2024/Flood%20report%20M%C3%A4rz.pdf?download=1"
+INFO = {"Title": TITLE, "Author": "The River Authority", "CreationDate": "D:20190401120000Z"}
 STORY_URL = "http://daily.example/bridge"
 VIEW = ViewLimits(width_max=600, height_max=900)
 HEBREW = "הגשר הישן נסגר"
@@ -81,7 +79,7 @@ def drawing_here() -> PageViews:
 
 def fill_reading(stores: Stores) -> Reading:
     """Put it all into empty stores."""
-    pdf = Body(1, PDF_URL, NOW, "application/pdf", text_pdf(PAGES))
+    pdf = Body(1, PDF_URL, NOW, "application/pdf", text_pdf(PAGES, info=INFO))
     broken = Body(
         2, "http://reports.example/broken.pdf", NOW, "application/pdf", b"%PDF-1.7 no more"
     )
@@ -91,7 +89,7 @@ def fill_reading(stores: Stores) -> Reading:
     bodies = archived(stores, [pdf, broken, *stories, right])
     pdf, broken, *rest = bodies
     rows: list[Row] = [
-        *_pdf(stores, pdf, TITLE, PAGES),
+        *_pdf(stores, pdf),
         *kept(broken, ("extract_pdf", "persist_pdf_text")),
     ]
     enter(stores, bodies)
@@ -104,15 +102,10 @@ def fill_reading(stores: Stores) -> Reading:
     )
 
 
-def _pdf(stores: Stores, body: Body, title: str, pages: Sequence[str]) -> list[Row]:
-    text = "\f".join(pages)
-    stores.blobs.put([Blob(text_blob_key(body.sha1hex), text.encode(), "text/plain")])
-    stores.index.put([pdf_document(body, title, len(pages), text)])
-    row = pdf_row(body, title, len(pages), len(text.split()))
-    return [
-        *kept(body, ("extract_pdf", "persist_pdf_text")),
-        replace(row, has_page0_thumbnail=False),
-    ]
+def _pdf(stores: Stores, body: Body) -> list[Row]:
+    """Read the PDF and write down what was read, as the steps do; the rows of its file and messages."""
+    import_pdf(stores, body, "reports")
+    return kept(body, ("extract_pdf", "persist_pdf_text"))
 
 
 def _story(number: int, url: str, version: Version) -> Body:
