@@ -76,6 +76,13 @@ None of these gives a message on `{prefix}.pdf-text`: what is told there is of f
 that was extracted by the same extractor before is not extracted again. Results of other programs on
 `pdf-text` and `grobid-output` are set apart as `bad-message`.
 
+## Rows of other programs
+
+The table `pdf_meta` accepts an `INSERT` with the columns of sandcrawler's DDL. Fonds adds `extractor`,
+whose default is empty, and `error_msg`. A row with an empty `extractor` counts as made by another program:
+Fonds reads the PDF when it gets the file. Until then `fonds audit` reports the row, because no message
+accounts for it. `fonds repair` corrects the counts of rows that other programs inserted.
+
 """
 
 

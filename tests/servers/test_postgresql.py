@@ -7,15 +7,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.model.rows import FileMetaRow
+from fonds.model.rows import FileMetaRow, PdfMetaRow
 from fonds.stores.records.sql import SqlRecords
 from real_servers import private, url_of
+from seed_pdf_rows import (
+    SEED_COLUMNS,
+    SEED_COLUMNS_REQUIRED,
+    SEED_REFUSES,
+    insert_of,
+    seed_values,
+)
 
 pytestmark = pytest.mark.servers
 
@@ -64,6 +71,41 @@ def test_columns_are_postgresql_s_own(database: str) -> None:
     assert types["pdf_meta.metadata"] == "jsonb"
     assert types["story_meta.story"] == "jsonb"
     assert types["file_meta.row_created"] == "timestamp with time zone"
+
+
+def test_another_program_inserts_pdf_rows_by_the_columns_of_the_seed(database: str) -> None:
+    records = SqlRecords(database)
+    with psycopg.connect(database) as other:
+        for number, columns in enumerate((SEED_COLUMNS, SEED_COLUMNS_REQUIRED)):
+            other.execute(insert_of(columns, "%s"), seed_values(number, columns))
+    whole, bare = records.find(PdfMetaRow)
+    assert (whole.word_count, whole.metadata, whole.extractor) == (7, {"title": "Fähre"}, "")
+    assert (bare.status, bare.word_count, bare.error_msg) == ("success", None, None)
+    assert abs(bare.updated - datetime.now(UTC)) < timedelta(minutes=5)
+    records.close()
+
+
+@pytest.mark.parametrize("changed", SEED_REFUSES)
+def test_pdf_rows_that_the_seed_refuses_are_refused(database: str, changed: dict[str, str]) -> None:
+    SqlRecords(database).close()
+    values = dict(zip(SEED_COLUMNS, seed_values(1, SEED_COLUMNS), strict=True)) | changed
+    with psycopg.connect(database) as other, pytest.raises(psycopg.errors.CheckViolation):
+        other.execute(insert_of(SEED_COLUMNS, "%s"), tuple(values.values()))
+
+
+def test_every_check_of_the_seed_counts_bytes(database: str) -> None:
+    SqlRecords(database).close()
+    with psycopg.connect(database) as connection:
+        rows = connection.execute(
+            "SELECT pg_get_constraintdef(oid) FROM pg_constraint"
+            " WHERE conrelid = 'pdf_meta'::regclass AND contype = 'c'"
+        ).fetchall()
+    assert sorted(row[0] for row in rows if "length" in row[0]) == [
+        "CHECK ((octet_length(pdf_version) >= 1))",
+        "CHECK ((octet_length(permanent_id) >= 1))",
+        "CHECK ((octet_length(sha1hex) = 40))",
+        "CHECK ((octet_length(status) >= 1))",
+    ]
 
 
 def test_nul_and_lone_surrogates_never_reach_it(database: str) -> None:

@@ -199,7 +199,7 @@ KIND = DerivativeKind(
         where={"status": sorted(INDEXED)},
         id_of=lambda row: row.sha1hex,
         current=indexed_rows,
-        has_text=lambda row: row.word_count is not None,
+        has_text=lambda row: bool(row.word_count),
         document=document,
     ),
     columns=COLUMNS,

@@ -68,10 +68,10 @@ def test_a_turned_page_has_its_turned_size() -> None:
     assert extra(found, "page0_width", "page0_height", "page0_rotation") == (792.0, 612.0, 90)
 
 
-def test_a_file_without_text_has_no_word_count_but_a_thumbnail() -> None:
+def test_a_file_without_text_has_no_words_but_a_thumbnail() -> None:
     found = extract(image_pdf())
     assert (found.status, found.text) == (PdfStatus.SUCCESS, None)
-    assert extra(found, "word_count", "word_count_whitespace") == (None, None)
+    assert extra(found, "word_count", "word_count_whitespace") == (0, 0)
     assert found.thumbnails.get(PAGE0_FORM) is not None
 
 
@@ -90,7 +90,7 @@ def test_text_and_thumbnail_can_be_left_out() -> None:
     found = extract(text_pdf(), replace(LIMITS, pages_max=0, thumbnails=()))
     assert (found.text, found.thumbnails.get(PAGE0_FORM)) == (None, None)
     assert found.status is PdfStatus.TEXT_TRUNCATED
-    assert extra(found, "page_count", "page0_width") == (1, 612.0)
+    assert extra(found, "page_count", "page0_width", "word_count") == (1, 612.0, None)
 
 
 def test_a_missing_page_makes_the_extraction_partial() -> None:

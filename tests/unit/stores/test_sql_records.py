@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from hashlib import sha1
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,13 +23,27 @@ from fonds import sqlite_file
 from fonds.formats.surt import lookup_key
 from fonds.model import rows
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
-from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
+from fonds.model.rows import (
+    CdxRow,
+    DispositionRow,
+    EntryRow,
+    FileMetaRow,
+    InputRow,
+    PdfMetaRow,
+)
 from fonds.model.rows.row import Prefix
 from fonds.stores.records import engine
 from fonds.stores.records.migration import upgrade
 from fonds.stores.records.revision import VERSION_TABLE
 from fonds.stores.records.schema import tables
 from fonds.stores.records.sql import SqlRecords, open_sqlite
+from seed_pdf_rows import (
+    SEED_COLUMNS,
+    SEED_COLUMNS_REQUIRED,
+    SEED_REFUSES,
+    insert_of,
+    seed_values,
+)
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 FILE = FileMetaRow("a" * 40, "b" * 64, "c" * 32, 1, "text/html", "capture", NOON)
@@ -104,10 +120,48 @@ def _checks(inspector: sa.Inspector, table: str) -> set[str]:
 
 def _declared_checks(table: sa.Table) -> set[str]:
     return {
-        str(one.sqltext)
+        re.sub(r"octet_length\((\w+)\)", r"length(CAST(\1 AS BLOB))", str(one.sqltext))
         for one in table.constraints | {c for col in table.c for c in col.constraints}
         if isinstance(one, sa.CheckConstraint)
     }
+
+
+def test_another_program_inserts_pdf_rows_by_the_columns_of_the_seed(
+    path: Path, records: SqlRecords
+) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        for number, columns in enumerate((SEED_COLUMNS, SEED_COLUMNS_REQUIRED)):
+            values = seed_values(number, columns)
+            other.execute(insert_of(columns, "?"), values)
+        other.commit()
+    whole, bare = records.find(PdfMetaRow)
+    assert (whole.word_count, whole.metadata, whole.extractor) == (7, {"title": "Fähre"}, "")
+    assert whole.pdf_created == NOON
+    assert (bare.status, bare.word_count, bare.error_msg) == ("success", None, None)
+    assert abs(bare.updated - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+@pytest.mark.parametrize("changed", SEED_REFUSES)
+def test_pdf_rows_that_the_seed_refuses_are_refused(
+    path: Path, records: SqlRecords, changed: dict[str, str]
+) -> None:
+    values = dict(zip(SEED_COLUMNS, seed_values(1, SEED_COLUMNS), strict=True)) | changed
+    with closing(sqlite3.connect(path)) as other, pytest.raises(sqlite3.IntegrityError):
+        other.execute(insert_of(SEED_COLUMNS, "?"), tuple(values.values()))
+
+
+def test_pdf_rows_of_an_older_fonds_are_kept(path: Path) -> None:
+    at_revision(path, "0026")
+    with closing(sqlite3.connect(path)) as other:
+        columns = (*SEED_COLUMNS, "extractor", "error_msg")
+        values = (*seed_values(0, SEED_COLUMNS), "fonds-pdf/4", "one page is missing")
+        other.execute(insert_of(columns, "?"), values)
+        other.commit()
+    records = open_sqlite(path)
+    [row] = records.find(PdfMetaRow)
+    assert (row.sha1hex, row.page_count, row.metadata) == (f"{0:040x}", 2, {"title": "Fähre"})
+    assert (row.extractor, row.error_msg) == ("fonds-pdf/4", "one page is missing")
+    records.close()
 
 
 def test_the_schema_has_the_rows_columns_in_their_order() -> None:

@@ -143,7 +143,7 @@ def _of_article(found: JatsReading) -> dict[str, Any]:
         "title": said.get("title"),
         "publication_date": found.date,
         "language": found.language,
-        "word_count": len(found.text.split()) or None,
+        "word_count": len(found.text.split()) if kept.error is None else None,
         "doi": said.get("doi"),
         "metadata": _json(
             {"bibliography": msgspec.json.decode(kept.metadata)} if kept.metadata else {}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from fonds.bibliography.person_names import family_start
 from fonds.catalog.works.slugs import plain, slug
 from fonds.model.prepared import prepared
 
@@ -15,25 +16,6 @@ SOURCES = ("crossref", "fatcat", "openalex", "bibjson")
 
 AUTHORS_MAX, NAME_MAX_CHARS, TITLE_MAX_CHARS, SHORT_MAX_CHARS = 100, 200, 1_000, 300
 ID_MAX_CHARS = 400
-_PARTICLES = frozenset(
-    (
-        "van",
-        "von",
-        "de",
-        "der",
-        "den",
-        "del",
-        "della",
-        "di",
-        "da",
-        "dos",
-        "du",
-        "la",
-        "le",
-        "el",
-        "al",
-    )
-)
 _YEARS = range(1400, 2101)
 _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 
@@ -134,9 +116,7 @@ def name_of(value: object) -> WorkAuthor | None:
     if comma:
         return WorkAuthor(family.strip(), given.strip()) if family.strip() else None
     parts = text.split()
-    start = len(parts) - 1
-    while start > 1 and parts[start - 1].lower() in _PARTICLES:
-        start -= 1
+    start = family_start(parts)
     return WorkAuthor(" ".join(parts[start:]), " ".join(parts[:start]))
 
 

@@ -41,7 +41,7 @@ from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 logger = logging.getLogger(__name__)
 
 EXTRACTOR = (
-    f"fonds-pdf/4 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
+    f"fonds-pdf/5 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
 """Program and versions that decide what an extraction holds; see `extractor` for the limits' share in it."""
@@ -235,8 +235,8 @@ def _text_extra(pages: PagesText) -> dict[str, Any]:
         "pages_garbled": list(pages.garbled) or None,
         "unseen": [asdict(one) for one in pages.unseen] or None,
     }
-    if pages.text is not None:
-        counted = count_words(pages.text)
+    if pages.read_count:
+        counted = count_words(pages.text or "")
         extra["word_count"] = counted.words
         extra["word_count_whitespace"] = counted.whitespace
     return extra

@@ -10,7 +10,11 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class PdfMetaRow:
-    """`pdf_meta`: the DDL of seed 003, plus `extractor` and `error_msg`."""
+    """`pdf_meta`: the DDL of seed 003, plus `extractor` and `error_msg`.
+
+    `extractor` is empty in rows of other programs. `word_count` is 0 for pages without words, None when no
+    page was read.
+    """
 
     TABLE: ClassVar[str] = "pdf_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)

@@ -92,7 +92,7 @@ def _row(item: UnreadArticle, found: JatsReading, now: datetime) -> JatsRow:
         doi=said.get("doi"),
         published=found.date,
         language=found.language,
-        word_count=len(found.text.split()) or None,
+        word_count=len(found.text.split()) if found.reason is None else None,
         reference_count=found.kept.row.get("reference_count", 0),
         metadata=found.kept.row or None,
         error_msg=error[:ERROR_MAX_CHARS] if error else None,

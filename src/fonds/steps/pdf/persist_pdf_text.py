@@ -70,7 +70,13 @@ class PersistPdfText:
         keys = [item.sha1hex for item in items]
         before = {row.sha1hex: row for row in self.records.get(PdfMetaRow, keys)}
         kept = [item for item in _best(items) if _better(item, before.get(item.sha1hex))]
-        self.blobs.put([text_blob(one.sha1hex, text_bytes(one.text)) for one in kept if one.text])
+        self.blobs.put(
+            [
+                text_blob(one.sha1hex, text)
+                for one in kept
+                if (text := _stored_text(one)) is not None
+            ]
+        )
         expires = now + timedelta(days=self.stopped_days)
         self.records.put([_stop(item, now, expires) for item in items if item.status in STOPPED])
         self._put(kept, now)
@@ -90,17 +96,19 @@ class PersistPdfText:
         origin = Origin(url, canonical_domain(url) or "", item.source.collection, day)
         shown = replace(row, has_page0_thumbnail=row.has_page0_thumbnail or item.page0_thumbnail)
         if row.updated != now:
-            stored = row.word_count is not None
-            return document(
-                shown, self.blobs.get(text_blob_key(row.sha1hex)) if stored else None, origin
-            )
-        return document(shown, text_bytes(item.text) if item.text else None, origin)
+            stored = self.blobs.get(text_blob_key(row.sha1hex)) if row.word_count else None
+            return document(shown, stored, origin)
+        return document(shown, _stored_text(item), origin)
 
     def _put(self, items: Sequence[PdfText], now: datetime) -> None:
         """Write the rows. A thumbnail that is stored meanwhile finds no row yet: it is looked for again."""
         pictured = self._pictured([item.sha1hex for item in items])
         rows = [_row(item, now, item.sha1hex in pictured) for item in items]
-        texts = [fixity_of(one.sha1hex, TEXT, text_bytes(one.text)) for one in items if one.text]
+        texts = [
+            fixity_of(one.sha1hex, TEXT, text)
+            for one in items
+            if (text := _stored_text(one)) is not None
+        ]
         sketches = [_sketch(row, one) for row, one in zip(rows, items, strict=True)]
         put_sketches(self.records, sketches, [*rows, *map(fixity_of_row, rows), *texts])
         late = self._pictured([item.sha1hex for item in items if item.sha1hex not in pictured])
@@ -112,9 +120,14 @@ class PersistPdfText:
         return {keys[key] for key in self.blobs.exists(list(keys))} if keys else set()
 
 
+def _stored_text(item: PdfText) -> bytes | None:
+    """The text as it is stored; None for a text without words."""
+    return text_bytes(item.text) if item.text and item.text.strip() else None
+
+
 def _ended(item: PdfText) -> Disposition:
     """How the message ends: done, with the reason when a PDF that was read has no text."""
-    if item.status.status_class is not StatusClass.OK or (item.text or "").strip():
+    if item.status.status_class is not StatusClass.OK or _stored_text(item) is not None:
         return DONE
     origin = (item.pdf_extra or {}).get("origin")
     return kept_without_text(
@@ -135,11 +148,16 @@ def _best(items: Sequence[PdfText]) -> list[PdfText]:
 def _better(item: PdfText, before: PdfMetaRow | None) -> bool:
     """Whether this outcome may stand in the row: no failure over a success, nor what says nothing of the
     file over what does."""
-    return before is None or _weight(item.status) >= _weight(PdfStatus(before.status))
+    return before is None or _weight(item.status) >= _weight_of_row(before)
 
 
 def _weight(status: PdfStatus) -> int:
     return _WEIGHTS.get(status.status_class, 0)
+
+
+def _weight_of_row(row: PdfMetaRow) -> int:
+    """The weight of a stored status; 0 for a status of another program."""
+    return _weight(PdfStatus(row.status)) if row.status in set(PdfStatus) else 0
 
 
 def _stop(item: PdfText, now: datetime, expires: datetime) -> StoppedRow:

@@ -61,6 +61,14 @@ def test_an_article_is_kept_and_can_be_searched(bench: Bench) -> None:
     assert fixity_of_row(row) in list(bench.records.find(FixityRow))
 
 
+def test_an_article_without_text_has_no_words(bench: Bench) -> None:
+    body = jats(body="").replace(b"<p>Air weighs.</p>", b"").replace(b"<p>We thank.</p>", b"")
+    step(bench)([article(bench, body)])
+    (row,) = bench.records.find(JatsRow)
+    assert (row.status, row.word_count) == ("success", 0)
+    assert bench.index.get([row.sha1hex])[row.sha1hex].word_count == 0
+
+
 def test_what_is_no_article_after_all_is_named(bench: Bench) -> None:
     item = article(bench, jats()[:-200])
     (ended,) = step(bench)([item])

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from fixtures.pdfs import image_pdf
+from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
 from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.document import SearchQuery
 from fonds.model.file import FileMeta
 from fonds.model.keys import text_blob_key
 from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
@@ -61,6 +64,11 @@ def step(tmp_path: Path) -> Iterator[PersistPdfText]:
 def _row(step: PersistPdfText) -> PdfMetaRow:
     (row,) = step.records.get(PdfMetaRow, [KEY])
     return row
+
+
+def _made(step: PersistPdfText) -> PdfMetaRow:
+    step([READ])
+    return _row(step)
 
 
 def test_text_row_and_document_are_kept(step: PersistPdfText) -> None:
@@ -127,6 +135,22 @@ def test_a_success_takes_the_place_of_a_failure(step: PersistPdfText) -> None:
     step([READ])
     assert (_row(step).status, _row(step).error_msg) == ("success", None)
     assert KEY in step.index.get([KEY])
+
+
+def test_a_result_takes_the_place_of_a_row_of_another_program(step: PersistPdfText) -> None:
+    step.records.put([replace(_made(step), status="text-too-large", extractor="")])
+    step([FAILED])
+    assert (_row(step).status, _row(step).extractor) == ("error-timeout", "reader 2")
+
+
+def test_pages_without_words_have_a_count_of_words(step: PersistPdfText) -> None:
+    body = image_pdf()
+    read = extract_pdf_bytes(body, PdfLimits())
+    step([replace(READ, text=read.text, pdf_extra=read.pdf_extra, status=read.status)])
+    assert (_row(step).status, _row(step).word_count) == ("success", 0)
+    assert step.index.get([KEY])[KEY].word_count == 0
+    (found,) = step.index.search(SearchQuery("text:none")).hits
+    assert found.document.id == KEY
 
 
 def test_that_the_bytes_could_not_be_had_says_nothing_of_the_file(step: PersistPdfText) -> None:

@@ -26,6 +26,7 @@ class PagesText:
     `front` is what the first shows of itself, `links` where it leads. `written_on` counts fields and
     notes in the text, `blank` are pages without any object, `garbled` those in no language. `unseen`
     is what is not in the text because the pages do not show it, 20,000 characters of it at most.
+    `read_count` is the number of pages that could be read.
     """
 
     text: str | None
@@ -38,6 +39,7 @@ class PagesText:
     blank: tuple[int, ...] = ()
     garbled: tuple[int, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+    read_count: int = 0
 
 
 NO_PAGES = PagesText(None, (), None)
@@ -94,11 +96,13 @@ class _Gathered:
     first: Page | None = None
     written_on: int = 0
     unseen_room: int = _UNSEEN_MAX_CHARS
+    read_count: int = 0
 
     def take(self, number: int, page: Page | None) -> None:
         if page is None:
             self.unreadable.append(number)
             return
+        self.read_count += 1
         if number == 0:
             self.first = page
         if number < PAGES_JUDGED_MAX:
@@ -125,6 +129,7 @@ class _Gathered:
             blank=tuple(self.blank),
             garbled=tuple(self.garbled),
             unseen=tuple(self.unseen),
+            read_count=self.read_count,
         )
 
 

@@ -8,7 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from typing import Any
+from urllib.parse import urlunsplit
 
+from fonds.address import split_address
+from fonds.bibliography.person_names import split_name
+from fonds.fetching.special_addresses import is_public
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.words import words
@@ -19,6 +23,8 @@ _ESCAPED = str.maketrans(
         "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     }
 )  # fmt: skip
+_PUBLIC_SCHEMES = frozenset({"http", "https", "ftp"})
+_PRIVATE_DOMAINS = frozenset({"internal", "intranet", "lan", "local", "localdomain", "localhost"})
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _IN_URLS = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", "%": r"\%", "#": r"\#"})
 
@@ -28,11 +34,11 @@ def bibtex(document: IndexDocument) -> str:
     day = document.publication_date
     fields = {
         "title": f"{{{_escaped(document.article_title)}}}" if document.article_title else "",
-        "author": " and ".join(f"{{{_escaped(name)}}}" for name in document.authors),
+        "author": " and ".join(map(_bibtex_name, document.authors)),
         "year": f"{day.year:04d}" if day else "",
         "month": f"{day.month}" if day else "",
         "doi": _escaped(document.doi or ""),
-        "url": _BLANKS.sub("", document.url).translate(_IN_URLS),
+        "url": public_url(document.url).translate(_IN_URLS),
         "language": _escaped(document.language or ""),
         "howpublished": _escaped(document.canonical_domain) if document.kind is Kind.STORY else "",
         "note": f"SHA-1 {document.sha1hex}",
@@ -48,17 +54,67 @@ def csl(document: IndexDocument) -> dict[str, Any]:
         "id": document.id,
         "type": _csl_type(document),
         "title": document.article_title,
-        "author": [{"literal": name} for name in document.authors],
+        "author": [_csl_name(name) for name in document.authors],
         "issued": {"date-parts": [[day.year, day.month, day.day]]} if day else None,
         "accessed": {"date-parts": [[seen.year, seen.month, seen.day]]} if seen else None,
         "DOI": document.doi,
-        "URL": document.url,
+        "URL": public_url(document.url),
         "language": document.language,
         "container-title": document.canonical_domain if document.kind is Kind.STORY else None,
         "number-of-pages": document.page_count,
         "note": f"SHA-1 {document.sha1hex}",
     }
     return {name: value for name, value in values.items() if value}
+
+
+def public_url(url: str) -> str:
+    """The URL without blanks and credentials; empty for one that others cannot open.
+
+    That is a path or bucket of this house, and an address on its network.
+    """
+    parts = split_address(_BLANKS.sub("", url))
+    host = parts.host.lower().rstrip(".")
+    if parts.scheme not in _PUBLIC_SCHEMES or not _is_public_host(host):
+        return ""
+    return urlunsplit(
+        (
+            parts.scheme,
+            (parts.authority or "").rpartition("@")[2],
+            parts.path,
+            parts.query or "",
+            parts.fragment or "",
+        )
+    )
+
+
+def _is_public_host(host: str) -> bool:
+    try:
+        return is_public(host.strip("[]"))
+    except ValueError:
+        return "." in host and host.rpartition(".")[2] not in _PRIVATE_DOMAINS
+
+
+def _bibtex_name(name: str) -> str:
+    """`von Family, Suffix, Given`; a name that is not in parts is in braces."""
+    person = split_name(name)
+    if person is None:
+        return f"{{{_escaped(name)}}}"
+    family = f"{person.particle} {person.family}".strip()
+    parts = (family, person.suffix, person.given) if person.suffix else (family, person.given)
+    return ", ".join(map(_escaped, parts))
+
+
+def _csl_name(name: str) -> dict[str, str]:
+    person = split_name(name)
+    if person is None:
+        return {"literal": name}
+    parts = {
+        "family": person.family,
+        "given": person.given,
+        "non-dropping-particle": person.particle,
+        "suffix": person.suffix,
+    }
+    return {part: value for part, value in parts.items() if value}
 
 
 def _csl_type(document: IndexDocument) -> str:
@@ -68,8 +124,10 @@ def _csl_type(document: IndexDocument) -> str:
 
 
 def _key(document: IndexDocument) -> str:
-    """ASCII letters and digits: the last word of the first author or site, the year, the id's beginning."""
+    """ASCII letters and digits: the first author's family name or the site, the year, the id's beginning."""
     name = document.authors[0] if document.authors else document.canonical_domain.partition(".")[0]
+    person = split_name(name)
+    name = person.family if person else name
     plain = unicodedata.normalize("NFKD", (words(name) or ["document"])[-1])
     letters = re.sub(r"[^A-Za-z0-9]", "", plain) or "document"
     year = f"{document.publication_date.year:04d}" if document.publication_date else ""

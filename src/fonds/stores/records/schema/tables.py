@@ -76,22 +76,24 @@ Table(
     Index("warc_files_path", "path"),
 )
 
+# Other programs write this table by the DDL of seed 003: what Fonds adds to it is nullable or has a default.
+# SQLite has octet_length only since 3.43; its migration writes length(CAST(… AS BLOB)).
 Table(
     "pdf_meta",
     metadata,
-    _sha1hex(key=True),
+    Column("sha1hex", CleanText, CheckConstraint("octet_length(sha1hex) = 40"), primary_key=True),
     Column("updated", UtcTime, nullable=False, server_default=sa.func.now()),
-    Column("status", CleanText, CheckConstraint("length(status) >= 1"), nullable=False),
+    Column("status", CleanText, CheckConstraint("octet_length(status) >= 1"), nullable=False),
     Column("has_page0_thumbnail", Boolean, nullable=False),
     Column("page_count", Integer, CheckConstraint("page_count >= 0")),
     Column("word_count", Integer, CheckConstraint("word_count >= 0")),
     Column("page0_height", sa.REAL, CheckConstraint("page0_height >= 0")),
     Column("page0_width", sa.REAL, CheckConstraint("page0_width >= 0")),
-    Column("permanent_id", CleanText, CheckConstraint("length(permanent_id) >= 1")),
+    Column("permanent_id", CleanText, CheckConstraint("octet_length(permanent_id) >= 1")),
     Column("pdf_created", UtcTime),
-    Column("pdf_version", CleanText, CheckConstraint("length(pdf_version) >= 1")),
+    Column("pdf_version", CleanText, CheckConstraint("octet_length(pdf_version) >= 1")),
     Column("metadata", CleanJson),
-    Column("extractor", CleanText, nullable=False),
+    Column("extractor", CleanText, nullable=False, server_default=""),
     Column("error_msg", CleanText),
     Index("pdf_meta_updated", "updated", "sha1hex"),
 )

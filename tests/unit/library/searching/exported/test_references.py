@@ -3,6 +3,7 @@
 from datetime import date
 
 import msgspec
+import pytest
 
 from contract.index_backends import document
 from fonds.library.searching.exported.forms import FORMS
@@ -27,7 +28,7 @@ def test_a_paper_is_an_article_in_bibtex_with_nothing_left_unescaped():
     entry = bibtex(PAPER)
     assert entry.startswith("@article{muller2024-")
     assert r"title = {{Floods \& \{dams\}: 50\% of \#1\_a \textbackslash{} b}}" in entry
-    assert "author = {{Ana Müller} and {Bo Chen}}" in entry
+    assert "author = {Müller, Ana and Chen, Bo}" in entry
     assert r"url = {https://x.example/a\%20b%7Bc%7D.pdf\#x}" in entry
     assert entry.count("{") - entry.count(r"\{") == entry.count("}") - entry.count(r"\}")
 
@@ -47,9 +48,82 @@ def test_csl_has_the_parts_its_schema_names():
         "10.5555/a_b",
         3,
     )
-    assert item["author"] == [{"literal": "Ana Müller"}, {"literal": "Bo Chen"}]
+    assert item["author"] == [
+        {"family": "Müller", "given": "Ana"},
+        {"family": "Chen", "given": "Bo"},
+    ]
     assert item["issued"] == {"date-parts": [[2024, 5, 17]]}
     assert item["accessed"] == {"date-parts": [[2024, 6, 1]]}
+
+
+NAMES = (
+    "Ludwig van Beethoven",
+    "de la Cruz, Ana M.",
+    "Vincent Van Gogh",
+    "Martin Luther King Jr.",
+    "Davis, Jr., Sammy",
+    "Smith JA",
+    "Dr. Ana Müller, PhD",
+    "山田 太郎",
+    "University of Air",
+    "Ana Müller and Bo Chen",
+    "Plato",
+    "desk@news.example",
+)
+"""Made names in every order and form."""
+
+
+def test_names_have_the_parts_that_styles_sort_and_shorten_by():
+    assert csl(document("a", authors=NAMES))["author"] == [
+        {"family": "Beethoven", "given": "Ludwig", "non-dropping-particle": "van"},
+        {"family": "Cruz", "given": "Ana M.", "non-dropping-particle": "de la"},
+        {"family": "Van Gogh", "given": "Vincent"},
+        {"family": "King", "given": "Martin Luther", "suffix": "Jr."},
+        {"family": "Davis", "given": "Sammy", "suffix": "Jr."},
+        {"family": "Smith", "given": "JA"},
+        {"family": "Müller", "given": "Ana"},
+        {"family": "山田", "given": "太郎"},
+        {"literal": "University of Air"},
+        {"literal": "Ana Müller and Bo Chen"},
+        {"literal": "Plato"},
+        {"literal": "desk@news.example"},
+    ]
+    (line,) = (one for one in bibtex(document("a", authors=NAMES)).splitlines() if "author" in one)
+    assert line.partition("= ")[2].strip("{,").removesuffix("}").split(" and ")[:8] == [
+        "van Beethoven, Ludwig",
+        "de la Cruz, Ana M.",
+        "Van Gogh, Vincent",
+        "King, Jr., Martin Luther",
+        "Davis, Jr., Sammy",
+        "Smith, JA",
+        "Müller, Ana",
+        "山田, 太郎",
+    ]
+    assert "{University of Air} and {Ana Müller and Bo Chen} and {Plato}" in line
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://x.example/a?b=c#d", "https://x.example/a?b=c#d"),
+        ("http://reader:secret@x.example:8080/a", "http://x.example:8080/a"),
+        ("http://93.184.216.34/a", "http://93.184.216.34/a"),
+        ("file:///home/ada/private/a.pdf", None),
+        ("s3://bucket/a.pdf", None),
+        ("http://localhost:8000/a", None),
+        ("http://wiki/a", None),
+        ("http://nas.local/a", None),
+        ("http://10.1.2.3/a", None),
+        ("http://[fd00::1]/a", None),
+    ],
+)
+def test_only_a_public_url_leaves_the_house(url: str, shown: str | None):
+    one = document("a", url=url)
+    assert csl(one).get("URL") == shown
+    entry = bibtex(one)
+    assert (f"url = {{{shown}}}" in entry.replace("\\", "")) is (shown is not None)
+    assert "url = " not in entry or shown is not None
+    assert "secret" not in entry
 
 
 def test_keys_of_two_documents_differ():

@@ -129,6 +129,8 @@ def test_the_package_holds_what_it_says(stores: Stores) -> None:
         (STORY.url, None),
         (AGAIN.url, None),
     ]
+    assert len({one["id"] for one in pages}) == 3
+    assert {one["id"] for one in pages} < {one.id for one in DOCUMENTS}
     assert datetime.fromisoformat(pages[0]["ts"]) == NOW.astimezone(UTC)
 
 
