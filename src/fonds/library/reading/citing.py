@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha1, sha256
 from typing import Any
 
+from fonds.kinds.papers.journals import journal_of
 from fonds.library.description import Description
 from fonds.library.reading.quoting import Quotation
 from fonds.library.searching.exported.references import bibtex, csl
@@ -73,7 +74,7 @@ def reference(
     """How a file is cited, or words of it, by the first of its captures that holds it."""
     places = _places(found)
     place = places[0] if places else None
-    document = found.document
+    document, journal = found.document, journal_of(found.derivatives.values())
     if quotation is not None:
         page = quotation.page
     read_by = (getattr(row, "extractor", None) for row in found.derivatives.values())
@@ -87,8 +88,8 @@ def reference(
         quotation=quotation,
         extractor=extractor,
         place=place,
-        bibtex=bibtex(document) if document else None,
-        csl=csl(document) if document else None,
+        bibtex=bibtex(document, journal) if document else None,
+        csl=csl(document, journal) if document else None,
     )
 
 

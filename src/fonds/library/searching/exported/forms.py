@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from fonds.bibliography.paper import Journal
+from fonds.kinds.papers.journals import journals
 from fonds.library.searching.exported.drained import Drained
 from fonds.library.searching.exported.references import bibtex, csl
 from fonds.library.searching.exported.rows import FIELDS, rows_of
@@ -91,16 +93,25 @@ def parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
 
 
 def _bibtex(stores: Stores, documents: Iterator[IndexDocument], missed: Missed) -> Iterator[bytes]:
-    return (f"{bibtex(one)}\n".encode("utf-8", "replace") for one in documents)
+    for one, journal in _with_journals(stores, documents):
+        yield f"{bibtex(one, journal)}\n".encode("utf-8", "replace")
 
 
 def _csl_json(
     stores: Stores, documents: Iterator[IndexDocument], missed: Missed
 ) -> Iterator[bytes]:
     yield b"["
-    for number, one in enumerate(documents):
-        yield (b",\n" if number else b"\n") + msgspec.json.encode(csl(one))
+    for number, (one, journal) in enumerate(_with_journals(stores, documents)):
+        yield (b",\n" if number else b"\n") + msgspec.json.encode(csl(one, journal))
     yield b"\n]\n"
+
+
+def _with_journals(
+    stores: Stores, documents: Iterator[IndexDocument]
+) -> Iterator[tuple[IndexDocument, Journal | None]]:
+    while chunk := list(islice(documents, CHUNK)):
+        found = journals(stores.records, [one.sha1hex for one in chunk])
+        yield from ((one, found.get(one.sha1hex)) for one in chunk)
 
 
 FORMS: Mapping[str, Form] = MappingProxyType(

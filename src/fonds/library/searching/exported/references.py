@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlunsplit
 
 from fonds.address import split_address
+from fonds.bibliography.paper import Journal
 from fonds.bibliography.person_names import split_name
 from fonds.fetching.special_addresses import is_public
 from fonds.model.document import IndexDocument
@@ -29,14 +30,21 @@ _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _IN_URLS = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", "%": r"\%", "#": r"\#"})
 
 
-def bibtex(document: IndexDocument) -> str:
+def bibtex(document: IndexDocument, journal: Journal | None = None) -> str:
     """One entry, with a key of author, year and SHA-1, which no other document has."""
+    journal = journal or Journal()
     day = document.publication_date
     fields = {
         "title": f"{{{_escaped(document.article_title)}}}" if document.article_title else "",
         "author": " and ".join(map(_bibtex_name, document.authors)),
         "year": f"{day.year:04d}" if day else "",
         "month": f"{day.month}" if day else "",
+        "journal": _escaped(journal.name or ""),
+        "volume": _escaped(journal.volume or ""),
+        "number": _escaped(journal.issue or ""),
+        "pages": _escaped(journal.pages or "").replace("-", "--"),
+        "publisher": _escaped(journal.publisher or ""),
+        "issn": _escaped(journal.issn or journal.eissn or ""),
         "doi": _escaped(document.doi or ""),
         "url": public_url(document.url).translate(_IN_URLS),
         "language": _escaped(document.language or ""),
@@ -44,15 +52,19 @@ def bibtex(document: IndexDocument) -> str:
         "note": f"SHA-1 {document.sha1hex}",
     }
     told = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
-    return f"@{'article' if document.doi else 'misc'}{{{_key(document)},\n{told}\n}}\n"
+    return (
+        f"@{'article' if document.doi or journal.name else 'misc'}{{{_key(document)},\n{told}\n}}\n"
+    )
 
 
-def csl(document: IndexDocument) -> dict[str, Any]:
+def csl(document: IndexDocument, journal: Journal | None = None) -> dict[str, Any]:
     """One item of CSL-JSON; what is not known is left out."""
+    journal = journal or Journal()
+    site = document.canonical_domain if document.kind is Kind.STORY else None
     day, seen = document.publication_date, document.captured
     values: dict[str, Any] = {
         "id": document.id,
-        "type": _csl_type(document),
+        "type": "article-journal" if journal.name else _csl_type(document),
         "title": document.article_title,
         "author": [_csl_name(name) for name in document.authors],
         "issued": {"date-parts": [[day.year, day.month, day.day]]} if day else None,
@@ -60,7 +72,12 @@ def csl(document: IndexDocument) -> dict[str, Any]:
         "DOI": document.doi,
         "URL": public_url(document.url),
         "language": document.language,
-        "container-title": document.canonical_domain if document.kind is Kind.STORY else None,
+        "container-title": journal.name or site,
+        "volume": journal.volume,
+        "issue": journal.issue,
+        "page": journal.pages,
+        "publisher": journal.publisher,
+        "ISSN": journal.issn or journal.eissn,
         "number-of-pages": document.page_count,
         "note": f"SHA-1 {document.sha1hex}",
     }

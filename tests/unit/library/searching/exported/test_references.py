@@ -1,11 +1,13 @@
 """Documents as references for those who cite them."""
 
 from datetime import date
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from contract.index_backends import document
+from filled_home import opened
 from fonds.library.searching.exported.forms import FORMS
 from fonds.library.searching.exported.references import bibtex, csl
 from fonds.library.searching.exported.warcs import Missed
@@ -131,8 +133,9 @@ def test_keys_of_two_documents_differ():
     assert one.partition(",")[0] != other.partition(",")[0]
 
 
-def test_csl_json_is_a_list_also_of_none_and_one():
+def test_csl_json_is_a_list_also_of_none_and_one(tmp_path: Path):
     write = FORMS["csl"].documents
     for some in ([], [PAPER], [PAPER, STORY]):
-        told = msgspec.json.decode(b"".join(write(None, iter(some), Missed())))
+        with opened(tmp_path) as stores:
+            told = msgspec.json.decode(b"".join(write(stores, iter(some), Missed())))
         assert [item["id"] for item in told] == [one.id for one in some]
