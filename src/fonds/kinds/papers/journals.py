@@ -8,6 +8,7 @@ import msgspec
 
 from fonds.bibliography.paper import Journal
 from fonds.kinds.papers.grobid import said
+from fonds.model.prepared import prepared
 from fonds.model.rows import BibliographyRow, GrobidRow, JatsRow
 from fonds.model.rows.row import Row
 from fonds.ports import Records
@@ -35,7 +36,9 @@ def _journals(rows: Iterable[Reading]) -> dict[str, Journal]:
     found: dict[str, Journal] = {}
     for row in rows:
         try:
-            found[row.sha1hex] = msgspec.convert(said(row.metadata).get("journal"), Journal)
+            found[row.sha1hex] = msgspec.convert(
+                said(row.metadata).get("journal"), prepared(Journal)
+            )
         except msgspec.ValidationError:
             continue
     return found
