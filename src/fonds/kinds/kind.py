@@ -99,7 +99,7 @@ class Series:
     themselves, under `name`, and counted by the audit.
 
     `row` is their table, whose key begins with `sha1hex`; `columns` are its fields that are exported, with
-    their types (`text`, `integer`, `number`). `count` is how many a row of the kind promises.
+    their types (`fonds.formats.parquet`). `count` is how many a row of the kind promises.
     """
 
     name: str
@@ -168,8 +168,8 @@ class DerivativeKind:
       stage and `row` None where there is none.
     - `rows` are rows of other tables a row promises, `blobs` the keys, `cells` the columns of its file in
       the wide-row table, `indexed` says what the index has of it.
-    - `columns` are those it adds to the export, with their types (`text`, `integer`), and `values` fills
-      them from a row and the file's document, if it has one.
+    - `columns` are those it adds to the export, with their types (`fonds.formats.parquet`), and `values`
+      fills them from a row and the file's document, if it has one.
     - `series` are further rows of each file, any number, exported by themselves.
     - `facts` are what the file's page and `fonds show` tell of a row; without one, a file it could be made
       of shows that the fact `awaited` (or, '', the title) is missing.

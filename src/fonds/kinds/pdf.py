@@ -19,6 +19,7 @@ from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind, Unextracted
 from fonds.model.keys import text_blob_key
+from fonds.model.partial_date import first_day
 from fonds.model.pdf import PdfStatus, StatusClass
 from fonds.model.rows import PdfMetaRow
 from fonds.ports import Records
@@ -47,7 +48,8 @@ MEASURED_KEYS = frozenset(
 COLUMNS = {
     "status": "text",
     "title": "text",
-    "publication_date": "text",
+    "authors": "texts",
+    "publication_date": "date",
     "language": "text",
     "canonical_domain": "text",
     "page_count": "integer",
@@ -93,12 +95,18 @@ def document(row: PdfMetaRow, blob: bytes | None, origin: Origin) -> IndexDocume
         page_count=row.page_count,
         word_count=row.word_count,
         has_thumbnail=row.has_page0_thumbnail,
-        authors=authors_of(said.get("authors") or said.get("author")),
+        authors=authors(row),
         doi=doi_of(said.get("doi")),
         status=row.status,
         date_kind=date_kind,
         captured=origin.captured,
     )
+
+
+def authors(row: PdfMetaRow) -> tuple[str, ...]:
+    """The names of a PDF's authors, cleaned, at most 100."""
+    said = row.metadata or {}
+    return authors_of(said.get("authors") or said.get("author"))
 
 
 def _dated(
@@ -107,17 +115,8 @@ def _dated(
     """The day the file was made, else the day the paper says it appeared on; and which of them it is."""
     if created:
         return created.astimezone(UTC).date(), DateKind.CREATED
-    day = day_of(said.get("published"))
+    day = first_day(said.get("published"))
     return day, DateKind.PUBLISHED if day else None
-
-
-def day_of(published: object) -> date | None:
-    """The day the paper says it appeared on, of a month or year its first."""
-    parts = str(published or "").split("-")
-    try:
-        return date(*map(int, (*parts, "1", "1")[:3]))
-    except ValueError:
-        return None
 
 
 def _title(stated: object, text: str, url: str) -> str:
@@ -141,6 +140,7 @@ def _path(url: str) -> str:
 def _values(row: PdfMetaRow, found: IndexDocument | None) -> dict[str, object]:
     said: dict[str, object] = {
         "status": row.status,
+        "authors": list(authors(row)) or None,
         "page_count": row.page_count,
         "word_count": row.word_count,
         "extractor": row.extractor,

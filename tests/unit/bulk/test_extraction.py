@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections import Counter
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,9 @@ def test_each_body_is_read_once_and_found_with_what_it_holds(done: tuple[Path, B
     assert "pdf_extra" in json.loads(paper["metadata"])
     article = next(one for one in files if one["kind"] == "jats")
     assert (article["status"], article["doi"]) == ("success", "10.1000/air.5")
-    assert (article["title"], article["publication_date"]) == ("On the Weight of Air", "2020-03-07")
+    assert (article["title"], article["authors"]) == ("On the Weight of Air", ["Ada B Example"])
+    assert article["publication_date"] == date(2020, 3, 7)
+    assert all(one["datetime"].tzinfo is not None for one in files)
     assert "weighed twice" in article["text"]
     cited = json.loads(article["metadata"])["bibliography"]["citations"]
     assert [one["doi"] for one in cited] == ["10.1000/g"]

@@ -223,7 +223,7 @@ def test_a_file_is_shown_and_exported_with_what_stands_beside_it(bench: Bench) -
     assert [each.sha1hex for each in found.near_duplicates] == [keys[1]]
     rows = {row["sha1hex"]: row for row in exported(stores, with_text=False)}
     told = rows[keys[0]]
-    assert (told["near_duplicates"], told["near_duplicate_count"]) == (keys[1], 1)
+    assert (told["near_duplicates"], told["near_duplicate_count"]) == ([keys[1]], 1)
     assert (told["version_change"], told["versions"]) == ("first", 1)
 
 

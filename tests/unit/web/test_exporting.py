@@ -51,6 +51,34 @@ def test_every_form_holds_the_whole_result(client: TestClient, query: str) -> No
     assert {item["note"].removeprefix("SHA-1 ") for item in items} == wanted
 
 
+def test_parquet_has_dates_times_and_lists_where_json_has_texts(client: TestClient) -> None:
+    lines = client.get("/search/export/jsonl?q=*").text.splitlines()
+    rows = {row["sha1hex"]: row for row in map(json.loads, lines)}
+    table = parquet.read_table(io.BytesIO(client.get("/search/export/parquet?q=*").content))
+    types = {name: str(table.schema.field(name).type) for name in table.column_names}
+    assert types["publication_date"] == "date32[day]"
+    assert types["datetime"] == "timestamp[us, tz=UTC]"
+    assert "list" in types["authors"]
+    assert "list" in types["near_duplicates"]
+    for typed in table.to_pylist():
+        row = rows[typed["sha1hex"]]
+        assert typed["authors"] == row["authors"]
+        assert str(typed["publication_date"]) == str(row["publication_date"])
+        at = typed["datetime"]
+        assert (f"{at:%Y%m%d%H%M%S}" if at else None) == row["datetime"]
+    assert {type(row["authors"]) for row in rows.values()} == {list, type(None)}
+    assert any(row["publication_date"] for row in rows.values())
+    assert any(row["datetime"] for row in rows.values())
+
+
+def test_csv_has_the_authors_in_one_cell(client: TestClient) -> None:
+    lines = client.get("/search/export/jsonl?q=*").text.splitlines()
+    named = {row["sha1hex"]: row["authors"] or [] for row in map(json.loads, lines)}
+    told = csv.DictReader(io.StringIO(client.get("/search/export/csv?q=*").text))
+    cells = {row["sha1hex"]: row["authors"] for row in told}
+    assert cells == {key: "; ".join(names) for key, names in named.items()}
+
+
 @pytest.mark.parametrize("name", list(FORMS))
 def test_the_packed_form_has_a_manifest_that_is_taken_back(
     client: TestClient, stores: Stores, tmp_path: Path, name: str

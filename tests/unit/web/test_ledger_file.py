@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from filled_home import fill, opened
 from fonds.cli.main import cli
+from fonds.formats.parquet import time_of
 from fonds.library.accounting import tally
 from fonds.library.tracing.ledger import COLUMNS, ledger_rows
 from fonds.model.disposition import Weight
@@ -68,7 +69,14 @@ def test_each_form_has_the_same_rows(client: TestClient, stores: Stores, path: s
     table = csv.DictReader(io.StringIO(client.get(f"{path}/csv").text, newline=""))
     assert [one["url"] for one in table] == [row["url"] or "" for row in rows]
     packed = parquet.read_table(io.BytesIO(client.get(f"{path}/parquet").content))
-    assert packed.to_pylist() == rows
+    times = ("seen", "entered_at", "settled_at")
+    assert {str(packed.schema.field(name).type) for name in times} == {"timestamp[us, tz=UTC]"}
+    assert packed.drop_columns(times).to_pylist() == [
+        {name: value for name, value in row.items() if name not in times} for row in rows
+    ]
+    for row, typed in zip(rows, packed.to_pylist(), strict=True):
+        assert [typed[name] for name in times] == [time_of(row[name]) for name in times]
+        assert all(typed[name] is not None for name in times if row[name])
 
 
 def test_another_form_is_refused_with_those_there_are(client: TestClient) -> None:

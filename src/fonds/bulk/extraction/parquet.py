@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fonds.formats.parquet import schema_of, typed_rows
 from fonds.model.shortage import shortage
 
 ROWS_MAX = 200
@@ -21,9 +22,11 @@ Schemas = Mapping[str, Mapping[str, str]]
 
 @dataclass(slots=True)
 class ResultFiles:
-    """The files of one range while they are written. `writers` are pyarrow's, by the sort of row."""
+    """The files of one range while they are written. `writers` are pyarrow's, `columns` what they hold, by
+    the sort of row."""
 
     writers: Mapping[str, Any]
+    columns: Schemas
     held: defaultdict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     sizes_bytes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
@@ -43,7 +46,8 @@ class ResultFiles:
         rows, writer = self.held.pop(name, []), self.writers[name]
         self.sizes_bytes.pop(name, None)
         if rows:
-            writer.write_table(pyarrow.Table.from_pylist(rows, schema=writer.schema))
+            typed = typed_rows(rows, self.columns[name])
+            writer.write_table(pyarrow.Table.from_pylist(typed, schema=writer.schema))
 
 
 @contextmanager
@@ -59,7 +63,8 @@ def result_files(folder: Path, schemas: Schemas, number: int) -> Iterator[Result
                 {
                     name: opened.enter_context(_writer(beside[name], columns))
                     for name, columns in schemas.items()
-                }
+                },
+                schemas,
             )
             yield made
             for name in schemas:
@@ -88,9 +93,6 @@ def _beside(folder: Path, number: int) -> Path:
 
 
 def _writer(path: Path, columns: Mapping[str, str]) -> Any:
-    import pyarrow
     from pyarrow import parquet
 
-    types = {"text": pyarrow.string(), "integer": pyarrow.int64(), "bytes": pyarrow.binary()}
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
-    return parquet.ParquetWriter(path, schema, compression="zstd")
+    return parquet.ParquetWriter(path, schema_of(columns), compression="zstd")

@@ -12,6 +12,7 @@ from fonds.bulk.extraction.articles import ArticleRead
 from fonds.bulk.extraction.carrying import Learned
 from fonds.bulk.extraction.found import Found
 from fonds.formats.envelope import story_to_json
+from fonds.kinds.documents import authors_of
 from fonds.kinds.papers.jats import SUCCESS, UNREADABLE
 from fonds.model.disposition import Disposition
 from fonds.model.file import FileMeta
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # a command that reads nothing loads no reader of XML
 
 PLACE: Mapping[str, str] = {
     "url": "text",
-    "datetime": "text",
+    "datetime": "time",
     "warc_path": "text",
     "warc_offset": "integer",
     "warc_csize": "integer",
@@ -42,7 +43,8 @@ FILES: Mapping[str, str] = {
     "extractor": "text",
     "story_id": "text",
     "title": "text",
-    "publication_date": "text",
+    "authors": "texts",
+    "publication_date": "date",
     "language": "text",
     "page_count": "integer",
     "word_count": "integer",
@@ -59,7 +61,7 @@ CAPTURES: Mapping[str, str] = {
     **ENDED,
 }
 RESULTS: Mapping[str, Mapping[str, str]] = {"files": FILES, "captures": CAPTURES}
-"""The folders of the result, each with its columns and what they hold: `text`, `integer` or `bytes`."""
+"""The folders of the result, each with its columns and what they hold (`fonds.formats.parquet`)."""
 
 
 def capture_row(found: Found, ended: Disposition) -> dict[str, Any]:
@@ -105,6 +107,7 @@ def _of_pdf(made: PdfText) -> dict[str, Any]:
         "status": str(made.status),
         "extractor": made.extractor,
         "title": extra.get("title") or None,
+        "authors": list(authors_of(extra.get("authors"))) or None,
         "publication_date": paper.get("date") if isinstance(paper, dict) else None,
         "language": extra.get("language"),
         "page_count": extra.get("page_count"),
@@ -126,6 +129,7 @@ def _of_story(made: Parsed) -> dict[str, Any]:
         "extractor": made.extractor,
         "story_id": made.story_id,
         "title": content.article_title,
+        "authors": list(authors_of(made.story.page_metadata.authors)) or None,
         "publication_date": content.publication_date,
         "language": content.language,
         "metadata": _json(told),
@@ -141,6 +145,7 @@ def _of_article(found: JatsReading) -> dict[str, Any]:
         "detail": kept.error,
         "extractor": JATS_VERSION,
         "title": said.get("title"),
+        "authors": list(authors_of(said.get("authors"))) or None,
         "publication_date": found.date,
         "language": found.language,
         "word_count": len(found.text.split()) if kept.error is None else None,

@@ -12,12 +12,12 @@ from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits
 from fonds.kinds.papers.grobid import biblio_facts, said
-from fonds.kinds.pdf import day_of
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind
 from fonds.model.keys import text_blob_key
 from fonds.model.paper import UnreadArticle
+from fonds.model.partial_date import first_day
 from fonds.model.rows import JatsRow
 from fonds.ports import Records
 
@@ -39,19 +39,24 @@ def document(row: JatsRow, blob: bytes | None, origin: Origin) -> IndexDocument:
         kind=Kind.JATS,
         url=cleaned(origin.url),
         canonical_domain=cleaned(origin.domain),
-        publication_date=day_of(row.published),
+        publication_date=first_day(row.published),
         language=row.language,
         article_title=None if row.title is None else cleaned(row.title),
         text_content=text_of(blob),
         indexed_date=row.updated,
         collection=cleaned(origin.collection),
         word_count=row.word_count,
-        authors=authors_of(said(row.metadata).get("authors")),
+        authors=authors(row),
         doi=doi_of(row.doi),
         status=row.status,
-        date_kind=DateKind.PUBLISHED if day_of(row.published) else None,
+        date_kind=DateKind.PUBLISHED if first_day(row.published) else None,
         captured=origin.captured,
     )
+
+
+def authors(row: JatsRow) -> tuple[str, ...]:
+    """The names of an article's authors, cleaned, at most 100."""
+    return authors_of(said(row.metadata).get("authors"))
 
 
 def _facts(row: JatsRow) -> list[Fact]:
@@ -70,6 +75,7 @@ def _values(row: JatsRow, found: IndexDocument | None) -> dict[str, object]:
     return {
         "status": row.status,
         "title": row.title,
+        "authors": list(authors(row)) or None,
         "publication_date": row.published,
         "language": row.language,
         "canonical_domain": found.canonical_domain if found else None,
@@ -105,7 +111,8 @@ KIND = DerivativeKind(
     columns={
         "status": "text",
         "title": "text",
-        "publication_date": "text",
+        "authors": "texts",
+        "publication_date": "date",
         "language": "text",
         "canonical_domain": "text",
         "word_count": "integer",

@@ -142,7 +142,7 @@ def _related_values(row: TextSketchRow, told: Relatives) -> dict[str, object]:
         "text_sha256hex": row.text_sha256hex,
         "versions": told.versions_total + 1 if of_story else None,
         "version_change": _change(row, told) if of_story else None,
-        "near_duplicates": " ".join(one.sha1hex for one in told.near_duplicates) or None,
+        "near_duplicates": [one.sha1hex for one in told.near_duplicates] or None,
         "near_duplicate_count": told.near_duplicates_total,
     }
 
@@ -159,7 +159,7 @@ KIND = DerivativeKind(
         "text_sha256hex": "text",
         "versions": "integer",
         "version_change": "text",
-        "near_duplicates": "text",
+        "near_duplicates": "texts",
         "near_duplicate_count": "integer",
     },
     facts=_facts,

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from fonds.bibliography.paper import Journal
+from fonds.formats.parquet import schema_of, typed_rows
 from fonds.kinds.papers.journals import journals
 from fonds.library.searching.exported.drained import Drained
 from fonds.library.searching.exported.references import bibtex, csl
@@ -24,6 +25,7 @@ from fonds.ports import Stores
 
 CHUNK = 500
 PARQUET_CHUNK = 200
+LIST_SEPARATOR = "; "
 Row = dict[str, Any]
 
 
@@ -65,10 +67,19 @@ def json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[byte
 
 
 def comma_separated(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """CSV in UTF-8 with a line of names first; an absent value is empty. Source: RFC 4180."""
+    """CSV in UTF-8 with a line of names first; an absent value is empty, a list has "; " between its values.
+
+    Source: RFC 4180.
+    """
     yield _csv_line(list(columns))
     for row in rows:
-        yield _csv_line(["" if row[name] is None else row[name] for name in columns])
+        yield _csv_line([_csv_value(row[name]) for name in columns])
+
+
+def _csv_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return LIST_SEPARATOR.join(map(str, value))
+    return "" if value is None else value
 
 
 def _csv_line(values: list[Any]) -> bytes:
@@ -82,12 +93,10 @@ def parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
     import pyarrow
     from pyarrow import parquet as library
 
-    types = {"text": pyarrow.string(), "integer": pyarrow.int64(), "number": pyarrow.float64()}
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
-    sink = Drained()
+    schema, sink = schema_of(columns), Drained()
     with library.ParquetWriter(sink, schema, compression="zstd") as writer:
         while chunk := list(islice(rows, PARQUET_CHUNK)):
-            writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
+            writer.write_table(pyarrow.Table.from_pylist(typed_rows(chunk, columns), schema=schema))
             yield sink.taken()
     yield sink.taken()
 

@@ -30,7 +30,7 @@ OF_FILES = {
     "mimetype": "text",
     "kind": "text",
     "url": "text",
-    "datetime": "text",
+    "datetime": "time",
     "warc_path": "text",
     "warc_offset": "integer",
     "warc_csize": "integer",
@@ -42,7 +42,7 @@ FIELDS: Mapping[str, str] = {
     **{name: sort for kind in KINDS for name, sort in kind.columns.items()},
     "text": "text",
 }
-"""Every column and what it holds, `text` or `integer`: those of files, and what each kind adds."""
+"""Every column and what it holds (`fonds.formats.parquet`): those of files, and what each kind adds."""
 
 
 def exported(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
