@@ -57,7 +57,8 @@ else below `elsewhere.task_folder`; else, with `datetime`, as the next line |
 | `path` | a file of this machine below `elsewhere.task_folder`; refused where that is not set |
 
 The SHA-1 may stand in `sha1hex`, in `file_meta` or in the message's key; where it stands, the bytes must have
-it. Without it, it is what was read.
+it. Without it, it is what was read. A place may be that of a revisit record: then the response it repeats
+is read, if `cdx` or the same WARC has it.
 
 | what is the matter | how the message ends |
 |---|---|

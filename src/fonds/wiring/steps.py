@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 from fonds.config import Settings
 from fonds.formats.journal import FILE_META, read_file, row_key
+from fonds.formats.warc import Damage, RecordHead, read_heads
 from fonds.model.capture import Capture
 from fonds.model.disposition import Disposition
 from fonds.model.errors import ConfigurationError
@@ -81,7 +82,11 @@ def take_in(
             # A damaged cell is for the audit; the file is read again meanwhile.
             return None
 
-    return TakeIn(stores.records, places, read, persist, work, now, named, file_of)
+    def scan(path: str) -> Iterator[RecordHead | Damage]:
+        with stores.archive.open(path) as stream:
+            yield from read_heads(stream)
+
+    return TakeIn(stores.records, places, read, persist, work, now, named, file_of, scan)
 
 
 def take_known(item: Task | Work) -> Result:
