@@ -74,7 +74,9 @@ The same holds for `{prefix}.ungrobided`, of pipelines that ask GROBID: the flav
 read PDFs where `grobid.url` is set. What is put there is noted and sent to GROBID, and is not extracted.
 
 None of these gives a message on `{prefix}.pdf-text`: what is told there is of files that are known. A file
-that was extracted by the same extractor before is not extracted again. Results of other programs on
+that was extracted by the same extractor before is not extracted again; if the task states its SHA-1, it is
+not downloaded either, whatever URL the task names. A new file is downloaded once for all steps of one
+process. Results of other programs on
 `pdf-text` and `grobid-output` are set apart as `bad-message`.
 
 """

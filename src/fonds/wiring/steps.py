@@ -59,9 +59,15 @@ def extract_pdf(
 
 
 def take_in(
-    stores: Stores, settings: Settings, work: Callable[[Capture, FileMeta], Work]
+    stores: Stores,
+    settings: Settings,
+    work: Callable[[Capture, FileMeta], Work],
+    remember: Callable[[Any], Disposition | None],
 ) -> Callable[[Task | Work], Result]:
-    """Other programs' tasks, noted as every capture is; `work` makes of one what is asked for."""
+    """Other programs' tasks, noted as every capture is; `work` makes of one what is asked for.
+
+    `remember` says how work ends that needs no reading.
+    """
     from fonds.sources.tasks import TaskPlaces
     from fonds.steps.intake.persist_file import PersistFile
     from fonds.steps.intake.take_in import TakeIn
@@ -86,7 +92,12 @@ def take_in(
         with stores.archive.open(path) as stream:
             yield from read_heads(stream)
 
-    return TakeIn(stores.records, places, read, persist, work, now, named, file_of, scan)
+    def needs_reading(item: Work) -> bool:
+        return remember(item) is None
+
+    return TakeIn(
+        stores.records, places, read, persist, work, now, named, file_of, scan, needs_reading
+    )
 
 
 def take_known(item: Task | Work) -> Result:
@@ -160,7 +171,9 @@ def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.kinds.known_pdfs import KnownPdfs
 
     known = KnownPdfs(stores.records, readers.pdf_extractor, now)
-    return extract_pdf(stores.archive, readers, known, take_in(stores, settings, Unextracted))
+    return extract_pdf(
+        stores.archive, readers, known, take_in(stores, settings, Unextracted, known)
+    )
 
 
 def _persist_pdf_text(stores: Stores, readers: Readers, settings: Settings) -> Made:
@@ -204,7 +217,7 @@ def _grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
     chosen = settings.grobid
     ask = Grobid(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
     known = KnownGrobid(stores.records, ASKED_FOR)
-    asked = take_in(stores, settings, Ungrobided)
+    asked = take_in(stores, settings, Ungrobided, known)
     return AskGrobid(stores.archive, ask, ASKED_FOR, known, asked, _rest)
 
 

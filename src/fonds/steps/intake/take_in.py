@@ -46,6 +46,11 @@ def no_records(_: str) -> Iterator[RecordHead | Damage]:
     return iter(())
 
 
+def always(_: Work) -> bool:
+    """Read all bytes, where nothing is remembered."""
+    return True
+
+
 def unknown_file(_: str) -> FileMeta | None:
     """Know no file."""
     return None
@@ -70,6 +75,8 @@ class TakeIn:
     """Gives what the table says of a file by its SHA-1."""
     scan: ScanWarc = no_records
     """Lists the records of a WARC, to find the response that a revisit repeats."""
+    needs_reading: Callable[[Work], bool] = always
+    """Whether work on a known file still has to read its bytes."""
 
     def __call__(self, item: Task | Work) -> Result:
         """Known work, also of a file that was here already, and an Unarchived where one is needed.
@@ -132,7 +139,9 @@ class TakeIn:
         return result
 
     def _known_work(self, task: Task) -> Work | None:
-        """Work on a capture that is known by URL, time and SHA-1: nothing is read or noted again."""
+        """Work on a capture that is known by URL, time and SHA-1, or on a file that needs no reading.
+
+        Nothing is read or noted again."""
         if not task.sha1hex:
             return None
         owner = next(iter(self.records.get(FileMetaRow, [task.sha1hex])), None)
@@ -152,10 +161,8 @@ class TakeIn:
                     return None
                 place = Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
             return self.work(self._told(task, row.capture_id, place, task.address), file)
-        if not self._is_owner(task, owner):
-            return None
-        place, url = self.place_of(task)
-        return self.work(self._told(task, owner.capture_id, place, url), file)
+        work = self.work(replace(self._capture(task), id=owner.capture_id), file)
+        return work if self._is_owner(task, owner) or not self.needs_reading(work) else None
 
     def _is_owner(self, task: Task, file: FileMetaRow) -> bool:
         """Whether the capture that brought a file, which lies in no WARC yet, is the one a task names."""

@@ -118,6 +118,11 @@ def test_a_known_capture_is_neither_read_nor_noted_again(
     assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
     with pytest.raises(AssertionError, match="it is read"):
         step(replace(task, url="http://elsewhere.example/"))
+    finished = replace(step, needs_reading=lambda work: work.file != pdf_file())
+    (work,) = finished(replace(task, url="http://elsewhere.example/")).items
+    assert isinstance(work, Unextracted)
+    assert work.file == pdf_file()
+    assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
 
 
 def revisit_of(url: str, **headers: str) -> bytes:
