@@ -57,7 +57,8 @@ else below `elsewhere.task_folder`; else, with `datetime`, as the next line |
 | `path` | a file of this machine below `elsewhere.task_folder`; refused where that is not set |
 
 The SHA-1 may stand in `sha1hex`, in `file_meta` or in the message's key; where it stands, the bytes must have
-it. Without it, it is what was read.
+it. Without it, it is what was read. A place may be that of a revisit record: then the response it repeats
+is read, if `cdx` or the same WARC has it.
 
 | what is the matter | how the message ends |
 |---|---|
@@ -73,7 +74,9 @@ The same holds for `{prefix}.ungrobided`, of pipelines that ask GROBID: the flav
 read PDFs where `grobid.url` is set. What is put there is noted and sent to GROBID, and is not extracted.
 
 None of these gives a message on `{prefix}.pdf-text`: what is told there is of files that are known. A file
-that was extracted by the same extractor before is not extracted again. Results of other programs on
+that was extracted by the same extractor before is not extracted again; if the task states its SHA-1, it is
+not downloaded either, whatever URL the task names. A new file is downloaded once for all steps of one
+process. Results of other programs on
 `pdf-text` and `grobid-output` are set apart as `bad-message`.
 
 ## Rows of other programs

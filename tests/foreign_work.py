@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha1
@@ -60,6 +60,8 @@ class Asked:
     messages: list[tuple[str, bytes]] = field(default_factory=list)
     ends: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
+    requests: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    """What the server on loopback was asked."""
 
     def ask(self, key: str, task: Any, url: str, outcome: str, reason: str | None = None) -> None:
         """`url` is what its entry is called by."""
@@ -95,6 +97,7 @@ def asked(folder: Path) -> Iterator[Asked]:
     (allowed / "crawl" / "a.warc.gz").write_bytes(b"".join(members))
     starts = offsets(members)
     with answering() as server:
+        one.requests = server.asked
         server.answers["/item-1/papers/a%20b.pdf"] = Given(body=pdfs["elsewhere"])
         one.settings = {
             "elsewhere_task_folder": str(allowed),

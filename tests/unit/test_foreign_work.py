@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from fonds.config import Settings
+from fonds.library.audit import audit
 from fonds.model.message import PIPELINE, Message, Subscription
 from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
 from fonds.ports import Queue
-from fonds.wiring.backends import open_queue, open_stores
-from foreign_work import WAIT_MAX_S, Asked, asked, check_books, check_result, settled, working
+from fonds.wiring.backends import open_queue, open_stores, readers_of
+from foreign_work import (
+    WAIT_MAX_S,
+    Asked,
+    asked,
+    check_books,
+    check_result,
+    hashed,
+    settled,
+    working,
+)
 
 PREFIX = "fonds-local"
 OTHERS = [
@@ -82,6 +93,33 @@ def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:
             assert len(list(rows)) == 1, "nothing was read twice"
             ended = stores.records.get(DispositionRow, [("again-1", "library", "extract_pdf")])
             assert [(row.verdict, row.about) for row in ended] == [("done", key)]
+
+
+def test_a_file_of_a_petabox_item_is_fetched_once(tmp_path: Path) -> None:
+    """Identifying, extracting and archiving share one download; another URL of the file needs none."""
+    with asked(tmp_path / "crawl") as one:
+        settings, home = Settings().changed(**one.settings), tmp_path / "home"
+        open_stores(home, settings)
+        others = bare(home, settings)
+        with working(home, settings) as stores:
+            key = hashed(one.pdfs["elsewhere"])
+            item = {"item": "item-1", "path": "papers/a b.pdf"}
+            tasks = [
+                item,
+                item,
+                {**item, "url": "http://mirror.example/a.pdf", "datetime": "20240506070809"},
+                {"url": "http://replayed.example/a.pdf", "datetime": "20240506070809"},
+            ]
+            for number, task in enumerate(tasks):
+                body = json.dumps(task).encode()
+                others.queue.put(others.topic, [Message(f"task-{number}", body, key)])
+                settled(stores, number + 1)
+            assert [path for path, _ in one.requests] == ["/item-1/papers/a%20b.pdf"]
+            ids = [(f"task-{number}", "library", "extract_pdf") for number in range(len(tasks))]
+            ended = stores.records.get(DispositionRow, ids)
+            assert [(row.verdict, row.about) for row in ended] == [("done", key)] * len(tasks)
+            assert len(list(stores.records.find(CdxRow))) == 1
+            assert audit(stores, {"library": readers_of(settings)}).missing == []
 
 
 def test_one_pipeline_may_be_meant_and_what_it_is_given_is_on_its_books(tmp_path: Path) -> None:

@@ -62,12 +62,13 @@ class RevisitReference:
     """What a revisit record says of the body it repeats.
 
     `url` and `captured_at` are those of the capture it refers to, `digest` is as written (`sha256:…`), "" for
-    none.
+    none. `record_id` is that of the record it refers to, `urn:uuid:…` without brackets.
     """
 
     url: str = ""
     captured_at: datetime | None = None
     digest: str = ""
+    record_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Identified:
     """A capture whose bytes were read and hashed; not yet known whether they are new.
 
     `file` is None for a revisit, which holds no bytes. `charset` is that of the HTTP Content-Type,
-    when the server sent one. `refers_to` is set for a revisit that declares no SHA-1.
+    when the server sent one. `refers_to` is set for a revisit whose record was read.
     """
 
     capture: Capture

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 from fonds.config import Settings
 from fonds.formats.journal import FILE_META, read_file, row_key
+from fonds.formats.warc import Damage, RecordHead, read_heads
 from fonds.model.capture import Capture
 from fonds.model.disposition import Disposition
 from fonds.model.errors import ConfigurationError
@@ -58,9 +59,15 @@ def extract_pdf(
 
 
 def take_in(
-    stores: Stores, settings: Settings, work: Callable[[Capture, FileMeta], Work]
+    stores: Stores,
+    settings: Settings,
+    work: Callable[[Capture, FileMeta], Work],
+    remember: Callable[[Any], Disposition | None],
 ) -> Callable[[Task | Work], Result]:
-    """Other programs' tasks, noted as every capture is; `work` makes of one what is asked for."""
+    """Other programs' tasks, noted as every capture is; `work` makes of one what is asked for.
+
+    `remember` says how work ends that needs no reading.
+    """
     from fonds.sources.tasks import TaskPlaces
     from fonds.steps.intake.persist_file import PersistFile
     from fonds.steps.intake.take_in import TakeIn
@@ -81,7 +88,16 @@ def take_in(
             # A damaged cell is for the audit; the file is read again meanwhile.
             return None
 
-    return TakeIn(stores.records, places, read, persist, work, now, named, file_of)
+    def scan(path: str) -> Iterator[RecordHead | Damage]:
+        with stores.archive.open(path) as stream:
+            yield from read_heads(stream)
+
+    def needs_reading(item: Work) -> bool:
+        return remember(item) is None
+
+    return TakeIn(
+        stores.records, places, read, persist, work, now, named, file_of, scan, needs_reading
+    )
 
 
 def take_known(item: Task | Work) -> Result:
@@ -155,7 +171,9 @@ def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.kinds.known_pdfs import KnownPdfs
 
     known = KnownPdfs(stores.records, readers.pdf_extractor, now)
-    return extract_pdf(stores.archive, readers, known, take_in(stores, settings, Unextracted))
+    return extract_pdf(
+        stores.archive, readers, known, take_in(stores, settings, Unextracted, known)
+    )
 
 
 def _persist_pdf_text(stores: Stores, readers: Readers, settings: Settings) -> Made:
@@ -199,7 +217,7 @@ def _grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
     chosen = settings.grobid
     ask = Grobid(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
     known = KnownGrobid(stores.records, ASKED_FOR)
-    asked = take_in(stores, settings, Ungrobided)
+    asked = take_in(stores, settings, Ungrobided, known)
     return AskGrobid(stores.archive, ask, ASKED_FOR, known, asked, _rest)
 
 

@@ -33,6 +33,7 @@ class RecordHead:
     HTTP status or None; `mime` the HTTP Content-Type without parameters, else the record's; `digest`
     the declared SHA-1 of the payload in base32. `truncated` says that the record ends before its
     declared length. `payload_bytes` is the length of the payload as stored, codings not undone.
+    `record_id` is the WARC-Record-ID without brackets, "" for none.
     """
 
     offset: int
@@ -45,6 +46,7 @@ class RecordHead:
     digest: str | None
     truncated: bool
     payload_bytes: int
+    record_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ def _describe(
         digest=fields.digest,
         truncated=fault is not None and fault.reason is Reason.TRUNCATED_RECORD,
         payload_bytes=fields.length_bytes - http_bytes,
+        record_id=fields.fields.get("WARC-Record-ID", "").strip("<>"),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from fonds.extract.mime import FEED_MIMES
@@ -11,7 +11,7 @@ from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, ending
 from fonds.model.errors import DamagedInputError
 from fonds.model.file import REVISIT, FileMeta, Identified, Kind, RevisitReference
-from fonds.model.keys import sha1_from_text
+from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.step import Output, Result
 from fonds.ports import Archive
 
@@ -50,9 +50,11 @@ class Identify:
         ended = self._before_reading(capture)
         if ended is not None:
             return Result(ended)
-        if capture.record_type == "revisit":
+        if capture.record_type == REVISIT:
             return Result(items=(Identified(capture, None, refers_to=self._reference(capture)),))
         payload = self.archive.read(capture.place)
+        if not payload.body and payload.warc_headers.get("WARC-Type", "").lower() == REVISIT:
+            return Result(items=(_identified_revisit(capture, payload.warc_headers),))
         http = payload.http
         if http is not None and not self._is_kept(http.status, capture):
             return Result(dropped(Reason.HTTP_STATUS, f"status {http.status}"))
@@ -69,13 +71,7 @@ class Identify:
         """What the record of a revisit refers to; None where its SHA-1 says it."""
         if sha1_from_text(capture.digest or "") is not None:
             return None
-        headers = self.archive.read(capture.place).warc_headers
-        named = {name.lower(): value.strip() for name, value in headers.items()}
-        return RevisitReference(
-            url=named.get("warc-refers-to-target-uri", "").strip("<>"),
-            captured_at=_moment(named.get("warc-refers-to-date", "")),
-            digest=named.get("warc-payload-digest", "") or capture.digest or "",
-        )
+        return _reference(capture, self.archive.read(capture.place).warc_headers)
 
     def _judge(self, file: FileMeta) -> Disposition:
         if file.kind is Kind.OTHER:
@@ -102,6 +98,25 @@ class Identify:
         return status in self.statuses or (
             status == NOT_MODIFIED and capture.place.kind is PlaceKind.SPOOL
         )
+
+
+def _identified_revisit(capture: Capture, headers: Mapping[str, str]) -> Identified:
+    """Return a capture whose record turns out to be a revisit, with the SHA-1 the record declares."""
+    reference = _reference(capture, headers)
+    sha1 = sha1_from_text(reference.digest)
+    digest = reference.digest or None if sha1 is None else sha1_base32(sha1)
+    revisit = replace(capture, record_type=REVISIT, mime=None, digest=digest)
+    return Identified(revisit, None, refers_to=reference)
+
+
+def _reference(capture: Capture, headers: Mapping[str, str]) -> RevisitReference:
+    named = {name.lower(): value.strip() for name, value in headers.items()}
+    return RevisitReference(
+        url=named.get("warc-refers-to-target-uri", "").strip("<>"),
+        captured_at=_moment(named.get("warc-refers-to-date", "")),
+        digest=named.get("warc-payload-digest", "") or capture.digest or "",
+        record_id=named.get("warc-refers-to", "").strip("<>"),
+    )
 
 
 def _moment(text: str) -> datetime | None:

@@ -80,11 +80,11 @@ class PersistFile:
         It is asked before the write and again behind it: a takedown says so before it purges, so that what
         it came too early to see is found here. What a killed process wrote goes when its message is back.
         """
-        late = [one for one in items if one.refers_to is not None]
+        late = [one for one in items if _needs_original(one)]
         if not late:
             return self._results(items)
         # What they repeat may be in the same batch.
-        plain = [one for one in items if one.refers_to is None]
+        plain = [one for one in items if not _needs_original(one)]
         results = dict(zip(map(id, plain), self._results(plain), strict=True))
         results |= dict(zip(map(id, late), map(self._revisit, late), strict=True))
         return [results[id(one)] for one in items]
@@ -224,6 +224,11 @@ class PersistFile:
             return Result(items=(article,) if referenced else (article, Unarchived(capture, file)))
         work = (Unextracted(capture, file), Ungrobided(capture, file))
         return Result(items=work if referenced else (*work, Unarchived(capture, file)))
+
+
+def _needs_original(one: Identified) -> bool:
+    """Whether a revisit declares no SHA-1, so that the capture it refers to says which bytes it repeats."""
+    return one.refers_to is not None and _sha1(one) is None
 
 
 def _sha1(one: Identified) -> str | None:

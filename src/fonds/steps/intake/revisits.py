@@ -1,4 +1,4 @@
-"""Revisits without a SHA-1: which file one repeats, by what its record refers to or what is known here.
+"""Revisits: which file one repeats, and the capture whose record has the bytes.
 
 Source: WARC 1.1, sections 6.7 (revisit), 5.12 to 5.14 (WARC-Refers-To and its companions).
 """
@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import re
 from base64 import b32decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fonds.formats.surt import lookup_key, surt
-from fonds.model.capture import Capture, to_datetime14
-from fonds.model.file import RevisitReference
+from fonds.formats.warc import Damage, RecordHead
+from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, to_datetime14
+from fonds.model.errors import PermanentError
+from fonds.model.file import REVISIT, Identified, RevisitReference
+from fonds.model.keys import sha1_from_text
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
 from fonds.ports import Records
 
 ENTRIES_MAX = 1_000
+CAPTURES_MAX = 100
+ScanWarc = Callable[[str], Iterator[RecordHead | Damage]]
+"""Lists the records of a WARC by its path or name. Raises PermanentError where it cannot be opened."""
 _DIGESTS = {"sha256": ("sha256hex", 32), "sha-256": ("sha256hex", 32), "md5": ("md5hex", 16)}
 _HEX = re.compile(r"[0-9a-f]+")
 
@@ -51,6 +58,88 @@ def find_revisited(
     elif not reference.url and (row := _previous(records, capture)) is not None:
         return RevisitedFile(row.sha1hex)
     return RevisitedFile(None, is_open=_has_open_original(records, capture, reference))
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalCapture:
+    """The response whose bytes a revisit repeats: where its record lies, its URL and 14-digit time."""
+
+    place: Place
+    url: str
+    datetime14: str
+
+
+def find_original(records: Records, revisit: Identified, scan: ScanWarc) -> OriginalCapture | None:
+    """Return the response a revisit repeats, by what `cdx` knows, else by the records of the same WARC.
+
+    The WARC is read up to that response.
+    """
+    reference = revisit.refers_to or RevisitReference()
+    raw = sha1_from_text(revisit.capture.digest or "")
+    sha1hex = raw.hex() if raw is not None else None
+    row = _row_referred_to(records, reference, sha1hex)
+    if row is None:
+        sha1hex = sha1hex or find_revisited(records, revisit.capture, reference).sha1hex
+        row = _row_of_file(records, sha1hex) if sha1hex is not None else None
+    if row is not None:
+        place = Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
+        return OriginalCapture(place, row.url, row.datetime)
+    return _in_same_warc(revisit.capture, reference, scan)
+
+
+def _row_referred_to(
+    records: Records, reference: RevisitReference, sha1hex: str | None
+) -> CdxRow | None:
+    if not reference.url or reference.captured_at is None:
+        return None
+    moment = to_datetime14(reference.captured_at)
+    where = {"surt_key": lookup_key(surt(reference.url)), "datetime": moment}
+    rows = records.find(CdxRow, where, count_max=CAPTURES_MAX)
+    return next((row for row in rows if _has_body(row) and sha1hex in (None, row.sha1hex)), None)
+
+
+def _row_of_file(records: Records, sha1hex: str) -> CdxRow | None:
+    """Return the capture that brought a file, else any other with its body."""
+    rows = list(records.find(CdxRow, {"sha1hex": sha1hex}, count_max=CAPTURES_MAX))
+    for owner in records.get(FileMetaRow, [sha1hex]):
+        rows = [*records.find(CdxRow, {"capture_id": owner.capture_id}, count_max=1), *rows]
+    return next((row for row in rows if _has_body(row)), None)
+
+
+def _has_body(row: CdxRow) -> bool:
+    return row.mimetype != REVISIT_MIME
+
+
+def _in_same_warc(
+    revisit: Capture, reference: RevisitReference, scan: ScanWarc
+) -> OriginalCapture | None:
+    if revisit.place.kind is not PlaceKind.WARC:
+        return None
+    with suppress(PermanentError):
+        for head in scan(revisit.place.path):
+            if isinstance(head, RecordHead) and _is_original(head, revisit, reference):
+                place = Place(
+                    PlaceKind.WARC, revisit.place.path, head.offset, head.size_bytes,
+                    name=revisit.place.name,
+                )  # fmt: skip
+                return OriginalCapture(place, head.url, to_datetime14(head.captured_at))
+    return None
+
+
+def _is_original(head: RecordHead, revisit: Capture, reference: RevisitReference) -> bool:
+    """Whether a record is the one referred to: by its id, its URL and time, or its SHA-1."""
+    if head.type == REVISIT or head.payload_bytes == 0:
+        return False
+    if reference.record_id and head.record_id == reference.record_id:
+        return True
+    sha1 = sha1_from_text(revisit.digest or "")
+    declared = sha1_from_text(head.digest or "")
+    if sha1 is not None and declared is not None:
+        return sha1 == declared
+    if not reference.url or reference.captured_at is None:
+        return False
+    moment = to_datetime14(reference.captured_at)
+    return head.url == reference.url and to_datetime14(head.captured_at) == moment
 
 
 def _previous(records: Records, capture: Capture) -> CdxRow | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
 from fonds.formats.placing import is_indexed
+from fonds.formats.warc import Damage, RecordHead
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Reason, dropped
 from fonds.model.errors import DamagedInputError
@@ -20,6 +21,7 @@ from fonds.model.story import Unarchived
 from fonds.model.task import Task
 from fonds.ports import Records
 from fonds.steps.intake.persist_file import as_given
+from fonds.steps.intake.revisits import ScanWarc, find_original
 
 Work = Unextracted | Ungrobided
 """What is asked for: a PDF to be read, here or by GROBID."""
@@ -37,6 +39,16 @@ def done_once_taken(
     result = do(work)
     others = tuple(one for one in taken.items if one is not work)
     return replace(result, items=(*result.items, *others))
+
+
+def no_records(_: str) -> Iterator[RecordHead | Damage]:
+    """List no records, where no WARCs are scanned."""
+    return iter(())
+
+
+def always(_: Work) -> bool:
+    """Read all bytes, where nothing is remembered."""
+    return True
 
 
 def unknown_file(_: str) -> FileMeta | None:
@@ -61,6 +73,10 @@ class TakeIn:
     """Gives a place with its WARC's name for the path, as `WarcNames.named` does."""
     file_of: Callable[[str], FileMeta | None] = unknown_file
     """Gives what the table says of a file by its SHA-1."""
+    scan: ScanWarc = no_records
+    """Lists the records of a WARC, to find the response that a revisit repeats."""
+    needs_reading: Callable[[Work], bool] = always
+    """Whether work on a known file still has to read its bytes."""
 
     def __call__(self, item: Task | Work) -> Result:
         """Known work, also of a file that was here already, and an Unarchived where one is needed.
@@ -81,7 +97,10 @@ class TakeIn:
         if (known := self._known_work(task)) is not None:
             return Result(items=(known,))
         result = self.identify(self._capture(task))
-        one = next((item for item in result.items if isinstance(item, Identified)), None)
+        one = _identified(result)
+        if one is not None and one.file is None:
+            result = self._identify_original(task, one)
+            one = _identified(result)
         if one is None or one.file is None:
             return result
         _check_sha1(task, one.file)
@@ -92,8 +111,37 @@ class TakeIn:
         bodies = tuple(item for item in noted.items if isinstance(item, Unarchived))
         return Result(items=(self.work(one.capture, one.file), *bodies))
 
+    def _identify_original(self, task: Task, revisit: Identified) -> Result:
+        """Read the response that a revisit repeats, and note the revisit where they are two captures."""
+        original = find_original(self.records, revisit, self.scan)
+        lost = Result(dropped(Reason.REVISIT, "what it repeats is not here"))
+        if original is None:
+            return lost
+        place = original.place
+        capture = self._capture(
+            replace(
+                task, kind=PlaceKind.WARC, path=place.path, offset=place.offset,
+                size_bytes=place.size_bytes, url=original.url, datetime14=original.datetime14,
+            ),
+            place if place.path == revisit.capture.place.path else None,
+        )  # fmt: skip
+        result = self.identify(capture)
+        one = _identified(result)
+        if one is None:
+            return result
+        if one.file is None:
+            # One revisit may not lead to another.
+            return lost
+        if capture.id != revisit.capture.id and task.sha1hex in (None, one.file.sha1):
+            digest = sha1_base32(bytes.fromhex(one.file.sha1))
+            noted = replace(revisit.capture, digest=digest)
+            self.persist([Identified(noted, None)])
+        return result
+
     def _known_work(self, task: Task) -> Work | None:
-        """Work on a capture that is known by URL, time and SHA-1: nothing is read or noted again."""
+        """Work on a capture that is known by URL, time and SHA-1, or on a file that needs no reading.
+
+        Nothing is read or noted again."""
         if not task.sha1hex:
             return None
         owner = next(iter(self.records.get(FileMetaRow, [task.sha1hex])), None)
@@ -113,10 +161,8 @@ class TakeIn:
                     return None
                 place = Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
             return self.work(self._told(task, row.capture_id, place, task.address), file)
-        if not self._is_owner(task, owner):
-            return None
-        place, url = self.place_of(task)
-        return self.work(self._told(task, owner.capture_id, place, url), file)
+        work = self.work(replace(self._capture(task), id=owner.capture_id), file)
+        return work if self._is_owner(task, owner) or not self.needs_reading(work) else None
 
     def _is_owner(self, task: Task, file: FileMetaRow) -> bool:
         """Whether the capture that brought a file, which lies in no WARC yet, is the one a task names."""
@@ -124,13 +170,14 @@ class TakeIn:
         entry = next(self.records.find(EntryRow, where, count_max=1), None)
         return entry is not None and task.datetime14 in (None, entry.seen)
 
-    def _capture(self, task: Task) -> Capture:
+    def _capture(self, task: Task, allowed: Place | None = None) -> Capture:
+        """Return the capture a task names; `allowed` is its place where that was checked before."""
         known = self._known(task.path, task.offset) if task.kind is PlaceKind.WARC else None
         if known is not None:
             place = Place(PlaceKind.WARC, known.warc_path, known.warc_offset, known.warc_csize)
             url = task.address
         else:
-            place, url = self.place_of(task)
+            place, url = (allowed, task.address) if allowed else self.place_of(task)
             if place.kind is PlaceKind.WARC:
                 known = self._known(self.named(place).path, place.offset)
         return self._told(task, known.capture_id if known else task.id, place, url)
@@ -162,6 +209,10 @@ class TakeIn:
         entries = self.records.find(EntryRow, {"entry_id": task.id}, count_max=1)
         entry = next(entries, None)
         return entry.entered_at if entry else self.clock()
+
+
+def _identified(result: Result) -> Identified | None:
+    return next((item for item in result.items if isinstance(item, Identified)), None)
 
 
 def _check_sha1(task: Task, file: FileMeta) -> None:

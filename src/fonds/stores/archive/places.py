@@ -25,6 +25,7 @@ from fonds.model.errors import (
 )
 from fonds.model.secrets import without_secrets
 from fonds.stores.archive.elsewhere.by_scheme import Elsewhere
+from fonds.stores.archive.elsewhere.fetched_bodies import FetchedBodies
 from fonds.stores.archive.open_readers import OpenReaders
 from fonds.stores.archive.options import no_paths
 from fonds.stores.archive.zips import ZipReader
@@ -58,6 +59,7 @@ class PlaceReader:
         self._elsewhere = elsewhere
         self._zips = ZipReader()
         self._standing = OpenReaders()
+        self._fetched = FetchedBodies()
         self._body_max_bytes = body_max_bytes
         self._paths_of = paths_of
 
@@ -75,7 +77,11 @@ class PlaceReader:
             raise TransientError(f"{_shown(place)}: {fault}") from fault
 
     def _checked(self, place: Place, sha1hex: str | None) -> Payload:
+        if sha1hex is not None and (kept := self._fetched.get(place, sha1hex)) is not None:
+            return kept
         payload = self._read(place)
+        if self._elsewhere.holds(place):
+            self._fetched.keep(place, payload)
         if sha1hex is not None:
             _check_sha1(payload.body, sha1hex)
         return payload
@@ -101,6 +107,7 @@ class PlaceReader:
     def close(self) -> None:
         """Close files that were left open to be read on from; the next read opens them anew."""
         self._standing.close()
+        self._fetched.close()
 
     def _read(self, place: Place) -> Payload:
         if self._elsewhere.holds(place):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from fixtures.warcs import DATE, URL, http_response, revisit, warc_record
 from fonds.extract.file_meta import describe
 from fonds.formats.journal import read_file, row_key
+from fonds.formats.warc import Damage, RecordHead, read_heads
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import DamagedInputError, PermanentError
 from fonds.model.file import FileMeta, Unextracted
+from fonds.model.keys import sha1_base32
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
 from fonds.model.step import Result
 from fonds.model.task import Task
@@ -33,7 +36,14 @@ def take_in(bench: Bench) -> Callable[..., TakeIn]:
         identify = Identify(bench.archive, describe, PDF_MAX_BYTES, 2_000)
         persist = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
         places = TaskPlaces(base, folder)
-        return TakeIn(bench.records, places, identify, persist, Unextracted, lambda: LATER)
+
+        def scan(path: str) -> Iterator[RecordHead | Damage]:
+            with bench.archive.open(path) as stream:
+                yield from read_heads(stream)
+
+        return TakeIn(
+            bench.records, places, identify, persist, Unextracted, lambda: LATER, scan=scan
+        )
 
     return made
 
@@ -108,6 +118,82 @@ def test_a_known_capture_is_neither_read_nor_noted_again(
     assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
     with pytest.raises(AssertionError, match="it is read"):
         step(replace(task, url="http://elsewhere.example/"))
+    finished = replace(step, needs_reading=lambda work: work.file != pdf_file())
+    (work,) = finished(replace(task, url="http://elsewhere.example/")).items
+    assert isinstance(work, Unextracted)
+    assert work.file == pdf_file()
+    assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
+
+
+def revisit_of(url: str, **headers: str) -> bytes:
+    """A revisit record in the words of `headers`, `_` for `-`."""
+    return warc_record(
+        record_type="revisit",
+        url=url,
+        date="2024-05-06T00:00:00Z",
+        content_type="application/http; msgtype=response",
+        headers={name.replace("_", "-"): value for name, value in headers.items()},
+    )
+
+
+PDF_DIGEST = f"sha1:{sha1_base32(bytes.fromhex(pdf_file().sha1))}"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"WARC_Refers_To_Target_URI": URL, "WARC_Refers_To_Date": DATE},
+        {"WARC_Refers_To": "<urn:uuid:11111111-0c1d-4ad2-b8a8-6a0cb2a3c1d1>"},
+        {"WARC_Payload_Digest": PDF_DIGEST},
+    ],
+)
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_task_at_a_revisit_reads_the_response_it_repeats(
+    bench: Bench, take_in: Callable[..., TakeIn], headers: dict[str, str], is_known: bool
+) -> None:
+    """A task whose record holds no bytes is work on the response of the same WARC."""
+    pdf = {"headers": (("Content-Type", "application/pdf"),)}
+    response = (
+        http_response(PDF, **pdf)
+        .replace(b"9d4f5f4e-", b"11111111-")
+        .replace(
+            b"\r\nContent-Length",
+            f"\r\nWARC-Payload-Digest: {PDF_DIGEST}\r\nContent-Length".encode(),
+            1,
+        )
+    )
+    other = http_response(OTHER_PDF, url="http://example.org/other.pdf", **pdf)
+    _, original, revisited = bench.in_records(
+        other,
+        response,
+        revisit_of("http://example.org/again.pdf", **headers),
+        mime="application/pdf",
+    )
+    step = take_in(folder=str(bench.home))
+    if is_known:
+        step(task_of(original, id="m0", url=URL, datetime14="20240305060708"))
+    taken = step(task_of(revisited, sha1hex=pdf_file().sha1))
+    (work,) = taken.items
+    assert isinstance(work, Unextracted)
+    assert work.file == pdf_file()
+    assert (work.capture.url, work.capture.datetime14) == (URL, "20240305060708")
+    assert work.capture.id == ("m0" if is_known else "m1")
+    assert bench.archive.read(work.capture.place, pdf_file().sha1).body == PDF
+    rows = {row.warc_offset: row.mimetype for row in bench.records.find(CdxRow)}
+    assert rows[original.place.offset] == "application/pdf"
+    if is_known:
+        assert rows[revisited.place.offset] == "warc/revisit"
+    (again,) = step(task_of(revisited, id="m2")).items
+    assert isinstance(again, Unextracted)
+    assert again.file == pdf_file()
+
+
+def test_a_task_at_a_revisit_of_what_is_not_here_says_so(
+    bench: Bench, take_in: Callable[..., TakeIn]
+) -> None:
+    (revisited,) = bench.in_records(revisit(), mime="application/pdf")
+    taken = take_in(folder=str(bench.home))(task_of(revisited))
+    assert (taken.disposition.reason, taken.items) == (Reason.REVISIT, ())
 
 
 def test_a_file_that_was_here_by_another_capture_is_work_all_the_same(

@@ -1,0 +1,46 @@
+"""FetchedBodies: what was fetched is returned by place and SHA-1, and the oldest goes first."""
+
+from __future__ import annotations
+
+from hashlib import sha1
+
+from fonds.model.archive import HttpHead, Payload
+from fonds.model.capture import Place, PlaceKind
+from fonds.stores.archive.elsewhere.fetched_bodies import FetchedBodies
+
+
+def place(name: str) -> Place:
+    return Place(PlaceKind.PETABOX, f"item/{name}")
+
+
+def digest(body: bytes) -> str:
+    return sha1(body).hexdigest()
+
+
+def test_a_payload_is_returned_whole_to_those_who_name_its_sha1() -> None:
+    bodies = FetchedBodies()
+    payload = Payload(b"body", HttpHead(200, "200 OK"), warc_headers={"WARC-Date": "x"})
+    bodies.keep(place("a"), payload)
+    assert bodies.get(place("a"), digest(b"body")) == payload
+    assert bodies.get(place("a"), digest(b"other")) is None
+    assert bodies.get(place("b"), digest(b"body")) is None
+    bodies.close()
+    assert bodies.get(place("a"), digest(b"body")) is None
+
+
+def test_the_oldest_bodies_are_dropped_beyond_the_limits() -> None:
+    bodies = FetchedBodies(max_bytes=10, max_count=2)
+    bodies.keep(place("long"), Payload(bytes(11)))
+    assert bodies.get(place("long"), digest(bytes(11))) is None
+    for name in ("aaaa", "bbbb"):
+        bodies.keep(place(name), Payload(name.encode()))
+    assert bodies.get(place("aaaa"), digest(b"aaaa")) is not None
+    bodies.keep(place("cc"), Payload(b"cc"))
+    kept = [
+        name for name in ("aaaa", "bbbb", "cc") if bodies.get(place(name), digest(name.encode()))
+    ]
+    assert kept == ["aaaa", "cc"], "at most two, the one used last stays"
+    bodies.keep(place("dddddddd"), Payload(b"dddddddd"))
+    kept = [name for name in ("aaaa", "cc") if bodies.get(place(name), digest(name.encode()))]
+    assert kept == ["cc"], "at most ten bytes"
+    bodies.close()
