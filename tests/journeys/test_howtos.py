@@ -28,7 +28,10 @@ NEEDS_SERVERS = {
     "deploy.md": "tests/servers/test_ansible_role.py",
 }
 """Pages that are about servers, and the tests that run them there."""
-EDITS = {"add-a-derivative.md": "tests/e2e/test_howto_derivative.py"}
+EDITS = {
+    "add-a-derivative.md": "tests/e2e/test_howto_derivative.py",
+    "classify-files.md": "tests/e2e/test_howto_classify.py",
+}
 """Pages whose blocks are source files, and the tests that follow them."""
 
 

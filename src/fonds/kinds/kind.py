@@ -53,7 +53,8 @@ class Reading:
     the moment before which nothing known counts (None: what is known counts). `extractor` picks the
     name of what would read them now. Rows have one of `statuses`; those with one of `again` are worth
     another try by the same extractor, and a reading that is done leaves one of `kept`. `others` are steps
-    that hand on what was read elsewhere before.
+    that hand on what was read elsewhere before. `is_shared`: another kind owns the reading, so `step` has to
+    read a file again although it knows it.
     """
 
     step: str
@@ -64,6 +65,7 @@ class Reading:
     again: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset({"success"})
     others: tuple[str, ...] = ()
+    is_shared: bool = False
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -188,6 +188,16 @@ def _work(capture: Capture, file: FileMeta, after: datetime | None) -> Unextract
     return Unextracted(capture, file, after)
 
 
+READING = Reading(
+    step="extract_pdf",
+    payload=Unextracted,
+    work=_work,
+    extractor=lambda names: names.pdf,
+    statuses=tuple(str(one) for one in PdfStatus),
+    again=frozenset(str(one) for one in PdfStatus if one.status_class in AGAIN),
+    kept=INDEXED,
+)
+"""How PDFs are read again; kinds that are made of what `extract_pdf` writes come with it."""
 KIND = DerivativeKind(
     name="pdf",
     title="PDF",
@@ -206,13 +216,5 @@ KIND = DerivativeKind(
     values=_values,
     facts=_facts,
     awaited="extraction",
-    reading=Reading(
-        step="extract_pdf",
-        payload=Unextracted,
-        work=_work,
-        extractor=lambda names: names.pdf,
-        statuses=tuple(str(one) for one in PdfStatus),
-        again=frozenset(str(one) for one in PdfStatus if one.status_class in AGAIN),
-        kept=INDEXED,
-    ),
+    reading=READING,
 )

@@ -74,7 +74,8 @@ class CatchUp:
     def run(self, tick: Callable[[CatchUpCount, Sequence[EntryRow]], None]) -> CatchUpCount:
         """Send all that is wanted, unless `room` says to stop; `tick` is told of each batch."""
         sent = CatchUpCount()
-        after = self.clock() if self.wanted.again else None
+        is_read_again = self.wanted.again or self.wanted.reading.is_shared
+        after = self.clock() if is_read_again else None
         freed = self._out_of_quarantine(after, sent, tick)
         files = self.wanted.files(self.records)
         while batch := list(islice(files, BATCH_MAX)):

@@ -1,0 +1,110 @@
+"""Follows `docs/howto/classify-files.md` in a copy of the repository, with the code that stands there."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from e2e.howto_copy import Copy, copied
+from e2e.running import fonds
+from fixtures.pdfs import encrypted_pdf, image_pdf, text_pdf
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_classify")]
+NO_PDF = b"%PDF-1.7 and not a word more of a PDF\n" * 20
+SAID = {
+    "words.pdf": ("pdf", 1.0),
+    "picture.pdf": ("pdf", 1.0),
+    "locked.pdf": ("likely-pdf", 0.9),
+    "none.pdf": ("likely-pdf", 0.5),
+}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    return copied(tmp_path_factory.mktemp("copy"), "classify-files.md")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy) -> Path:
+    """A home from before, into which more files come when the how-to has been followed."""
+    files, home = tmp_path_factory.mktemp("files"), tmp_path_factory.mktemp("home") / "home"
+    (files / "early.pdf").write_bytes(text_pdf(("It was here before",)))
+    assert fonds(home, "ingest", files).code == 0
+    touched = copy.follow()
+    assert len(touched) == len(set(touched)) + 3  # three files are changed in two places
+    (files / "words.pdf").write_bytes(text_pdf(("Some words",)))
+    (files / "picture.pdf").write_bytes(image_pdf())
+    (files / "locked.pdf").write_bytes(encrypted_pdf(user="secret"))
+    (files / "none.pdf").write_bytes(NO_PDF)
+    copy.fonds(home, "ingest", files)
+    return home
+
+
+def classified(copy: Copy, home: Path) -> dict[str, tuple[str | None, float | None]]:
+    rows = copy.fonds(home, "export", "--no-text").lines
+    return {
+        row["url"].rsplit("/", 1)[-1]: (row["type_status"], row["type_certainty"]) for row in rows
+    }
+
+
+def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
+    ran = copy.python(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/house/test_kinds.py",
+        "tests/house/test_pipelines.py", "tests/house/test_code.py",
+        "tests/unit/steps/pdf/test_classify_file.py", "tests/unit/stores/test_sql_records.py",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    for words in (("check",), ("format", "--check")):
+        ran = copy.python("-m", "ruff", *words, "--no-cache", "src", "tests/unit/steps")
+        assert ran.returncode == 0, ran.stdout[-3000:]
+
+
+def test_the_family_of_the_table_says_what_each_file_is(copy: Copy, home: Path) -> None:
+    assert classified(copy, home) == SAID | {"early.pdf": (None, None)}
+    rows = copy.fonds(home, "export", "--no-text").lines
+    for row in rows:
+        ran = copy.fonds(home, "table", "get", row["sha1hex"], "--json")
+        cells = {name: cell for name, cell in ran.last["cells"].items() if "type0" in name}
+        name = row["url"].rsplit("/", 1)[-1]
+        if name in SAID:
+            assert cells["type0:type_status"] == SAID[name][0]
+            assert json.loads(str(cells["type0:type_certainty"])) == SAID[name][1]
+        else:
+            assert cells == {}
+    assert copy.fonds(home, "audit").code == 0
+
+
+def test_the_file_is_shown_with_its_type(copy: Copy, home: Path) -> None:
+    rows = copy.fonds(home, "export", "--no-text").lines
+    (locked,) = [row["sha1hex"] for row in rows if row["url"].endswith("locked.pdf")]
+    assert re.search(r"file type +likely-pdf \(90% certain\)", copy.fonds(home, "show", locked).out)
+
+
+def test_what_is_here_already_is_caught_up_and_a_lost_cell_is_found(copy: Copy, home: Path) -> None:
+    counted = copy.fonds(home, "catchup", "file_type", "--dry-run", "--json").last
+    assert counted == {"wanted": 1, "by_status": {"": 1}}
+    assert copy.fonds(home, "catchup", "file_type").code == 0
+    assert classified(copy, home) == SAID | {"early.pdf": ("pdf", 1.0)}
+    assert copy.fonds(home, "audit").code == 0
+    rows = copy.fonds(home, "export", "--no-text").lines
+    ran = copy.python("-c", LOSE, str(home), rows[0]["sha1hex"])
+    assert ran.returncode == 0, ran.stderr
+    audited = copy.fonds(home, "audit", "--json")
+    assert audited.code == 1
+    (said,) = audited.last["missing"]
+    assert "lacks type0:type_certainty" in said
+
+
+LOSE = """
+import sys
+from pathlib import Path
+from fonds.config import Settings
+from fonds.wiring.backends import close_stores, open_stores
+stores = open_stores(Path(sys.argv[1]), Settings())
+key = bytes.fromhex(sys.argv[2])
+stores.table.delete(stores.journal, [key], ["type0:type_certainty"])
+close_stores(stores)
+"""
