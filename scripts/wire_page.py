@@ -38,9 +38,32 @@ for others to read |
 | `entry` | the id of what entered, where it is another than the message's own |
 | `about` | the SHA-1 of the file, where the key is something else |
 | `run` | set when a person or `fonds catchup` sent it round again |
-| `fonds-body` | the body lies in the blob of this key, being larger than `message_max_bytes` |
+| `fonds-field` | the field that lies in a blob: see [Large results](#large-results) |
+| `fonds-field-blob`, `fonds-field-bytes`, `fonds-field-sha256` | the blob's key, size and SHA-256 |
+| `fonds-body` | between steps only: the key of the blob that holds the body |
 
 The version of what made a result is its field `extractor`.
+
+## Large results
+A public topic carries whole messages of up to 16,000,000 bytes: body, key and headers together, less 1,024
+bytes for framing. The limit is the same on every broker:
+
+| broker | its own limit |
+|---|---|
+| Kafka | `max.message.bytes` of the topic, 16,000,000 where Fonds makes it. Fonds reads a smaller \
+limit of an existing topic when it starts, and keeps to it. |
+| RabbitMQ | `max_message_size`: 16 MiB since 4.0, 128 MiB before. Set \
+`topic_message_max_bytes` where yours is lower. |
+| SQLite | 1 GB; Fonds keeps to 16,000,000 bytes |
+
+`topic_message_max_bytes` lowers the limit. In a message above the limit, one field is null: `text` on
+`pdf-text`, `tei_xml` on `grobid-output`. Its value lies in the blob store. `text_blob` or `tei_xml_blob`,
+and four headers, give the blob's key, its size in bytes and its SHA-256. The blob is UTF-8 and holds the
+value alone. All other fields are in the message.
+
+The blob is there before the message, and stays until the next message of the same key replaces or removes it,
+or the file is taken down. If the SHA-256 differs or the blob is gone, a newer message of that key is on
+the topic, or the file was taken down.
 
 ## Work for Fonds
 A work object on `{prefix}.unextracted`, or one under `source` in a larger object, is taken in by every

@@ -66,8 +66,16 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         str, Meta(description="URL of where the WARC files we write are kept", extra=HIDDEN)
     ] = "file:archive"
     message_max_bytes: Annotated[
-        int, Meta(ge=1, description="Largest body on the queue; larger ones lie in the blobs")
+        int, Meta(ge=1, description="Largest body between steps; larger ones lie in the blobs")
     ] = 900_000
+    topic_message_max_bytes: Annotated[
+        int,
+        Meta(
+            ge=10_000,
+            description="Largest message on a public topic, at most what the broker takes; of a larger"
+            " one the text or TEI lies in the blobs",
+        ),
+    ] = 16_000_000
     group: Annotated[str, Meta(description="Group in the names of tables")] = "fonds"
     topic_group: Annotated[
         str, Meta(description="Group in the names of topics; empty for the same as `group`")

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from fixtures import rabbit_leftovers
 from fixtures.archives import BACKENDS as ARCHIVES
 from fonds.ports import WarcArchive
-from fonds.queues.large_bodies import LargeBodies
+from fonds.queues.large_bodies import LargeBodies, Limits
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
@@ -51,7 +51,9 @@ Opener = Callable[[Path, str], Any]
 
 def _with_large_bodies(folder: Path, _: str) -> LargeBodies:
     """Every body longer than a few bytes goes by the blob store."""
-    return LargeBodies(SqliteQueue(folder / "queue.sqlite"), FolderBlobs(folder / "bodies"), 3)
+    return LargeBodies(
+        SqliteQueue(folder / "queue.sqlite"), FolderBlobs(folder / "bodies"), Limits(3, 16_000_000)
+    )
 
 
 QUEUES: dict[str, Opener] = {

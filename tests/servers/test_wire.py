@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,11 +15,13 @@ import pika
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from contract.queue_reading import take
 from fixtures import rabbit_leftovers
 from fonds.config import Settings
 from fonds.model.message import PIPELINE
-from fonds.wiring.backends import open_queue
+from fonds.wiring.backends import open_queue, readers_of
 from foreign_work import WAIT_MAX_S, asked, check_books, check_result, settled, working
+from published_results import PIPELINE_NAME, read_text, result
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers
@@ -116,3 +119,30 @@ def test_bare_clients_ask_for_pdfs_and_read_what_was_in_them(
     for _, _, headers in (*texts, *pictures):
         assert headers[PIPELINE] in ("-library", b"-library")
         assert {"fonds-id", "fonds-attempt"} <= headers.keys()
+
+
+@pytest.mark.parametrize(
+    ("variable", "client"), [(RABBITMQ, bare_rabbit), (KAFKA, bare_kafka)], ids=["rabbit", "kafka"]
+)
+def test_bare_clients_read_results_of_any_size(
+    variable: str, client: Callable[[Sequence[str]], Any], tmp_path: Path
+) -> None:
+    home, env = tmp_path / "home", f"w{os.urandom(5).hex()}"
+    settings = Settings().changed(queue=url_of(variable), env=env)
+    topic = f"fonds-{env}.pdf-text"
+    sent = {f"r{size}": "words " * (size // 6) for size in (600, 5_300_000, 18_000_000)}
+    queue = open_queue(home, settings)
+    try:
+        with client([topic]) as others:
+            queue.put(topic, [result(id_, text) for id_, text in sent.items()])
+            for reader in readers_of(settings):
+                if reader.topic == topic:
+                    found = take(queue, reader.incoming, len(sent))
+                    assert {one.message.headers[PIPELINE] for one in found} == {PIPELINE_NAME}
+                    queue.settle(found)
+            read = others.take(topic, len(sent))
+            texts = [read_text(body, headers, queue.blobs) for _, body, headers in read]
+    finally:
+        rabbit_leftovers.close(queue._queue)
+    assert sorted(texts) == sorted(sent.values())
+    assert sorted("text_blob" in json.loads(body) for _, body, _ in read) == [False, False, True]

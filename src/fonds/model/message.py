@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 ENTRY, PARENT, ABOUT, PIPELINE = "entry", "parent", "about", "pipeline"
 """Headers of ours: what the message belongs to, which step and message emitted it, what it is about, and
 whose it is on a public topic."""
+FOR_OTHERS = "-"
+"""Prefix of the pipeline's name on a message that only other programs read: no stage of ours selects it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,11 @@ class Message:
     def is_for(self, pipeline: str) -> bool:
         """Whether a subscription of this pipeline selects it from a topic; "" selects everything."""
         return not pipeline or self.headers.get(PIPELINE, pipeline) == pipeline
+
+    def for_others(self) -> Message:
+        """The same message for other programs only: its stages receive it by another way."""
+        pipeline = FOR_OTHERS + self.headers.get(PIPELINE, "").removeprefix(FOR_OTHERS)
+        return replace(self, headers={**self.headers, PIPELINE: pipeline})
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,3 +70,6 @@ class Topics(Protocol):
 
 class TopicQueue(Queue, Topics, Protocol):
     """A queue as its backends are: messages, and the making of what they travel on."""
+
+    def message_max_bytes(self, address: str) -> int:
+        """Largest message this address accepts, in bytes: body, key and headers together."""

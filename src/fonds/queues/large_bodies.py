@@ -1,4 +1,4 @@
-"""A queue whose messages may be of any size: bodies over its limit lie in the blob store meanwhile."""
+"""A queue whose messages may be of any size: what is over a limit lies in the blob store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
+from fonds.formats.wire.large_field import LargeField
 from fonds.model.blob import Blob
 from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
 from fonds.ports import Blobs, TopicQueue
@@ -16,24 +18,48 @@ from fonds.ports.closing import close
 
 BODY_BLOB = "fonds-body"
 FOLDER = "messages"
+FRAMING_BYTES = 1_024
+"""Room for what brokers add to body, key and headers: id, attempt, and the framing of a record."""
+NO_FIELDS: Mapping[str, LargeField] = MappingProxyType({})
 CONTENT_TYPE = "application/octet-stream"
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Largest body between steps, and largest message on a public topic; the queue's own limit is the upper
+    bound of both."""
+
+    body_bytes: int
+    topic_bytes: int
+
+
 class LargeBodies:
     """Implements the port Queue over another queue and a blob store.
 
-    A body over `limit_bytes` is put under a key of its own for each address that will read it, and its
-    message says which in the header `fonds-body`; the blob goes when the message is settled. On a topic
-    that nobody declared here reads, the blob stays for whoever does. A message whose blob is gone was
-    settled before and came twice: it is settled again and not handed out.
+    Between steps, a body over the limit is put under a key of its own for each address that will read it.
+    Its message names the key in the header `fonds-body`, and the blob is deleted when the message is
+    settled. On a topic that no subscription declared here reads, the blob stays. A message whose blob is
+    gone was settled before and came twice: it is settled again and not handed out.
+
+    A public topic carries whole messages up to its own limit. Above that, the message on the topic refers
+    to a blob with its large field, and our own readers receive the whole message as between steps. That
+    blob is replaced or deleted with the next message of the same key.
     """
 
-    def __init__(self, queue: TopicQueue, blobs: Blobs, limit_bytes: int) -> None:
+    def __init__(
+        self,
+        queue: TopicQueue,
+        blobs: Blobs,
+        limits: Limits,
+        fields: Mapping[str, LargeField] = NO_FIELDS,
+    ) -> None:
         self._queue = queue
         self.blobs = blobs
-        self._limit_bytes = limit_bytes
+        self._limits = limits
+        self._fields = fields
+        self._public: set[str] = set()
         self._subscriptions: dict[str, Subscription] = {}
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Delivery]] = {}
@@ -45,13 +71,25 @@ class LargeBodies:
         known = list(subscriptions)
         self._queue.declare(known, topics)
         self._subscriptions |= {one.name: one for one in known}
+        self._public |= topics.keys()
+
+    def message_max_bytes(self, address: str) -> int:
+        """As the queue below."""
+        return self._queue.message_max_bytes(address)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """As the port says; large bodies are in the blob store before their messages are put."""
-        small = [message for message in messages if len(message.body) <= self._limit_bytes]
-        large = [message for message in messages if len(message.body) > self._limit_bytes]
+        if address in self._public:
+            self._publish(address, messages)
+            return
+        limit_bytes = self._limits.body_bytes
+        small = [message for message in messages if len(message.body) <= limit_bytes]
+        large = [message for message in messages if len(message.body) > limit_bytes]
         if small or not large:
             self._queue.put(address, small, delay_s=delay_s)
+        self._put_large(address, large, delay_s)
+
+    def _put_large(self, address: str, large: Sequence[Message], delay_s: float) -> None:
         batches: dict[str, list[Message]] = defaultdict(list)
         for message in large:
             readers = self._readers(address, message)
@@ -61,6 +99,49 @@ class LargeBodies:
                 batches[target].append(self._stored(message, reader))
         for target, stored in batches.items():
             self._queue.put(target, stored, delay_s=delay_s)
+
+    def _publish(self, topic: str, messages: Sequence[Message]) -> None:
+        """Put messages on a public topic: whole, or with a reference where they are over its limit.
+
+        Blobs are written before the messages that refer to them. The blob of an earlier message of the same
+        key is deleted after the newer message is on the topic.
+        """
+        below_bytes = self._queue.message_max_bytes(topic)
+        limit_bytes = min(self._limits.topic_bytes, below_bytes) - FRAMING_BYTES
+        field = self._fields.get(topic)
+        newest = {message.key: message for message in messages}
+        shown: list[Message] = []
+        blobs: list[Blob] = []
+        large: list[Message] = []
+        outdated: list[str] = []
+        for message in messages:
+            fits = _size_bytes(message) <= limit_bytes
+            detached = None if fits or field is None else field.detach(message.key, message.body)
+            is_newest = newest[message.key] is message
+            if detached is not None:
+                headers = {**message.headers, **detached.headers}
+                bare = replace(message, body=detached.body, headers=headers)
+                shown.append(bare.for_others())
+                large.append(message)
+                blobs += [detached.blob] if is_newest else []
+                continue
+            if fits:
+                shown.append(message)
+            else:
+                shown.append(self._stored(message, topic).for_others())
+                large.append(message)
+            key = field.key_of(message.key) if field is not None else None
+            outdated += [key] if key is not None and is_newest else []
+        if blobs:
+            self.blobs.put(blobs)
+        self._queue.put(topic, shown)
+        readers = [one for one in self._subscriptions.values() if one.topic == topic]
+        for one in readers:
+            mine = [message for message in large if message.is_for(one.pipeline)]
+            if mine:
+                self._queue.put(one.incoming, [self._stored(each, one.incoming) for each in mine])
+        if outdated:
+            self.blobs.delete(outdated)
 
     def _readers(self, address: str, message: Message) -> list[str]:
         """The addresses a message put there is read from, as far as they were declared here."""
@@ -138,6 +219,12 @@ class LargeBodies:
         headers = {name: value for name, value in message.headers.items() if name != BODY_BLOB}
         whole = replace(message, body=body, headers=headers)
         return replace(delivery, message=whole, receipt=_Fetched(delivery.receipt, key))
+
+
+def _size_bytes(message: Message) -> int:
+    """Body, key and headers together, as UTF-8."""
+    texts = [message.id, message.key, *message.headers, *message.headers.values()]
+    return len(message.body) + sum(len(one.encode("utf-8", "replace")) for one in texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from fonds.sqlite_file import SqliteFile
 LEASE_S = 900.0
 POLL_FIRST_S, POLL_LONGEST_S = 0.01, 0.2
 WATCH_EVERY_S = 1.0
+MESSAGE_MAX_BYTES = 16_000_000
 SHRINK_EVERY_SETTLES = 256
 SHRINK_PAGES = 4096
 
@@ -137,6 +138,10 @@ class SqliteQueue:
         """Exact, as of one moment."""
         with self._file.reading() as connection:
             return Depth(*rows.count_waiting(connection, subscription))
+
+    def message_max_bytes(self, address: str) -> int:
+        """16 MB, as on the brokers; SQLite itself would accept 1 GB."""
+        return MESSAGE_MAX_BYTES
 
     def close(self) -> None:
         """Give back what is still in hand here, and close the file."""

@@ -14,14 +14,14 @@ import logging
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import compress
 
 from fonds.formats.envelope import foreign_entry
 from fonds.model.disposition import COMES_BACK, Verdict
 from fonds.model.entry import Entry
-from fonds.model.message import PIPELINE, Delivery, Message
+from fonds.model.message import Delivery, Message
 from fonds.model.rows import DispositionRow
 from fonds.model.secrets import without_secrets
 from fonds.model.step import Result
@@ -34,9 +34,6 @@ from fonds.runtime.working import bug
 logger = logging.getLogger(__name__)
 
 AT_ONCE_S = 0.001
-WORKED_ELSEWHERE = "-"
-"""Stands before the pipeline's name on the copy of a message that is worked without the queue: others may
-read it, and no stage of ours takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ class Hand:
                 if addresses and all(self.handover.is_local(a, size_bytes) for a in addresses):
                     sent.local += [(one.delivery, address, message) for address in addresses]
                     if route.public:
-                        sent.queued[route.topic].append(_for_others(message))
+                        sent.queued[route.topic].append(message.for_others())
                 else:
                     sent.queued[route.topic].append(message)
             if one.disposition.verdict is Verdict.QUARANTINED:
@@ -140,8 +137,3 @@ class _Sent:
     queued: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))
     delayed: dict[float, list[Message]] = field(default_factory=lambda: defaultdict(list))
     local: list[tuple[Delivery, str, Message]] = field(default_factory=list)
-
-
-def _for_others(message: Message) -> Message:
-    pipeline = WORKED_ELSEWHERE + message.headers[PIPELINE]
-    return replace(message, headers={**message.headers, PIPELINE: pipeline})

@@ -14,6 +14,8 @@ from typing import Any
 
 from fonds.config import PORTS, Settings
 from fonds.formats.journal import journal_schema, journal_table
+from fonds.formats.wire import CONTRACTS
+from fonds.formats.wire.large_field import LargeField
 from fonds.kinds.embargoes import embargoed
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.completing import NamedTheme
@@ -29,8 +31,8 @@ from fonds.pipelines import PIPELINES
 from fonds.pipelines.papers import with_papers
 from fonds.ports import Completes, Index, Records, Stores, Table, WarcArchive
 from fonds.ports.closing import close
-from fonds.queues.large_bodies import LargeBodies
-from fonds.runtime.binding import public_topics, subscriptions
+from fonds.queues.large_bodies import LargeBodies, Limits
+from fonds.runtime.binding import public_topics, subscriptions, topic_name
 from fonds.runtime.homelock import make_home
 from fonds.sources.indexes import paths_below
 from fonds.steps.intake.warc_names import WarcNames, paths_of
@@ -178,10 +180,19 @@ def open_queue(home: Path, settings: Settings) -> LargeBodies:
     make_home(home)
     queue = backend("queue", settings.queue, home)
     blobs = backend("blobs", settings.blobs, home)
-    whole = LargeBodies(queue, blobs, settings.message_max_bytes)
-    public = public_topics(pipeline_of(settings), topic_prefix(settings))
+    pipeline, prefix = pipeline_of(settings), topic_prefix(settings)
+    public = public_topics(pipeline, prefix)
+    limits = Limits(settings.message_max_bytes, settings.topic_message_max_bytes)
+    whole = LargeBodies(queue, blobs, limits, large_fields(pipeline, prefix))
     whole.declare(readers_of(settings), public)
     return whole
+
+
+def large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:
+    """The field that may be too large, by the name of each public topic that has one."""
+    topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
+    contracts = {topic_name(pipeline, one, prefix): CONTRACTS[one.payload] for one in topics}
+    return {name: one.large_field for name, one in contracts.items() if one.large_field}
 
 
 def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:

@@ -11,7 +11,7 @@ import pytest
 from fonds.model.blob import Blob
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Message, Subscription
-from fonds.queues.large_bodies import BODY_BLOB, LargeBodies
+from fonds.queues.large_bodies import BODY_BLOB, LargeBodies, Limits
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs.folder import FolderBlobs
 from order_of_writes import watched
@@ -19,7 +19,7 @@ from small_pipeline import RaisesOnce
 
 READER = Subscription("read", "t.texts")
 OTHER = Subscription("other", "t.texts")
-LIMIT_BYTES = 100
+LIMIT_BYTES, TOPIC_LIMIT_BYTES = 100, 20_000
 LARGE = Message("id-1", b"x" * 101, key="ab" * 20)
 
 
@@ -30,7 +30,7 @@ class Desk:
     folder: Path
 
     def queue(self, blobs: object = None) -> LargeBodies:
-        made = LargeBodies(self.below, blobs or self.blobs, LIMIT_BYTES)  # type: ignore[arg-type]
+        made = LargeBodies(self.below, blobs or self.blobs, Limits(LIMIT_BYTES, TOPIC_LIMIT_BYTES))  # type: ignore[arg-type]
         made.declare([READER])
         return made
 
@@ -149,7 +149,7 @@ def test_a_body_goes_only_after_its_message_was_settled(desk: Desk) -> None:
     """The other way round a death in between leaves a message whose body nobody has."""
     calls: list[str] = []
     stores = watched(calls, queue=desk.below, blobs=desk.blobs)
-    queue = LargeBodies(stores["queue"], stores["blobs"], LIMIT_BYTES)
+    queue = LargeBodies(stores["queue"], stores["blobs"], Limits(LIMIT_BYTES, TOPIC_LIMIT_BYTES))
     queue.declare([READER])
     queue.put(READER.topic, [LARGE])
     calls.clear()

@@ -9,7 +9,7 @@ import pytest
 
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Message, Subscription
-from fonds.queues.large_bodies import LargeBodies
+from fonds.queues.large_bodies import LargeBodies, Limits
 from fonds.queues.sqlite import LEASE_S, SqliteQueue
 from fonds.stores.blobs.folder import FolderBlobs
 from small_pipeline import RaisesOnce
@@ -80,7 +80,7 @@ def test_what_waits_for_its_body_is_kept(
     """The blob store is away for longer than a lease."""
     below, other = queues
     blobs = RaisesOnce(FolderBlobs(tmp_path / "blobs"), "get", StoreUnavailableError("away"))
-    queue = LargeBodies(below, blobs, 3)  # type: ignore[arg-type]
+    queue = LargeBodies(below, blobs, Limits(3, 16_000_000))  # type: ignore[arg-type]
     queue.declare([READER])
     queue.put(READER.topic, [Message("a", b"large"), Message("b", b"large")])
     with pytest.raises(StoreUnavailableError):
@@ -99,7 +99,7 @@ def test_what_waited_for_its_body_too_long_is_not_handed_out_twice(
 ) -> None:
     below, other = queues
     blobs = RaisesOnce(FolderBlobs(tmp_path / "blobs"), "get", StoreUnavailableError("away"))
-    queue = LargeBodies(below, blobs, 3)  # type: ignore[arg-type]
+    queue = LargeBodies(below, blobs, Limits(3, 16_000_000))  # type: ignore[arg-type]
     queue.declare([READER])
     queue.put(READER.topic, [Message("a", b"large")])
     with pytest.raises(StoreUnavailableError):

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from fonds.formats.wire import grobid_output, pdf_text, thumbnail, unextracted
+from fonds.formats.wire.large_field import LargeField
 from fonds.formats.wire.work_object import PETABOX_NAMES, SHAPES, WorkObject
 from fonds.model.file import Unextracted
 from fonds.model.message import Message
@@ -27,13 +28,15 @@ class Contract:
     """How a payload is written for everybody, and read from anybody.
 
     `schema` is the name of its JSON Schema in `docs/wire.md`; None for what is no JSON. `asks`: what
-    others put on its topic is work, and enters as what it says it is.
+    others put on its topic is work, and enters as what it says it is. `large_field`: the field that may lie
+    in a blob where the message is too large for the topic.
     """
 
     schema: str | None
     to_wire: Callable[[Any], bytes]
     from_wire: Callable[[Message, str | None], object]
     asks: bool = False
+    large_field: LargeField | None = None
 
 
 CONTRACTS: Mapping[type, Contract] = MappingProxyType(
@@ -42,8 +45,15 @@ CONTRACTS: Mapping[type, Contract] = MappingProxyType(
         Ungrobided: Contract(
             "unextracted", unextracted.to_wire, unextracted.from_wire_for_grobid, asks=True
         ),
-        GrobidOutput: Contract("grobid-output", grobid_output.to_wire, grobid_output.from_wire),
-        PdfText: Contract("pdf-text", pdf_text.to_wire, pdf_text.from_wire),
+        GrobidOutput: Contract(
+            "grobid-output",
+            grobid_output.to_wire,
+            grobid_output.from_wire,
+            large_field=grobid_output.TEI,
+        ),
+        PdfText: Contract(
+            "pdf-text", pdf_text.to_wire, pdf_text.from_wire, large_field=pdf_text.TEXT
+        ),
         Thumbnail: Contract(None, thumbnail.to_wire, thumbnail.from_wire),
     }
 )
@@ -61,6 +71,12 @@ _OUR_OWN = {
 }
 _SAID = {"not": {"enum": [None, ""]}}
 _INTERNAL = ("Capture", "Place", "PlaceKind", "Reason")
+
+
+def published_blob_keys(sha1hex: str) -> list[str]:
+    """The keys of the blobs that messages about a file may refer to."""
+    fields = [one.large_field for one in CONTRACTS.values()]
+    return [field.key(sha1hex) for field in fields if field is not None]
 
 
 def schemas() -> dict[str, dict[str, Any]]:

@@ -9,14 +9,17 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from fonds.formats.wire.file_meta import FileMetaObject, Sha1Hex, from_object, to_object
-from fonds.formats.wire.result import result_of
+from fonds.formats.wire.large_field import FieldReference, LargeField
+from fonds.formats.wire.result import refuse_reference, result_of
 from fonds.formats.wire.work_object import WorkObject, of_capture
 from fonds.model.capture import Capture
 from fonds.model.message import Message
 from fonds.model.paper import GrobidOutput, GrobidStatus
+
+TEI = LargeField("tei_xml", "grobid-output", ".tei.xml", "application/xml")
 
 
 class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +31,11 @@ class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
     status_code: Annotated[
         int, Meta(description="the HTTP status; below 0 where no server answered")
     ]
-    tei_xml: Annotated[str, Meta(description="TEI as GROBID sent it")] | None
+    tei_xml: (
+        Annotated[str, Meta(description="TEI as GROBID sent it; null where `tei_xml_blob` is set")]
+        | None
+    )
+    tei_xml_blob: FieldReference | UnsetType = UNSET
     error_msg: str | None
     file_meta: FileMetaObject
     source: Annotated[WorkObject, Meta(description="where the bytes came from")]
@@ -57,6 +64,7 @@ def to_wire(item: GrobidOutput) -> bytes:
 def from_wire(message: Message, tag: str | None = None) -> GrobidOutput:
     """The result again. Raises DamagedInputError (`bad-message`) for what is none of ours."""
     found = result_of(message, GrobidOutputObject, work="ungrobided")
+    refuse_reference(found.tei_xml_blob)
     return GrobidOutput(
         sha1hex=found.sha1hex,
         status=found.status,

@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from fonds.formats.wire.file_meta import FileMetaObject, Sha1Hex, from_object, to_object
-from fonds.formats.wire.result import result_of
+from fonds.formats.wire.large_field import FieldReference, LargeField
+from fonds.formats.wire.result import refuse_reference, result_of
 from fonds.formats.wire.work_object import WorkObject, of_capture
 from fonds.model.capture import Capture
 from fonds.model.message import Message
 from fonds.model.pdf import PdfStatus, PdfText
 
+TEXT = LargeField("text", "pdf-text", ".txt", "text/plain")
 _NUMBER = {"type": ["number", "null"], "minimum": 0}
 _COUNT = {"type": ["integer", "null"], "minimum": 0}
 _TEXT = {"type": ["string", "null"]}
@@ -49,7 +51,13 @@ class PdfTextObject(msgspec.Struct, frozen=True, kw_only=True):
     key: Annotated[Sha1Hex, Meta(description="the same as `sha1hex`")]
     sha1hex: Sha1Hex
     status: PdfStatus
-    text: Annotated[str, Meta(description="pages joined by form feeds")] | None
+    text: (
+        Annotated[
+            str, Meta(description="pages joined by form feeds; null where `text_blob` is set")
+        ]
+        | None
+    )
+    text_blob: FieldReference | UnsetType = UNSET
     page0_thumbnail: Annotated[bool, Meta(description="a thumbnail was made")]
     has_page0_thumbnail: Annotated[bool, Meta(description="the same as `page0_thumbnail`")]
     meta_xml: Annotated[str, Meta(description="the XMP packet")] | None
@@ -87,6 +95,7 @@ def to_wire(item: PdfText) -> bytes:
 def from_wire(message: Message, tag: str | None = None) -> PdfText:
     """The result again. Raises DamagedInputError (`bad-message`) for what is none of ours."""
     found = result_of(message, PdfTextObject, work="unextracted")
+    refuse_reference(found.text_blob)
     return PdfText(
         sha1hex=found.sha1hex,
         status=found.status,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from fonds.formats.wire.large_field import FieldReference
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.message import PIPELINE, Message
@@ -27,3 +29,14 @@ def result_of(message: Message, kind: type[T], work: str) -> T:
         return msgspec.json.decode(message.body, type=prepared(kind))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedInputError(Reason.BAD_MESSAGE, f"no result of ours: {error}") from error
+
+
+def refuse_reference(reference: FieldReference | UnsetType) -> None:
+    """Refuse a result whose large field lies in a blob.
+
+    Stages receive such a result whole at their own address; the message with the reference is for other
+    programs. Raises DamagedInputError (`bad-message`).
+    """
+    if reference is not UNSET:
+        told = "this result refers to a blob and is for other programs"
+        raise DamagedInputError(Reason.BAD_MESSAGE, told)

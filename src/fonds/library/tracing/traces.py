@@ -11,6 +11,7 @@ from fonds.collections.names import Name
 from fonds.collections.reading.documents import holding
 from fonds.collections.tables import Tables, collections_there
 from fonds.formats.journal import row_key
+from fonds.formats.wire.contracts import published_blob_keys
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.fixity import blob_of
 from fonds.kinds.kind import Indexed
@@ -111,9 +112,10 @@ def key_of(row: Any) -> Any:
 
 
 def blobs_of(records: Records, sha1hex: str) -> list[str]:
-    """The keys a file's blobs may have: what its rows promise, what fixity names, the usual ones."""
+    """The keys a file's blobs may have: what its rows promise, what fixity names, the usual ones,
+    and those that messages on public topics refer to."""
     found = [text_blob_key(sha1hex), tei_blob_key(sha1hex), thumbnail_blob_key(sha1hex)]
-    found.append(aside_blob_key(sha1hex))
+    found += [aside_blob_key(sha1hex), *published_blob_keys(sha1hex)]
     for kind in kinds_with_rows():
         found += [key for row in records.get(kind.row, [sha1hex]) for key in kind.blobs(row)]
     fixities = records.find(FixityRow, {"sha1hex": sha1hex})

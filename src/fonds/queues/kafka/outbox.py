@@ -16,6 +16,9 @@ from fonds.queues.kafka.coding import to_headers, to_key
 from fonds.queues.kafka.faults import explained, undelivered
 from fonds.queues.kafka.topics import MESSAGE_MAX_BYTES
 
+FRAMING_BYTES = 4_096
+"""What the client counts with a message beyond body, key and headers; the topic's own limit decides."""
+
 GIVE_UP_MS = 25_000
 ANSWER_MAX_S = 30.0
 
@@ -29,7 +32,7 @@ class Outbox:
             "acks": "all",
             "enable.idempotence": True,
             "linger.ms": 2,
-            "message.max.bytes": MESSAGE_MAX_BYTES,
+            "message.max.bytes": MESSAGE_MAX_BYTES + FRAMING_BYTES,
             "message.timeout.ms": GIVE_UP_MS,
             "topic.metadata.propagation.max.ms": GIVE_UP_MS // 2,
             "queue.buffering.max.kbytes": 256 * 1024,

@@ -18,7 +18,13 @@ from fonds.queues.kafka.holding import Counts
 from fonds.queues.kafka.lag import Spans, count_all, count_others, spans_of
 from fonds.queues.kafka.outbox import Outbox
 from fonds.queues.kafka.reader import Reader
-from fonds.queues.kafka.topics import Places, all_topics, make_topics
+from fonds.queues.kafka.topics import (
+    MESSAGE_MAX_BYTES,
+    Places,
+    all_topics,
+    make_topics,
+    message_limits,
+)
 
 OUR_OPTIONS = frozenset({"partitions", "replication"})
 
@@ -53,6 +59,7 @@ class KafkaQueue:
         self._readers: dict[str, Reader] = {}
         self._places: dict[str, Places] = {}
         self._topics: set[str] = set()
+        self._limits: dict[str, int] = {}
 
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, Traits] = NO_TOPICS
@@ -65,13 +72,15 @@ class KafkaQueue:
         try:
             with translated(self._where):
                 wanted = all_topics(places, topics, self._partitions)
-                make_topics(self._admin(), wanted, self._replication, self._where)
+                existing = make_topics(self._admin(), wanted, self._replication, self._where)
+                limits = message_limits(self._admin(), existing)
         except StoreUnavailableError as error:
             self._admin().poll(0)  # What the client noticed is told only now.
             if self._refusal is not None:
                 raise explained(self._refusal, self._where) from error
             raise
         with self._lock:
+            self._limits |= limits
             self._places |= {one.subscription.name: one for one in places}
             self._topics |= {*topics, *(one.subscription.topic for one in places)}
 
@@ -87,6 +96,11 @@ class KafkaQueue:
             topic, due_ms = places.delay(delay_s), round((time.time() + delay_s) * 1000)
         if messages:
             self._outbox.put(topic, messages, due_ms)
+
+    def message_max_bytes(self, address: str) -> int:
+        """The topic's own `max.message.bytes` as of `declare`, at most 16 MB."""
+        limit = self._limits.get(self._topic(address), MESSAGE_MAX_BYTES)
+        return min(limit, MESSAGE_MAX_BYTES)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """Messages in the order of their partitions; the first call joins the group."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Subscription, Traits
@@ -73,17 +73,21 @@ class Places:
 
 def make_topics(
     admin: AdminClient, topics: dict[str, Traits], replication: int, where: str
-) -> None:
-    """Make those that are not there. Raises ConfigurationError when the cluster refuses."""
+) -> list[str]:
+    """Make those that are missing; return those that existed.
+
+    Raises ConfigurationError when the cluster refuses.
+    """
     illegal = [name for name in topics if not LEGAL.match(name)]
     if illegal:
         raise ConfigurationError(
             f"Kafka allows no topic {illegal[0]!r}: letters, digits, . _ - only"
         )
     there = admin.list_topics(timeout=ANSWER_MAX_S).topics
+    existing = [name for name in topics if name in there]
     missing = [name for name in topics if name not in there]
     if not missing:
-        return
+        return existing
     new = [
         NewTopic(
             name,
@@ -101,6 +105,24 @@ def make_topics(
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise explained(error.args[0], where) from error
     _wait_until_known(admin, missing, where)
+    return existing
+
+
+def message_limits(admin: AdminClient, names: Sequence[str]) -> dict[str, int]:
+    """`max.message.bytes` of topics, which others may have made; those we may not ask about are absent."""
+    if not names:
+        return {}
+    wanted = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
+    found = {}
+    for one, future in admin.describe_configs(wanted, request_timeout=ANSWER_MAX_S).items():
+        try:
+            value = future.result(ANSWER_MAX_S)["max.message.bytes"].value
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise
+            continue
+        found[one.name] = int(value)
+    return found
 
 
 def _wait_until_known(admin: AdminClient, names: list[str], where: str) -> None:

@@ -29,6 +29,8 @@ from fonds.queues.rabbit.link import Link, fail, succeed
 from fonds.queues.rabbit.outbox import Outbox
 
 NAME_MAX_BYTES = 200
+MESSAGE_MAX_BYTES = 16_000_000
+"""RabbitMQ accepts 16 MiB since 4.0 and 128 MiB before, unless its `max_message_size` is another."""
 CHUNK = 500
 
 
@@ -112,6 +114,10 @@ class RabbitQueue:
         for start in range(0, len(packed), CHUNK):
             batch = packed[start : start + CHUNK]
             self._publisher().publish(delay.exchange, delay.routing_key, batch)
+
+    def message_max_bytes(self, address: str) -> int:
+        """The same for every address: RabbitMQ has one limit, which clients cannot ask for."""
+        return MESSAGE_MAX_BYTES
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """Messages as the broker pushes them; those given back come behind the others."""

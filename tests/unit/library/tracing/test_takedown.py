@@ -29,6 +29,7 @@ from fonds.ports import Stores
 from fonds.process_identity import this_process
 from fonds.steps.intake.persist_file import PersistFile
 from home_rows import NOW, Body, entry, promised, said
+from published_results import result
 from takedowns import Dying, KilledError, taking_down, wanted
 
 NAME = Name("told", "kept")
@@ -45,6 +46,17 @@ def _changes(stores: Stores) -> Changes:
     tables.declare()
     claims = Claims(stores.records, this_process(), time.monotonic)
     return Changes(tables, claims, lambda: 1)
+
+
+def test_the_text_a_public_topic_refers_to_is_removed(home: tuple[Stores, Filled]) -> None:
+    stores, filled = home
+    sha1hex = filled.pdfs[1]
+    large = result("large", "words " * 3_000_000, sha1hex)
+    stores.queue.put("fonds-local.pdf-text", [large])
+    key = f"published/pdf-text/{sha1hex[:2]}/{sha1hex[2:4]}/{sha1hex}.txt"
+    assert key in traces(stores, None, sha1hex).blobs
+    taking_down(stores)(wanted(sha1hex))
+    assert stores.blobs.get(key) is None
 
 
 @pytest.mark.parametrize("which", ["pdfs", "stories"])

@@ -1,0 +1,49 @@
+"""The text of a long PDF: other programs read it from the topic, also after our own readers settled it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fixtures.pdfs import text_pdf
+from fonds.config import Settings
+from fonds.library.audit import audit
+from fonds.model.message import Message, Subscription
+from fonds.model.rows import PdfMetaRow
+from fonds.queues.sqlite import SqliteQueue
+from fonds.stores.blobs.folder import FolderBlobs
+from fonds.wiring.backends import open_stores, readers_of
+from foreign_work import asked, hashed, settled, working
+from published_results import read_text
+
+THEIRS = Subscription("others.texts", "fonds-local.pdf-text")
+
+
+@pytest.mark.parametrize("topic_max_bytes", [10_000, 16_000_000])
+def test_another_program_reads_the_text_of_a_long_pdf(tmp_path: Path, topic_max_bytes: int) -> None:
+    home, pages = tmp_path / "home", [f"Page {n} has words.\n" * 20 for n in range(60)]
+    pdf = text_pdf(pages)
+    with asked(tmp_path / "crawl") as one:
+        (tmp_path / "crawl" / "allowed" / "long.pdf").write_bytes(pdf)
+        limits = {"message_max_bytes": 5_000, "topic_message_max_bytes": topic_max_bytes}
+        settings = Settings().changed(**one.settings, **limits)
+        open_stores(home, settings)
+        with closing(SqliteQueue(home / "queue.sqlite")) as others:
+            others.declare([THEIRS])
+            with working(home, settings) as stores:
+                work = Message(os.urandom(5).hex(), b'{"path": "long.pdf"}')
+                stores.queue.put("fonds-local.unextracted", [work])
+                settled(stores, 1)
+                (row,) = stores.records.find(PdfMetaRow)
+                assert (row.sha1hex, row.status) == (hashed(pdf), "success")
+                assert audit(stores, {"library": readers_of(settings)}).missing == []
+            (read,) = others.receive(THEIRS.incoming, 10, 0.0)
+            assert (b"text_blob" in read.message.body) == (topic_max_bytes == 10_000)
+            blobs = FolderBlobs(home / "blobs")
+            text = read_text(read.message.body, dict(read.message.headers), blobs)
+    assert text.count("has words.") == 60 * 20
+    waiting = [path for path in (home / "blobs" / "messages").rglob("*") if path.is_file()]
+    assert waiting == []
