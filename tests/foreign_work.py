@@ -60,6 +60,8 @@ class Asked:
     messages: list[tuple[str, bytes]] = field(default_factory=list)
     ends: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
+    statuses: dict[str, str] = field(default_factory=dict)
+    """The status of each SHA-1 whose task leads to no PDF."""
     requests: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     """What the server on loopback was asked."""
 
@@ -134,6 +136,18 @@ def _ask_all(one: Asked, starts: list[int], outside: str) -> None:
 
     wrong = cdx("wrong", 1, sha1hex="ab" * 20)
     one.ask("ab" * 20, wrong, "http://x.example/wrong", "quarantined", "damaged-record")
+    one.statuses["ab" * 20] = "error-source"
+    lost = {"cd" * 20: "lost.pdf", hashed(b""): "empty.pdf", hashed(b"no PDF"): "text.pdf"}
+    (one.folder / "allowed" / "empty.pdf").write_bytes(b"")
+    (one.folder / "allowed" / "text.pdf").write_bytes(b"no PDF")
+    ends = [
+        ("quarantined", "missing-source", "error-source"),
+        ("dropped", "empty-body", "empty-blob"),
+        ("dropped", "unsupported-type", "not-pdf"),
+    ]
+    for (key, path), (outcome, reason, status) in zip(lost.items(), ends, strict=True):
+        one.ask(key, {"sha1hex": key, "path": path}, path, outcome, reason)
+        one.statuses[key] = status
     page = cdx("page", 2)
     one.ask("", page, "http://x.example/page", "dropped", "unsupported-type")
     two = {**cdx("two", 0), "sha1hex": stated}

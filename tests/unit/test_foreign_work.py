@@ -7,10 +7,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import jsonschema
+
 from fonds.config import Settings
+from fonds.formats.wire import schemas
 from fonds.library.audit import audit
 from fonds.model.message import PIPELINE, Message, Subscription
-from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
+from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow, PdfMetaRow
 from fonds.ports import Queue
 from fonds.wiring.backends import open_queue, open_stores, readers_of
 from foreign_work import (
@@ -66,7 +69,10 @@ def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> 
         others = bare(home, settings)
         with working(home, settings) as stores:
             others.put(one)
-            texts = others.take(OTHERS[0], len(one.pdfs))
+            count = len(one.pdfs) + len(one.statuses)
+            came = {text.key: text for text in others.take(OTHERS[0], count)}
+            lost = [came.pop(key) for key in one.statuses]
+            texts = list(came.values())
             pictures = others.take(OTHERS[1], len(one.pdfs))
             settled(stores, len(one.messages))
             assert {check_result(text.body, one) for text in texts} == one.sha1hexes.keys()
@@ -75,6 +81,16 @@ def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> 
             assert {picture.key for picture in pictures} == one.sha1hexes.keys()
             assert all(picture.body.startswith(b"\xff\xd8\xff") for picture in pictures)
             check_books(stores, one, others.topic, settings)
+            found = {text.key: json.loads(text.body) for text in lost}
+            assert {key: text["status"] for key, text in found.items()} == one.statuses
+            assert all(text["error_msg"] and text["source"] for text in found.values())
+            assert all(text["file_meta"] is None for text in found.values())
+            for text in lost:
+                jsonschema.Draft202012Validator(schemas()["pdf-text"]).validate(
+                    json.loads(text.body)
+                )
+            rows = stores.records.get(PdfMetaRow, list(one.statuses))
+            assert {row.sha1hex: row.status for row in rows} == one.statuses
 
 
 def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:

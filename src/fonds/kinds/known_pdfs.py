@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +13,10 @@ from fonds.model.rows import DispositionRow, PdfMetaRow, StoppedRow
 from fonds.ports import Records
 
 STEP = "extract_pdf"
+WITHOUT_FILE = frozenset(
+    {PdfStatus.NOT_PDF, PdfStatus.EMPTY_BLOB, PdfStatus.TOO_LARGE, PdfStatus.ERROR_SOURCE}
+)
+"""The statuses of rows that a task leaves when it leads to no PDF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,9 @@ class KnownPdfs:
             return None
         known = _known(rows[0].status)
         same = rows[0].extractor == self.extractor
+        if known is PdfStatus.EMPTY_BLOB and item.file.size:
+            # A task led to no bytes; these are others.
+            return None
         if same and known and _counts(rows[0].updated, item) and not _worth_trying(known):
             return ending(known, rows[0].error_msg)
         for stop in self.records.get(StoppedRow, [(sha1hex, self.extractor)]):
@@ -52,6 +59,12 @@ class KnownPdfs:
         sent round again is open and has ended before."""
         where = {"about": sha1hex, "step": STEP, "verdict": [str(one) for one in Verdict]}
         return next(self.records.find(DispositionRow, where, count_max=1), None) is not None
+
+
+def unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str]:
+    """Return those of the SHA-1s whose tasks may have led to no PDF, so that there is no file."""
+    rows = records.get(PdfMetaRow, sha1hexes) if sha1hexes else ()
+    return {row.sha1hex for row in rows if row.status in WITHOUT_FILE}
 
 
 def forget(item: Unextracted) -> Disposition | None:

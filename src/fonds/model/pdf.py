@@ -155,6 +155,7 @@ class PdfText:
 
     `page0_thumbnail` says that a thumbnail was made. `source` is the capture the bytes came from.
     `extractor` names program, versions and configuration, so that re-extraction can go by them.
+    `file_meta` is None for a task whose PDF could not be had.
     """
 
     sha1hex: str
@@ -164,7 +165,7 @@ class PdfText:
     meta_xml: str | None
     pdf_info: Mapping[str, str] | None
     pdf_extra: Mapping[str, Any] | None
-    file_meta: FileMeta
+    file_meta: FileMeta | None
     source: Capture
     extractor: str
     error_msg: str | None = None

@@ -63,7 +63,7 @@ class PdfTextObject(msgspec.Struct, frozen=True, kw_only=True):
     meta_xml: Annotated[str, Meta(description="the XMP packet")] | None
     pdf_info: Info | None
     pdf_extra: Extra | None
-    file_meta: FileMetaObject
+    file_meta: FileMetaObject | None
     source: Annotated[WorkObject, Meta(description="where the bytes came from")]
     error_msg: str | None
     extractor: Annotated[str, Meta(description="program, versions and limits; ours")]
@@ -83,13 +83,17 @@ def to_wire(item: PdfText) -> bytes:
             meta_xml=item.meta_xml,
             pdf_info=item.pdf_info,
             pdf_extra=item.pdf_extra,
-            file_meta=to_object(item.file_meta),
-            source=of_capture(item.source, item.sha1hex, item.file_meta.mime),
+            file_meta=to_object(item.file_meta) if item.file_meta else None,
+            source=of_capture(item.source, item.sha1hex, _mime(item)),
             error_msg=item.error_msg,
             extractor=item.extractor,
             capture=item.source,
         )
     )
+
+
+def _mime(item: PdfText) -> str:
+    return item.file_meta.mime if item.file_meta else item.source.mime or ""
 
 
 def from_wire(message: Message, tag: str | None = None) -> PdfText:
@@ -104,7 +108,7 @@ def from_wire(message: Message, tag: str | None = None) -> PdfText:
         meta_xml=found.meta_xml,
         pdf_info=found.pdf_info,
         pdf_extra=found.pdf_extra,
-        file_meta=from_object(found.file_meta),
+        file_meta=from_object(found.file_meta) if found.file_meta else None,
         source=found.capture,
         extractor=found.extractor,
         error_msg=found.error_msg,

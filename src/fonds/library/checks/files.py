@@ -19,6 +19,7 @@ from fonds.formats.journal import (
 )
 from fonds.formats.placing import is_indexed
 from fonds.kinds import kinds_with_rows
+from fonds.kinds.known_pdfs import unavailable_pdfs
 from fonds.library.checks.entries import unfounded
 from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.under_way import under_way
@@ -48,12 +49,14 @@ def files(stores: Stores, began: datetime, archiving: Sequence[str] | None) -> I
 
 
 def _described(stores: Stores) -> Iterator[Fault]:
-    """Every derivative belongs to a file that has a row."""
+    """Every derivative belongs to a file that has a row, unless a task led to no PDF."""
     for kind in kinds_with_rows():
         for some in chunks(stores.records.find(kind.row)):
             keys = [row.sha1hex for row in some]
             known = {row.sha1hex for row in stores.records.get(FileMetaRow, keys)}
             absent = [key for key in keys if key not in known]
+            without_file = unavailable_pdfs(stores.records, absent)
+            absent = [key for key in absent if key not in without_file]
             raw = [bytes.fromhex(key) for key in absent]
             # What the table knows is told with it.
             there = stores.table.get(stores.journal, raw, [FILE_SIZE]) if raw else {}

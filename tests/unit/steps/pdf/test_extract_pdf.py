@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from fonds.formats.envelope import encode
 from fonds.kinds.known_pdfs import forget
-from fonds.model.capture import Capture
-from fonds.model.disposition import DONE, Reason, Verdict, Weight, dropped, quarantined
-from fonds.model.errors import ChildError, FaultError
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import DONE, Reason, Verdict, Weight, dropped, ending, quarantined
+from fonds.model.errors import ChildError, FaultError, PermanentError
 from fonds.model.file import Unextracted
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus, PdfText, Thumbnail
 from fonds.model.step import Result
+from fonds.model.task import Task
 from fonds.steps.pdf.extract_pdf import ExtractPdf
 from fonds.wiring.steps import take_known
 from step_bench import PDF, Bench, pdf_file
@@ -199,6 +200,40 @@ def test_each_form_of_picture_goes_to_its_own_topic_and_before_the_text(read: Re
     assert result.items == (webp, jpg, text)
     assert (webp.tag, jpg.tag) == ("360px-webp", PAGE0_FORM)
     assert encode(webp) == b"w"
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        (Reason.UNSUPPORTED_TYPE, PdfStatus.NOT_PDF),
+        (Reason.EMPTY_BODY, PdfStatus.EMPTY_BLOB),
+        (Reason.TOO_LARGE, PdfStatus.TOO_LARGE),
+        (Reason.MISSING_SOURCE, PdfStatus.ERROR_SOURCE),
+        (Reason.DAMAGED_RECORD, PdfStatus.ERROR_SOURCE),
+    ],
+)
+@pytest.mark.parametrize("is_raised", [False, True])
+def test_a_task_that_leads_to_no_pdf_has_a_result_under_its_sha1(
+    bench: Bench, reason: Reason, status: PdfStatus, is_raised: bool
+) -> None:
+    def take_in(_: Task | Unextracted) -> Result:
+        if is_raised:
+            raise PermanentError(reason, "the reason in words")
+        return Result(ending(reason, "the reason in words"))
+
+    def read(_: bytes) -> PdfExtraction:
+        raise AssertionError("nothing is read")
+
+    step = ExtractPdf(bench.archive, read, read, "reader 2", forget, take_in)
+    task = Task(PlaceKind.PETABOX, "a.pdf", item="item", sha1hex="ab" * 20, id="m1")
+    ended = step(task)
+    (text,) = ended.items
+    assert isinstance(text, PdfText)
+    assert ended.disposition == ending(reason, "the reason in words")
+    assert (text.sha1hex, text.status, text.file_meta) == ("ab" * 20, status, None)
+    assert (text.error_msg, text.source.id) == ("the reason in words", "m1")
+    assert text.source.place == Place(PlaceKind.PETABOX, "item/a.pdf")
+    assert step(replace(task, sha1hex=None)).items == ()
 
 
 def test_what_is_known_is_not_even_fetched(bench: Bench) -> None:
