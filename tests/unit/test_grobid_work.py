@@ -65,6 +65,44 @@ def test_what_others_put_on_ungrobided_is_taken_in_and_believed_in_nothing(
         )
 
 
+@pytest.mark.parametrize(
+    ("answer", "status", "code"),
+    [
+        (Answer(body=tei()[:-50]), "bad-grobid-xml", 200),
+        (Answer(500, b"no"), "error", 500),
+        (Answer(204), "no-content", 204),
+    ],
+)
+def test_message_table_and_sql_tell_the_same_where_grobid_fails_and_our_reading_is_apart(
+    tmp_path: Path, answer: Answer, status: str, code: int
+) -> None:
+    with asked(tmp_path / "crawl") as one, grobid_server(answer) as server:
+        settings = Settings().changed(**one.settings, grobid_url=server.url)
+        open_stores(tmp_path / "home", settings)
+        queue = open_queue(tmp_path / "home", settings)
+        queue.declare(OTHERS)
+        with working(tmp_path / "home", settings) as stores:
+            sha1hex, body = one.messages[0]
+            stores.queue.put(f"{PREFIX}.unextracted", [Message("m1", body, sha1hex)])
+            settled(stores, 1)
+            stores.queue.put(f"{PREFIX}.ungrobided", [Message("m2", body, sha1hex)])
+            settled(stores, 2)
+            (read,) = queue.receive(OTHERS[0].incoming, 10, 1.0)
+            message = json.loads(read.message.body)
+            (row,) = stores.records.find(GrobidRow)
+            key = row_key(sha1hex)
+            cells = stores.table.get(stores.journal, [key], ["grobid0:", "bib0:"])[key]
+            assert audit(stores, {"library": readers_of(settings)}).missing == []
+    assert (message["status"], message["status_code"], message["tei_xml"]) == (status, code, None)
+    assert (row.status, row.status_code) == (status, code)
+    assert json.loads(cells["grobid0:status"])["status"] == status
+    assert message["error_msg"] == row.error_msg
+    names = {"grobid0:status", "grobid0:status_code"}
+    assert {name for name in cells if name.startswith("grobid0:")} == names
+    ours = {f"bib0:bib_{name}" for name in ("status", "quality", "json", "metadata")}
+    assert {name for name in cells if name.startswith("bib0:")} == ours
+
+
 def test_tei_larger_than_a_message_travels_as_a_blob(tmp_path: Path) -> None:
     long = tei(body="<p>" + "word " * 30_000 + "</p>")
     with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=long)) as server:

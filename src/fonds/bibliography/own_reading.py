@@ -15,7 +15,7 @@ from fonds.bibliography.references import entries_of, parse_reference
 from fonds.bibliography.references.names import names_in
 from fonds.bibliography.references.numbers import YEAR, numbers_in
 
-VERSION = "fonds-bibliography/2"
+VERSION = "fonds-bibliography/3"
 """Another name when something else is read; the extractor of PDFs is then another too."""
 FRONT_MAX_CHARS, ABSTRACT_MAX_CHARS = 12_000, 6_000
 _ABSTRACT = re.compile(

@@ -9,7 +9,7 @@ from itertools import islice
 from fonds.bibliography.paper import Citation, from_json
 from fonds.bibliography.printing import printed
 from fonds.extract.url import story_id
-from fonds.formats.journal import GROBID_METADATA, row_key
+from fonds.formats.journal import BIB_METADATA, GROBID_METADATA, row_key
 from fonds.formats.surt import NONE, surt
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN
@@ -171,9 +171,11 @@ def description(stores: Stores, sha1hex: str) -> Description:
 def _cited(stores: Stores, sha1hex: str) -> Sequence[Citation]:
     """The list of references, whoever read it; none where it cannot be understood."""
     key = row_key(sha1hex)
-    cells = stores.table.get(stores.journal, [key], [GROBID_METADATA]).get(key, {})
+    columns = (GROBID_METADATA, BIB_METADATA)
+    cells = stores.table.get(stores.journal, [key], columns).get(key, {})
+    found = next((cells[column] for column in columns if column in cells), None)
     try:
-        return from_json(cells[GROBID_METADATA]).citations if GROBID_METADATA in cells else ()
+        return from_json(found).citations if found is not None else ()
     except ValueError:
         return ()
 

@@ -218,7 +218,7 @@ def _grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
     ask = Grobid(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
     known = KnownGrobid(stores.records, ASKED_FOR)
     asked = take_in(stores, settings, Ungrobided, known)
-    return AskGrobid(stores.archive, ask, ASKED_FOR, known, asked, _rest)
+    return AskGrobid(stores.archive, ask, ASKED_FOR, known, asked, _rest, readers.read_tei)
 
 
 def _persist_bibliography(stores: Stores, readers: Readers, settings: Settings) -> Made:

@@ -10,8 +10,8 @@ from fonds.model.errors import ConfigurationError
 
 
 def test_the_schema_is_that_of_the_document() -> None:
-    assert JOURNAL.names == ("f", "file", "grobid0", "match0")
-    assert JOURNAL.compressions == {"grobid0": "SNAPPY"}
+    assert JOURNAL.names == ("f", "file", "grobid0", "bib0", "match0")
+    assert JOURNAL.compressions == {"grobid0": "SNAPPY", "bib0": "SNAPPY"}
     integers = [name for name, one in JOURNAL.columns.items() if one.type is CellType.INTEGER]
     assert integers == ["file:size", "grobid0:status_code"]
     names = [name.partition(":")[2] for name in JOURNAL.columns]
@@ -23,7 +23,7 @@ def test_further_families_are_declared_in_words() -> None:
         "pdf0=pdf_status,pdf_certainty:json grobid1+SNAPPY=status1:json,tei1:xml"
     )
     assert schema.names == (*JOURNAL.names, "pdf0", "grobid1")
-    assert schema.compressions == {"grobid0": "SNAPPY", "grobid1": "SNAPPY"}
+    assert schema.compressions == {"grobid0": "SNAPPY", "bib0": "SNAPPY", "grobid1": "SNAPPY"}
     assert schema.column("pdf0:pdf_certainty").type is CellType.JSON
     assert schema.column("grobid1:tei1").large
 

@@ -4,6 +4,10 @@ Source: seed 000, "PDF Table".
 """
 
 from fonds.formats.journal.cells import (
+    BIB_JSON,
+    BIB_METADATA,
+    BIB_QUALITY,
+    BIB_STATUS,
     F_C,
     FILE_CDX,
     FILE_META,
@@ -20,6 +24,7 @@ from fonds.formats.journal.cells import (
     MATCH_STATUS,
     FirstSeen,
     Location,
+    bibliography_cells,
     cdx_cell,
     decode_integer,
     encode_integer,
@@ -54,6 +59,10 @@ from fonds.formats.journal.schema import (
 )
 
 __all__ = [
+    "BIB_JSON",
+    "BIB_METADATA",
+    "BIB_QUALITY",
+    "BIB_STATUS",
     "FILE_CDX",
     "FILE_META",
     "FILE_MIME",
@@ -76,6 +85,7 @@ __all__ = [
     "Location",
     "Schema",
     "alternate_key",
+    "bibliography_cells",
     "cdx_cell",
     "decode_integer",
     "encode_integer",

@@ -31,6 +31,10 @@ GROBID_STATUS = "grobid0:status"
 GROBID_TEI_XML = "grobid0:tei_xml"
 GROBID_TEI_JSON = "grobid0:tei_json"
 GROBID_METADATA = "grobid0:metadata"
+BIB_STATUS = "bib0:bib_status"
+BIB_QUALITY = "bib0:bib_quality"
+BIB_JSON = "bib0:bib_json"
+BIB_METADATA = "bib0:bib_metadata"
 MATCH_STATUS = "match0:mstatus"
 MATCH_DOI = "match0:doi"
 MATCH_INFO = "match0:minfo"
@@ -145,6 +149,17 @@ def grobid_cells(
     if quality is not None:
         cells[GROBID_QUALITY] = quality.encode()
     return {**cells, **full}
+
+
+def bibliography_cells(
+    whole: bytes, metadata: bytes, quality: str, status: Mapping[str, object]
+) -> dict[str, bytes]:
+    """The family `bib0`: what Fonds itself read of a paper. What is too long for a cell is left out."""
+    if len(whole) > CELL_MAX_BYTES:
+        whole = metadata
+    texts = {BIB_JSON: whole, BIB_METADATA: metadata}
+    cells = {name: text for name, text in texts.items() if 0 < len(text) <= CELL_MAX_BYTES}
+    return {**cells, BIB_QUALITY: quality.encode(), BIB_STATUS: compact_json(status)}
 
 
 def paper_cells(

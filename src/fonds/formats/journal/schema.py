@@ -132,10 +132,20 @@ JOURNAL = schema_of(
             ),
             SNAPPY,
         ),
+        Family(
+            "bib0",
+            (
+                Column("bib_status", _JSON),
+                Column("bib_quality"),
+                Column("bib_json", _JSON, large=True),
+                Column("bib_metadata", _JSON, large=True),
+            ),
+            SNAPPY,
+        ),
         Family("match0", (Column("mstatus"), Column("doi"), Column("minfo", _JSON))),
     )
 )
-"""The table of the seed document."""
+"""The table of the seed document, and `bib0` for what Fonds itself reads of a paper."""
 
 
 def journal_schema(further: str = "") -> Schema:

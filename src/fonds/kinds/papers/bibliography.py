@@ -7,7 +7,9 @@ from fonds.kinds.papers.grobid import biblio_facts
 from fonds.model.document import IndexDocument
 from fonds.model.rows import BibliographyRow
 
-CELLS = ("grobid0:metadata", "grobid0:quality", "grobid0:status", "grobid0:tei_json")
+CELLS = ("bib0:bib_metadata", "bib0:bib_quality", "bib0:bib_status", "bib0:bib_json")
+BEFORE_BIB0 = frozenset({"fonds-bibliography/1", "fonds-bibliography/2"})
+"""Readings that were kept in `grobid0`: their rows promise no cells."""
 SUCCESS, NOTHING_FOUND, NOT_READ = "success", "nothing-found", "not-read"
 """Read; read, and neither title nor reference found; the PDF gave no text."""
 
@@ -38,7 +40,7 @@ KIND = DerivativeKind(
     mimetypes=("application/pdf",),
     row=BibliographyRow,
     step="persist_bibliography",
-    cells=lambda row: [] if row.status == NOT_READ else CELLS,
+    cells=lambda row: () if row.status == NOT_READ or row.extractor in BEFORE_BIB0 else CELLS,
     columns={
         "doi": "text",
         "arxiv_id": "text",

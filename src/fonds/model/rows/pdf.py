@@ -55,7 +55,7 @@ class StoppedRow:
 
 @dataclass(frozen=True, slots=True)
 class BibliographyRow:
-    """`bibliography`: what was read of a paper without a server; the whole of it is in the table, `grobid0`.
+    """`bibliography`: what was read of a paper without a server; the whole of it is in the table, `bib0`.
 
     `metadata` is as in `grobid`; `title`, `doi`, `arxiv_id` and `reference_count` are out
     of it, to be asked for.

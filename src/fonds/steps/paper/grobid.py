@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fonds.bibliography.tei_reading import BibliographyReading
 from fonds.model.disposition import DONE, Disposition, Reason, deferred, quarantined
-from fonds.model.errors import PermanentError, PostponedError
+from fonds.model.errors import ChildError, PermanentError, PostponedError
 from fonds.model.paper import GrobidAnswer, GrobidOutput, GrobidStatus, Ungrobided
 from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
@@ -23,7 +24,8 @@ class AskGrobid:
 
     `remember` says how a PDF ends that needs no asking, before its bytes are fetched; `take_in` makes known
     work of another program's task, and checks what comes as known work. `rest` lets some of the seconds pass
-    for which the server is away, so that not all that waits is handed to and fro.
+    for which the server is away, so that not all that waits is handed to and fro. `read` parses the TEI in an
+    isolated process, so that the message has the status that row and table get.
     """
 
     archive: Archive
@@ -32,6 +34,7 @@ class AskGrobid:
     remember: Callable[[Ungrobided], Disposition | None]
     take_in: Callable[[Task | Ungrobided], Result]
     rest: Callable[[float], None]
+    read: Callable[[bytes], BibliographyReading]
 
     def __call__(self, item: Ungrobided | Task) -> Result:
         """A GrobidOutput however it ended, unless all is known already, or the server is away.
@@ -56,7 +59,19 @@ class AskGrobid:
         except PostponedError as error:
             self.rest(error.after_s)
             return Result(deferred(Reason.NOT_YET, str(error), error.after_s))
-        return Result(DONE, (self._output(item, answer),))
+        return Result(DONE, (self._output(item, self._checked(answer)),))
+
+    def _checked(self, answer: GrobidAnswer) -> GrobidAnswer:
+        """The answer, or `bad-grobid-xml` where its TEI cannot be read."""
+        if answer.status is not GrobidStatus.SUCCESS:
+            return answer
+        try:
+            error = self.read(answer.tei or b"").error
+        except ChildError as failure:
+            error = failure.detail
+        if error is None:
+            return answer
+        return GrobidAnswer(GrobidStatus.BAD_XML, answer.status_code, error_msg=error)
 
     def _output(self, item: Ungrobided, answer: GrobidAnswer) -> GrobidOutput:
         return GrobidOutput(

@@ -10,7 +10,7 @@ from fonds.bibliography.jats_reading import JatsReading
 from fonds.bibliography.paper import JATS_VERSION
 from fonds.bibliography.tei_reading import BibliographyReading
 from fonds.extract.url import canonical_domain
-from fonds.formats.journal import GROBID_QUALITY, paper_cells, row_key
+from fonds.formats.journal import bibliography_cells, row_key
 from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.papers.jats import SUCCESS, UNREADABLE, document, indexed_rows
@@ -101,6 +101,6 @@ def _row(item: UnreadArticle, found: JatsReading, now: datetime) -> JatsRow:
 
 
 def _cells(kept: BibliographyReading) -> dict[str, bytes]:
-    """As GROBID's."""
-    texts, _ = paper_cells(kept.whole, kept.metadata)
-    return {GROBID_QUALITY: kept.quality.encode(), **texts}
+    """As those of a PDF read without GROBID."""
+    status = {"status": "success", "extractor": JATS_VERSION}
+    return bibliography_cells(kept.whole, kept.metadata, kept.quality, status)

@@ -16,6 +16,8 @@ from fonds.catalog.matching.sought import of_citation, of_paper
 from fonds.catalog.matching.statuses import VERSION, MatchReason, MatchStatus
 from fonds.catalog.store import Catalog
 from fonds.formats.journal import (
+    BIB_JSON,
+    BIB_METADATA,
     GROBID_METADATA,
     GROBID_TEI_JSON,
     MATCH_DOI,
@@ -32,7 +34,8 @@ from fonds.ports import Records, Table
 EMITS = ()
 REFERENCES_MAX = 2_000
 """As many references of one paper are looked for."""
-READ_COLUMNS = (GROBID_METADATA, GROBID_TEI_JSON)
+READ_COLUMNS = (GROBID_METADATA, GROBID_TEI_JSON, BIB_METADATA, BIB_JSON)
+"""GROBID's reading comes before our own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,9 +13,11 @@ from fonds.bibliography.own_reading import VERSION
 from fonds.bibliography.paper import Paper, biblio, to_json
 from fonds.bibliography.quality import quality
 from fonds.formats.journal import (
+    GROBID_METADATA,
     GROBID_QUALITY,
     GROBID_STATUS,
-    paper_cells,
+    GROBID_TEI_JSON,
+    bibliography_cells,
     row_key,
 )
 from fonds.kinds.fixity import fixity_of_row
@@ -33,7 +35,7 @@ _WEIGHTS = {SUCCESS: 2, NOTHING_FOUND: 1, NOT_READ: 0}
 
 @dataclass(frozen=True, slots=True)
 class PersistBibliography:
-    """Cells first, then rows. What GROBID read of the same file stays in its cells."""
+    """Cells first, then rows. Our own reading is in `bib0`; GROBID's is in `grobid0`."""
 
     table: Table
     records: Records
@@ -57,10 +59,11 @@ class PersistBibliography:
                 kept[item.sha1hex] = row, paper
         asked = {row.sha1hex: row.status for row in self.records.get(GrobidRow, list(kept))}
         cells = [
-            (row_key(row.sha1hex), _cells(row, paper, asked.get(row.sha1hex)))
+            (row_key(row.sha1hex), _cells(row, paper))
             for row, paper in kept.values()
-            if paper is not None and asked.get(row.sha1hex) != GrobidStatus.SUCCESS
+            if paper is not None
         ]
+        remove_own_reading_from_grobid0(self.table, self.journal, [key for key, _ in cells])
         self.table.put(self.journal, cells)
         rows = [row for row, _ in kept.values()]
         self.records.put([*rows, *map(fixity_of_row, rows)])
@@ -106,15 +109,39 @@ def _paper(found: Any) -> Paper | None:
         return None
 
 
-def _cells(row: BibliographyRow, paper: Paper, asked: str | None) -> dict[str, bytes]:
-    """The full text lies in the blobs, so both JSONs are the same. Where GROBID was asked and failed, the
-    status is its."""
+def _cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:
+    """The full text lies in the blobs, so both JSONs are the same."""
     whole = to_json(paper)
-    cells = {
-        **paper_cells(whole, whole)[0],
-        GROBID_QUALITY: (row.quality or "").encode(),
-    }
-    if asked is None:
-        told = {"status": row.status, "extractor": row.extractor}
-        cells[GROBID_STATUS] = msgspec.json.encode(told)
-    return cells
+    status = {"status": row.status, "extractor": row.extractor}
+    return bibliography_cells(whole, whole, row.quality or "", status)
+
+
+def remove_own_reading_from_grobid0(table: Table, journal: str, keys: Sequence[bytes]) -> None:
+    """Remove what Fonds itself read from `grobid0`, where versions before `bib0` kept it.
+
+    Cells that GROBID or another program wrote stay.
+    """
+    columns = (GROBID_METADATA, GROBID_STATUS)
+    rows = table.get(journal, keys, columns) if keys else {}
+    reading = [key for key, cells in rows.items() if _is_ours(cells, GROBID_METADATA)]
+    status = [key for key, cells in rows.items() if _is_ours(cells, GROBID_STATUS)]
+    if reading:
+        table.delete(journal, reading, [GROBID_METADATA, GROBID_TEI_JSON, GROBID_QUALITY])
+    if status:
+        table.delete(journal, status, [GROBID_STATUS])
+
+
+class _Origin(msgspec.Struct):
+    """Which program made a cell of `grobid0`: the paper and the status name it differently."""
+
+    grobid_version: str = ""
+    extractor: str = ""
+
+
+def _is_ours(cells: Mapping[str, bytes], column: str) -> bool:
+    try:
+        origin = msgspec.json.decode(cells.get(column, b"{}"), type=prepared(_Origin))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    program = VERSION.partition("/")[0] + "/"
+    return origin.grobid_version.startswith(program) or origin.extractor.startswith(program)

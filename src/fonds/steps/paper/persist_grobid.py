@@ -17,6 +17,7 @@ from fonds.model.pdf import StatusClass
 from fonds.model.rows import GrobidRow
 from fonds.model.step import Output, Result
 from fonds.ports import Blobs, Records, Table
+from fonds.steps.paper.persist_bibliography import remove_own_reading_from_grobid0
 
 EMITS = (Output(Unmatched),)
 ERROR_MAX_CHARS = 1_024
@@ -91,6 +92,8 @@ class PersistGrobid:
     def _keep(self, kept: Sequence[tuple[GrobidRow, bytes | None, BibliographyReading]]) -> None:
         teis = [(row.sha1hex, tei) for row, tei, _ in kept if tei is not None]
         self.blobs.put([Blob(tei_blob_key(key), tei, "application/xml") for key, tei in teis])
+        keys = [row_key(row.sha1hex) for row, _, _ in kept]
+        remove_own_reading_from_grobid0(self.table, self.journal, keys)
         self.table.put(
             self.journal,
             [(row_key(row.sha1hex), _cells(row, tei, reading)) for row, tei, reading in kept],

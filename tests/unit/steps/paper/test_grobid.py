@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fonds.bibliography.tei_reading import BibliographyReading
 from fonds.kinds.papers.grobid import KnownGrobid
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import PostponedError, TransientError
@@ -38,7 +39,8 @@ def step(bench: Bench, answer: GrobidAnswer | Exception = TEI) -> AskGrobid:
 
     known = KnownGrobid(bench.records, EXTRACTOR)
     return AskGrobid(
-        bench.archive, ask, EXTRACTOR, known, lambda item: Result(items=(item,)), RESTS.append
+        *(bench.archive, ask, EXTRACTOR, known, lambda item: Result(items=(item,))),
+        *(RESTS.append, lambda _: BibliographyReading()),
     )
 
 

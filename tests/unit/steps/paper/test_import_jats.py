@@ -53,7 +53,7 @@ def test_an_article_is_kept_and_can_be_searched(bench: Bench) -> None:
     text = bench.blobs.get(text_blob_key(key)) or b""
     assert text.decode() == "Air weighs.\n\nBegin\nIt was weighed twice.\n\nWe thank."
     cells = bench.cells()[row_key(key)]
-    whole, less = (json.loads(cells[f"grobid0:{one}"]) for one in ("tei_json", "metadata"))
+    whole, less = (json.loads(cells[f"bib0:bib_{one}"]) for one in ("json", "metadata"))
     assert whole == {**less, "body": "Begin\nIt was weighed twice."}
     found = bench.index.get([key])[key]
     assert (found.kind, found.article_title) == (Kind.JATS, "On the Weight of Air")

@@ -64,9 +64,9 @@ def test_row_cells_and_fixity(bench: Bench) -> None:
         for name, cell in cells(bench).items()
         if b"{" in cell
     }
-    assert found["tei_json"] == found["metadata"] == PAPER
-    assert found["status"] == {"status": "success", "extractor": VERSION}
-    assert cells(bench)["grobid0:quality"] == b"marginal"
+    assert found["bib_json"] == found["bib_metadata"] == PAPER
+    assert found["bib_status"] == {"status": "success", "extractor": VERSION}
+    assert cells(bench)["bib0:bib_quality"] == b"marginal"
     (fixity,) = bench.records.find(FixityRow)
     assert fixity == fixity_of_row(row)
 
@@ -87,13 +87,33 @@ def test_less_never_replaces_more(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("status", ["success", "error"])
-def test_what_grobid_read_stays_in_its_cells(bench: Bench, status: str) -> None:
+def test_our_own_reading_never_enters_the_family_of_grobid(bench: Bench, status: str) -> None:
     bench.records.put(
         [GrobidRow(SHA1, LATER, "0.8", 200, status, None, None, None, "client", None)]
     )
     assert keep(bench, text(bench)).status == "success"
-    assert ("grobid0:tei_json" in cells(bench)) == (status == "error")
-    assert "grobid0:status" not in cells(bench)
+    assert {name.partition(":")[0] for name in cells(bench)} == {"bib0"}
+
+
+def test_what_an_earlier_version_read_leaves_the_family_of_grobid(bench: Bench) -> None:
+    """Fonds kept its own reading in `grobid0` before; what others wrote there stays."""
+    earlier = {**PAPER, "grobid_version": "fonds-bibliography/2"}
+    told = {"status": "success", "extractor": "fonds-bibliography/2"}
+    old = {
+        "grobid0:metadata": json.dumps(earlier).encode(),
+        "grobid0:tei_json": json.dumps(earlier).encode(),
+        "grobid0:quality": b"good",
+        "grobid0:status": json.dumps(told).encode(),
+        "grobid0:status_code": b"\0" * 8,
+    }
+    bench.table.put(JOURNAL, [(row_key(SHA1), old)])
+    keep(bench, text(bench))
+    names = {name for name in cells(bench) if name.startswith("grobid0:")}
+    assert names == {"grobid0:status_code"}
+    theirs = {**old, "grobid0:metadata": b'{"grobid_version": "0.8.1"}', "grobid0:status": b"{}"}
+    bench.table.put(JOURNAL, [(row_key(SHA1), theirs)])
+    keep(bench, text(bench))
+    assert theirs.items() <= cells(bench).items()
 
 
 def test_a_pdf_without_title_and_references_has_nothing_found() -> None:
