@@ -55,8 +55,12 @@ def test_what_has_no_text_is_told_apart_everywhere(tmp_path: Path) -> None:
     told = fonds(home, "status", "--json").last
     assert (told["done"], told["without_text"]) == (5, expected)
     assert fonds(home, "audit").code == 0
-    found = fonds(home, "search", "text:none", "--json").lines
-    assert {hit["url"].rpartition("/")[2] for hit in found} == {"scan.pdf", "blank.pdf"}
+    ran = fonds(home, "search", "text:none", "--json")
+    assert {hit["url"].rpartition("/")[2] for hit in ran.lines} == {"scan.pdf", "blank.pdf"}
+    unread = "not in the index: 1 application/epub+zip, 1 application/postscript."
+    assert unread in ran.err
+    for query in ("marshes", "-text:none"):
+        assert "not in the index" not in fonds(home, "search", "--", query).err, query
     exported = fonds(home, "export").lines
     assert sorted(row["kind"] for row in exported) == ["pdf"] * 3 + ["unread"] * 2
     for row in exported:
@@ -75,4 +79,7 @@ def test_what_has_no_text_is_told_apart_everywhere(tmp_path: Path) -> None:
                 " kept without text",
             )
             assert reason in client.get("/").text
+        for path in ("/search", "/api/search"):
+            assert unread in client.get(f"{path}?q=text:none").text, path
+            assert unread in client.get(f"{path}?q=text:none+kind:story").text, path
         assert client.get("/records.json?weight=kept-without-text").json()["total"] == 4

@@ -19,6 +19,7 @@ from fonds.collections.tables import Tables
 from fonds.library.searching.best_match import best_match_if_none
 from fonds.library.searching.direct import Direct, direct, readings
 from fonds.library.searching.themes import ThemeCounts, theme_counts
+from fonds.library.searching.unread import asks_for_no_text, unread_note
 from fonds.model.document import DateKind, DateOf, Hit, Match, SearchQuery, SearchResults, Snippet
 from fonds.model.file import Kind
 from fonds.model.query_error import QueryError
@@ -98,7 +99,8 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     if filters["as_of"] is not None:
         return _as_of(app, asked, filters)
     themes_of: str | None = filters["themes_of"]
-    stores = app.stores() if readings(asked.text) or themes_of else None
+    needs_records = readings(asked.text) or themes_of or asks_for_no_text(asked.text)
+    stores = app.stores() if needs_records else None
     index = stores.index if stores else app.index()
     try:
         results = index.search(asked)
@@ -115,6 +117,8 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     if counts is not None:
         _tell_themes(app, counts)
     _say_beside(index, results, asked, things)
+    if stores and (note := unread_note(stores.records, asked.text)):
+        say(note)
     return 0
 
 

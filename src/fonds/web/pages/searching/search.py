@@ -16,6 +16,7 @@ from fonds.library.searching.dated import dates_counted
 from fonds.library.searching.direct import Direct, direct
 from fonds.library.searching.exported.forms import FORMS
 from fonds.library.searching.themes import ThemeCounts
+from fonds.library.searching.unread import unread_note
 from fonds.model.document import RESULTS_MAX, DateOf, Match, SearchResults
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
@@ -107,10 +108,11 @@ def search_page(
     known = tagged(themes, [one.id for one in documents])
     repeated = near_duplicates(stores.records, documents)
     is_empty = not (results.total or things) and stores.index.count() == 0
+    unread = unread_note(stores.records, form.q)
     return SearchPage(
         answer=NOTHING_YET if is_empty else _answer(form, results.total, len(things)),
         direct=things,
-        notes=[] if is_empty or things else notes,
+        notes=[] if is_empty or things else [*notes, *([unread] if unread else [])],
         meant=meant,
         match=results.match,
         total=results.total,
