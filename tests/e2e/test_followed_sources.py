@@ -107,6 +107,32 @@ def test_a_feed_is_followed_and_a_killed_process_loses_nothing(
     assert fonds(home, "show", "http://www.youtube.com/watch?v=8").code == 1
 
 
+def test_a_story_in_plain_text_is_kept_where_a_link_led_to_it(
+    server: Answering, tmp_path: Path
+) -> None:
+    home, url = tmp_path / "home", f"{server.url}/weir.txt"
+    body = ("The weir is gone\n\n" + f"{TEXT}\n" * 4 + "\nOnly <b>two</b> sluices hold.\n").encode()
+    server.answers["/weir.txt"] = Given(200, body, {"Content-Type": "text/plain; charset=utf-8"})
+    server.answers["/feed"] = Given(200, rss_of([url], "<ttl>1</ttl>"))
+    assert fonds(home, "sources", "add", f"{server.url}/feed").code == 0
+    service = running(home)
+    try:
+        wait_for(lambda: fonds(home, "status", "--json").last["done"] >= 1)
+        wait_for(lambda: fonds(home, "status", "--json").last["pending"] == 0)
+    finally:
+        service.send_signal(signal.SIGTERM)
+        service.wait(60)
+    (hit,) = fonds(home, "search", "--json", '"only b two b sluices"').lines
+    assert (hit["url"], hit["title"], hit["kind"]) == (url, "The weir is gone", "story")
+    (row,) = fonds(home, "export", "--format", "jsonl").lines
+    assert (row["mimetype"], row["kind"], row["status"]) == ("text/plain", "story", "success")
+    assert fonds(home, "show", "--body", row["sha1hex"]).out.encode() == body
+    assert fonds(home, "audit", "--deep", "--json").code == 0
+    (tmp_path / "robots.txt").write_bytes(body)
+    ran = fonds(tmp_path / "other", "ingest", "--json", tmp_path / "robots.txt")
+    assert ran.last["dropped"] == {"unsupported-type": 1}
+
+
 def archive(server: Answering, month: int, stories: range) -> None:
     """A page of a feed, with stories of a month, that leads to the archive of the month before."""
     day = f"<updated>2025-{month:02d}-01T12:00:00Z</updated>"

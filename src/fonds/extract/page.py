@@ -21,6 +21,7 @@ from fonds.extract.charset import decode
 from fonds.extract.language.identifying import Language, load_model, page_language
 from fonds.extract.mime import FEED_MIMES, sniff
 from fonds.extract.page_kind import PageKind, is_placeholder, page_kind
+from fonds.extract.plain_text import markup_of
 from fonds.extract.url import (
     canonical_domain,
     is_homepage_url,
@@ -82,14 +83,20 @@ class PageExtraction:
 
 
 def parse_page(
-    body: bytes, url: str, charset: str | None, captured_at: datetime, fetched: bool
+    body: bytes,
+    url: str,
+    charset: str | None,
+    captured_at: datetime,
+    fetched: bool,
+    is_plain_text: bool = False,
 ) -> PageExtraction:
     """Read a page: text, title, date, language, addresses.
 
     `charset` is the Content-Type's, None when the server sent none. `fetched` says that the page came by
     HTTP at `captured_at`; else that is a file's time, which may be anything. Dates after the capture's
     next day are not believed. A page known by where its bytes lay alone, a `file:` or `s3:` URL, goes by the
-    address it states itself.
+    address it states itself. Of plain text each run of lines is a paragraph, and a first line that stands
+    alone is the title.
     """
     if len(body) > BODY_BYTES_MAX:
         message = f"{len(body)} bytes; at most {BODY_BYTES_MAX} of a page are read"
@@ -99,9 +106,8 @@ def parse_page(
         return _unread(PageStatus.IS_FEED, url, sniffed.magic)
     decoded = decode(body, charset, url_host(url))
     is_of_web = url.lower().startswith(("http://", "https://"))
-    article = extract_article(
-        decoded.text, url if is_of_web else None, _newest(captured_at, fetched)
-    )
+    markup = markup_of(decoded.text) if is_plain_text else decoded.text
+    article = extract_article(markup, url if is_of_web else None, _newest(captured_at, fetched))
     language = page_language(article.text or article.title or "", article.head.language)
     content = _content(article, url, language)
     metadata = _metadata(article, content, language, decoded.evidence)

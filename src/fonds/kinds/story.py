@@ -17,7 +17,7 @@ from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
-from fonds.model.file import FileMeta, Kind, Unparsed
+from fonds.model.file import PAGE_TYPES, FileMeta, Kind, Unparsed
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
 from fonds.model.story import Story
@@ -185,11 +185,10 @@ READING = Reading(
     others=("restore_story",),
 )
 """How pages are read again; kinds that are made of what `parse_story` writes come with it."""
-MIMETYPES = ("text/html", "application/xhtml+xml")
 KIND = DerivativeKind(
     name="story",
     title="story",
-    mimetypes=MIMETYPES,
+    mimetypes=PAGE_TYPES,
     row=StoryMetaRow,
     step="import_story",
     blobs=lambda row: [text_blob_key(row.sha1hex)],

@@ -13,7 +13,7 @@ from fonds.formats.envelope import decode
 from fonds.formats.warc.message_record import MessageStory
 from fonds.model.capture import Capture
 from fonds.model.errors import PermanentError
-from fonds.model.file import Identified, Kind, Unparsed
+from fonds.model.file import PAGE_TYPES, Identified, Kind, Unparsed
 from fonds.model.link import Link
 from fonds.model.message import Message
 from fonds.model.rss_entry import RssEntry
@@ -21,7 +21,6 @@ from fonds.model.step import Topic
 from fonds.model.story import ContentMetadata, HttpMetadata, Parsed, Story, Unarchived
 from fonds.ports import Archive
 
-PAGES = ("text/html", "application/xhtml+xml")
 PAYLOADS = (Link, Capture, Identified, Unparsed, Parsed, Unarchived)
 
 
@@ -57,7 +56,7 @@ class QueuedStories:
     def _of_capture(
         self, capture: Capture, story: Story | None, charset: str | None
     ) -> MessageStory | None:
-        if story is None and capture.rss_entry is None and capture.mime not in PAGES:
+        if story is None and capture.rss_entry is None and capture.mime not in PAGE_TYPES:
             return None
         try:
             read = self.archive.read(capture.place)

@@ -12,6 +12,11 @@ REVISIT = "revisit"
 """The tag of an identified capture that holds no bytes."""
 
 
+PLAIN_TEXT = "text/plain"
+PAGE_TYPES = ("text/html", "application/xhtml+xml", PLAIN_TEXT)
+"""Types of files that are read as stories. Plain text is one only where a link led to it."""
+
+
 class Kind(StrEnum):
     """What a body is to Fonds; the value is the word of the command line and the index."""
 
@@ -48,7 +53,7 @@ def kind_of_type(mime: str) -> Kind:
     """Return which road files of a type take."""
     if mime == "application/pdf":
         return Kind.PDF
-    if mime in ("text/html", "application/xhtml+xml"):
+    if mime in PAGE_TYPES:
         return Kind.STORY
     if mime == "application/jats+xml":
         return Kind.JATS

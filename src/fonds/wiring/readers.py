@@ -45,7 +45,7 @@ class Readers:
     pool: ChildPool
     extract: Callable[[bytes], PdfExtraction]
     salvage: Callable[[bytes], PdfExtraction]
-    parse: Callable[[bytes, str, str | None, datetime, bool], PageExtraction]
+    parse: Callable[[bytes, str, str | None, datetime, bool, bool], PageExtraction]
     read_tei: Callable[[bytes], BibliographyReading]
     read_jats: Callable[[bytes], JatsReading]
     pdf_extractor: str

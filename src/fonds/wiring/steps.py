@@ -15,6 +15,7 @@ from fonds.model.capture import Capture
 from fonds.model.disposition import Disposition
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta, Unextracted
+from fonds.model.link import Link
 from fonds.model.paper import ASKED_FOR, Ungrobided
 from fonds.model.secrets import without_user
 from fonds.model.step import Result
@@ -42,7 +43,9 @@ def identify(archive: Archive, settings: Settings) -> Step[Any]:
 
     # Whoever archived a story took its page for one, whichever of these its server answered.
     statuses = SUCCESSES if settings.pipeline == ARCHIVE else KEPT_STATUSES
-    return Identify(archive, describe, settings.pdf.max_bytes, settings.page.max_bytes, statuses)
+    begins_with_links = pipeline_of(settings).entry.payload is Link
+    limits = (settings.pdf.max_bytes, settings.page.max_bytes)
+    return Identify(archive, describe, *limits, statuses, begins_with_links)
 
 
 def extract_pdf(

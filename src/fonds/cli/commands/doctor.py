@@ -126,7 +126,7 @@ def _readers(app: App, settings: Settings) -> Iterator[Finding]:
             # What is required and not there is said layer by layer.
             readers = open_readers(Path(spool), settings.changed(isolation="possible"))
             try:
-                found = readers.parse(page, "http://doctor.example/", None, now(), True)
+                found = readers.parse(page, "http://doctor.example/", None, now(), True, False)
                 yield Finding("readers", found.status.reason is None, f"answered {found.status}")
                 for layer, why_not in readers.pool.layers().items():
                     yield _layer(layer, why_not, settings)

@@ -19,7 +19,7 @@ from fonds.kinds.papers.jats import KIND as JATS
 from fonds.kinds.pdf import KIND as PDF
 from fonds.kinds.pdf import is_placeholder
 from fonds.kinds.similarity.relatives import relatives
-from fonds.kinds.story import MIMETYPES
+from fonds.model.file import PAGE_TYPES
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import PdfMetaRow, Row, StoryMetaRow, TextBandRow, TextSketchRow
 from fonds.model.rows.row import DerivativeRow
@@ -150,7 +150,7 @@ def _related_values(row: TextSketchRow, told: Relatives) -> dict[str, object]:
 KIND = DerivativeKind(
     name="sketch",
     title="text sketch",
-    mimetypes=(*MIMETYPES, *(one for kind in FILES for one in kind.mimetypes)),
+    mimetypes=(*PAGE_TYPES, *(one for kind in FILES for one in kind.mimetypes)),
     row=TextSketchRow,
     step="import_story",
     other_steps=tuple(kind.step for kind in FILES),

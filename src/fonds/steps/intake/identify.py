@@ -10,7 +10,7 @@ from fonds.extract.mime import FEED_MIMES
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, ending
 from fonds.model.errors import DamagedInputError
-from fonds.model.file import REVISIT, FileMeta, Identified, Kind, RevisitReference
+from fonds.model.file import PLAIN_TEXT, REVISIT, FileMeta, Identified, Kind, RevisitReference
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.step import Output, Result
 from fonds.ports import Archive
@@ -34,13 +34,15 @@ EMITS = (
 @dataclass(frozen=True, slots=True)
 class Identify:
     """`describe` turns bytes and a declared type into a FileMeta; the limits are in bytes.
-    `statuses` are those of HTTP behind which there is a file."""
+    `statuses` are those of HTTP behind which there is a file. `takes_plain_text` is for pipelines that begin
+    with links: plain text to which a link led is a story; what else a crawl holds of it is not."""
 
     archive: Archive
     describe: Callable[[bytes, str | None], FileMeta]
     pdf_max_bytes: int
     page_max_bytes: int
     statuses: frozenset[int] = KEPT_STATUSES
+    takes_plain_text: bool = False
 
     def __call__(self, capture: Capture) -> Result:
         """One Identified for what is kept; the reason for what is not.
@@ -74,7 +76,7 @@ class Identify:
         return _reference(capture, self.archive.read(capture.place).warc_headers)
 
     def _judge(self, file: FileMeta) -> Disposition:
-        if file.kind is Kind.OTHER:
+        if file.kind is Kind.OTHER or (file.mime == PLAIN_TEXT and not self.takes_plain_text):
             feed = file.mime in FEED_MIMES
             return dropped(Reason.IS_FEED if feed else Reason.UNSUPPORTED_TYPE, file.mime)
         limit_bytes = self.pdf_max_bytes if file.kind in _LONG else self.page_max_bytes

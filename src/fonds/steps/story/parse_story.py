@@ -12,7 +12,7 @@ from fonds.model.archive import Payload
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, ending, quarantined
 from fonds.model.errors import ChildError
-from fonds.model.file import Unparsed
+from fonds.model.file import PLAIN_TEXT, Unparsed
 from fonds.model.step import Output, Result
 from fonds.model.story import HttpMetadata, Parsed, RawHtml, RssEntry, Story, Unarchived
 from fonds.ports import Archive
@@ -26,11 +26,13 @@ def _any(url: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ParseStory:
-    """`parse` takes (body, url, charset, captured_at, whether fetched) into an isolated process. `refusal`
-    judges the addresses that are learned from pages alone, as those of links are."""
+    """`parse` takes (body, url, charset, captured_at, whether fetched, whether it is plain text) into an
+    isolated process. `refusal` judges the addresses that are learned from pages alone, as those of links
+    are.
+    """
 
     archive: Archive
-    parse: Callable[[bytes, str, str | None, datetime, bool], PageExtraction]
+    parse: Callable[[bytes, str, str | None, datetime, bool, bool], PageExtraction]
     page_extractor: str
     copy_bodies: bool
     clock: Callable[[], datetime]
@@ -45,7 +47,10 @@ class ParseStory:
         fetched = payload.http is not None
         charset = item.charset or (payload.http.charset if payload.http else None)
         try:
-            page = self.parse(payload.body, capture.url, charset, capture.captured_at, fetched)
+            is_plain = item.file.mime == PLAIN_TEXT
+            page = self.parse(
+                payload.body, capture.url, charset, capture.captured_at, fetched, is_plain
+            )
         except ChildError as error:
             return Result(quarantined(error.reason, error.detail), keep)
         story = self._story(capture, payload, charset, page)

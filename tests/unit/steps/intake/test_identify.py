@@ -194,3 +194,17 @@ class Answering:
 
     def read(self, place: Place, *args: object) -> Payload:
         return self._bench.archive.read(self._place)
+
+
+def test_plain_text_is_a_story_only_where_links_lead_to_it(bench: Bench) -> None:
+    text = b"The weir above the mill gave way in the night.\n"
+    (capture,) = bench.in_warc(text, headers=(("content-type", "text/plain"),))
+    of_crawl = Identify(bench.archive, describe, PDF_MAX_BYTES, PAGE_MAX_BYTES)
+    assert of_crawl(capture).disposition == dropped(Reason.UNSUPPORTED_TYPE, "text/plain")
+    of_links = replace(of_crawl, takes_plain_text=True)
+    (one,) = of_links(capture).items
+    assert isinstance(one, Identified)
+    assert one.file is not None
+    assert (one.file.mime, one.file.kind) == ("text/plain", Kind.STORY)
+    (long,) = bench.in_warc(text * PAGE_MAX_BYTES, headers=(("content-type", "text/plain"),))
+    assert of_links(long).disposition.reason is Reason.TOO_LARGE

@@ -40,8 +40,14 @@ def parsed_with(
     given: list[tuple[object, ...]] = []
 
     def parse(
-        body: bytes, url: str, charset: str | None, captured_at: datetime, fetched: bool
+        body: bytes,
+        url: str,
+        charset: str | None,
+        captured_at: datetime,
+        fetched: bool,
+        is_plain_text: bool,
     ) -> PageExtraction:
+        assert not is_plain_text
         given.append((body, url, charset, captured_at, fetched))
         if isinstance(answer, ChildError):
             raise answer

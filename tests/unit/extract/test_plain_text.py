@@ -1,0 +1,60 @@
+"""Plain text as a page: paragraphs, a title where one stands alone, and nothing of it taken for markup."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from fonds.extract.page import PageStatus, parse_page
+from fonds.extract.plain_text import markup_of
+
+NOW = datetime(2026, 3, 4, tzinfo=UTC)
+WEIR = "The weir above the mill gave way in the night, and the meadow stood under water.\n" * 3
+SLUICE = (
+    "By noon the miller had opened every sluice, <b>and</b> the water fell again & again.\n" * 3
+)
+
+
+def parsed(body: bytes, charset: str | None = None):
+    return parse_page(body, "http://news.example/weir.txt", charset, NOW, True, True)
+
+
+def test_a_page_of_plain_text_has_its_paragraphs_and_title():
+    page = parsed(f"The weir is gone\n\n{WEIR}\n{SLUICE}".encode())
+    assert page.status is PageStatus.SUCCESS
+    assert page.content.article_title == "The weir is gone"
+    text = page.content.text_content or ""
+    assert "gave way in the night" in text
+    assert "<b>and</b> the water fell again & again" in text
+    assert page.content.language == "en"
+
+
+@pytest.mark.parametrize(("charset", "codec"), [("iso-8859-2", "iso-8859-2"), (None, "utf-16")])
+def test_plain_text_is_decoded_as_every_page_is(charset: str | None, codec: str):
+    told = "Rzeka przerwała wał powyżej młyna, a łąka stanęła pod wodą aż do rana. " * 4
+    page = parsed(told.encode(codec), charset)
+    assert "przerwała wał powyżej młyna" in (page.content.text_content or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("One line", None),
+        ("One line\n\nMore", "One line"),
+        ("One line\r\n \t\r\nMore", "One line"),
+        ("Two\nlines\n\nMore", None),
+        ("x" * 201 + "\n\nMore", None),
+        (
+            "</title><script>alert(1)</script>\n\nMore",
+            "&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;",
+        ),
+        ("", None),
+    ],
+)
+def test_a_title_is_a_short_line_that_stands_alone(text: str, title: str | None):
+    markup = markup_of(text)
+    assert ("<title>" in markup) is (title is not None)
+    if title is not None:
+        assert f"<title>{title}</title>" in markup
+    assert "<script>" not in markup
