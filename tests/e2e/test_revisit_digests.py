@@ -10,10 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
+from filled_home import opened
 from fixtures.warcs import PAGE, gzipped, http_response, warc_record
+from fonds.web.replay.app import create_replay
 
 pytestmark = pytest.mark.slow
+CASES = Path(__file__).parents[2].parent / "shared" / "corpus" / "cases"
+REPLAY = "http://localhost:8766"
 URL = "http://news.example/windmill"
 WHEN = "2024-03-05T06:07:08Z"
 LATER = "2024-03-06T06:07:08Z"
@@ -60,3 +65,27 @@ def test_a_revisit_without_sha1_is_noted(
     )
     assert len(json.loads(shown.stdout)["captures"]) == 2
     subprocess.run([*fonds, "audit", "--deep"], check=True, timeout=240)
+    assert replayed(tmp_path / "home", "20240306060708", url) == PAGE
+
+
+def replayed(home: Path, moment: str, url: str) -> bytes:
+    """The bytes of a capture as the replay gives them, without our banner or rewriting."""
+    with opened(home) as stores, TestClient(create_replay(stores), base_url=REPLAY) as client:
+        answer = client.get(f"/web/{moment}id_/{url}")
+        assert answer.status_code == 200, answer.text
+        return answer.content
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(not CASES.is_dir(), reason=f"no cases in {CASES}")
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_revisits_of_reported_bugs_are_replayed(tmp_path: Path, number: int) -> None:
+    warc, home = CASES / f"revisit-digest-{number}.warc", tmp_path / "home"
+    fonds = [sys.executable, "-m", "fonds", "--home", home]
+    subprocess.run([*fonds, "ingest", warc], check=True, timeout=240)
+    with sqlite3.connect(home / "records.sqlite") as books:
+        rows = books.execute("select sha1hex, url, datetime from cdx order by datetime").fetchall()
+    assert len(rows) == 2
+    bodies = [replayed(home, moment, url) for _, url, moment in rows]
+    assert bodies[0] == bodies[1]
+    assert {hashlib.sha1(one).hexdigest() for one in bodies} == {row[0] for row in rows}
