@@ -38,6 +38,7 @@ def test_pages_are_joined_with_form_feeds_and_lines_with_line_feeds() -> None:
         None,
         Origin.BORN_DIGITAL,
         Front("first line"),
+        read_count=2,
     )
 
 
