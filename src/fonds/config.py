@@ -59,6 +59,14 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         "sqlite:records.sqlite"
     )
     blobs: Annotated[str, Meta(description="URL of the blob store", extra=HIDDEN)] = "file:blobs"
+    thumbnails: Annotated[
+        str,
+        Meta(
+            description="URL of a blob store for thumbnails alone, as a public bucket;"
+            " empty: with all other blobs",
+            extra=HIDDEN,
+        ),
+    ] = ""
     index: Annotated[str, Meta(description="URL of the full-text index", extra=HIDDEN)] = (
         "tantivy:index"
     )

@@ -22,6 +22,7 @@ from fonds.ports import WarcArchive
 from fonds.queues.large_bodies import LargeBodies, Limits
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.blobs.split import SplitBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from real_servers import each
@@ -74,7 +75,12 @@ if HBASE_URL:
     from fonds.stores.table.hbase import HbaseTable
 
     TABLES["hbase"] = lambda _, __: HbaseTable(HBASE_URL)
-BLOBS: dict[str, Opener] = {"folder": lambda folder, _: FolderBlobs(folder / "blobs")}
+BLOBS: dict[str, Opener] = {
+    "folder": lambda folder, _: FolderBlobs(folder / "blobs"),
+    "split": lambda folder, name: SplitBlobs(
+        FolderBlobs(folder / "blobs"), FolderBlobs(folder / "apart"), f"{name}/a"
+    ),
+}
 if S3_URL:
     from fonds.stores.blobs.s3 import S3Blobs
 

@@ -22,6 +22,7 @@ from fonds.model.completing import NamedTheme
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.errors import ConfigurationError, FondsError
 from fonds.model.extras import missing_extra
+from fonds.model.keys import THUMBNAIL_FOLDER
 from fonds.model.message import Subscription
 from fonds.model.names import no_such
 from fonds.model.rows import CdxRow
@@ -29,7 +30,7 @@ from fonds.model.secrets import credentials, without_secrets, without_user
 from fonds.model.step import Pipeline
 from fonds.pipelines import PIPELINES
 from fonds.pipelines.papers import with_papers
-from fonds.ports import Completes, Index, Records, Stores, Table, WarcArchive
+from fonds.ports import Blobs, Completes, Index, Records, Stores, Table, WarcArchive
 from fonds.ports.closing import close
 from fonds.queues.large_bodies import LargeBodies, Limits
 from fonds.runtime.binding import public_topics, subscriptions, topic_name
@@ -40,6 +41,7 @@ from fonds.stores.archive.bodies.body_cache import BodyCache
 from fonds.stores.archive.bodies.read_over import ReadOver
 from fonds.stores.archive.bodies.spooled import SpooledBodies
 from fonds.stores.archive.options import ArchiveOptions, utc_now
+from fonds.stores.blobs.split import SplitBlobs
 from fonds.stores.index.query.keeping_out import KeepingOut
 
 
@@ -60,6 +62,10 @@ class Backend:
     extra: str = ""
 
 
+BLOBS = {
+    "file": Backend("fonds.stores.blobs.folder:FolderBlobs", below_home=True),
+    "s3": Backend("fonds.stores.blobs.s3:S3Blobs", extra="s3"),
+}
 BACKENDS: dict[str, dict[str, Backend]] = {
     "queue": {
         "sqlite": Backend("fonds.queues.sqlite:SqliteQueue", below_home=True, shared=False),
@@ -75,10 +81,8 @@ BACKENDS: dict[str, dict[str, Backend]] = {
         "sqlite": Backend("fonds.stores.records.sql:open_sqlite", below_home=True, shared=False),
         "postgresql": Backend("fonds.stores.records.sql:SqlRecords", extra="postgresql"),
     },
-    "blobs": {
-        "file": Backend("fonds.stores.blobs.folder:FolderBlobs", below_home=True),
-        "s3": Backend("fonds.stores.blobs.s3:S3Blobs", extra="s3"),
-    },
+    "blobs": BLOBS,
+    "thumbnails": BLOBS,
     "index": {
         "tantivy": Backend(
             "fonds.stores.index.tantivy_index:TantivyIndex", below_home=True, shared=False
@@ -179,13 +183,20 @@ def open_queue(home: Path, settings: Settings) -> LargeBodies:
     """The queue alone, with the topics and addresses of the pipeline made."""
     make_home(home)
     queue = backend("queue", settings.queue, home)
-    blobs = backend("blobs", settings.blobs, home)
+    blobs = _open_blobs(home, settings)
     pipeline, prefix = pipeline_of(settings), topic_prefix(settings)
     public = public_topics(pipeline, prefix)
     limits = Limits(settings.message_max_bytes, settings.topic_message_max_bytes)
     whole = LargeBodies(queue, blobs, limits, large_fields(pipeline, prefix))
     whole.declare(readers_of(settings), public)
     return whole
+
+
+def _open_blobs(home: Path, settings: Settings) -> Blobs:
+    blobs: Blobs = backend("blobs", settings.blobs, home)
+    if not settings.thumbnails:
+        return blobs
+    return SplitBlobs(blobs, backend("thumbnails", settings.thumbnails, home), THUMBNAIL_FOLDER)
 
 
 def large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:

@@ -1,0 +1,52 @@
+"""Thumbnails in a store of their own: written, shown, audited, made again and taken down there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from e2e.running import fonds
+from filled_home import opened
+from fixtures.pdfs import text_pdf
+from fonds.config import load_settings
+from fonds.web.app import create_app
+
+pytestmark = pytest.mark.slow
+
+
+def pictures(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*.jpg"))
+
+
+def test_thumbnails_lie_in_their_own_store_and_nothing_else_does(tmp_path: Path) -> None:
+    home, public = tmp_path / "home", tmp_path / "public"
+    home.mkdir()
+    (home / "fonds.toml").write_text(f'thumbnails = "file:{public}"\n')
+    (tmp_path / "a.pdf").write_bytes(text_pdf(["A report with a picture of its first page."]))
+    assert fonds(home, "ingest", tmp_path / "a.pdf").code == 0
+    (row,) = fonds(home, "export").lines
+    sha1hex, name = row["sha1hex"], f"{row['sha1hex']}.180px.jpg"
+    assert pictures(public) == [name]
+    assert pictures(home) == []
+    assert [path.suffix for path in public.rglob("*") if path.is_file()] == [".jpg"]
+    settings = load_settings(home)
+    with opened(home, settings) as stores, TestClient(create_app(stores)) as client:
+        answer = client.get(f"/file/{sha1hex}/thumbnail", headers={"host": "localhost"})
+        assert answer.content == next(public.rglob(name)).read_bytes()
+    assert fonds(home, "audit", "--deep").code == 0
+    next(public.rglob(name)).unlink()
+    assert fonds(home, "audit").code == 1
+    assert fonds(home, "repair", "--yes").code == 0
+    assert pictures(public) == [name]
+    assert fonds(home, "audit", "--deep").code == 0
+    assert fonds(home, "takedown", sha1hex, "--reason", "privacy", "--yes").code == 0
+    assert pictures(public) == []
+    assert fonds(home, "audit").code == 0
+
+
+def test_an_unknown_store_of_thumbnails_is_named_by_its_setting(tmp_path: Path) -> None:
+    ran = fonds(tmp_path / "home", "--set", "thumbnails=ftp://a/b", "ingest", tmp_path)
+    assert ran.code == 2
+    assert "thumbnails" in ran.err
