@@ -10,7 +10,6 @@ from PIL import Image, ImageDraw
 from fonds.extract.file_meta import describe
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.kinds.known_pdfs import forget
-from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind, Unextracted
 from fonds.model.pdf import PdfExtraction, PdfText
@@ -21,7 +20,7 @@ from fonds.ports import Stores
 from fonds.steps.pdf.extract_pdf import ExtractPdf
 from fonds.steps.pdf.persist_pdf_text import PersistPdfText
 from fonds.wiring.steps import take_known
-from home_rows import NOW, Body
+from home_rows import NOW, Body, capture_of
 
 
 def pdf(number: int, url: str) -> Body:
@@ -31,17 +30,7 @@ def pdf(number: int, url: str) -> Body:
 
 def import_pdf(stores: Stores, body: Body, collection: str = "default") -> PdfText:
     """Read an archived PDF, without its picture, and write down what was read. Return what was read."""
-    assert body.place is not None
-    capture = Capture(
-        id=body.capture_id,
-        input_id="input-1",
-        place=body.place,
-        url=body.url,
-        captured_at=body.captured_at,
-        record_type="response",
-        mime=body.mime,
-        collection=collection,
-    )
+    capture = capture_of(body, collection)
 
     def read(content: bytes) -> PdfExtraction:
         return extract_pdf_bytes(content, PdfLimits(thumbnails=()))

@@ -9,7 +9,7 @@ from hashlib import md5, sha1, sha256
 
 from fonds.formats.surt import lookup_key, surt
 from fonds.model.archive import ArchiveEntry, HttpHead
-from fonds.model.capture import Place, to_datetime14
+from fonds.model.capture import Capture, Place, to_datetime14
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
 from fonds.model.entry import CAPTURE
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, Row
@@ -55,6 +55,21 @@ def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
     ]
     places = {one.capture_id: one.place for one in stores.archive.write(entries)}
     return [replace(body, place=places[body.capture_id]) for body in bodies]
+
+
+def capture_of(body: Body, collection: str = "default") -> Capture:
+    """The capture of an archived body, as the intake hands it on."""
+    assert body.place is not None
+    return Capture(
+        id=body.capture_id,
+        input_id="input-1",
+        place=body.place,
+        url=body.url,
+        captured_at=body.captured_at,
+        record_type="response",
+        mime=body.mime,
+        collection=collection,
+    )
 
 
 def entry(body: Body) -> EntryRow:

@@ -8,14 +8,13 @@ import msgspec
 
 from fonds.extract.file_meta import describe
 from fonds.extract.page import parse_page
-from fonds.model.capture import Capture
 from fonds.model.disposition import DONE
 from fonds.model.file import Unparsed
 from fonds.model.story import Parsed
 from fonds.ports import Stores
 from fonds.steps.story.import_story import ImportStory
 from fonds.steps.story.parse_story import ParseStory
-from home_rows import NOW, Body
+from home_rows import NOW, Body, capture_of
 
 PAGE_EXTRACTOR = "article/1"
 
@@ -39,17 +38,7 @@ def page_markup(
 
 def import_page(stores: Stores, body: Body, collection: str = "default") -> Parsed:
     """Parse an archived page and import its story. Return what was parsed."""
-    assert body.place is not None
-    capture = Capture(
-        id=body.capture_id,
-        input_id="input-1",
-        place=body.place,
-        url=body.url,
-        captured_at=body.captured_at,
-        record_type="response",
-        mime=body.mime,
-        collection=collection,
-    )
+    capture = capture_of(body, collection)
     parse = ParseStory(stores.archive, parse_page, PAGE_EXTRACTOR, False, lambda: NOW)
     result = parse(Unparsed(capture, describe(body.content, body.mime)))
     assert result.disposition == DONE, result.disposition

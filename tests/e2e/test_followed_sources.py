@@ -59,6 +59,17 @@ def wait_for(is_so: Callable[[], bool]) -> None:
         time.sleep(0.5)
 
 
+def run_until_settled(home: Path) -> None:
+    """Follow sources until something was kept and nothing waits."""
+    service = running(home)
+    try:
+        wait_for(lambda: fonds(home, "status", "--json").last["done"] >= 1)
+        wait_for(lambda: fonds(home, "status", "--json").last["pending"] == 0)
+    finally:
+        service.send_signal(signal.SIGTERM)
+        service.wait(60)
+
+
 def settled(home: Path) -> bool:
     """Whether everything that entered has ended."""
     told = fonds(home, "status", "--json")
@@ -115,13 +126,7 @@ def test_a_story_in_plain_text_is_kept_where_a_link_led_to_it(
     server.answers["/weir.txt"] = Given(200, body, {"Content-Type": "text/plain; charset=utf-8"})
     server.answers["/feed"] = Given(200, rss_of([url], "<ttl>1</ttl>"))
     assert fonds(home, "sources", "add", f"{server.url}/feed").code == 0
-    service = running(home)
-    try:
-        wait_for(lambda: fonds(home, "status", "--json").last["done"] >= 1)
-        wait_for(lambda: fonds(home, "status", "--json").last["pending"] == 0)
-    finally:
-        service.send_signal(signal.SIGTERM)
-        service.wait(60)
+    run_until_settled(home)
     (hit,) = fonds(home, "search", "--json", '"only b two b sluices"').lines
     assert (hit["url"], hit["title"], hit["kind"]) == (url, "The weir is gone", "story")
     (row,) = fonds(home, "export", "--format", "jsonl").lines

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from e2e.running import fonds
-from e2e.test_followed_sources import SETTINGS, TEXT, running, wait_for
+from e2e.test_followed_sources import SETTINGS, TEXT, run_until_settled
 from filled_home import opened
 from fixtures.answering import Given, answering
 from fixtures.feeds import rss, rss_item
@@ -140,13 +139,7 @@ def of_feed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         )
         server.answers["/feed"] = Given(200, rss([item], "<ttl>1</ttl>"))
         assert fonds(home, "sources", "add", f"{server.url}/feed").code == 0
-        service = running(home)
-        try:
-            wait_for(lambda: fonds(home, "status", "--json").last["done"] >= 1)
-            wait_for(lambda: fonds(home, "status", "--json").last["pending"] == 0)
-        finally:
-            service.send_signal(signal.SIGTERM)
-            service.wait(60)
+        run_until_settled(home)
         with seen(home, StoryMetaRow) as found:
             yield found
 

@@ -76,7 +76,7 @@ def split_name(text: str) -> PersonName | None:
 
 
 def family_start(parts: Sequence[str], particles: frozenset[str] = PARTICLES) -> int:
-    """The index at which the family name begins in words whose last is its last."""
+    """Return the index of the first word of the family name, which goes to the last word."""
     start = len(parts) - 1
     while start > 1 and parts[start - 1].lower() in particles:
         start -= 1

@@ -16,6 +16,7 @@ from fonds.model.rows import InputRow
 from fonds.model.shortage import shortage
 from fonds.sources.indexes import has_part_beside, read_index, read_zipnum
 from fonds.sources.input_rows import input_id_of, unread_input
+from fonds.sources.listed.remote_files import is_remote
 from fonds.sources.tasks import read_tasks
 from fonds.sources.walk import FoundPath, walk
 from fonds.sources.warcs import read_warc
@@ -81,7 +82,7 @@ class PathSource:
         path = Path(row.path)
         try:
             if row.error is not None:
-                yield self._unreadable(row, row.error)
+                yield self.unreadable(row, row.error)
             elif row.kind == "link":
                 yield self._link(row, path)
             elif row.kind == "warc":
@@ -100,7 +101,7 @@ class PathSource:
         except OSError as error:
             if (short := shortage(error)) is not None:
                 raise short from error
-            yield self._unreadable(row, f"{row.path}: {error.strerror or error}")
+            yield self.unreadable(row, f"{row.path}: {error.strerror or error}")
 
     def _loose(self, row: InputRow, path: Path) -> Capture:
         return Capture(
@@ -116,7 +117,7 @@ class PathSource:
     def _link(self, row: InputRow, path: Path) -> Capture:
         """A link that leads out of what was named, as an entry that says where to."""
         return replace(
-            self._unreadable(row, f"it leads to {path.resolve()}"),
+            self.unreadable(row, f"it leads to {path.resolve()}"),
             id=f"{row.input_id}-link",
             damage_reason=Reason.FOLLOWED if self.follow else Reason.NOT_FOLLOWED,
         )
@@ -124,18 +125,19 @@ class PathSource:
     def _empty(self, row: InputRow) -> Capture:
         """An input without a record, member or line, as an entry that says so."""
         return replace(
-            self._unreadable(row, f"nothing lies in this {NOUNS.get(row.kind, 'file')}"),
+            self.unreadable(row, f"nothing lies in this {NOUNS.get(row.kind, 'file')}"),
             id=f"{row.input_id}-empty",
             damage_reason=Reason.EMPTY_BODY,
         )
 
-    def _unreadable(self, row: InputRow, detail: str) -> Capture:
+    def unreadable(self, row: InputRow, detail: str) -> Capture:
+        """Return an input that cannot be read, a file of this machine or a URL, as an entry that says so."""
         missing = row.kind == "missing"
         return Capture(
             id=f"{row.input_id}-unreadable",
             input_id=row.input_id,
             place=Place(PlaceKind.FILE, row.path),
-            url=Path(row.path).as_uri(),
+            url=row.path if is_remote(row.path) else Path(row.path).as_uri(),
             captured_at=row.updated,
             record_type="file",
             collection=self.collection,

@@ -11,8 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.disposition import Reason
+from fonds.model.capture import Capture
 from fonds.model.entry import Entry, of_capture
 from fonds.model.errors import LimitError, PermanentError
 from fonds.model.rows import InputRow
@@ -64,20 +63,18 @@ class RemotePaths:
 
     def _captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
         if row.error is not None:
-            missing = row.kind == "missing"
-            reason = Reason.MISSING_SOURCE if missing else Reason.UNREADABLE_SOURCE
-            yield self._damaged(row, reason, row.error)
+            yield self.local.unreadable(row, row.error)
             return
         target = self._target(row)
         try:
             path = self.remotes.fetched(row.path, target)
         except (PermanentError, LimitError) as error:
-            yield self._damaged(row, error.reason, error.detail)
+            yield replace(self.local.unreadable(row, error.detail), damage_reason=error.reason)
             return
         except OSError as error:
             if (short := shortage(error)) is not None:
                 raise short from error
-            yield self._damaged(row, Reason.UNREADABLE_SOURCE, error.strerror or str(error))
+            yield self.local.unreadable(row, error.strerror or str(error))
             return
         kind = kind_of(path)
         try:
@@ -143,16 +140,3 @@ class RemotePaths:
         while folder != self.local.inbox and not any(folder.iterdir()):
             folder.rmdir()
             folder = folder.parent
-
-    def _damaged(self, row: InputRow, reason: Reason, detail: str) -> Capture:
-        return Capture(
-            id=f"{row.input_id}-unreadable",
-            input_id=row.input_id,
-            place=Place(PlaceKind.FILE, row.path),
-            url=row.path,
-            captured_at=row.updated,
-            record_type="file",
-            collection=self.local.collection,
-            damage=detail,
-            damage_reason=reason,
-        )
