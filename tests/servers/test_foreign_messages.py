@@ -20,6 +20,7 @@ from fixtures import rabbit_leftovers
 from fonds.formats.warc.message_record import MessageWriter, read_messages
 from fonds.model.message import PIPELINE, Delivery, Message, Subscription, Traits
 from fonds.queues.headers import COUNT_MAX, Value
+from fonds.queues.rabbit.delays import incoming_queue
 from fonds.queues.rabbit.tables import Properties, encode_table
 from fonds.wiring.backends import backend
 from real_servers import url_of
@@ -236,7 +237,7 @@ def test_headers_of_every_type_survive_a_dump(opened: Opened, name: str, channel
     queue, reader = opened(RABBITMQ), Subscription(f"{name}-step", f"{name}.topic")
     queue.declare([reader])
     properties = Properties(headers=HEADERS, message_id="theirs")
-    channel.basic_publish("", reader.incoming, b"body", properties)
+    channel.basic_publish("", incoming_queue(reader), b"body", properties)
     (taken,) = take(queue, reader.incoming, 1)
     out = BytesIO()
     MessageWriter(out).write(reader.incoming, taken.message)
@@ -274,7 +275,7 @@ def test_headers_no_client_reads_do_not_end_the_reader(
     many = encode_table({f"h{n}": "y" for n in range(COUNT_MAX * 3)})[4:]
     hostile = [b"\x01x" + nested, field(1.5), many, field("x" * 100_000) + b"\x01zt\x01"]
     for raw in hostile:
-        channel.basic_publish("", reader.incoming, b"", Written(headers=raw))
+        channel.basic_publish("", incoming_queue(reader), b"", Written(headers=raw))
     deep, number, several, large = [one.message for one in take(queue, reader.incoming, 4)]
     assert deep.headers["x"].startswith("!list [[[")
     assert number.headers == {"x": "!float 1.5"}

@@ -200,10 +200,12 @@ def test_what_no_queue_takes_is_told_and_not_lost(
 ) -> None:
     import pika
 
+    from fonds.queues.rabbit.delays import incoming_queue
+
     queue = opened("rabbitmq")
     queue.declare([reader])
     connection = pika.BlockingConnection(pika.URLParameters(url_of("TEST_RABBITMQ_URL")))
-    connection.channel().queue_delete(reader.incoming)
+    connection.channel().queue_delete(incoming_queue(reader))
     connection.close()
     with pytest.raises(ConfigurationError, match="no queue takes"):
         queue.put(reader.topic, [Message("a", b"")])
@@ -239,3 +241,23 @@ def test_names_kafka_does_not_allow_are_told() -> None:
     with pytest.raises(ConfigurationError, match="letters, digits"):
         queue.declare([Subscription("step", "a topic with blanks")])
     queue.close()
+
+
+@each_queue
+def test_environments_that_share_a_broker_share_no_message(
+    kind: str, opened: Callable[..., Any]
+) -> None:
+    """Their subscriptions have one name, and are told apart by the prefix of the topic alone."""
+    name = f"s{os.urandom(5).hex()}"
+    qa, prod = (Subscription(f"{name}.read", f"{name}-{env}.pages") for env in ("qa", "prod"))
+    ours, theirs = opened(kind), opened(kind)
+    ours.declare([qa])
+    theirs.declare([prod])
+    ours.put(qa.topic, [Message("ours", b"")])
+    ours.put(qa.incoming, [Message("later", b"")], delay_s=0.05)
+    ours.put(qa.quarantine, [Message("failed", b"")])
+    theirs.put(prod.topic, [Message("theirs", b"")])
+    assert [one.message.id for one in take(theirs, prod.incoming, 1)] == ["theirs"]
+    assert theirs.receive(prod.incoming, 10, 1.5) == []
+    assert theirs.receive(prod.quarantine, 10, 0.5) == []
+    assert sorted(one.message.id for one in take(ours, qa.incoming, 2)) == ["later", "ours"]

@@ -14,7 +14,7 @@ import pytest
 
 from fixtures import rabbit_leftovers
 from fonds.model.message import Delivery, Message, Subscription
-from fonds.queues.rabbit.delays import LONGEST_S
+from fonds.queues.rabbit.delays import LONGEST_S, incoming_queue
 from fonds.queues.rabbit.exchanges import CONSUMER_TIMEOUT_MS
 from fonds.queues.rabbit.tables import Properties
 from fonds.wiring.backends import backend
@@ -116,7 +116,9 @@ def test_a_delay_longer_than_the_queues_wait_is_waited_for_again(
     connection = pika.BlockingConnection(pika.URLParameters(url_of("TEST_RABBITMQ_URL")))
     due_at_s = time.time() + 2.5
     headers = {"fonds-id": "long", "fonds-key": "k", "fonds-due": round(due_at_s * 1000)}
-    connection.channel().basic_publish("", reader.incoming, b"body", Properties(headers=headers))
+    connection.channel().basic_publish(
+        "", incoming_queue(reader), b"body", Properties(headers=headers)
+    )
     connection.close()
     (found,) = take(queue, reader.incoming, 1)
     assert time.time() >= due_at_s

@@ -78,6 +78,12 @@ class Subscription:
     pipeline: str = ""
 
     @property
+    def qualified_name(self) -> str:
+        """The name on a broker that several environments share: below the prefix of the topic."""
+        prefix, dot, _ = self.topic.rpartition(".")
+        return f"{prefix}{dot}{self.name}"
+
+    @property
     def incoming(self) -> str:
         """The address its readers receive from."""
         return f"{self.name}-in"

@@ -32,8 +32,7 @@ class Places:
     @property
     def name(self) -> str:
         """The group that reads the shared topic, and beginning of the names of its own topics."""
-        prefix, dot, _ = self.subscription.topic.rpartition(".")
-        return f"{prefix}{dot}{self.subscription.name}"
+        return self.subscription.qualified_name
 
     @property
     def direct(self) -> str:

@@ -27,6 +27,11 @@ END = f"{DELAYS_BEGIN}end"
 TOPIC_EXCHANGE = "topic"
 
 
+def incoming_queue(one: Subscription) -> str:
+    """The queue its readers receive from."""
+    return f"{one.qualified_name}-in"
+
+
 @dataclass(frozen=True, slots=True)
 class Delay:
     """Where a delayed message is put: exchange and routing key; `longer` when it must wait again."""
@@ -36,17 +41,17 @@ class Delay:
     longer: bool
 
     @classmethod
-    def of(cls, delay_s: float, incoming: str) -> Delay:
-        """A delay is made whole seconds, at least one, so that nothing comes early."""
+    def of(cls, delay_s: float, queue: str) -> Delay:
+        """A delay before a queue, made whole seconds, at least one, so that nothing comes early."""
         whole_s = min(LONGEST_S, max(1, math.ceil(delay_s)))
         words = ["1" if whole_s & level_s else "0" for level_s in LEVELS_S]
         first = LEVELS_S[words.index("1")]
-        return cls(_exchange(first), ".".join([*words, incoming]), delay_s > LONGEST_S)
+        return cls(_exchange(first), ".".join([*words, queue]), delay_s > LONGEST_S)
 
     @staticmethod
     def queue(one: Subscription, level_s: int) -> str:
         """The queue of a subscription that waits so long."""
-        return f"{one.delay}-{level_s}s"
+        return f"{one.qualified_name}-delay-{level_s}s"
 
 
 def _exchange(level_s: int) -> str:
@@ -68,6 +73,7 @@ def declare_exchanges(channel: Channel, future: Future[None]) -> None:
 
 def declare_delays(one: Subscription, kind: Mapping[str, Any], channel: Channel) -> None:
     """The queues of a subscription; `kind` is what every queue is made with."""
+    incoming = incoming_queue(one)
     safe = {"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}
     for bit, level_s in enumerate(LEVELS_S):
         lower = _exchange(level_s // 2) if level_s > 1 else END
@@ -75,6 +81,6 @@ def declare_delays(one: Subscription, kind: Mapping[str, Any], channel: Channel)
         queue = Delay.queue(one, level_s)
         arguments = {**kind, **waits, **(safe if kind else {})}
         channel.queue_declare(queue, durable=True, arguments=arguments)
-        words = [*("*" * bit), "1", *("*" * (len(LEVELS_S) - bit - 1)), one.incoming]
+        words = [*("*" * bit), "1", *("*" * (len(LEVELS_S) - bit - 1)), incoming]
         channel.queue_bind(queue, _exchange(level_s), ".".join(words))
-    channel.queue_bind(one.incoming, END, ".".join([*("*" * len(LEVELS_S)), one.incoming]))
+    channel.queue_bind(incoming, END, ".".join([*("*" * len(LEVELS_S)), incoming]))

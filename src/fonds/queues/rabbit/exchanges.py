@@ -14,7 +14,7 @@ from typing import Any
 from pika.channel import Channel
 
 from fonds.model.message import PIPELINE, Subscription
-from fonds.queues.rabbit.delays import LEVELS_S, Delay, declare_delays
+from fonds.queues.rabbit.delays import LEVELS_S, Delay, declare_delays, incoming_queue
 from fonds.queues.rabbit.link import succeed
 
 CONSUMER_TIMEOUT_MS = 24 * 3600 * 1000
@@ -24,6 +24,11 @@ ONLY_QUORUM_SINCE = (4, 3)
 def exchange_of(topic: str) -> str:
     """The exchange messages of a topic are put to, and other people's queues are bound to."""
     return f"{topic}-out"
+
+
+def quarantine_queue(one: Subscription) -> str:
+    """The queue of messages set apart."""
+    return f"{one.qualified_name}-quar"
 
 
 def declare_topic(topic: str, channel: Channel, future: Future[None]) -> None:
@@ -44,12 +49,12 @@ def declare_subscription(
 
     `kind` are the arguments every queue is made with, `version` is the broker's.
     """
-    exchange = exchange_of(one.topic)
+    exchange, incoming = exchange_of(one.topic), incoming_queue(one)
     channel.exchange_declare(exchange, "fanout", durable=True)
     # Since 4.3 classic queues know no limit, and refuse one.
     limited = bool(kind) or version < ONLY_QUORUM_SINCE
     held = {"x-consumer-timeout": CONSUMER_TIMEOUT_MS} if limited else {}
-    for queue in (one.incoming, one.quarantine):
+    for queue in (incoming, quarantine_queue(one)):
         channel.queue_declare(queue, durable=True, arguments={**kind, **held})
     declare_delays(one, kind, channel)
 
@@ -57,12 +62,12 @@ def declare_subscription(
         succeed(future, None)
 
     if not one.pipeline:
-        channel.queue_bind(one.incoming, exchange, callback=done)
+        channel.queue_bind(incoming, exchange, callback=done)
         return
     select, unmarked = _declare_selection(one.topic, channel)
-    channel.queue_bind(one.incoming, unmarked)
+    channel.queue_bind(incoming, unmarked)
     matching = {"x-match": "all", PIPELINE: one.pipeline}
-    channel.queue_bind(one.incoming, select, arguments=matching, callback=done)
+    channel.queue_bind(incoming, select, arguments=matching, callback=done)
 
 
 def _declare_selection(topic: str, channel: Channel) -> tuple[str, str]:
@@ -86,4 +91,4 @@ def _declare_selection(topic: str, channel: Channel) -> tuple[str, str]:
 def queues_of(one: Subscription) -> list[str]:
     """What a subscription's messages wait in: incoming, quarantine, then those of delays."""
     delays = [Delay.queue(one, level_s) for level_s in LEVELS_S]
-    return [one.incoming, one.quarantine, *delays]
+    return [incoming_queue(one), quarantine_queue(one), *delays]

@@ -36,16 +36,18 @@ class Receipt:
 
 
 class Inbox:
-    """A consuming channel of a link. The broker pushes as many messages as were asked for, not more.
+    """A consuming channel of a link, of the queue that stands for `address`. The broker pushes as many
+    messages as were asked for, not more.
 
     A message that comes back unsettled is counted: `again` puts it with the count one higher, and it is
     taken off here, because a classic queue only says that it came back, not how often. So is one whose
     delay is longer than the queues of delays wait.
     """
 
-    def __init__(self, link: Link, queue: str, again: Again) -> None:
+    def __init__(self, link: Link, address: str, queue: str, again: Again) -> None:
         self.number = next(_NUMBERS)
         self._link = link
+        self._address = address
         self._queue = queue
         self._again = again
         self._arrived = threading.Condition()
@@ -105,7 +107,7 @@ class Inbox:
                 counted.append(method.delivery_tag)
                 continue
             receipt = Receipt(self.number, method.delivery_tag)
-            found.append(Delivery(message, self._queue, receipt, returns))
+            found.append(Delivery(message, self._address, receipt, returns))
         self.answer(counted, lambda tag: self._channel.basic_ack(tag))
         return found
 

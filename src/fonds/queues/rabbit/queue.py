@@ -17,11 +17,12 @@ from pika.channel import Channel
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
 from fonds.queues.rabbit.coding import to_properties
-from fonds.queues.rabbit.delays import Delay, declare_exchanges
+from fonds.queues.rabbit.delays import Delay, declare_exchanges, incoming_queue
 from fonds.queues.rabbit.exchanges import (
     declare_subscription,
     declare_topic,
     exchange_of,
+    quarantine_queue,
     queues_of,
 )
 from fonds.queues.rabbit.inbox import Inbox, Receipt
@@ -39,7 +40,8 @@ class RabbitQueue:
     quorum queues.
 
     A topic is the fanout exchange `TOPIC-out`, a subscription the queues `NAME-in`, `NAME-quar` and
-    `NAME-delay-1s` to `-65536s` (`delays.py`). What is in hand stays there as long as the connection lives
+    `NAME-delay-1s` to `-65536s` (`delays.py`), NAME being below the prefix of the topic: environments share
+    a virtual host and no message. What is in hand stays there as long as the connection lives
     and the broker's consumer timeout allows: each queue asks for 24 hours from delivery, which brokers
     grant since 3.11.15; an older one has `consumer_timeout` in its configuration (30 minutes unless set)
     for all queues. `keep` cannot make it longer. How many messages are in other processes' hands
@@ -70,7 +72,11 @@ class RabbitQueue:
     ) -> None:
         """Make exchanges and queues. Raises ConfigurationError when they exist with other properties."""
         known = list(subscriptions)
-        for name in [*topics, *(one.topic for one in known), *(one.name for one in known)]:
+        for name in [
+            *topics,
+            *(one.topic for one in known),
+            *(one.qualified_name for one in known),
+        ]:
             if len(name.encode()) > NAME_MAX_BYTES:
                 raise ConfigurationError(f"{name}: a name has {NAME_MAX_BYTES} bytes at most")
         kind = {"x-queue-type": "quorum"} if self._quorum else {}
@@ -91,7 +97,7 @@ class RabbitQueue:
         if delay_s > 0:
             if not any(address == one.incoming for one in self._subscriptions.values()):
                 raise ValueError(f"{address}: only what a step receives from takes a delay")
-            self._put_delayed(address, messages, delay_s)
+            self._put_delayed(queue, messages, delay_s)
             return
         readers = [one for one in self._subscriptions.values() if one.topic == address]
         packed = [
@@ -106,9 +112,9 @@ class RabbitQueue:
             self._publisher().publish(exchange, queue, packed[start : start + CHUNK])
 
     def _put_delayed(
-        self, incoming: str, messages: Sequence[Message], delay_s: float, returns: int = 0
+        self, queue: str, messages: Sequence[Message], delay_s: float, returns: int = 0
     ) -> None:
-        delay = Delay.of(delay_s, incoming)
+        delay = Delay.of(delay_s, queue)
         due_ms = round((time.time() + delay_s) * 1000) if delay.longer else None
         packed = [(to_properties(one, returns, due_ms), one.body, True) for one in messages]
         for start in range(0, len(packed), CHUNK):
@@ -121,11 +127,12 @@ class RabbitQueue:
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """Messages as the broker pushes them; those given back come behind the others."""
-        if self._target(address)[0]:
+        exchange, queue = self._target(address)
+        if exchange:
             raise ConfigurationError(
                 f"{address!r} is a topic; receive from an address of its readers"
             )
-        return self._inbox(address).take(count_max, wait_s) if count_max > 0 else []
+        return self._inbox(address, queue).take(count_max, wait_s) if count_max > 0 else []
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
         """Those of a connection that has ended are passed over: they come again."""
@@ -176,8 +183,10 @@ class RabbitQueue:
         if address in self._topics:
             return exchange_of(address), ""
         for one in self._subscriptions.values():
-            if address in (one.incoming, one.quarantine):
-                return "", address
+            if address == one.incoming:
+                return "", incoming_queue(one)
+            if address == one.quarantine:
+                return "", quarantine_queue(one)
         raise ConfigurationError(f"{address!r} was never declared")
 
     def _ask(self, act: Callable[[Channel, Future[Any]], None]) -> Any:
@@ -207,21 +216,23 @@ class RabbitQueue:
                 self._outbox = Outbox(link)
             return self._outbox
 
-    def _inbox(self, address: str) -> Inbox:
+    def _inbox(self, address: str, queue: str) -> Inbox:
         with self._lock:
             link = self._open_link()
             inbox = self._inboxes.get(address)
             if inbox is None or inbox.over:
-                inbox = self._inboxes[address] = Inbox(link, address, partial(self._again, address))
+                inbox = self._inboxes[address] = Inbox(
+                    link, address, queue, partial(self._again, queue)
+                )
             return inbox
 
-    def _again(self, address: str, message: Message, returns: int, due_ms: int) -> None:
+    def _again(self, queue: str, message: Message, returns: int, due_ms: int) -> None:
         """Put a message that came back once more, with the count of how often, when it is due."""
         if (delay_s := due_ms / 1000 - time.time()) > 0:
-            self._put_delayed(address, [message], delay_s, returns)
+            self._put_delayed(queue, [message], delay_s, returns)
             return
         self._publisher().publish(
-            "", address, [(to_properties(message, returns), message.body, True)]
+            "", queue, [(to_properties(message, returns), message.body, True)]
         )
 
     def _by_inbox(self, deliveries: Sequence[Delivery]) -> list[tuple[Inbox, list[int]]]:
