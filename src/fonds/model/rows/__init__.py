@@ -26,6 +26,7 @@ from fonds.model.rows.files import (
 )
 from fonds.model.rows.match import CitationRow, MatchRow
 from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
+from fonds.model.rows.rights import CaptureRightsRow, FileRightsRow
 from fonds.model.rows.row import Row
 from fonds.model.rows.source import RefusedLinkRow, SourceRow
 from fonds.model.rows.story import StoryMetaRow, TextBandRow, TextSketchRow
@@ -37,6 +38,7 @@ __all__ = [
     "AddressUseRow",
     "ArchivingRow",
     "BibliographyRow",
+    "CaptureRightsRow",
     "CdxRow",
     "CitationRow",
     "ClaimRow",
@@ -50,6 +52,7 @@ __all__ = [
     "FaultRow",
     "FetchedRow",
     "FileMetaRow",
+    "FileRightsRow",
     "FixityRow",
     "GrobidRow",
     "InputRow",

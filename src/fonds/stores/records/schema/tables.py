@@ -342,6 +342,20 @@ Table(
     Column("noted_at", UtcTime, nullable=False),
 )
 
+Table(
+    "capture_rights",
+    metadata,
+    Column("capture_id", CleanText, primary_key=True),
+    Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
+    Column("robots_url", CleanText),
+    Column("robots_answer", CleanText),
+    Column("robots_capture_id", CleanText),
+    Column("robots_rule", CleanText),
+    Column("stated", CleanJson, nullable=False),
+    Column("updated", UtcTime, nullable=False),
+    Index("capture_rights_sha1hex", "sha1hex"),
+)
+
 add_access_tables(metadata)
 
 for _row in ROWS:

@@ -1,0 +1,44 @@
+"""Rows about what is stated of the use of captures and files (`model/rights.py`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRightsRow:
+    """`capture_rights`: what the host and the response of one capture stated; none is written without either.
+
+    `robots_url` is the address of the robots.txt in force, None where it is not known; `robots_answer`,
+    `robots_capture_id` and `robots_rule` are those of `RobotsInForce`. `stated` has under `statements` the
+    statements as JSON.
+    """
+
+    TABLE: ClassVar[str] = "capture_rights"
+    KEY: ClassVar[tuple[str, ...]] = ("capture_id",)
+    capture_id: str
+    sha1hex: str
+    robots_url: str | None
+    robots_answer: str | None
+    robots_capture_id: str | None
+    robots_rule: str | None
+    stated: Mapping[str, Any]
+    updated: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FileRightsRow:
+    """`file_rights`: what one file states of itself; none is written for a file that states nothing.
+
+    `stated` has under `statements` the statements as JSON; `extractor` is the version that read them.
+    """
+
+    TABLE: ClassVar[str] = "file_rights"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    sha1hex: str
+    stated: Mapping[str, Any]
+    extractor: str
+    updated: dt.datetime

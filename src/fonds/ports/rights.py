@@ -1,0 +1,43 @@
+"""What is known of the rights of captures: the rows of the capture and of its file, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fonds.model.rights import Rights, RobotsInForce, Statement
+from fonds.model.rows import CaptureRightsRow, FileRightsRow
+from fonds.ports import Records
+
+
+def rights_of(records: Records, captures: Mapping[str, str]) -> dict[str, Rights]:
+    """The rights of captures, by capture id; `captures` gives the SHA-1 in hex of each capture's file.
+
+    What the host and the response state comes before what the file states. A capture nothing is known of has
+    an empty value.
+    """
+    rows = {row.capture_id: row for row in records.get(CaptureRightsRow, sorted(captures))}
+    files = {row.sha1hex: row for row in records.get(FileRightsRow, sorted(set(captures.values())))}
+    found = {}
+    for capture_id, sha1hex in captures.items():
+        row, file = rows.get(capture_id), files.get(sha1hex)
+        statements = [*_statements(row), *_statements(file)]
+        found[capture_id] = Rights(_robots(row), tuple(dict.fromkeys(statements)))
+    return found
+
+
+def to_stored(statements: Iterable[Statement]) -> dict[str, Any]:
+    """Statements as the column `stated` holds them."""
+    return {"statements": [one.to_json() for one in statements]}
+
+
+def _statements(row: CaptureRightsRow | FileRightsRow | None) -> list[Statement]:
+    return [Statement.from_json(one) for one in row.stated["statements"]] if row else []
+
+
+def _robots(row: CaptureRightsRow | None) -> RobotsInForce | None:
+    if row is None or row.robots_url is None:
+        return None
+    return RobotsInForce(
+        row.robots_url, row.robots_answer or "", row.robots_capture_id, row.robots_rule or ""
+    )
