@@ -21,6 +21,7 @@ from fonds.formats.warc.message_record import MessageWriter, read_messages
 from fonds.model.message import PIPELINE, Delivery, Message, Subscription, Traits
 from fonds.queues.headers import COUNT_MAX, Value
 from fonds.queues.rabbit.delays import incoming_queue
+from fonds.queues.rabbit.exchanges import quarantine_queue
 from fonds.queues.rabbit.tables import Properties, encode_table
 from fonds.wiring.backends import backend
 from real_servers import url_of
@@ -244,7 +245,7 @@ def test_headers_of_every_type_survive_a_dump(opened: Opened, name: str, channel
     queue.settle([taken])
     out.seek(0)
     queue.put(reader.quarantine, [message for _, message in read_messages(out)])
-    _, found, body = next(channel.consume(reader.quarantine))
+    _, found, body = next(channel.consume(quarantine_queue(reader)))
     assert body == b"body"
     given_back = {name: found.headers[name] for name in HEADERS}
     assert given_back == HEADERS
