@@ -7,6 +7,7 @@ a pipe for the answer. The answer is the process's id in eight bytes, then its e
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -75,6 +76,8 @@ def _watch(answer: int) -> None:
 
 
 if __name__ == "__main__":
+    # A process that crashes says where.
+    faulthandler.enable()
     load()
     order = serve(socket.socket(fileno=int(sys.argv[1])))
     os.environ.clear()
