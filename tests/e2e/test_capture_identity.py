@@ -151,3 +151,15 @@ def test_repair_merges_what_was_written_twice(fonds: Fonds, tmp_path: Path) -> N
         )
     fonds("repair", "--yes")
     check_one_capture(fonds, home, "item/file.warc.gz")
+
+
+def test_an_index_of_a_warc_that_is_not_here_leaves_the_audit_clean(
+    fonds: Fonds, tmp_path: Path
+) -> None:
+    """The file came from elsewhere: another capture of it is the index's word alone."""
+    (tmp_path / "one.pdf").write_bytes(PAPER)
+    fonds("ingest", tmp_path / "one.pdf")
+    fonds("backfill", "cdx", index(tmp_path, "rivers.warc.gz"))
+    fonds("backfill", "cdx", index(tmp_path, "item/rivers-2.warc.gz"))
+    said = fonds("audit", "--deep")
+    assert "1 files were read and hashed, 0 faults." in said

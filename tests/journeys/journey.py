@@ -20,7 +20,8 @@ from e2e.running import Ran, fonds
 from e2e.states import state
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```(?:sh)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHELL = ("", "sh")
 HEREDOC = re.compile(r"<<'(\w+)'")
 RUN_MAX_S = 240.0
 STOPPED = (0, -signal.SIGTERM)
@@ -33,7 +34,9 @@ def commands(page: str) -> list[str]:
     and so are lines that end with a pipe or a backslash."""
     text = (ROOT / page).read_text("utf-8")
     found: list[str] = []
-    for block in BLOCK.findall(text):
+    for language, block in BLOCK.findall(text):
+        if language not in SHELL:
+            continue
         lines = iter(block.splitlines())
         for line in lines:
             if not line.strip():

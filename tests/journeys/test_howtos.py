@@ -163,7 +163,17 @@ def test_papers(journey: Journey, material: Material) -> None:
         "FONDS_MATCH=true fonds ingest crawl/": (1,),  # a broken and a locked PDF are in it
         "fonds backfill extract --to parquet --out extracted/ crawl/ @more-warcs.txt": (0, 1),
     }
-    journey.walk(page, {})
+    on_postgresql = "needs PostgreSQL: tests/servers/test_chosen_by_sql.py follows it"
+    journey.walk(
+        page,
+        dict.fromkeys(
+            (
+                'psql -At "$RECORDS" -f choose.sql > work.jsonl',
+                "fonds ingest --warc-base warcs/ work.jsonl",
+            ),
+            on_postgresql,
+        ),
+    )
     journey.audit()
     _check_papers(journey)
     before = journey.kept()

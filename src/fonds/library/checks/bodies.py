@@ -12,7 +12,7 @@ from datetime import datetime
 from hashlib import md5, sha256
 
 from fonds.formats.journal import F_C, row_key
-from fonds.formats.placing import noted_record_id
+from fonds.formats.placing import is_indexed, noted_record_id
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.fixity import TEXT, blob_of, fixity_of
 from fonds.library.checks.derivatives import known_fixity, text_differs
@@ -22,6 +22,7 @@ from fonds.library.checks.under_way import worked_on
 from fonds.library.chunks import chunks
 from fonds.model.archive import Payload
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
+from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
 from fonds.model.rows import CdxRow, DeepAuditRow, FaultRow, FileMetaRow, FixityRow
 from fonds.model.rows.row import Prefix
@@ -133,6 +134,9 @@ class DeepAudit:
             try:
                 payload = self.stores.archive.read(place, row.sha1hex)
             except PermanentError as error:
+                if is_indexed(cdx.capture_id) and error.reason is Reason.MISSING_SOURCE:
+                    # An index names it, and its WARC was never read here.
+                    continue
                 told = f"file {row.sha1hex} cannot be read at {place}: {error.detail}"
                 yield Fault(Check.BODY, row.sha1hex, told)
                 continue
