@@ -17,8 +17,12 @@ from fonds.collections.building.tending import tend
 from fonds.collections.changing.collections import remove
 from fonds.collections.changing.writing import Changes
 from fonds.collections.claims import Claims
+from fonds.collections.configurations import Configuration
+from fonds.collections.configurations import put as put_configuration
 from fonds.collections.documents import Document
+from fonds.collections.names import Name
 from fonds.collections.tables import FAMILIES, Tables
+from fonds.formats.grouping.keys import clustering_prefix
 from fonds.process_identity import this_process
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.hbase import HbaseTable
@@ -89,3 +93,72 @@ def test_a_rebuild_that_dies_and_a_removal_leave_nothing(changes: Changes) -> No
     assert faults(changes.tables, NEWS) == []
     remove(changes, NEWS)
     assert [table for table in FAMILIES if _bare(changes, table, NEWS.row)] == []
+
+
+def _parts(row: bytes) -> tuple[str, str, str, int, str]:
+    """Decode f2 by what `docs/grouping.md` says of it: parts end with 00 01, a NUL in one is 00 FF."""
+    texts, rest = [], row
+    for _ in range(3):
+        part, _, rest = rest.partition(b"\x00\x01")
+        texts.append(part.replace(b"\x00\xff", b"\x00").decode())
+    label, end, behind = rest[8:].partition(b"\x00\x01")
+    assert (end, behind) == (b"\x00\x01", b"")
+    namespace, key, conf = texts
+    return namespace, key, conf, int.from_bytes(rest[:8], "big"), label.decode()
+
+
+ODD = Name("n\x00\x01ews/ü", "2026\x0011")
+NEIGHBOUR = Name("n\x00\x01ews/ü", "2026\x00111")
+
+
+def test_the_stored_keys_of_clusters_are_f2(changes: Changes) -> None:
+    """Two collections and two configurations whose parts begin alike: each prefix finds its own clusters."""
+    for name in (ODD, NEIGHBOUR):
+        changes.put(name, themed(60))
+    put_configuration(changes.tables, ODD.namespace, "DEFAULT2", Configuration())
+    made = {
+        (name, conf): rebuild(changes, name, conf)
+        for name, conf in ((ODD, "DEFAULT"), (ODD, "DEFAULT2"), (NEIGHBOUR, "DEFAULT"))
+    }
+    rows = _bare(changes, "clusters")
+    for (name, conf), one in made.items():
+        prefix = clustering_prefix(name.namespace, name.key, conf, one.timestamp)
+        found = {row: cells for row, cells in rows.items() if row.startswith(prefix)}
+        assert len(found) == one.clusters
+        for row, cells in found.items():
+            namespace, key, found_conf, timestamp, label = _parts(row)
+            assert (Name(namespace, key), found_conf, timestamp) == (name, conf, one.timestamp)
+            assert label.encode() == cells[b"main:label"]
+            assert str(timestamp).encode() == cells[b"main:timestamp"]
+    assert list(map(_parts, sorted(rows))) == sorted(map(_parts, rows))
+
+
+def test_the_clustering_before_is_whole_while_the_next_is_built(changes: Changes) -> None:
+    """A bare client asks at every stage of a rebuild which clustering is served, and reads all of it."""
+    changes.put(NEWS, themed(120))
+    before = rebuild(changes, NEWS)
+    changes.put(NEWS, themed(160))
+    served = _served(changes)
+    assert served[0] == before.timestamp
+    seen: dict[str, tuple[int, dict[bytes, set[bytes]]]] = {}
+    made = rebuild(
+        changes, NEWS, progress=lambda stage, *_: seen.setdefault(stage, _served(changes))
+    )
+    after = _served(changes)
+    assert after[0] == made.timestamp > before.timestamp
+    assert len(after[1]) == made.clusters
+    assert {"write", "label"} <= seen.keys()
+    assert all(found in (served, after) for found in seen.values()), seen.keys()
+    assert seen["write"] == served
+
+
+def _served(changes: Changes) -> tuple[int, dict[bytes, set[bytes]]]:
+    """The time of the clustering that is served, and the documents of each of its clusters by its label."""
+    (collection,) = _bare(changes, "collections", NEWS.row).values()
+    timestamp = int(collection[b"main:configuration:DEFAULT:rebuilt"])
+    prefix = clustering_prefix(NEWS.namespace, NEWS.key, "DEFAULT", timestamp)
+    found = _bare(changes, "clusters", prefix).values()
+    return timestamp, {
+        cells[b"main:label"]: {one for one in cells if one.startswith(b"documents:")}
+        for cells in found
+    }
