@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import jsonschema
@@ -18,9 +19,10 @@ from fonds.library.audit import audit
 from fonds.library.description import description
 from fonds.model.message import PIPELINE, Message, Subscription
 from fonds.model.rows import CitationRow, EntryRow, GrobidRow, PdfMetaRow
+from fonds.ports import Stores
 from fonds.web.app import create_app
 from fonds.wiring.backends import open_queue, open_stores, readers_of
-from foreign_work import asked, settled, working
+from foreign_work import Asked, asked, settled, working
 
 PREFIX = "fonds-local"
 OTHERS = [Subscription("others-tei", f"{PREFIX}.grobid-output")]
@@ -45,8 +47,11 @@ def test_what_others_put_on_ungrobided_is_taken_in_and_believed_in_nothing(
             rows = {row.url.removeprefix(topic): row for row in stores.records.find(EntryRow)}
             assert {url: (row.outcome, row.reason) for url, row in rows.items()} == one.ends
             results = [d.message for d in queue.receive(OTHERS[0].incoming, 100, 1.0)]
-            assert {result.key for result in results} == one.sha1hexes.keys()
+            assert {result.key for result in results} == one.sha1hexes.keys() | one.statuses.keys()
+            _check_lost(stores, one, [r for r in results if r.key in one.statuses])
             for result in results:
+                if result.key in one.statuses:
+                    continue
                 found = json.loads(result.body)
                 jsonschema.Draft202012Validator(schemas()["grobid-output"]).validate(found)
                 assert (found["status"], found["status_code"]) == ("success", 200)
@@ -63,6 +68,22 @@ def test_what_others_put_on_ungrobided_is_taken_in_and_believed_in_nothing(
         assert len(server.asked) == 1 + len(one.pdfs), (
             "the one that was turned away was asked again"
         )
+
+
+def _check_lost(stores: Stores, one: Asked, results: Sequence[Message]) -> None:
+    """Message, row and table tell the same of each task that leads to no PDF."""
+    for result in results:
+        found = json.loads(result.body)
+        jsonschema.Draft202012Validator(schemas()["grobid-output"]).validate(found)
+        (row,) = stores.records.get(GrobidRow, [result.key])
+        key = row_key(result.key)
+        cells = stores.table.get(stores.journal, [key], ["grobid0:"])[key]
+        status = one.statuses[result.key]
+        assert (found["status"], row.status) == (status, status)
+        assert json.loads(cells["grobid0:status"])["status"] == status
+        assert found["status_code"] == row.status_code < 0
+        assert found["error_msg"] == row.error_msg
+        assert found["file_meta"] is None
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,11 @@ from datetime import datetime
 
 from fonds.model.disposition import Disposition, Verdict
 from fonds.model.file import Unextracted
-from fonds.model.pdf import PdfStatus, StatusClass, ending
-from fonds.model.rows import DispositionRow, PdfMetaRow, StoppedRow
+from fonds.model.pdf import WITHOUT_FILE, PdfStatus, StatusClass, ending
+from fonds.model.rows import DispositionRow, GrobidRow, PdfMetaRow, StoppedRow
 from fonds.ports import Records
 
 STEP = "extract_pdf"
-WITHOUT_FILE = frozenset(
-    {PdfStatus.NOT_PDF, PdfStatus.EMPTY_BLOB, PdfStatus.TOO_LARGE, PdfStatus.ERROR_SOURCE}
-)
-"""The statuses of rows that a task leaves when it leads to no PDF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +59,12 @@ class KnownPdfs:
 
 def unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str]:
     """Return those of the SHA-1s whose tasks may have led to no PDF, so that there is no file."""
-    rows = records.get(PdfMetaRow, sha1hexes) if sha1hexes else ()
-    return {row.sha1hex for row in rows if row.status in WITHOUT_FILE}
+    if not sha1hexes:
+        return set()
+    read = records.get(PdfMetaRow, sha1hexes)
+    asked = records.get(GrobidRow, sha1hexes)
+    found = {row.sha1hex for row in read if row.status in WITHOUT_FILE}
+    return found | {row.sha1hex for row in asked if row.status in WITHOUT_FILE}
 
 
 def forget(item: Unextracted) -> Disposition | None:

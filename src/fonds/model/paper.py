@@ -40,6 +40,9 @@ class GrobidStatus(StrEnum):
     BLOB_TOO_LARGE = "blob-too-large", StatusClass.LIMIT, -5
     TEI_TOO_LARGE = "tei-too-large", StatusClass.LIMIT
     SOURCE = "error-source", StatusClass.TRANSIENT, -6  # the PDF's bytes could not be had
+    NOT_PDF = "not-pdf", StatusClass.CONTENT, -7  # a task led to other bytes
+    EMPTY_BLOB = "empty-blob", StatusClass.CONTENT, -8  # a task led to no bytes
+    TOO_LARGE = "too-large", StatusClass.LIMIT, -9  # a task led to more bytes than are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,8 @@ class Unmatched:
 class GrobidOutput:
     """The message of the topic `grobid-output`: how it ended, whatever way, and the TEI.
 
-    `source` is the capture the bytes came from. `extractor` names our client and what it asks for; the
-    server's own version stands in the TEI.
+    `source` is the capture the bytes came from, `file_meta` None for a task whose PDF could not be had.
+    `extractor` names our client and what it asks for; the server's own version stands in the TEI.
     """
 
     sha1hex: str
@@ -107,7 +110,7 @@ class GrobidOutput:
     status_code: int
     tei_xml: str | None
     error_msg: str | None
-    file_meta: FileMeta
+    file_meta: FileMeta | None
     source: Capture
     extractor: str
 

@@ -116,6 +116,12 @@ class PdfStatus(StrEnum):
     )
 
 
+WITHOUT_FILE = frozenset(
+    map(str, (PdfStatus.NOT_PDF, PdfStatus.EMPTY_BLOB, PdfStatus.TOO_LARGE, PdfStatus.ERROR_SOURCE))
+)
+"""The statuses that a task leaves when it leads to no PDF, in rows of ours and in those of GROBID."""
+
+
 def ending(status: PdfStatus, detail: str | None) -> Disposition:
     """How a message ends whose PDF has this status."""
     if status.reason is None:

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from fonds.model.capture import Capture
 from fonds.model.file import FileMeta
 
 Sha1Hex = Annotated[str, Meta(pattern="^[0-9a-f]{40}$", description="SHA-1 in lower-case hex")]
@@ -38,6 +39,11 @@ def to_object(file: FileMeta) -> FileMetaObject:
         magic=file.magic,
         magic_mime=file.magic_mime,
     )
+
+
+def mime_of(file: FileMeta | None, source: Capture) -> str:
+    """The type of the file, else the type its capture declares; "" without either."""
+    return file.mime if file else source.mime or ""
 
 
 def from_object(found: FileMetaObject) -> FileMeta:

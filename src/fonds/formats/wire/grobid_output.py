@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fonds.formats.wire.file_meta import FileMetaObject, Sha1Hex, from_object, to_object
+from fonds.formats.wire.file_meta import FileMetaObject, Sha1Hex, from_object, mime_of, to_object
 from fonds.formats.wire.large_field import FieldReference, LargeField
 from fonds.formats.wire.result import refuse_reference, result_of
 from fonds.formats.wire.work_object import WorkObject, of_capture
@@ -37,7 +37,7 @@ class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
     )
     tei_xml_blob: FieldReference | UnsetType = UNSET
     error_msg: str | None
-    file_meta: FileMetaObject
+    file_meta: FileMetaObject | None
     source: Annotated[WorkObject, Meta(description="where the bytes came from")]
     extractor: Annotated[str, Meta(description="the client and what it asks for; ours")]
     capture: Capture
@@ -53,8 +53,8 @@ def to_wire(item: GrobidOutput) -> bytes:
             status_code=item.status_code,
             tei_xml=item.tei_xml,
             error_msg=item.error_msg,
-            file_meta=to_object(item.file_meta),
-            source=of_capture(item.source, item.sha1hex, item.file_meta.mime),
+            file_meta=to_object(item.file_meta) if item.file_meta else None,
+            source=of_capture(item.source, item.sha1hex, mime_of(item.file_meta, item.source)),
             extractor=item.extractor,
             capture=item.source,
         )
@@ -71,7 +71,7 @@ def from_wire(message: Message, tag: str | None = None) -> GrobidOutput:
         status_code=found.status_code,
         tei_xml=found.tei_xml,
         error_msg=found.error_msg,
-        file_meta=from_object(found.file_meta),
+        file_meta=from_object(found.file_meta) if found.file_meta else None,
         source=found.capture,
         extractor=found.extractor,
     )

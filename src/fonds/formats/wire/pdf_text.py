@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fonds.formats.wire.file_meta import FileMetaObject, Sha1Hex, from_object, to_object
+from fonds.formats.wire.file_meta import FileMetaObject, Sha1Hex, from_object, mime_of, to_object
 from fonds.formats.wire.large_field import FieldReference, LargeField
 from fonds.formats.wire.result import refuse_reference, result_of
 from fonds.formats.wire.work_object import WorkObject, of_capture
@@ -84,16 +84,12 @@ def to_wire(item: PdfText) -> bytes:
             pdf_info=item.pdf_info,
             pdf_extra=item.pdf_extra,
             file_meta=to_object(item.file_meta) if item.file_meta else None,
-            source=of_capture(item.source, item.sha1hex, _mime(item)),
+            source=of_capture(item.source, item.sha1hex, mime_of(item.file_meta, item.source)),
             error_msg=item.error_msg,
             extractor=item.extractor,
             capture=item.source,
         )
     )
-
-
-def _mime(item: PdfText) -> str:
-    return item.file_meta.mime if item.file_meta else item.source.mime or ""
 
 
 def from_wire(message: Message, tag: str | None = None) -> PdfText:

@@ -15,7 +15,7 @@ from fonds.model.document import IndexDocument
 from fonds.model.file import FileMeta
 from fonds.model.keys import tei_blob_key
 from fonds.model.paper import GrobidStatus, Ungrobided
-from fonds.model.pdf import StatusClass
+from fonds.model.pdf import WITHOUT_FILE, StatusClass
 from fonds.model.rows import GrobidRow
 from fonds.ports import Records
 
@@ -41,6 +41,9 @@ class KnownGrobid:
     def __call__(self, item: Ungrobided) -> Disposition | None:
         """DONE for a PDF the same client has had read, or refused for good; None when it is to be asked."""
         for row in self.records.get(GrobidRow, [item.file.sha1]):
+            if row.status == GrobidStatus.EMPTY_BLOB and item.file.size:
+                # A task led to no bytes; these are others.
+                continue
             counts = item.after is None or row.updated >= item.after
             if counts and row.extractor == self.extractor and row.status not in AGAIN:
                 return DONE
@@ -154,6 +157,6 @@ KIND = DerivativeKind(
         extractor=lambda names: names.grobid,
         statuses=tuple(str(one) for one in GrobidStatus),
         again=AGAIN,
-        kept=frozenset(str(one) for one in GrobidStatus if one is not GrobidStatus.SOURCE),
+        kept=frozenset(map(str, GrobidStatus)) - WITHOUT_FILE,
     ),
 )

@@ -13,9 +13,15 @@ from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.model.task import Task
 from fonds.ports import Archive
-from fonds.steps.intake.take_in import done_once_taken
+from fonds.steps.intake.take_in import Lack, done_once_taken, lost_capture
 
 EMITS = (Output(GrobidOutput), Output(Unarchived))
+_STATUS_OF_LACK = {
+    Lack.NOT_PDF: GrobidStatus.NOT_PDF,
+    Lack.EMPTY: GrobidStatus.EMPTY_BLOB,
+    Lack.TOO_LARGE: GrobidStatus.TOO_LARGE,
+    Lack.SOURCE: GrobidStatus.SOURCE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +46,24 @@ class AskGrobid:
         """A GrobidOutput however it ended, unless all is known already, or the server is away.
 
         Then the message waits until it is to be asked again, and no attempt is charged. Raises
-        PermanentError for a task whose bytes cannot be had, and what the client raises.
+        PermanentError for a task that states no SHA-1 and whose bytes cannot be had, and what the client
+        raises. Of one that states it the GrobidOutput says why.
         """
-        return done_once_taken(self.take_in, item, Ungrobided, self._asked)
+        return done_once_taken(self.take_in, item, Ungrobided, self._asked, self._lost)
+
+    def _lost(self, task: Task, sha1hex: str, lack: Lack, told: str) -> GrobidOutput:
+        """Return the result of a task whose PDF could not be had."""
+        status = _STATUS_OF_LACK[lack]
+        return GrobidOutput(
+            sha1hex=sha1hex,
+            status=status,
+            status_code=status.status_code,
+            tei_xml=None,
+            error_msg=told,
+            file_meta=None,
+            source=lost_capture(task),
+            extractor=self.extractor,
+        )
 
     def _asked(self, item: Ungrobided) -> Result:
         known = self.remember(item)

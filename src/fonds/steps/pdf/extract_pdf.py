@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
-from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Disposition, Reason
-from fonds.model.disposition import ending as ending_of
 from fonds.model.errors import ChildError, FaultError, PermanentError
 from fonds.model.file import Unextracted
 from fonds.model.pdf import (
@@ -23,27 +20,19 @@ from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.model.task import Task
 from fonds.ports import Archive
-from fonds.steps.intake.take_in import done_once_taken
+from fonds.steps.intake.take_in import Lack, done_once_taken, lost_capture
 
 _STATUS_OF = {
     Reason.TIMEOUT: PdfStatus.ERROR_TIMEOUT,
     Reason.OUT_OF_MEMORY: PdfStatus.ERROR_MEMORY,
     Reason.CRASHED_READER: PdfStatus.ERROR_CRASH,
 }
-_STATUS_OF_TASK = {
-    Reason.UNSUPPORTED_TYPE: PdfStatus.NOT_PDF,
-    Reason.IS_FEED: PdfStatus.NOT_PDF,
-    Reason.EMPTY_BODY: PdfStatus.EMPTY_BLOB,
-    Reason.TOO_LARGE: PdfStatus.TOO_LARGE,
-    Reason.MISSING_SOURCE: PdfStatus.ERROR_SOURCE,
-    Reason.UNREADABLE_SOURCE: PdfStatus.ERROR_SOURCE,
-    Reason.DAMAGED_RECORD: PdfStatus.ERROR_SOURCE,
-    Reason.TRUNCATED_RECORD: PdfStatus.ERROR_SOURCE,
-    Reason.BAD_ENCODING: PdfStatus.ERROR_SOURCE,
-    Reason.HTTP_STATUS: PdfStatus.ERROR_SOURCE,
-    Reason.REVISIT: PdfStatus.ERROR_SOURCE,
+_STATUS_OF_LACK = {
+    Lack.NOT_PDF: PdfStatus.NOT_PDF,
+    Lack.EMPTY: PdfStatus.EMPTY_BLOB,
+    Lack.TOO_LARGE: PdfStatus.TOO_LARGE,
+    Lack.SOURCE: PdfStatus.ERROR_SOURCE,
 }
-"""The status of a task whose PDF could not be had, by how its message ends."""
 _TRACE_MAX_CHARS = 2_000
 
 
@@ -74,47 +63,22 @@ class ExtractPdf:
         a SHA-1 and leads to no PDF has a PdfText that says why. Raises PermanentError for other work that
         is refused.
         """
-        return done_once_taken(self._taken, item, Unextracted, self._extracted)
+        return done_once_taken(self.take_in, item, Unextracted, self._extracted, self._lost)
 
-    def _taken(self, item: Unextracted | Task) -> Result:
-        if not isinstance(item, Task):
-            return self.take_in(item)
-        try:
-            taken = self.take_in(item)
-        except PermanentError as error:
-            taken = Result(ending_of(error.reason, error.detail))
-        ended = taken.disposition
-        status = _STATUS_OF_TASK.get(ended.reason) if ended.reason else None
-        if status is None or item.sha1hex is None or taken.items:
-            return taken
-        return replace(taken, items=(self._lost(item, item.sha1hex, status, ended.detail),))
-
-    def _lost(self, task: Task, sha1hex: str, status: PdfStatus, detail: str) -> PdfText:
+    def _lost(self, task: Task, sha1hex: str, lack: Lack, told: str) -> PdfText:
         """Return the result of a task whose PDF could not be had."""
-        at = from_datetime14(task.datetime14) if task.datetime14 else datetime.now(UTC)
-        path = task.path if task.kind is PlaceKind.WARC else task.place
-        source = Capture(
-            id=task.id,
-            input_id="",
-            place=Place(task.kind, path, task.offset, task.size_bytes),
-            url=task.address,
-            captured_at=at,
-            record_type="file" if task.kind is PlaceKind.FILE else "response",
-            collection=task.collection,
-            mime=task.mime,
-        )
         return PdfText(
             sha1hex=sha1hex,
-            status=status,
+            status=_STATUS_OF_LACK[lack],
             text=None,
             page0_thumbnail=False,
             meta_xml=None,
             pdf_info=None,
             pdf_extra=None,
             file_meta=None,
-            source=source,
+            source=lost_capture(task),
             extractor=self.pdf_extractor,
-            error_msg=detail or status.explanation,
+            error_msg=told,
         )
 
     def _extracted(self, item: Unextracted) -> Result:
