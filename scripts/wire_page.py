@@ -98,7 +98,8 @@ read PDFs where `grobid.url` is set. What is put there is noted and sent to GROB
 
 A task that states a SHA-1 and leads to no PDF gives a message on `{prefix}.pdf-text` and a row in `pdf_meta`,
 or a message on `{prefix}.grobid-output` and a row in `grobid`: `not-pdf`, `empty-blob`, `too-large`, or
-`error-source` for a file that is missing, damaged or refused. Its `file_meta` is null. Without a SHA-1, and for a `bad-message`, there is no such message.
+`error-source` for a file that is missing, damaged or refused. Its `file_meta` is null. Without a SHA-1, and
+for a `bad-message`, there is no such message.
 
 A file that was extracted by the same extractor before is not extracted again; if the task states its SHA-1,
 it is not downloaded either, whatever URL the task names. A new file is downloaded once for all steps of one
