@@ -137,3 +137,24 @@ def test_a_url_with_a_password_is_refused(home: Path) -> None:
     ran = fonds(home, "ingest", "https://me:secret@a.example/a.pdf")
     assert ran.code == 2
     assert "secret" not in ran.err + ran.out
+
+
+def test_an_index_behind_a_url_is_backfilled_as_one_of_this_machine_is(
+    server: Answering, tmp_path: Path
+) -> None:
+    write_sample(tmp_path / "crawl")
+    index = tmp_path / "crawl" / "indexed" / "captures.cdx"
+    server.answers["/indexes/captures.cdx"] = file(index.read_bytes())
+    url = f"{server.url}/indexes/captures.cdx"
+    local, remote = tmp_path / "local", tmp_path / "remote"
+    expected = fonds(local, "backfill", "cdx", "--json", index).last
+    told = [fonds(remote, "backfill", "cdx", "--json", url, **PRIVATE).last for _ in range(2)]
+    assert expected["counts"]["captures"] > 0
+    assert [{**one, "seconds": 0} for one in told] == [{**expected, "seconds": 0}] * 2
+    rows = [fonds(home, "table", "scan", "--json").out for home in (local, remote)]
+    assert rows[0] == rows[1] != ""
+    assert fonds(remote, "audit", "--deep").code == 0
+    gone = fonds(remote, "backfill", "cdx", f"{server.url}/gone.cdx", **PRIVATE)
+    assert gone.code == 2
+    assert "gone.cdx: the server answers 404" in gone.err
+    assert "Traceback" not in gone.err

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from fonds.model.capture import Capture
+from fonds.model.disposition import Reason
 from fonds.model.entry import Entry, of_capture
 from fonds.model.errors import LimitError, PermanentError
 from fonds.model.rows import InputRow
@@ -65,7 +66,7 @@ class RemotePaths:
         if row.error is not None:
             yield self.local.unreadable(row, row.error)
             return
-        target = self._target(row)
+        target = _target(self.local.inbox, row.path, row.input_id)
         try:
             path = self.remotes.fetched(row.path, target)
         except (PermanentError, LimitError) as error:
@@ -116,7 +117,7 @@ class RemotePaths:
     def _input(self, found: RemoteFile) -> InputRow:
         """A file is the same input as long as its URL, size and version are."""
         base = self.local.warc_base
-        fingerprint = f"{found.size_bytes}:{found.version}" + (f":{base}" if base else "")
+        fingerprint = _fingerprint(found) + (f":{base}" if base else "")
         return unread_input(
             input_id_of(found.url.encode(), fingerprint),
             found.url,
@@ -126,17 +127,33 @@ class RemotePaths:
             found.error,
         )
 
-    def _target(self, row: InputRow) -> Path:
-        """Where a file is kept: below two parts of its URL's path at most, which give a WARC its name."""
-        parts = [
-            unquote(one).replace("/", "_")[-200:] for one in urlsplit(row.path).path.split("/")
-        ]
-        named = [one for one in parts if one.strip() not in _ODD_NAMES and "\0" not in one]
-        return self.local.inbox.joinpath(row.input_id, *(named[-2:] or ["file"]))
-
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         folder = path.parent
         while folder != self.local.inbox and not any(folder.iterdir()):
             folder.rmdir()
             folder = folder.parent
+
+
+def fetch_files(urls: Sequence[str], remotes: Remotes, inbox: Path) -> Iterator[Path]:
+    """Yield the files at URLs, in `inbox` and whole; one that is there in this version is not fetched again.
+
+    Raises PermanentError for what cannot be had, LimitError, TransientError and OSError.
+    """
+    for url in urls:
+        for found in remotes.find(url):
+            if found.error is not None:
+                raise PermanentError(Reason.MISSING_SOURCE, f"{found.url}: {found.error}")
+            input_id = input_id_of(found.url.encode(), _fingerprint(found))
+            yield remotes.fetched(found.url, _target(inbox, found.url, input_id))
+
+
+def _fingerprint(found: RemoteFile) -> str:
+    return f"{found.size_bytes}:{found.version}"
+
+
+def _target(inbox: Path, url: str, input_id: str) -> Path:
+    """Where a file is kept: below two parts of its URL's path at most, which give a WARC its name."""
+    parts = [unquote(one).replace("/", "_")[-200:] for one in urlsplit(url).path.split("/")]
+    named = [one for one in parts if one.strip() not in _ODD_NAMES and "\0" not in one]
+    return inbox.joinpath(input_id, *(named[-2:] or ["file"]))

@@ -8,7 +8,7 @@ from pathlib import Path
 from fonds.config import Settings
 from fonds.library.catchup.selection import Selection
 from fonds.library.catchup.sending import CatchUp, CatchUpCount
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, LimitError, PermanentError
 from fonds.model.message import Subscription
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.model.secrets import without_user
@@ -25,7 +25,7 @@ from fonds.runtime.threads import WorkerThreads
 from fonds.runtime.working import RetryPolicy
 from fonds.sources.listed.remote_files import is_remote
 from fonds.sources.paths import PathSource
-from fonds.sources.remote_paths import RemotePaths
+from fonds.sources.remote_paths import RemotePaths, fetch_files
 from fonds.wiring.backends import (
     all_shared,
     open_web,
@@ -124,6 +124,23 @@ def named_source(names: Sequence[str], home: Path, settings: Settings) -> Source
         return local
     remotes = RemoteFiles(open_web(settings), s3_objects(home, settings))
     return RemotePaths(local, urls, remotes, now, keeps_files=not all_shared(settings))
+
+
+def fetched_paths(names: Sequence[str], home: Path, settings: Settings) -> list[Path]:
+    """Return the files that names mean; what lies at URLs and in S3 is fetched to the home's inbox.
+
+    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used, and for what cannot be had.
+    """
+    urls = [one for one in names if is_remote(one)]
+    paths = [Path(one) for one in names if not is_remote(one)]
+    if not urls:
+        return paths
+    inbox = path_source([], home, settings).inbox
+    remotes = RemoteFiles(open_web(settings), s3_objects(home, settings))
+    try:
+        return [*paths, *fetch_files(urls, remotes, inbox)]
+    except (PermanentError, LimitError) as error:
+        raise ConfigurationError(error.detail) from error
 
 
 def catch_up(

@@ -15,7 +15,7 @@ from fonds.bulk.captures.tallies import Tallies, as_json, summed
 from fonds.bulk.captures.writing import CAPTURES, FILES, REVISITS
 from fonds.cli.commands.backfill_extract import backfill_extract
 from fonds.cli.context import App, command, console, echo_json, global_options, say
-from fonds.cli.inbox import expand_paths
+from fonds.cli.inbox import expand_names
 from fonds.cli.names import Commands, Name
 from fonds.cli.stores.journal_table import engine_option, workers_option
 from fonds.extract.mime import normalize_mime
@@ -59,23 +59,27 @@ def cdx(
 ) -> int:
     """Read CDX and CDXJ files, packed or not, into the table and the rows of `cdx`; no body is fetched.
 
-    Every capture of a file is kept, the best of them in the file's row. The same lines leave the same rows
-    in whatever order they come, and however often. Interrupted, start it again with the same words: it
-    goes on. Told is what became of each line, by reason.
+    An index at an http(s) URL or `s3://BUCKET/PREFIX*` is fetched once, to the home's inbox; with Spark all
+    machines must see the home. Every capture of a file is kept, the best of them in the file's row. The same
+    lines leave the same rows in whatever order they come, and however often. Interrupted, start it again with
+    the same words: it goes on. Told is what became of each line, by reason.
 
     \b
     fonds backfill cdx crawl.cdx.gz indexes/ --mime application/pdf --mime text/html
+    fonds backfill cdx https://example.org/crawl.cdx.gz
     fonds backfill cdx indexes/ --filter papers --engine spark://master:7077
     """
     from fonds.wiring.backends import all_shared, close_stores
     from fonds.wiring.bulk.jobs import captures_job, find_indexes, open_engine
+    from fonds.wiring.pipelines import fetched_paths
     from fonds.wiring.steps import now
 
     began_s = time.monotonic()
     settings = app.settings()
     wanted = Wanted(_types(mimes), filter_ or "")
     running = open_engine(engine, app.home, settings, workers=workers)
-    indexes = find_indexes(expand_paths(paths, app.home), app.home)
+    names = expand_names(paths, app.home)
+    indexes = find_indexes(fetched_paths(names, app.home, settings), app.home)
     for path in indexes.others:
         say(f"{path} is no index: passed over")
     if not indexes.paths:
