@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fonds.kinds import documents
 from fonds.kinds.documents import put_current
-from fonds.kinds.story import newest_versions
+from fonds.kinds.story_versions import current_versions
 from fonds.library.reindex import Reindexed, reindex
 from fonds.model.document import IndexDocument
 from fonds.model.errors import StoreUnavailableError
@@ -187,9 +187,9 @@ def test_versions_without_number_are_asked_for_by_their_times_alone(bench: Bench
         [replace(row, sha1hex=f"{n:040x}", captured="20200101000000") for n in range(2000)]
     )
     assert bench.blobs.exists([text_blob_key(row.sha1hex)])
-    found = newest_versions(bench.records, [ONE, TWO])
+    found = current_versions(bench.records, [ONE, TWO])
     assert found.keys() == {ONE}
-    assert found[ONE].captured == "20240305060808"
-    assert newest_versions(bench.records, []) == {}
-    others = newest_versions(bench.records, [ONE], without={found[ONE].sha1hex})
-    assert others[ONE].sha1hex != found[ONE].sha1hex
+    assert found[ONE].row.captured == "20240305060808"
+    assert current_versions(bench.records, []) == {}
+    others = current_versions(bench.records, [ONE], without={found[ONE].row.sha1hex})
+    assert others[ONE].row.sha1hex != found[ONE].row.sha1hex
