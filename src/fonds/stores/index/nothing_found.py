@@ -35,8 +35,7 @@ def with_notes(
 ) -> SearchResults:
     """The results; when nothing was found, with a sentence for each value and each word asked for that no
     document has, and the nearest there is; `meant` is then the query with these words in it. How many stories
-    match in an earlier version is counted. Searches that
-    ask for no hits, or no notes, are left as they are.
+    match in an earlier version is counted. Searches that ask for no hits, or no notes, are left as they are.
     """
     if results.total or not (query.count_max and query.with_notes):
         return results
@@ -44,7 +43,18 @@ def with_notes(
         tree = parse_query(replace(query, match=Match.EXACT))
     results = _with_earlier(results, index, query, tree)
     notes = [*_missing_values(index, query, tree)]
-    meant = query.text
+    meant = _note_words(index, query.text, tree, notes, in_earlier=results.earlier_count > 0)
+    if not notes and _is_filtered(query):
+        notes += _without_filters(index, query)
+    elif not (notes or results.earlier_count) and isinstance(tree, And) and tree.nodes:
+        notes.append("Each part of this is found by itself, but no document has all of it.")
+    return replace(results, notes=notes, meant=meant if meant != query.text else None)
+
+
+def _note_words(index: Index, text: str, tree: Node, notes: list[str], *, in_earlier: bool) -> str:
+    """Add a note for each word no document has, and return the query with the nearest ones in their places.
+    `in_earlier`: all words are in earlier versions, which is told elsewhere."""
+    meant = text
     required = _required(tree)
     telling = list(without_stop_words(required))
     for term in [*telling, *(one for one in required if one not in telling)][:LOOKED_MAX]:
@@ -53,7 +63,7 @@ def with_notes(
         if _count(index, written(term), in_versions=term.in_versions):
             continue
         if not term.in_versions and (count := _count(index, written(term), in_versions=True)):
-            if not results.earlier_count:
+            if not in_earlier:
                 notes.append(f"Only earlier versions of {_stories(count)} have {_shown(term)}.")
             continue
         near = _alike(index, term)
@@ -61,11 +71,7 @@ def with_notes(
         notes.append(f"No document here has {_shown(term)}{told}")
         if near:
             meant = _exchanged(meant, term.text, near)
-    if not notes and _is_filtered(query):
-        notes += _without_filters(index, query)
-    elif not (notes or results.earlier_count) and isinstance(tree, And) and tree.nodes:
-        notes.append("Each part of this is found by itself, but no document has all of it.")
-    return replace(results, notes=notes, meant=meant if meant != query.text else None)
+    return meant
 
 
 def _with_earlier(

@@ -13,10 +13,6 @@ SEARCH = (
         ("direct", "object", "named (url, sha1, …), sha1hex, title, url, kind"),
     ),
     answer(
-        "first, where no current version of a story has the words and an earlier one has",
-        ("earlier", "object", "count of such stories, and the query that finds them"),
-    ),
-    answer(
         "one for each result, the names those of `/api/search`",
         ("id", "text", "SHA-1 of a PDF, story id of a story"),
         ("sha1hex", "text", "SHA-1 of the file its text is of"),
@@ -46,10 +42,14 @@ SEARCH = (
         (
             "version",
             "object?",
-            "of a story whose words only an earlier version has: sha1hex, captured, title, title_marks, snippets",
+            "the earlier version that alone has the words: sha1hex, captured, title, title_marks, snippets",
         ),
         ("match", "text", "exact: all words match; best: any of the words match"),
         ("generation", "text?", "that of the index, the same for all; null where it is not known"),
+    ),
+    answer(
+        "instead of results, or first, where no current version of a story has the words and an earlier one has",
+        ("earlier", "object", "count of such stories, and the query that finds them"),
     ),
     answer(
         "with --as-of instead: first, once",
