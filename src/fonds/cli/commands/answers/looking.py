@@ -48,7 +48,7 @@ SEARCH = (
         ("generation", "text?", "that of the index, the same for all; null where it is not known"),
     ),
     answer(
-        "instead of results, or first, where no current version of a story has the words and an earlier one has",
+        "first or alone, where only earlier versions of stories have all the words",
         ("earlier", "object", "count of such stories, and the query that finds them"),
     ),
     answer(
