@@ -43,6 +43,9 @@ QUESTIONS = (
     "zyzzogeton",
     "zyzzogetn",
     "quorbatri*",
+    "version:all vexillarious",
+    "version:all waves",
+    "flood waves",
     f"site:{SITE}",
     *("site:", "author:zyz", "status:", "year:", "theme:"),
 )

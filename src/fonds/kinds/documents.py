@@ -16,13 +16,13 @@ from fonds.model.blob import Blob
 from fonds.model.document import IndexDocument
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import EntryRow, FileMetaRow, Row
+from fonds.model.rows import EntryRow, FileMetaRow
 from fonds.ports import Index, Records
 
 ROUNDS_MAX = 10
 AUTHORS_MAX, AUTHOR_MAX_CHARS, DOI_MAX_CHARS = 100, 200, 300
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R")
 _NOT_IN_RECORDS = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -109,8 +109,8 @@ def put_current(
     read: Callable[[], Mapping[str, R]],
     documents: Callable[[Sequence[R]], Sequence[IndexDocument]],
 ) -> None:
-    """Put the documents of the rows `read` gives by their id, until it gives the same afterwards; those of
-    `ids` that have no row are removed.
+    """Put the documents of what `read` gives by their id, until it gives the same afterwards; those of
+    `ids` it does not give are removed. What it gives is a row, or a row with its earlier versions.
 
     Of several who change one document at once, whoever puts last has read the rows after the others wrote
     theirs: the index holds in the end what the rows say, whoever came first. Raises

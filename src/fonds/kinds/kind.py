@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fonds.kinds.documents import Origin
 from fonds.kinds.fact_names import fact_name, fact_value
+from fonds.kinds.indexed import Indexed
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
 from fonds.model.file import FileMeta
@@ -71,28 +71,6 @@ class Reading:
     def steps(self) -> tuple[str, ...]:
         """All the steps a row may have come from."""
         return (self.step, *self.others)
-
-
-def _one_version(records: Records, ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    return {one: (one,) for one in ids}
-
-
-@dataclass(frozen=True, slots=True)
-class Indexed:
-    """What the index has of a kind.
-
-    `where` selects the rows that may have a document, `id_of` is the id of a row's. `current` gives, of
-    these ids, the rows documents are to be made of, by id; the others have none. `has_text` says whether a
-    text may lie in the blobs, and `document` makes one of row, text and origin. `versions` gives, by the id
-    of a document, the SHA-1s of the files it may be made of, the one it is made of last.
-    """
-
-    where: Mapping[str, object]
-    id_of: Callable[[Any], str]
-    current: Callable[[Records, Sequence[str]], Mapping[str, Any]]
-    has_text: Callable[[Any], bool]
-    document: Callable[[Any, bytes | None, Origin], IndexDocument]
-    versions: Callable[[Records, Sequence[str]], Mapping[str, Sequence[str]]] = _one_version
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import msgspec
 
 from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
 from fonds.kinds.embargoes import embargoed
-from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
+from fonds.kinds.indexed import Indexed, without_versions
+from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits, flat
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind, Unextracted
@@ -208,7 +209,7 @@ KIND = DerivativeKind(
     indexed=Indexed(
         where={"status": sorted(INDEXED)},
         id_of=lambda row: row.sha1hex,
-        current=indexed_rows,
+        current=without_versions(indexed_rows),
         has_text=lambda row: bool(row.word_count),
         document=document,
     ),

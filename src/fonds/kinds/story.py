@@ -6,22 +6,22 @@ Source: seed 004, "Elasticsearch" mapping.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 
 import msgspec
 
 from fonds.formats.envelope import story_from_values
 from fonds.kinds.documents import Origin, authors_of, cleaned, day_seen, text_of
-from fonds.kinds.embargoes import embargoed
-from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
+from fonds.kinds.indexed import Indexed
+from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits, flat
+from fonds.kinds.story_versions import current_versions, rising_versions
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import PAGE_TYPES, FileMeta, Kind, Unparsed
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
 from fonds.model.story import Story
-from fonds.ports import Records
 
 CLAIMED_PARTS = ("http_metadata", "rss_entry")
 """The sub-objects that are what the server and the feed say, not what was found in the page."""
@@ -40,49 +40,6 @@ COLUMNS = {
 }
 
 
-def newest_versions(
-    records: Records, story_ids: Sequence[str], without: Collection[str] = ()
-) -> dict[str, StoryMetaRow]:
-    """Of each story the version captured last, by the story's id; of those of one second the one with the
-    largest SHA-1, so that it is the same in whichever order they came.
-
-    `without` names files that do not count, nor do those under embargo. Stories without a version are absent.
-    """
-    if not story_ids:
-        return {}
-    columns, where = ("story_id", "captured", "sha1hex"), {"story_id": list(story_ids)}
-    # Grouped by all three, each version is told without its story's JSON; there may be many.
-    newest: dict[str, tuple[str, str]] = {}
-    found = records.count(StoryMetaRow, columns, where)
-    left_out = {*without, *embargoed(records, [sha1hex for _, _, sha1hex in found])}
-    for story_id, captured, sha1hex in found:
-        if sha1hex not in left_out:
-            newest[story_id] = max((captured, sha1hex), newest.get(story_id, ("", "")))
-    chosen = {sha1hex: story_id for story_id, (_, sha1hex) in newest.items()}
-    rows = records.get(StoryMetaRow, list(chosen))
-    return {row.story_id: row for row in rows if chosen[row.sha1hex] == row.story_id}
-
-
-def versions(records: Records, story_id: str, count_max: int) -> list[str]:
-    """The SHA-1s of a story's versions, the newest first."""
-    where, order = {"story_id": story_id}, ("-captured", "-sha1hex")
-    found = records.find(StoryMetaRow, where, order=order, count_max=count_max)
-    return [row.sha1hex for row in found]
-
-
-def rising_versions(records: Records, story_ids: Sequence[str]) -> dict[str, list[str]]:
-    """The SHA-1s of all versions of each story but those under embargo, the one captured last behind the
-    others."""
-    columns, where = ("story_id", "captured", "sha1hex"), {"story_id": list(story_ids)}
-    rows = sorted(records.count(StoryMetaRow, columns, where)) if story_ids else []
-    hidden = embargoed(records, [sha1hex for _, _, sha1hex in rows])
-    found: dict[str, list[str]] = {}
-    for story_id, _, sha1hex in rows:
-        if sha1hex not in hidden:
-            found.setdefault(story_id, []).append(sha1hex)
-    return found
-
-
 def story_of(row: StoryMetaRow) -> Story:
     """Return the typed story of a row. Fields of a wrong type are None; unknown ones are kept aside."""
     return story_from_values(row.story)
@@ -94,7 +51,7 @@ def authors(row: StoryMetaRow) -> tuple[str, ...]:
 
 
 def document(row: StoryMetaRow, blob: bytes | None, origin: Origin) -> IndexDocument:
-    """The document of a page; all but text and collection stands in its row."""
+    """The document of a page but for its earlier versions; all but text and collection stands in its row."""
     story = story_of(row)
     return IndexDocument(
         id=row.story_id,
@@ -185,6 +142,14 @@ READING = Reading(
     others=("restore_story",),
 )
 """How pages are read again; kinds that are made of what `parse_story` writes come with it."""
+INDEXED = Indexed(
+    where={},
+    id_of=lambda row: row.story_id,
+    current=current_versions,
+    has_text=lambda row: True,
+    document=document,
+    versions=rising_versions,
+)
 KIND = DerivativeKind(
     name="story",
     title="story",
@@ -192,14 +157,7 @@ KIND = DerivativeKind(
     row=StoryMetaRow,
     step="import_story",
     blobs=lambda row: [text_blob_key(row.sha1hex)],
-    indexed=Indexed(
-        where={},
-        id_of=lambda row: row.story_id,
-        current=newest_versions,
-        has_text=lambda row: True,
-        document=document,
-        versions=rising_versions,
-    ),
+    indexed=INDEXED,
     columns=COLUMNS,
     values=_values,
     facts=_facts,

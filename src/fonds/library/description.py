@@ -14,7 +14,7 @@ from fonds.formats.surt import NONE, surt
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN
 from fonds.kinds.kind import Relatives
-from fonds.kinds.story import versions
+from fonds.kinds.story_versions import versions
 from fonds.library.accounting import history
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.disposition import Reason, Weight

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fonds.kinds import KINDS
-from fonds.kinds.documents import UNKNOWN, origins
-from fonds.kinds.kind import DerivativeKind, Indexed
+from fonds.kinds.indexed import Indexed, index_documents
+from fonds.kinds.kind import DerivativeKind
 from fonds.library.chunks import CHUNK, chunks
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
-from fonds.model.keys import text_blob_key
 from fonds.model.rows import FileMetaRow
 from fonds.ports import Blobs, Index, Records
 
@@ -130,22 +129,16 @@ def _documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[
     for kind, one in _indexed():
         for some in chunks(records.find(kind.row, one.where)):
             current = one.current(records, [one.id_of(row) for row in some])
-            chosen = {row.sha1hex for row in current.values()}
-            rows = [row for row in some if row.sha1hex in chosen]
-            came = origins(records, [row.sha1hex for row in rows])
-            for row in rows:
-                key = text_blob_key(row.sha1hex)
-                text = blobs.get(key) if one.has_text(row) else None
-                if text is None and key in kind.blobs(row):
-                    textless.append(row.sha1hex)
-                yield one.document(row, text, came.get(row.sha1hex, UNKNOWN))
+            here = {row.sha1hex for row in some}
+            chosen = [each for each in current.values() if each.row.sha1hex in here]
+            yield from index_documents(one, records, blobs, chosen, textless=textless)
 
 
 def _together(documents: Iterator[IndexDocument]) -> Iterator[list[IndexDocument]]:
     group: list[IndexDocument] = []
     chars = 0
     for document in documents:
-        size = len(document.text_content)
+        size = sum(map(len, (document.text_content, *(one.text for one in document.earlier))))
         if group and (len(group) >= CHUNK or chars + size > TOGETHER_MAX_CHARS):
             yield group
             group, chars = [], 0

@@ -36,6 +36,20 @@ class DateOf(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierVersion:
+    """A version of a story captured before the one its document is made of.
+
+    `captured` is the 14-digit time of its capture. `text` is '' where a later version has the same text, and
+    in all documents that come from an index: texts of versions are searched there and not kept.
+    """
+
+    sha1hex: str
+    captured: str
+    title: str | None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class IndexDocument:
     """What the index holds of a PDF or a story, known by `id`.
 
@@ -47,6 +61,10 @@ class IndexDocument:
     indexed_date`. `publication_date` None means undated; `date_kind` says what it is the day of.
     `captured` is the day of the capture the document goes by, `status` how reading its file ended, `doi` in
     lower case.
+
+    `earlier` are the versions of a story captured before, the newest first: one for each text and title that
+    no later version has. `earlier_left_out` counts versions that are missing there, or whose text is missing
+    or cut, because there are too many or they are too long.
     """
 
     id: str
@@ -69,6 +87,8 @@ class IndexDocument:
     status: str | None = None
     date_kind: DateKind | None = None
     captured: date | None = None
+    earlier: tuple[EarlierVersion, ...] = ()
+    earlier_left_out: int = 0
 
     def day(self, of: DateOf) -> date | None:
         """The day of this kind; None where it is not known."""
@@ -103,7 +123,8 @@ class SearchQuery:
     text asks for by `theme:`; an index knows no others. `facet_values_max`, up to 1,000, for each facet;
     with 0 nothing is counted by value or month. Without `with_snippets` hits have none, and without
     `with_notes` a search that finds nothing says nothing of why. `match` says whether all words of the text
-    must match, or any of them.
+    must match, or any of them. `in_versions` says whether words count that only an earlier version of a story
+    has; None: as the text says by `version:all`. `cut_versions` asks for documents with `earlier_left_out`.
     """
 
     text: str = ""
@@ -125,6 +146,8 @@ class SearchQuery:
     with_notes: bool = True
     match: Match = Match.EXACT
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    in_versions: bool | None = None
+    cut_versions: bool = False
 
     @property
     def is_by_day(self) -> bool:
@@ -156,17 +179,34 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionHit:
+    """The earlier version of a story that matches best, of a story whose current version does not match.
+
+    `captured` is the 14-digit time of its capture; `snippets` and `title_marks` are as those of a hit. Both
+    ids are None where no version was looked at, because there was too much text for one page of results.
+    """
+
+    sha1hex: str | None = None
+    captured: str | None = None
+    title: str | None = None
+    title_marks: Sequence[tuple[int, int]] = ()
+    snippets: Sequence[Snippet] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One found document, without its text.
 
     `snippets` are one to three passages of it, the densest first, none where none were asked for;
-    `title_marks` are offsets of matched words in its title.
+    `title_marks` are offsets of matched words in its title. `version` is set where `version:all` was asked
+    for, and the words are in an earlier version and not in this one.
     """
 
     document: IndexDocument
     score: float
     snippets: Sequence[Snippet] = ()
     title_marks: Sequence[tuple[int, int]] = ()
+    version: VersionHit | None = None
 
     @property
     def snippet(self) -> Snippet:
@@ -186,7 +226,9 @@ class SearchResults:
     words, languages, domains and collections asked for no document has, and `meant` is the query that was
     probably meant, if it is another. `themes` are those the query was answered by: with them in the next
     query, it asks for the same documents though a rebuild gave the themes others. `generation` names all that
-    the index held: the same generation, the same documents; None where it is not known.
+    the index held: the same generation, the same documents; None where it is not known. When there are no
+    matches, `earlier_count` is how many stories match in an earlier version, and `earlier_text` the text that
+    finds them.
     """
 
     total: int
@@ -200,3 +242,5 @@ class SearchResults:
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     generation: str | None = None
     match: Match = Match.EXACT
+    earlier_count: int = 0
+    earlier_text: str | None = None

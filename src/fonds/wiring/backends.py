@@ -43,6 +43,7 @@ from fonds.stores.archive.bodies.spooled import SpooledBodies
 from fonds.stores.archive.options import ArchiveOptions, utc_now
 from fonds.stores.blobs.split import SplitBlobs
 from fonds.stores.index.query.keeping_out import KeepingOut
+from fonds.stores.index.query.versions import VersionedIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
         records=records,
         ledger=records.ledger,
         blobs=queue.blobs,
-        index=KeepingOut(open_index(home, settings, table), partial(embargoed, records)),
+        index=_shown_index(open_index(home, settings, table), records, queue.blobs),
         archive=ReadOver(archive, BodyCache(spooled)),
         journal=journal_table(settings.group, settings.table_version, settings.env),
     )
@@ -284,7 +285,13 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
             " then run `fonds reindex` again."
         ) from error
     fresh = open_index(home, settings, stores.table)
-    return replace(stores, index=KeepingOut(fresh, partial(embargoed, stores.records))), aside
+    return replace(stores, index=_shown_index(fresh, stores.records, stores.blobs)), aside
+
+
+def _shown_index(index: Index, records: Records, blobs: Blobs) -> Index:
+    """The index without hidden files, which knows the texts of earlier versions."""
+    hidden = partial(embargoed, records)
+    return KeepingOut(VersionedIndex(index, blobs, hidden), hidden)
 
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:
@@ -359,6 +366,13 @@ def marking(query: str, language: str | None) -> Callable[[str], list[tuple[int,
     from fonds.stores.index.passages import marking
 
     return marking(query, language)
+
+
+def asks_for_versions(text: str) -> bool:
+    """Whether a query has `version:all` in it: words of earlier versions of a story count then."""
+    from fonds.stores.index.query.parsing import asks_for_versions
+
+    return asks_for_versions(text)
 
 
 def found_among(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:

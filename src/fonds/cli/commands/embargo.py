@@ -89,10 +89,17 @@ def embargo(
 
 
 def _found(stores: Stores, searched: str | None) -> list[str]:
-    """The files of what a search finds. Raises click.UsageError for no query, and for too many."""
+    """The files of what a search finds. Raises click.UsageError for no query, for too many files, and for
+    `version:all`, because a story found by an earlier version has the file of another."""
     if searched is None:
         return []
     from fonds.library.searching.whole import found_now, whole
+    from fonds.wiring.backends import asks_for_versions
+
+    if asks_for_versions(searched):
+        raise click.UsageError(
+            "version:all finds stories whose current version may not match: name files by their SHA-1s"
+        )
 
     try:
         found = found_now(stores.index, SearchQuery(searched))

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import cache, partial
 from typing import Any
 
 import click
@@ -17,13 +18,25 @@ from fonds.cli.context import App, command, console, echo_json, say
 from fonds.cli.names import DAY, Name
 from fonds.collections.tables import Tables
 from fonds.library.searching.best_match import best_match_if_none
+from fonds.library.searching.collapsed import separate
 from fonds.library.searching.direct import Direct, direct, readings
 from fonds.library.searching.themes import ThemeCounts, theme_counts
 from fonds.library.searching.unread import asks_for_no_text, unread_note
-from fonds.model.document import DateKind, DateOf, Hit, Match, SearchQuery, SearchResults, Snippet
+from fonds.model.capture import from_datetime14
+from fonds.model.document import (
+    DateKind,
+    DateOf,
+    Hit,
+    Match,
+    SearchQuery,
+    SearchResults,
+    Snippet,
+    VersionHit,
+)
 from fonds.model.file import Kind
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
+from fonds.wiring.backends import asks_for_versions
 
 KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
@@ -99,32 +112,44 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     if filters["as_of"] is not None:
         return _as_of(app, asked, filters)
     themes_of: str | None = filters["themes_of"]
-    needs_records = readings(asked.text) or themes_of or asks_for_no_text(asked.text)
+    needs_records = (
+        readings(asked.text)
+        or themes_of
+        or asks_for_no_text(asked.text)
+        or asks_for_versions(asked.text)
+    )
     stores = app.stores() if needs_records else None
     index = stores.index if stores else app.index()
+    named = cache(lambda: direct(stores, asked.text) if stores else [])
+    find = partial(separate, index)
     try:
-        results = index.search(asked)
-        things = direct(stores, asked.text) if stores else []
-        if filters["match"] is None and not things:
-            results = best_match_if_none(index, asked, results)
+        found = (
+            best_match_if_none(find, asked, lambda: bool(named()))
+            if filters["match"] is None
+            else find(asked)
+        )
+        results, things = found.found, named()
         matched = replace(asked, match=results.match)
         counts = _themes(app, stores, themes_of, matched) if stores and themes_of else None
     except QueryError as error:
         raise click.UsageError(_pointed(asked.text, error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    _tell(app, things, results, asked, _exact_command(app, query, filters))
+    text = " ".join(query)
+    exact = _command(app, text, filters, ("--match", "exact"))
+    _tell(app, things, results, asked, exact)
     if counts is not None:
         _tell_themes(app, counts)
-    _say_beside(index, results, asked, things)
+    in_versions = _command(app, results.earlier_text or text, filters)
+    _say_beside(index, results, asked, things, in_versions)
     if stores and (note := unread_note(stores.records, asked.text)):
         say(note)
     return 0
 
 
-def _exact_command(app: App, query: tuple[str, ...], filters: dict[str, Any]) -> str:
-    """Return the command line of the same search in which all words must match."""
-    options = ["--match", "exact"]
+def _command(app: App, text: str, filters: dict[str, Any], more: Sequence[str] = ()) -> str:
+    """Return the command line of a search for this text with the same filters, and these options."""
+    options = [*more]
     for name in ("kind", "language", "domain", "collection"):
         options += [part for value in filters[name] for part in (f"--{name}", value)]
     for name in ("date_from", "date_to"):
@@ -136,7 +161,7 @@ def _exact_command(app: App, query: tuple[str, ...], filters: dict[str, Any]) ->
     if filters["sort"] != "score":
         options += ["--sort", filters["sort"]]
     # A word that begins with a dash excludes; after two dashes it is no option.
-    return app.told(shlex.join(["search", *options, "--", " ".join(query)]))
+    return app.told(shlex.join(["search", *options, "--", text]))
 
 
 def _tell(
@@ -149,6 +174,9 @@ def _tell(
     if app.json:
         for thing in things:
             echo_json({"direct": thing})
+        if results.earlier_text is not None and not things:
+            count, text = results.earlier_count, results.earlier_text
+            echo_json({"earlier": {"count": count, "query": text}})
         for hit in results.hits:
             echo_json({**_as_json(hit), "match": results.match, "generation": results.generation})
         return
@@ -159,8 +187,10 @@ def _tell(
 
 def _as_of(app: App, asked: SearchQuery, filters: dict[str, Any]) -> int:
     from fonds.cli.working.as_of_told import tell_as_of
-    from fonds.library.searching.since.as_of import checked_day
+    from fonds.library.searching.since.as_of import WITHOUT_VERSIONS, checked_day
 
+    if asks_for_versions(asked.text):
+        raise click.UsageError(WITHOUT_VERSIONS)
     if filters["themes_of"] or asked.offset or asked.sort != "score":
         raise click.UsageError("--as-of goes without --themes-of, --sort and --offset")
     try:
@@ -210,14 +240,28 @@ def _pointed(text: str, error: QueryError) -> str:
 
 
 def _say_beside(
-    index: Index, results: SearchResults, asked: SearchQuery, things: Sequence[object]
+    index: Index,
+    results: SearchResults,
+    asked: SearchQuery,
+    things: Sequence[object],
+    versions_command: str,
 ) -> None:
     """What is said beside the results: that there are more, or nothing that could be found yet."""
     is_empty = not (results.total or things) and index.count() == 0
     # Words that name a thing are in no document, as a rule.
-    notes = () if things else results.notes
+    notes = () if things else [*results.notes, *_earlier(results, versions_command)]
     for note in [NOTHING_YET] if is_empty else [*notes, *_rest(results, asked)]:
         say(note)
+
+
+def _earlier(results: SearchResults, versions_command: str) -> Iterator[str]:
+    if results.earlier_text is not None:
+        had = (
+            "1 story has"
+            if results.earlier_count == 1
+            else f"{results.earlier_count:,} stories have"
+        )
+        yield f"{had} these words in an earlier version; to list them: {versions_command}"
 
 
 def _print(app: App, results: SearchResults, asked: SearchQuery, exact_command: str) -> None:
@@ -289,6 +333,7 @@ def _as_json(hit: Hit) -> dict[str, Any]:
         "indexed_date": document.indexed_date,
         "snippet": hit.snippet.text,
         "snippets": hit.snippets,
+        "version": hit.version,
     }
 
 
@@ -301,11 +346,29 @@ def _print_hit(app: App, screen: Console, number: int, hit: Hit) -> None:
     pages = f", {document.page_count} pages" if document.page_count else ""
     screen.print(f"\n[bold]{number}. {title}[/bold]")
     screen.print(f"   [dim]{document.kind}{pages}, {day}, {document.language or '?'}[/dim]")
-    for one in hit.snippets:
+    if hit.version:
+        _print_version(app, screen, hit.version)
+    for one in hit.snippets if not hit.version else ():
         page = f"[dim]page {one.page}:[/dim] " if one.page else ""
         _print_wrapped(screen, f"{page}{_marked(one)}")
     screen.print(f"   [dim]{escape(document.url)}[/dim]")
     screen.print(f"   [dim]{_show(app, document.sha1hex)}[/dim]")
+
+
+def _print_version(app: App, screen: Console, version: VersionHit) -> None:
+    if version.sha1hex is None or version.captured is None:
+        screen.print("   only in an earlier version")
+        return
+    captured = f"{from_datetime14(version.captured):%Y-%m-%d %H:%M}"
+    screen.print(
+        f"   only in the version captured {captured}: [dim]{_show(app, version.sha1hex)}[/dim]"
+    )
+    if version.title_marks:
+        _print_wrapped(
+            screen, f"headline: {_marked(Snippet(version.title or '', version.title_marks))}"
+        )
+    for one in version.snippets:
+        _print_wrapped(screen, _marked(one))
 
 
 def _show(app: App, sha1hex: str) -> str:

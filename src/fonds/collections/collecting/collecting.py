@@ -21,7 +21,7 @@ from fonds.collections.tables import COLLECTIONS, DOCUMENTS, Tables, collections
 from fonds.formats.grouping.keys import namespace_prefix
 from fonds.kinds import KINDS
 from fonds.kinds.documents import text_of
-from fonds.kinds.kind import Indexed
+from fonds.kinds.indexed import Indexed
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key
 from fonds.model.rows.row import DerivativeRow

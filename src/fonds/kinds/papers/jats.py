@@ -10,7 +10,8 @@ import msgspec
 from fonds.bibliography.paper import JATS_VERSION
 from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
 from fonds.kinds.embargoes import embargoed
-from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits
+from fonds.kinds.indexed import Indexed, without_versions
+from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits
 from fonds.kinds.papers.grobid import biblio_facts, said
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
@@ -104,7 +105,7 @@ KIND = DerivativeKind(
     indexed=Indexed(
         where={"status": SUCCESS},
         id_of=lambda row: row.sha1hex,
-        current=indexed_rows,
+        current=without_versions(indexed_rows),
         has_text=lambda row: bool(row.word_count),
         document=document,
     ),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 from fonds.kinds import KINDS
 from fonds.kinds.documents import Origin, text_bytes
 from fonds.kinds.fixity import blob_of, fixity_of, fixity_of_row, has_fixity
-from fonds.kinds.kind import DerivativeKind, Indexed
+from fonds.kinds.indexed import CurrentRow, Indexed
+from fonds.kinds.kind import DerivativeKind
 from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.under_way import worked_on
 from fonds.library.chunks import chunks
@@ -156,11 +156,11 @@ def _indexed(stores: Stores, kind: DerivativeKind, rows: Rows, began: datetime) 
         return
     wanted = kind.indexed.current(stores.records, ids)
     found = []
-    for id_, row in sorted(wanted.items()):
-        if row.updated > began:
+    for id_, current in sorted(wanted.items()):
+        if max(one.updated for one in (current.row, *current.earlier)) > began:
             continue
-        if told := _differs(kind, kind.indexed, row, there.get(id_)):
-            found.append((row.sha1hex, Fault(Check.DOCUMENT, id_, told)))
+        if told := _differs(kind, kind.indexed, current, there.get(id_)):
+            found.append((current.row.sha1hex, Fault(Check.DOCUMENT, id_, told)))
     for id_ in sorted(there.keys() - wanted.keys()):
         told = f"{kind.title} {id_} is in the index and is not to be there"
         found.append((there[id_].sha1hex, Fault(Check.DOCUMENT, id_, told)))
@@ -169,9 +169,10 @@ def _indexed(stores: Stores, kind: DerivativeKind, rows: Rows, began: datetime) 
 
 
 def _differs(
-    kind: DerivativeKind, one: Indexed, row: Any, document: IndexDocument | None
+    kind: DerivativeKind, one: Indexed, current: CurrentRow, document: IndexDocument | None
 ) -> str | None:
     """What is wrong with a document, but for its text: that is compared by the deep audit."""
+    row = current.row
     id_ = one.id_of(row)
     if document is None:
         return f"{kind.title} {id_} is not in the index"
@@ -189,10 +190,15 @@ def _differs(
         return (
             f"{kind.title} {id_} is in the index with another {', '.join(names)} than its row has"
         )
+    kept = [(version.sha1hex, version.captured, version.title) for version in document.earlier]
+    if kept != [(each.sha1hex, each.captured, each.title) for each in current.earlier]:
+        return f"{kind.title} {id_} is in the index with other earlier versions than there are"
     return None
 
 
-_TOLD_ELSEWHERE = frozenset({"text_content", "indexed_date", "has_thumbnail"})
+_TOLD_ELSEWHERE = frozenset(
+    {"text_content", "indexed_date", "has_thumbnail", "earlier", "earlier_left_out"}
+)
 
 
 def text_differs(

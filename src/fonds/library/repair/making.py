@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from fonds.kinds import KINDS, kinds_with_rows
-from fonds.kinds.documents import UNKNOWN, origins, text_blob, text_bytes
+from fonds.kinds.documents import text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, blob_of, fixity_of, fixity_of_row, has_fixity
+from fonds.kinds.indexed import index_documents
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.checks.derivatives import known_fixity
 from fonds.library.checks.endings import ACCOUNTED
@@ -156,11 +157,11 @@ def _index(shop: Workshop, kind: DerivativeKind, keys: Sequence[str]) -> None:
     files = [key for key in keys if len(key) == 40]
     ids = {*keys, *(one.id_of(row) for row in stores.records.get(kind.row, files))}
     current = one.current(stores.records, sorted(ids))
-    came = origins(stores.records, [row.sha1hex for row in current.values()])
-    for id_, row in sorted(current.items()):
-        text = stores.blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None
-        stores.index.put([one.document(row, text, came.get(row.sha1hex, UNKNOWN))])
-        shop.note_file(Act.INDEX, row.sha1hex, f"{kind.title} {id_} is in the index again")
+    chosen = [each for _, each in sorted(current.items())]
+    for document in index_documents(one, stores.records, stores.blobs, chosen):
+        stores.index.put([document])
+        told = f"{kind.title} {document.id} is in the index again"
+        shop.note_file(Act.INDEX, document.sha1hex, told)
     there = stores.index.get(sorted(ids - current.keys()))
     strays = [id_ for id_, document in there.items() if str(document.kind) == kind.name]
     if strays:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from fonds.model.document import Match, SearchQuery, SearchResults
-from fonds.ports import Index
+from fonds.library.searching.collapsed import Collapsed
+from fonds.model.document import Match, SearchQuery
 
 
-def best_match_if_none(index: Index, query: SearchQuery, exact: SearchResults) -> SearchResults:
-    """Return the results of an exact search, or those of best match when the exact search found none.
+def best_match_if_none(
+    search: Callable[[SearchQuery], Collapsed],
+    query: SearchQuery,
+    is_named: Callable[[], bool] = lambda: False,
+) -> Collapsed:
+    """Return what a search finds, or its best match when it finds nothing.
 
-    The notes of the exact search stay with the results. Raises ValueError with a sentence for people.
+    What the exact search says of words that no document has, and of earlier versions that have them, stays
+    with the results. There is no best match for words that name a file, as `is_named` says. Raises ValueError
+    with a sentence for people.
     """
-    if exact.total or query.match is Match.BEST or not query.text.strip():
+    exact = search(query)
+    told = exact.found
+    if told.total or query.match is Match.BEST or not query.text.strip() or is_named():
         return exact
-    best = index.search(replace(query, match=Match.BEST, with_notes=False))
-    return replace(best, notes=exact.notes, meant=exact.meant) if best.total else exact
+    best = search(replace(query, match=Match.BEST, with_notes=False))
+    if not best.found.total:
+        return exact
+    found = replace(
+        best.found,
+        notes=told.notes,
+        meant=told.meant,
+        earlier_count=told.earlier_count,
+        earlier_text=told.earlier_text,
+    )
+    return replace(best, found=found)

@@ -43,6 +43,13 @@ class Collapsed:
     compared: int
 
 
+def separate(index: Index, query: SearchQuery) -> Collapsed:
+    """One page of a search in which each document stands for itself. Raises ValueError with a sentence for
+    people."""
+    found = index.search(query)
+    return Collapsed(found, {}, found.total, min(found.total, RESULTS_MAX), 0)
+
+
 def collapsed(index: Index, records: Records, query: SearchQuery) -> Collapsed:
     """One page of a search; `offset` and `count_max` of the query count results, not documents. Raises
     ValueError with a sentence for people."""

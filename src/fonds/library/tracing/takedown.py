@@ -15,7 +15,7 @@ from typing import Any
 from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import row_key
 from fonds.formats.spooled import spool_key
-from fonds.kinds.documents import UNKNOWN, origins
+from fonds.kinds.indexed import index_documents
 from fonds.library.chunks import chunks
 from fonds.library.failures.deciding import accept
 from fonds.library.failures.failed import Asked
@@ -28,9 +28,9 @@ from fonds.library.tracing.traces import (
     indexed,
     key_of,
     rows_of,
+    stories_of,
     traces,
 )
-from fonds.model.keys import text_blob_key
 from fonds.model.message import Subscription
 from fonds.model.rows import (
     CdxRow,
@@ -89,7 +89,11 @@ class TakingDown:
     def _noted(self, row: TakedownRow, warcs: set[str]) -> TakedownRow:
         """The row with what leads to more than it names itself, before that goes."""
         records, sha1hex = self.stores.records, row.sha1hex
-        documents = {*_documents(row), *documents_of(records, sha1hex)}
+        documents = {
+            *_documents(row),
+            *documents_of(records, sha1hex),
+            *stories_of(records, sha1hex),
+        }
         names = warcs | names_of(self.stores, sha1hex)
         rest = {"documents": sorted(documents), "warcs": sorted(names)}
         row = replace(row, rest=rest, finished=None)
@@ -124,28 +128,27 @@ class TakingDown:
         self._show_others(row)
 
     def _hide(self, row: TakedownRow) -> None:
-        """Out of the index and of all collections."""
-        known = {one.sha1hex: id_ for id_, one in self.stores.index.get(_documents(row)).items()}
-        own = [known[row.sha1hex]] if row.sha1hex in known else []
-        self.stores.index.delete(own)
+        """Out of the index and of all collections. The document of a story goes too where an earlier version
+        in it is this file; it is put again without."""
+        found = self.stores.index.get(_documents(row))
+        held = [
+            id_
+            for id_, one in found.items()
+            if row.sha1hex in (one.sha1hex, *(version.sha1hex for version in one.earlier))
+        ]
+        self.stores.index.delete(held)
         if self.changes is not None:
             ids = documents_of(self.stores.records, row.sha1hex)
             for name in holders(self.changes.tables, ids):
                 self.changes.delete(name, ids)
 
     def _show_others(self, row: TakedownRow) -> None:
-        """Of a story another version is shown now, where there is one."""
+        """Of a story another version is shown now, where there is one, without this file's text."""
         stores = self.stores
         for _, one in indexed():
-            for version in one.current(stores.records, _documents(row)).values():
-                text = (
-                    stores.blobs.get(text_blob_key(version.sha1hex))
-                    if one.has_text(version)
-                    else None
-                )
-                came = origins(stores.records, [version.sha1hex])
-                origin = came.get(version.sha1hex, UNKNOWN)
-                stores.index.put([one.document(version, text, origin)])
+            current = list(one.current(stores.records, _documents(row)).values())
+            for document in index_documents(one, stores.records, stores.blobs, current):
+                stores.index.put([document])
 
 
 def _documents(row: TakedownRow) -> list[str]:

@@ -14,7 +14,7 @@ from fonds.formats.journal import row_key
 from fonds.formats.wire.contracts import published_blob_keys
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.fixity import blob_of
-from fonds.kinds.kind import Indexed
+from fonds.kinds.indexed import Indexed
 from fonds.library.tracing.own_warcs import OwnWarc, names_of, own_warcs
 from fonds.model.keys import aside_blob_key, tei_blob_key, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
@@ -136,8 +136,17 @@ def documents_of(records: Records, sha1hex: str) -> list[str]:
     for kind, one in indexed():
         ids = [one.id_of(row) for row in records.find(kind, {"sha1hex": sha1hex})]
         shown = one.current(records, ids) if ids else {}
-        found += [id_ for id_ in ids if id_ not in shown or shown[id_].sha1hex == sha1hex]
+        found += [id_ for id_ in ids if id_ not in shown or shown[id_].row.sha1hex == sha1hex]
     return list(dict.fromkeys(found))
+
+
+def stories_of(records: Records, sha1hex: str) -> list[str]:
+    """The ids of all documents this file is a version of, whichever version shows them."""
+    return [
+        one.id_of(row)
+        for kind, one in indexed()
+        for row in records.find(kind, {"sha1hex": sha1hex})
+    ]
 
 
 def holders(tables: Tables | None, documents: Sequence[str]) -> list[Name]:

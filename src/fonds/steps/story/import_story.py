@@ -8,13 +8,14 @@ from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 
 from fonds.formats.envelope import story_to_json
-from fonds.kinds.documents import UNKNOWN, Origin, origins, put_current, text_blob, text_bytes
+from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
+from fonds.kinds.indexed import CurrentRow, index_documents
 from fonds.kinds.similarity.sketch import put_sketches, sketch
-from fonds.kinds.story import document, newest_versions
+from fonds.kinds.story import INDEXED
+from fonds.kinds.story_versions import current_versions
 from fonds.model.capture import to_datetime14
 from fonds.model.document import IndexDocument
-from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
 from fonds.model.step import Result
 from fonds.model.story import Parsed, Story
@@ -27,7 +28,7 @@ EMITS = ()
 class ImportStory:
     """Blobs first, then the row, then the index, so that what the row promises is there.
 
-    The index has each story once, as the version captured last.
+    The index has each story once, as the version captured last, with the texts of earlier ones.
     """
 
     records: Records
@@ -59,7 +60,7 @@ class ImportStory:
         put_current(
             self.index,
             ids,
-            lambda: newest_versions(self.records, ids),
+            lambda: current_versions(self.records, ids),
             lambda some: self._documents(some, known),
         )
         return [Result() for _ in items]
@@ -71,26 +72,16 @@ class ImportStory:
         before = self.records.get(StoryMetaRow, list(told))
         left = {row.story_id for row in before if row.story_id != told[row.sha1hex]}
         if left:
-            others = newest_versions(self.records, sorted(left), without=told)
+            others = current_versions(self.records, sorted(left), without=told)
             self.index.put(self._documents(list(others.values()), {}))
             self.index.delete(sorted(left - others.keys()))
         return left
 
     def _documents(
-        self, rows: Sequence[StoryMetaRow], known: Mapping[str, tuple[bytes, Origin]]
+        self, current: Sequence[CurrentRow], known: Mapping[str, tuple[bytes, Origin]]
     ) -> list[IndexDocument]:
         """The documents of these versions; `known` has text and origin of those in hand."""
-        others = [row.sha1hex for row in rows if row.sha1hex not in known]
-        came = origins(self.records, others)
-        found = []
-        for row in rows:
-            key = row.sha1hex
-            text, origin = known.get(key) or (
-                self.blobs.get(text_blob_key(key)),
-                came.get(key, UNKNOWN),
-            )
-            found.append(document(row, text, origin))
-        return found
+        return list(index_documents(INDEXED, self.records, self.blobs, current, known))
 
 
 def publication_date(story: Story) -> date | None:

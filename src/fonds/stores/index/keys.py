@@ -1,10 +1,48 @@
-"""What both kinds of index make of a document beside its words: its sites."""
+"""What both kinds of index make of a document beside its words: its sites, and the words of its versions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fonds.address import split_address
+from fonds.model.document import IndexDocument
+from fonds.stores.index.query.parsing import BETWEEN_MAX
+from fonds.word_forms import stemmed
+from fonds.words import fold
 
 LABELS_MAX = 12
+EARLIER = {"article_title": "earlier_title", "text_content": "earlier_text"}
+"""The fields of earlier versions, by those of the current one."""
+EARLIER_WEIGHT = 0.5
+"""A match in an earlier version weighs so much of one in the current version."""
+_APART = f" {'| ' * (BETWEEN_MAX + 1)}"
+"""Stands between two texts, so that no phrase and no nearness reaches from one into the other. No word is
+written so."""
+
+
+def earlier_words(document: IndexDocument) -> dict[str, str]:
+    """Words and stems of the titles and texts of earlier versions, by field; empty for documents without.
+
+    Stems are those of the document's language, because a search goes by it.
+    """
+    if not document.earlier:
+        return {}
+    titles = [one.title for one in document.earlier if one.title]
+    texts = [one.text for one in document.earlier if one.text]
+
+    def stems(text: str) -> str:
+        return stemmed(text, document.language)
+
+    return {
+        "earlier_title_words": _joined(titles, fold),
+        "earlier_text_words": _joined(texts, fold),
+        "earlier_title_stems": _joined(titles, stems),
+        "earlier_text_stems": _joined(texts, stems),
+    }
+
+
+def _joined(texts: list[str], made: Callable[[str], str]) -> str:
+    return _APART.join(map(made, texts))
 
 
 def sites(url: str) -> list[str]:

@@ -11,8 +11,15 @@ from fonds.model.names import nearest
 from fonds.ports import Index
 from fonds.stores.index.asked import FACET_VALUES_MAX
 from fonds.stores.index.query.fields import TEXT_FIELDS
-from fonds.stores.index.query.parsing import parse_query
-from fonds.stores.index.query.tree import And, Node, Term, exact_values, without_stop_words
+from fonds.stores.index.query.parsing import parse_query, with_all_versions
+from fonds.stores.index.query.tree import (
+    And,
+    Node,
+    Term,
+    exact_values,
+    is_in_versions,
+    without_stop_words,
+)
 from fonds.words import letters, words
 
 LOOKED_MAX = 20
@@ -27,32 +34,62 @@ def with_notes(
     results: SearchResults, index: Index, query: SearchQuery, tree: Node
 ) -> SearchResults:
     """The results; when nothing was found, with a sentence for each value and each word asked for that no
-    document has, and the nearest there is; `meant` is then the query with these words in it. Searches that
-    ask for no hits, or no notes, are left as they are.
+    document has, and the nearest there is; `meant` is then the query with these words in it. How many stories
+    match in an earlier version is counted. Searches that ask for no hits, or no notes, are left as they are.
     """
     if results.total or not (query.count_max and query.with_notes):
         return results
     if query.match is Match.BEST:
         tree = parse_query(replace(query, match=Match.EXACT))
+    results = _with_earlier(results, index, query, tree)
     notes = [*_missing_values(index, query, tree)]
-    meant = query.text
+    meant = _note_words(index, query.text, tree, notes, in_earlier=results.earlier_count > 0)
+    if not notes and _is_filtered(query):
+        notes += _without_filters(index, query)
+    elif not (notes or results.earlier_count) and isinstance(tree, And) and tree.nodes:
+        notes.append("Each part of this is found by itself, but no document has all of it.")
+    return replace(results, notes=notes, meant=meant if meant != query.text else None)
+
+
+def _note_words(index: Index, text: str, tree: Node, notes: list[str], *, in_earlier: bool) -> str:
+    """Add a note for each word no document has, and return the query with the nearest ones in their places.
+    `in_earlier`: all words are in earlier versions, which is told elsewhere."""
+    meant = text
     required = _required(tree)
     telling = list(without_stop_words(required))
     for term in [*telling, *(one for one in required if one not in telling)][:LOOKED_MAX]:
         if notes and term not in telling:
             break
-        if _count(index, written(term)):
+        if _count(index, written(term), in_versions=term.in_versions):
+            continue
+        if not term.in_versions and (count := _count(index, written(term), in_versions=True)):
+            if not in_earlier:
+                notes.append(f"Only earlier versions of {_stories(count)} have {_shown(term)}.")
             continue
         near = _alike(index, term)
         told = f"; did you mean “{near}”?" if near else "."
         notes.append(f"No document here has {_shown(term)}{told}")
         if near:
             meant = _exchanged(meant, term.text, near)
-    if not notes and _is_filtered(query):
-        notes += _without_filters(index, query)
-    elif not notes and isinstance(tree, And) and tree.nodes:
-        notes.append("Each part of this is found by itself, but no document has all of it.")
-    return replace(results, notes=notes, meant=meant if meant != query.text else None)
+    return meant
+
+
+def _with_earlier(
+    results: SearchResults, index: Index, query: SearchQuery, tree: Node
+) -> SearchResults:
+    """The results with how many stories match in an earlier version."""
+    if not query.text.strip() or is_in_versions(tree):
+        return results
+    asked = replace(
+        query, in_versions=True, offset=0, after=None, count_max=0, facet_values_max=0, sort="score"
+    )
+    count = index.search(asked).total
+    text = with_all_versions(query.text) if count else None
+    return replace(results, earlier_count=count, earlier_text=text)
+
+
+def _stories(count: int) -> str:
+    return "1 story" if count == 1 else f"{count:,} stories"
 
 
 def written(term: Term) -> str:
@@ -81,8 +118,9 @@ def _required(tree: Node) -> list[Term]:
     return []
 
 
-def _count(index: Index, text: str) -> int:
-    return index.search(SearchQuery(text, count_max=0, facet_values_max=0)).total
+def _count(index: Index, text: str, *, in_versions: bool | None = None) -> int:
+    query = SearchQuery(text, count_max=0, facet_values_max=0, in_versions=in_versions)
+    return index.search(query).total
 
 
 def _alike(index: Index, term: Term) -> str | None:
@@ -91,7 +129,7 @@ def _alike(index: Index, term: Term) -> str | None:
     if len(parts) != 1 or term.prefix or term.field not in (None, "article_title", "text_content"):
         return None
     for near in index.alike(parts[0]):
-        if _count(index, written(replace(term, text=near))):
+        if _count(index, written(replace(term, text=near)), in_versions=term.in_versions):
             return near
     return None
 

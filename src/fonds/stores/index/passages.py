@@ -21,6 +21,7 @@ STRETCH_CHARACTERS = 60
 WINDOW_CHARACTERS = 20_000
 MARKS_MAX = 500
 PASSAGES_MAX, WINDOWS_MORE = 3, 1
+TERMS_LOOKED_MAX = 20
 PAGE_SEPARATOR = "\f"
 
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
@@ -97,6 +98,18 @@ def marking(query: str, language: str | None) -> Callable[[str], list[tuple[int,
         return found
 
     return marks
+
+
+def terms_in(terms: Sequence[Term], title: str, text: str, language: str | None) -> int:
+    """How many of the first 20 `terms` stand in a title or text, in the forms they have in `language`; of the
+    text the first 2,000,000 characters are looked through."""
+    left = [_Wanted([term], language) for term in terms[:TERMS_LOOKED_MAX]]
+    count = len(left)
+    for window in (title, *_windows(composed(text[:SCANNED_CHARACTERS_MAX]))):
+        left = [one for one in left if not one.found(window)]
+        if not left:
+            break
+    return count - len(left)
 
 
 def _with_page(text: str, start: int, snippet: Snippet) -> Snippet:

@@ -9,9 +9,11 @@ from tantivy import Occur, Query
 
 from fonds.model.document import DateOf, SearchQuery
 from fonds.model.keys import order_key
+from fonds.stores.index.keys import EARLIER, EARLIER_WEIGHT
 from fonds.stores.index.query.parsing import pairs, parse_query
 from fonds.stores.index.query.tree import Among, Exact, Near, Node, Not, Or, Range, Term
 from fonds.stores.index.tantivy_schema import (
+    CUT_VERSIONS,
     LAST_DAY,
     STEM_FIELDS,
     UNDATED,
@@ -32,6 +34,7 @@ DATE_FIELDS = {one.field: one for one in DateOf}
 def build(query: SearchQuery, tree: Node, schema: tantivy.Schema) -> Query:
     """Documents that match the tree and all filters; filters do not change the score."""
     filters = [*_value_filters(query, schema), *_date_filters(query, schema)]
+    filters += [Query.exists_query(CUT_VERSIONS)] if query.cut_versions else []
     return _all_of([_node(tree, schema), *map(_silent, filters)])
 
 
@@ -111,15 +114,21 @@ def _silent(query: Query) -> Query:
 
 
 def _term(term: Term, schema: tantivy.Schema) -> Query:
-    return _in_fields(term.field, lambda field: _in_field(field, term, schema))
+    return _in_fields(term, lambda field: _in_field(field, term, schema))
 
 
-def _in_fields(field: str | None, build_in: Callable[[str], Query]) -> Query:
-    """The query in one field, or in title and text, where a match in the title weighs more."""
-    if field is not None:
-        return build_in(field)
-    title, text = build_in("article_title"), build_in("text_content")
-    return Query.disjunction_max_query([Query.boost_query(title, TITLE_WEIGHT), text], TIE_BREAKER)
+def _in_fields(node: Term | Near, build_in: Callable[[str], Query]) -> Query:
+    """The query in the field of a node, or in title and text, where a match in the title weighs more."""
+    weights = (
+        {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
+    )
+    if node.in_versions:
+        weights |= {EARLIER[field]: EARLIER_WEIGHT * of for field, of in weights.items()}
+    built = [
+        build_in(field) if of == 1.0 else Query.boost_query(build_in(field), of)
+        for field, of in weights.items()
+    ]
+    return built[0] if len(built) == 1 else Query.disjunction_max_query(built, TIE_BREAKER)
 
 
 def _in_field(field: str, term: Term, schema: tantivy.Schema) -> Query:
@@ -149,7 +158,7 @@ def _stem(field: str, stem: Stem, schema: tantivy.Schema) -> Query:
 
 def _near(near: Near, schema: tantivy.Schema) -> Query:
     return _in_fields(
-        near.field,
+        near,
         lambda field: _all_of(
             [_pair(WORD_FIELDS[field], *pair, near.between, schema) for pair in pairs(near)]
         ),

@@ -1,10 +1,11 @@
 """How a document lies in a tantivy index: the fields, and the way there and back.
 
 What is searched and what is shown are kept apart: `*_words` hold folded words, `*_stems` what their forms
-have in common, and nothing is stored of them; `fields` and `text_content` hold the document as it was put
-and are not searched. Filters and facets use raw fields. Dates are whole days counted from year 1, because
-the library's own dates, in nanoseconds, end in 2262 and begin in 1677 while documents claim any year;
-undated is 0. Each kind of date has its day, the same with undated ones last, and its month.
+have in common, and nothing is stored of them; `earlier_*` are those of earlier versions of a story. `fields`
+and `text_content` hold the document as it was put and are not searched. Filters and facets use raw fields.
+Dates are whole days counted from year 1, because the library's own dates, in nanoseconds, end in 2262 and
+begin in 1677 while documents claim any year; undated is 0. Each kind of date has its day, the same with
+undated ones last, and its month.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import tantivy
 from fonds.model.document import DateOf, IndexDocument
 from fonds.model.keys import order_key
 from fonds.model.prepared import prepared
-from fonds.stores.index.keys import sites
+from fonds.stores.index.keys import earlier_words, sites
 from fonds.word_forms import stemmed
 from fonds.words import fold
 
@@ -32,8 +33,16 @@ WORD_FIELDS = {
     "text_content": "text_words",
     "url": "url_words",
     "authors": "author_words",
+    "earlier_title": "earlier_title_words",
+    "earlier_text": "earlier_text_words",
 }
-STEM_FIELDS = {"article_title": "title_stems", "text_content": "text_stems"}
+STEM_FIELDS = {
+    "article_title": "title_stems",
+    "text_content": "text_stems",
+    "earlier_title": "earlier_title_stems",
+    "earlier_text": "earlier_text_stems",
+}
+CUT_VERSIONS = "earlier_left_out"
 NUMBER_FIELDS = ("word_count", "page_count")
 VALUE_FIELDS = ("doi", "status", "sites")
 """Exact values that are searched, and not counted as facets."""
@@ -56,7 +65,7 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="freq")
     for name in VALUE_FIELDS:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in (*NUMBER_FIELDS, "order_key", "added_at"):
+    for name in (*NUMBER_FIELDS, CUT_VERSIONS, "order_key", "added_at"):
         builder.add_unsigned_field(name, fast=True)
     for one in DateOf:
         builder.add_unsigned_field(day_field(one), indexed=True, fast=True)
@@ -97,10 +106,17 @@ def to_tantivy(document: IndexDocument, of_schema: tantivy.Schema) -> tantivy.Do
         "added_at": max(0, int(document.indexed_date.timestamp() * 1_000_000)),
         **{name: count for name in NUMBER_FIELDS if (count := getattr(document, name)) is not None},
         **_dates(document),
-        "fields": _ENCODER.encode(replace(document, text_content="")),
+        **earlier_words(document),
+        **({CUT_VERSIONS: document.earlier_left_out} if document.earlier_left_out else {}),
+        "fields": _ENCODER.encode(_without_texts(document)),
         "text_content": document.text_content.encode("utf-8"),
     }
     return tantivy.Document.from_dict(values, of_schema)
+
+
+def _without_texts(document: IndexDocument) -> IndexDocument:
+    earlier = tuple(replace(one, text="") for one in document.earlier)
+    return replace(document, text_content="", earlier=earlier)
 
 
 def _dates(document: IndexDocument) -> dict[str, int]:
@@ -159,7 +175,19 @@ def _encodable(document: IndexDocument) -> IndexDocument:
         and not isinstance(value, StrEnum)
     }
     cleaned = {name: without_surrogates(text) for name, text in texts.items()}
-    return document if cleaned == texts else replace(document, **cleaned)  # type: ignore[arg-type]
+    if cleaned != texts:
+        document = replace(document, **cleaned)  # type: ignore[arg-type]
+    if not document.earlier:
+        return document
+    earlier = [
+        replace(
+            one,
+            title=one.title and without_surrogates(one.title),
+            text=without_surrogates(one.text),
+        )
+        for one in document.earlier
+    ]
+    return replace(document, earlier=tuple(earlier))
 
 
 def without_surrogates(text: str) -> str:

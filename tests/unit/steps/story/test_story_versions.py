@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from fonds.kinds import documents
 from fonds.kinds.documents import put_current
-from fonds.kinds.story import newest_versions
+from fonds.kinds.story_versions import current_versions
 from fonds.library.reindex import Reindexed, reindex
-from fonds.model.document import IndexDocument
+from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import StoryMetaRow
@@ -58,11 +58,29 @@ def newest(numbers: Sequence[int]) -> int:
     return max(numbers, key=lambda n: (SECONDS[n], keys[n]))
 
 
+def captured(number: int) -> tuple[int, str]:
+    """What decides which of two versions is the earlier one."""
+    return SECONDS[number], page_file(PAGE + b"<!-- token %d -->" % number).sha1
+
+
 def texts(bench: Bench) -> dict[str, str]:
     """What is in the index, by story."""
     found = bench.index.get([ONE, TWO])
     assert len(found) == bench.index.count()
     return {id_: document.text_content for id_, document in found.items()}
+
+
+def check_earlier(bench: Bench, stories: Mapping[int, str]) -> None:
+    """Each story is found by the words of all its versions, and by those of no other."""
+    for number in range(VERSIONS):
+        found = bench.index.search(SearchQuery(f'version:all "words of {number}"')).hits
+        wanted = [stories[number]] if number in stories else []
+        assert [hit.document.id for hit in found] == wanted
+    for id_, document in bench.index.get([ONE, TWO]).items():
+        numbers = sorted((n for n, of in stories.items() if of == id_), key=captured, reverse=True)
+        keys = [page_file(PAGE + b"<!-- token %d -->" % n).sha1 for n in numbers]
+        assert [document.sha1hex, *(one.sha1hex for one in document.earlier)] == keys
+        assert document.earlier_left_out == 0
 
 
 @given(
@@ -95,6 +113,7 @@ def test_in_any_order_and_however_often_the_index_holds_what_the_records_say(
             numbers = [number for number, of in stories.items() if of == story_id]
             expected[story_id] = f"words of {newest(numbers)}"
         assert texts(bench) == expected
+        check_earlier(bench, stories)
         bench.close()
 
 
@@ -115,8 +134,10 @@ def test_a_page_that_says_another_address_when_read_again_leaves_its_story_behin
     importer(bench)([version(bench, 0), version(bench, 1)])
     importer(bench)([version(bench, 1, TWO)])
     assert texts(bench) == {ONE: "words of 0", TWO: "words of 1"}
+    check_earlier(bench, {0: ONE, 1: TWO})
     importer(bench)([version(bench, 0, TWO)])
     assert texts(bench) == {TWO: "words of 1"}
+    check_earlier(bench, {0: TWO, 1: TWO})
 
 
 def test_killed_before_the_row_was_written_nothing_is_left_under_the_old_address(
@@ -168,6 +189,7 @@ def test_two_who_import_versions_at_once_leave_the_newest(
     overtaken = Overtaken(bench.index, lambda: other([version(bench, theirs)]), before)
     importer(bench, overtaken)([version(bench, mine)])  # type: ignore[arg-type]
     assert texts(bench) == {ONE: "words of 1"}
+    check_earlier(bench, {0: ONE, 1: ONE})
 
 
 def test_rows_that_never_rest_are_given_up_for_a_while(bench: Bench) -> None:
@@ -187,9 +209,9 @@ def test_versions_without_number_are_asked_for_by_their_times_alone(bench: Bench
         [replace(row, sha1hex=f"{n:040x}", captured="20200101000000") for n in range(2000)]
     )
     assert bench.blobs.exists([text_blob_key(row.sha1hex)])
-    found = newest_versions(bench.records, [ONE, TWO])
+    found = current_versions(bench.records, [ONE, TWO])
     assert found.keys() == {ONE}
-    assert found[ONE].captured == "20240305060808"
-    assert newest_versions(bench.records, []) == {}
-    others = newest_versions(bench.records, [ONE], without={found[ONE].sha1hex})
-    assert others[ONE].sha1hex != found[ONE].sha1hex
+    assert found[ONE].row.captured == "20240305060808"
+    assert current_versions(bench.records, []) == {}
+    others = current_versions(bench.records, [ONE], without={found[ONE].row.sha1hex})
+    assert others[ONE].row.sha1hex != found[ONE].row.sha1hex

@@ -39,8 +39,17 @@ SEARCH = (
             "list",
             "up to three passages: text, marks, page of a PDF, whether they begin or end within a sentence",
         ),
+        (
+            "version",
+            "object?",
+            "the earlier version that alone has the words: sha1hex, captured, title, title_marks, snippets",
+        ),
         ("match", "text", "exact: all words match; best: any of the words match"),
         ("generation", "text?", "that of the index, the same for all; null where it is not known"),
+    ),
+    answer(
+        "first or alone, where only earlier versions of stories have all the words",
+        ("earlier", "object", "count of such stories, and the query that finds them"),
     ),
     answer(
         "with --as-of instead: first, once",

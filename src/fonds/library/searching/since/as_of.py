@@ -19,7 +19,8 @@ from itertools import islice
 from typing import Any
 
 from fonds.kinds import KINDS
-from fonds.kinds.kind import DerivativeKind, Indexed
+from fonds.kinds.indexed import Indexed
+from fonds.kinds.kind import DerivativeKind
 from fonds.library.chunks import chunks
 from fonds.library.searching.since.standing import Standing, documents_of, standings
 from fonds.library.searching.since.verifying import WORDS, Told
@@ -38,6 +39,7 @@ VERSIONS_MAX = 2_000
 """So many versions of before are searched, in batches."""
 BATCH, BATCH_CHARACTERS_MAX = 500, 16_000_000
 LAST = 2**64
+WITHOUT_VERSIONS = "a search as of a day goes by the version shown then: leave version:all out"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from fonds.kinds.documents import UNKNOWN, origins
-from fonds.kinds.kind import DerivativeKind, Indexed
+from fonds.kinds.indexed import CurrentRow, Indexed, index_documents
+from fonds.kinds.kind import DerivativeKind
 from fonds.model.document import IndexDocument
-from fonds.model.keys import text_blob_key
 from fonds.model.rows import EmbargoRow, FileMetaRow
 from fonds.ports import Blobs, Records
 
@@ -70,10 +69,4 @@ def documents_of(
     records: Records, blobs: Blobs, one: Indexed, rows: Sequence[Any]
 ) -> Iterator[IndexDocument]:
     """The documents of these rows, with their texts, one at a time."""
-    came = origins(records, [row.sha1hex for row in rows])
-    for row in rows:
-        yield one.document(
-            row,
-            blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None,
-            came.get(row.sha1hex, UNKNOWN),
-        )
+    yield from index_documents(one, records, blobs, [CurrentRow(row) for row in rows])

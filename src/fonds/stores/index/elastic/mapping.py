@@ -4,7 +4,8 @@ The first seven fields are those of seed 004 with the types story-indexer gives 
 clients find what they know; the rest are ours. `*_words` hold the words as `words.py` folds them: both
 servers then find exactly what the embedded index finds, without plugins, at the cost of a second
 inverted index of each text. `*_stems` hold what the forms of words have in common (`word_forms.py`),
-without positions. All of these are searched and not shown.
+without positions, and `earlier_*` are those of earlier versions of a story. All of these are searched and not
+shown.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
-from fonds.model.document import DateKind, DateOf, IndexDocument
+from fonds.model.document import DateKind, DateOf, EarlierVersion, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import order_key
-from fonds.stores.index.keys import sites
+from fonds.stores.index.keys import earlier_words, sites
 from fonds.word_forms import stemmed
 from fonds.words import fold
 
@@ -27,8 +28,16 @@ WORD_FIELDS = {
     "text_content": "text_words",
     "url": "url_words",
     "authors": "author_words",
+    "earlier_title": "earlier_title_words",
+    "earlier_text": "earlier_text_words",
 }
-STEM_FIELDS = {"article_title": "title_stems", "text_content": "text_stems"}
+STEM_FIELDS = {
+    "article_title": "title_stems",
+    "text_content": "text_stems",
+    "earlier_title": "earlier_title_stems",
+    "earlier_text": "earlier_text_stems",
+}
+CUT_VERSIONS = "earlier_left_out"
 VALUE_FIELDS = ("doi", "status", "sites")
 """Exact values that are searched, and not counted as facets."""
 RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
@@ -82,6 +91,8 @@ def template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[
         "authors": _KEPT,
         "date_kind": _KEPT,
         "captured": {"type": "date"},
+        "earlier": {"type": "object", "enabled": False},
+        CUT_VERSIONS: {"type": "integer"},
     }
     return {
         "index_patterns": [f"{alias}-*"],
@@ -103,8 +114,16 @@ FIELDS = frozenset(template("", 1, 0, wildcard=False)["template"]["mappings"]["p
 def to_source(document: IndexDocument) -> dict[str, Any]:
     """One document as it is sent."""
     source: dict[str, Any] = {
-        field.name: _plain(getattr(document, field.name)) for field in fields(document)
+        field.name: _plain(getattr(document, field.name))
+        for field in fields(document)
+        if field.name not in ("earlier", CUT_VERSIONS)
     }
+    if document.earlier:
+        source["earlier"] = [
+            {"sha1hex": one.sha1hex, "captured": one.captured, "title": one.title}
+            for one in document.earlier
+        ]
+        source[CUT_VERSIONS] = document.earlier_left_out or None
     days = {one: day for one in DateOf if (day := document.day(one))}
     return {name: value for name, value in source.items() if value is not None} | {
         "title_words": fold(document.article_title or ""),
@@ -113,6 +132,7 @@ def to_source(document: IndexDocument) -> dict[str, Any]:
         "author_words": fold(" ".join(document.authors)),
         "title_stems": stemmed(document.article_title or "", document.language),
         "text_stems": stemmed(document.text_content, document.language),
+        **earlier_words(document),
         "sites": sites(document.url),
         ORDER: order_key(document.id),
         "added_day": _plain(document.day(DateOf.ADDED)),
@@ -138,6 +158,7 @@ def from_source(source: dict[str, Any]) -> IndexDocument:
             "authors": tuple(source.get("authors", ())),
             "date_kind": DateKind(kind) if (kind := source.get("date_kind")) else None,
             "captured": date.fromisoformat(seen) if (seen := source.get("captured")) else None,
+            "earlier": tuple(EarlierVersion(**one) for one in source.get("earlier", ())),
         }
     )
 

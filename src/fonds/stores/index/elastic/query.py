@@ -10,6 +10,7 @@ from fonds.model.document import DateOf, SearchQuery
 from fonds.model.keys import order_key
 from fonds.stores.index.elastic.mapping import (
     ABSENT_FIELDS,
+    CUT_VERSIONS,
     DAYS,
     MONTHS,
     ORDER,
@@ -17,6 +18,7 @@ from fonds.stores.index.elastic.mapping import (
     STEM_FIELDS,
     WORD_FIELDS,
 )
+from fonds.stores.index.keys import EARLIER, EARLIER_WEIGHT
 from fonds.stores.index.query.parsing import pairs
 from fonds.stores.index.query.tree import Among, Exact, Near, Node, Not, Or, Range, Term
 from fonds.word_forms import Stem, stems_everywhere
@@ -128,15 +130,20 @@ def _silent(clause: Clause) -> Clause:
 
 
 def _term(term: Term) -> Clause:
-    return _in_fields(term.field, lambda field, boost: _in_field(field, term, boost))
+    return _in_fields(term, lambda field, boost: _in_field(field, term, boost))
 
 
-def _in_fields(field: str | None, build_in: Callable[[str, float], Clause]) -> Clause:
-    """The query in one field, or in title and text, where a match in the title weighs more."""
-    if field is not None:
-        return build_in(field, 1.0)
-    both = [build_in("article_title", TITLE_WEIGHT), build_in("text_content", 1.0)]
-    return {"dis_max": {"queries": both, "tie_breaker": TIE_BREAKER}}
+def _in_fields(node: Term | Near, build_in: Callable[[str, float], Clause]) -> Clause:
+    """The query in the field of a node, or in title and text, where a match in the title weighs more."""
+    weights = (
+        {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
+    )
+    if node.in_versions:
+        weights |= {EARLIER[field]: EARLIER_WEIGHT * of for field, of in weights.items()}
+    built = [build_in(field, of) for field, of in weights.items()]
+    if len(built) == 1:
+        return built[0]
+    return {"dis_max": {"queries": built, "tie_breaker": TIE_BREAKER}}
 
 
 def _in_field(field: str, term: Term, boost: float) -> Clause:
@@ -167,7 +174,7 @@ def _near(near: Near) -> Clause:
         name, between = WORD_FIELDS[field], near.between
         return {"bool": {"must": [_pair(name, *pair, between, boost) for pair in pairs(near)]}}
 
-    return _in_fields(near.field, within)
+    return _in_fields(near, within)
 
 
 def _pair(field: str, one: str, other: str, between: int, boost: float) -> Clause:
@@ -202,6 +209,8 @@ def _filters(query: SearchQuery) -> list[Clause]:
         for field, values in allowed.items()
         if values
     ]
+    if query.cut_versions:
+        filters.append({"exists": {"field": CUT_VERSIONS}})
     if query.undated:
         filters.append({"bool": {"must_not": [{"exists": {"field": MONTHS[query.dates]}}]}})
     limits = {"gte": query.date_from, "lte": query.date_to}

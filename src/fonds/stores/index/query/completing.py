@@ -16,6 +16,7 @@ from fonds.stores.index.query.fields import (
     SHOWN,
     TEXT_FIELDS,
     THEME,
+    VERSION,
 )
 from fonds.stores.index.query.parsing import parse
 from fonds.stores.index.query.ranges import range_of
@@ -70,7 +71,7 @@ def written(field: str, value: str) -> str | None:
     put = said if is_bare else f'"{said}"'
     try:
         node = parse(f"{field}:{put}", lambda asked: (asked,))
-        return put if node == _node(field, value) else None
+        return put if field == VERSION or node == _node(field, value) else None
     except QueryError:
         return None
 

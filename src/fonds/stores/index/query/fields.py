@@ -30,11 +30,13 @@ RANGE_FIELDS = {
 }
 THEME = "theme"
 """The field that names a theme of a collection, whose documents are known elsewhere."""
+VERSION, VERSION_VALUES = "version", ("all", "current")
+"""The field that says in which versions of a story the words of the whole query may be, and its values."""
 
-FIELDS = (*TEXT_FIELDS, *EXACT_FIELDS, *RANGE_FIELDS, THEME)
+FIELDS = (*TEXT_FIELDS, *EXACT_FIELDS, *RANGE_FIELDS, THEME, VERSION)
 SHOWN = (
     "title", "author", "text", "url", "doi", "domain", "site", "date", "year", "captured", "added",
-    "language", "kind", "collection", "theme", "status", "words", "pages",
+    "language", "kind", "collection", "theme", "status", "words", "pages", "version",
 )  # fmt: skip
 """The fields that are told to people: each once, under its short name."""
 
@@ -64,6 +66,7 @@ _FORMS = {
     "status": ("how reading the file ended, or none", "status:success"),
     "words": ("a number, or from one to another, or none", "words:>500"),
     "pages": ("a number, or from one to another, or none", "pages:10..20"),
+    "version": ("all, for words of earlier versions of a story too; or current", "version:all"),
 }
 
 

@@ -1,9 +1,9 @@
-"""An index that takes no document of a hidden file, whoever brings it."""
+"""An index that takes no document and no version of a hidden file, whoever brings it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
 from fonds.ports import Index
@@ -18,18 +18,19 @@ class KeepingOut:
     hidden: Callable[[Sequence[str]], Collection[str]]
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """As the index does, but for documents of hidden files.
+        """As the index does, but for documents of hidden files, and without hidden versions.
 
         It is asked again behind the write: whoever hides a file says so before it removes its document, so
         that of the two one sees the other.
         """
-        before = self.hidden([one.sha1hex for one in documents])
-        put = [one for one in documents if one.sha1hex not in before]
+        put = _shown(documents, self.hidden(_files(documents)))
         if not put:
             return
         self.index.put(put)
-        since = self.hidden([one.sha1hex for one in put])
+        since = self.hidden(_files(put))
         if since:
+            shown = _shown(put, since)
+            self.index.put([one for one in shown if one not in put])
             self.index.delete([one.id for one in put if one.sha1hex in since])
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -55,3 +56,21 @@ class KeepingOut:
     def close(self) -> None:
         """Close the index."""
         close(self.index)
+
+
+def _files(documents: Sequence[IndexDocument]) -> list[str]:
+    """The files of these documents and of the versions they are found by."""
+    return [
+        sha1hex for one in documents for sha1hex in (one.sha1hex, *(v.sha1hex for v in one.earlier))
+    ]
+
+
+def _shown(documents: Sequence[IndexDocument], hidden: Collection[str]) -> list[IndexDocument]:
+    """The documents of files that are not hidden, each without hidden versions."""
+    shown = []
+    for one in documents:
+        if one.sha1hex in hidden:
+            continue
+        earlier = tuple(version for version in one.earlier if version.sha1hex not in hidden)
+        shown.append(one if earlier == one.earlier else replace(one, earlier=earlier))
+    return shown

@@ -12,6 +12,7 @@
     theme:"flood, river"     the documents of a theme of a collection, by its label or id
     date:2024-05 year:2020..2024 captured:2024 added:>=2024-05-17   days, as `ranges.py` says
     words:>500 pages:none    numbers, as it says
+    version:all              words of the whole query may be in an earlier version of a story
     *                        everything
 
 Lenient where the meaning is plain: an open parenthesis closes at the end, a dangling OR and bare
@@ -23,13 +24,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from fonds.model.document import Match, SearchQuery
 from fonds.model.query_error import QueryError
 from fonds.stop_words import stop_words_of_query
 from fonds.stores.index.asked import NONE, exact_value
-from fonds.stores.index.query.fields import EXACT_FIELDS, RANGE_FIELDS, TEXT_FIELDS, THEME
+from fonds.stores.index.query.fields import (
+    EXACT_FIELDS,
+    RANGE_FIELDS,
+    TEXT_FIELDS,
+    THEME,
+    VERSION,
+    VERSION_VALUES,
+)
 from fonds.stores.index.query.ranges import range_of
 from fonds.stores.index.query.tokens import Token, shortened, tokens, unfinished
 from fonds.stores.index.query.tree import (
@@ -43,6 +51,7 @@ from fonds.stores.index.query.tree import (
     Range,
     Term,
     best_match,
+    in_all_versions,
 )
 from fonds.words import is_spaceless, letters, words
 
@@ -52,6 +61,7 @@ DEPTH_MAX = 32
 PREFIX_CHARACTERS_MIN = 3
 NEAR_WORDS_MAX = 4
 BETWEEN_MAX = 100
+ALL_VERSIONS = VERSION_VALUES[0]
 ONLY_IN_QUERIES = {"field", "not", "or", "and", "exact"}
 SENTENCE_STOP_WORDS_MIN = 3
 """Distinct stop words of one language that make a text a sentence."""
@@ -106,16 +116,40 @@ def _parse_syntax(text: str, themes: Themes | None) -> Node:
     found = list(tokens(text))
     if sum(token.kind in ("word", "phrase") for token in found) > CLAUSES_MAX:
         raise QueryError(f"The query has more than {CLAUSES_MAX} words; please shorten it.")
-    node = _Parser(found, themes or themes_of(SearchQuery())).parse()
-    if node is None:
+    parser = _Parser(found, themes or themes_of(SearchQuery()))
+    node = parser.parse()
+    if node is None and not parser.versions:
         raise QueryError(f"“{shortened(text)}” has no letters or digits to search for.")
-    return node
+    node = node or And()
+    return in_all_versions(node) if ALL_VERSIONS in parser.versions else node
 
 
 def parse_query(query: SearchQuery) -> Node:
-    """Return the tree of a query, by the kind of match it asks for. Raises QueryError as `parse` does."""
+    """Return the tree of a query, by the kind of match and the versions it asks for. Raises QueryError as
+    `parse` does."""
     tree = parse(query.text.encode("utf-8", "ignore").decode(), themes_of(query))
+    if query.in_versions is not None:
+        tree = in_all_versions(tree, wanted=query.in_versions)
     return best_match(tree) if query.match is Match.BEST else tree
+
+
+def asks_for_versions(text: str) -> bool:
+    """Whether a query has `version:all` in it; False for one that cannot be understood."""
+    if f"{VERSION}:" not in text.lower():
+        return False
+    found = list(unfinished(text))
+    return any(
+        (field.kind, field.text) == ("field", VERSION)
+        and value.text.strip().lower() == ALL_VERSIONS
+        for field, value in pairwise(found)
+    )
+
+
+def with_all_versions(text: str) -> str:
+    """Return the query that looks for the same words in earlier versions too. In a sentence, marks that would
+    break the syntax are left out."""
+    plain = " ".join(letters(text).split()) if _is_sentence(text) else text.strip()
+    return f"{VERSION}:{ALL_VERSIONS} {plain}"
 
 
 class _Parser:
@@ -125,6 +159,8 @@ class _Parser:
         self._tokens = found
         self._themes = themes
         self._position = 0
+        self.versions: set[str] = set()
+        """The values of `version:` in the query."""
 
     def parse(self) -> Node | None:
         found = []
@@ -168,6 +204,9 @@ class _Parser:
         excluded = False
         while self._take("not"):
             excluded = True
+        token = self._next()
+        if excluded and token is not None and (token.kind, token.text) == ("field", VERSION):
+            raise token.refused(": only words and values can be excluded, not versions.")
         node = self._single(field, depth)
         return Not(node) if excluded and node is not None else node
 
@@ -180,6 +219,9 @@ class _Parser:
             return None
         self._position += 1
         if token.kind == "field":
+            if token.text == VERSION:
+                self._version(token)
+                return None
             return self._in_field(token, depth + 1)
         if token.kind == "open":
             node = self._alternatives(field, depth + 1)
@@ -196,6 +238,16 @@ class _Parser:
         if field == THEME:
             return self._theme(token)
         return _term(token, field, exact=False)
+
+    def _version(self, token: Token) -> None:
+        """It is no part of the tree: it holds for the whole query, wherever it stands."""
+        value = self._next()
+        if value is None or value.kind not in ("word", "phrase"):
+            raise token.refused(f": write {VERSION}:all, or {VERSION}:current.")
+        self._position += 1
+        if value.text.strip().lower() not in VERSION_VALUES:
+            raise value.refused(f": {VERSION} is {' or '.join(VERSION_VALUES)}.")
+        self.versions.add(value.text.strip().lower())
 
     def _theme(self, token: Token) -> Among:
         value = _whole_value(token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from fonds.stop_words import stop_words_of_query
@@ -15,24 +15,26 @@ class Term:
     """Words next to each other in `field`, unfolded as typed; None means title or text.
 
     One word is found in any of its forms unless `exact`; several stand as they are written. With `prefix`,
-    `text` is the beginning of one word.
+    `text` is the beginning of one word. `in_versions`: earlier versions of a story match too.
     """
 
     text: str
     field: str | None = None
     prefix: bool = False
     exact: bool = False
+    in_versions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
     """Two to four different words, each with at most `between` others between it and each of the others,
-    in any order, as they are written.
+    in any order, as they are written. `in_versions`: earlier versions of a story match too.
     """
 
     words: tuple[str, ...]
     between: int
     field: str | None = None
+    in_versions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,27 @@ class Or:
 
 Node: TypeAlias = Term | Near | Exact | Range | Among | Not | And | Or
 NodeT = TypeVar("NodeT", bound=Node)
+
+
+def in_all_versions(node: Node, *, wanted: bool = True) -> Node:
+    """Return the tree with words of title and text matching in earlier versions too, or not in these."""
+    if isinstance(node, Term | Near):
+        is_kept = node.field in (None, "article_title", "text_content")
+        return replace(node, in_versions=wanted and is_kept)
+    if isinstance(node, Not):
+        return Not(in_all_versions(node.node, wanted=wanted))
+    if isinstance(node, And | Or):
+        return replace(node, nodes=tuple(in_all_versions(one, wanted=wanted) for one in node.nodes))
+    return node
+
+
+def is_in_versions(node: Node) -> bool:
+    """Whether any part of the tree matches in earlier versions."""
+    if isinstance(node, Term | Near):
+        return node.in_versions
+    if isinstance(node, Not):
+        return is_in_versions(node.node)
+    return isinstance(node, And | Or) and any(map(is_in_versions, node.nodes))
 
 
 def best_match(node: Node) -> Node:

@@ -28,6 +28,10 @@ THEMES_MAX = 2_000
 AUTHORS_LOOKED_MAX = 100
 DOMAIN = EXACT_FIELDS["domain"]
 _WORDS = re.compile(r"[\w\s]*")
+_VERSIONS = {
+    "all": "words of the current or an earlier version of a story",
+    "current": "words of the current version alone",
+}
 Names = Callable[[str, str], str]
 """How people call a value of a field: itself where they have no other name for it."""
 
@@ -71,6 +75,8 @@ def values(library: Library, field: str, said: str) -> tuple[list[Known], bool]:
             return _themes(library)
         case "author":
             return _authors(index, said)
+        case "version":
+            return [Known(value, name, None) for value, name in _VERSIONS.items()], False
     return [], False
 
 

@@ -15,6 +15,7 @@ from fonds.library.searching.since.as_of import (
     CHANGED_MAX,
     FOUND_MAX,
     VERSIONS_MAX,
+    WITHOUT_VERSIONS,
     Asking,
     AsOf,
     SortCount,
@@ -33,7 +34,7 @@ from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, how_many, link, page, pager, sentence
 from fonds.web.rendering import day as day_said
 from fonds.web.serving.tables import tabled
-from fonds.wiring.backends import found_among
+from fonds.wiring.backends import asks_for_versions, found_among
 
 PATH = "/search/as-of"
 PAGE_SIZE = 50
@@ -156,6 +157,8 @@ class AsOfPage:
 
 def as_of_page(request: Request, stores: Stores, form: AsOfForm, *, knows: bool) -> AsOfPage:
     """Raises ValueError with a sentence for a day or a search that cannot be asked."""
+    if asks_for_versions(form.q):
+        raise ValueError(sentence(WITHOUT_VERSIONS))
     day = checked_day(form.day, datetime.now(UTC).date())
     whole: Stores = request.app.state.whole_stores
     asking = Asking(stores, found_among, whole.records if knows else None)

@@ -73,7 +73,8 @@ def _entry(top: Xml.Element, origin: str, hit: Hit) -> None:
     Xml.SubElement(
         entry, "link", rel="alternate", type="text/html", href=f"{origin}/file/{document.sha1hex}"
     )
-    add(entry, "summary", hit.snippet.shown[0])
+    shown = hit.version.snippets[:1] if hit.version else [hit.snippet]
+    add(entry, "summary", " ".join(one.shown[0] for one in shown))
 
 
 def _midnight(day: date) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from fonds.model.document import DateKind, Hit, Snippet
+from fonds.model.document import DateKind, Hit, Snippet, VersionHit
 from fonds.model.file import Kind
 from fonds.web.themes.tagged import ThemeLink
 
@@ -20,8 +20,9 @@ class SearchHit:
     to three passages with the pages of a PDF they begin on; `snippet` is the first, `snippet_marks` are
     (start, end) offsets in it, `title_marks` in `title`. `themes` are those of collections it is in.
     `near_duplicate_of` is the id of an earlier result of the same page that says nearly the same; `alike` is
-    how many documents of the search this one stands for, where near-duplicates are one. None means unknown,
-    or none.
+    how many documents of the search this one stands for, where near-duplicates are one. `version` is the
+    earlier version that matches, of a story found by `version:all` whose current version does not match. None
+    means unknown, or none.
     """
 
     id: str
@@ -49,6 +50,7 @@ class SearchHit:
     themes: Sequence[ThemeLink]
     near_duplicate_of: str | None
     alike: int
+    version: VersionHit | None
 
 
 def found_hit(
@@ -82,4 +84,5 @@ def found_hit(
         themes=themes,
         near_duplicate_of=near_duplicate_of,
         alike=alike,
+        version=hit.version,
     )

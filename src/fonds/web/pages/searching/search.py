@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import cache, partial
 from typing import Annotated, Any, get_origin
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import HTMLResponse
 
 from fonds.kinds.similarity.near_duplicates import near_duplicates
-from fonds.library.searching.collapsed import Collapsed, alike, collapsed
+from fonds.library.searching.best_match import best_match_if_none
+from fonds.library.searching.collapsed import alike, collapsed, separate
 from fonds.library.searching.dated import dates_counted
 from fonds.library.searching.direct import Direct, direct
 from fonds.library.searching.exported.forms import FORMS
@@ -49,6 +51,14 @@ router = APIRouter(dependencies=[READS])
 
 
 @dataclass(frozen=True, slots=True)
+class InEarlierVersions:
+    """How many stories have the words of a search in an earlier version; `query` finds them."""
+
+    count: int
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
 class SearchPage:
     """One page of results. `total` documents were found; `listed` results are they, of which `reachable` can
     be paged through: fewer, where near-duplicates among the first `compared` documents are one result.
@@ -59,7 +69,8 @@ class SearchPage:
     values that are not listed.
     `direct` are the files the words are the name of: a URL, SHA-1, story id, DOI or file name. `notes`
     say what of the question no document has, when nothing was found, not by name either; `meant` is the query
-    that was probably meant. Themes are those of the first `themes_looked_in` collections by name, None for
+    that was probably meant, and `earlier` counts the stories that match in an earlier version, None where
+    none does. Themes are those of the first `themes_looked_in` collections by name, None for
     all; `themes` counts the matches by the themes of the collection that was asked for, None without one.
     `match` is `best` where no document has all of the words, and results have any of them.
     `generation` names what the index holds: the same, the same documents; None where it is not known.
@@ -71,6 +82,7 @@ class SearchPage:
     direct: Sequence[Direct]
     notes: Sequence[str]
     meant: str | None
+    earlier: InEarlierVersions | None
     match: Match
     total: int
     listed: int
@@ -94,15 +106,23 @@ def search_page(
 ) -> SearchPage:
     """Raises ValueError with a sentence for people when the words cannot be understood."""
     ids = alike(stores.index, stores.records, form.query(), form.alike) if form.alike else []
-    shown = _shown(stores, form, ids, collapses=collapses and not ids)
-    notes, meant = shown.found.notes, shown.found.meant
-    things = direct(stores, form.q) if form.page == 1 or not shown.found.total else []
-    if not (shown.found.total or things) and _falls_back(form):
-        best_form = form.model_copy(update={"match": str(Match.BEST)})
-        best = _shown(stores, best_form, ids, collapses=collapses and not ids)
-        if best.found.total:
-            form, shown = best_form, best
+    named = cache(lambda: direct(stores, form.q))
+    search = (
+        partial(collapsed, stores.index, stores.records)
+        if collapses and not ids
+        else partial(separate, stores.index)
+    )
+    falls_back = _falls_back(form)
+    shown = (
+        best_match_if_none(search, form.query(ids), lambda: bool(named()))
+        if falls_back
+        else search(form.query(ids))
+    )
     results = shown.found
+    things = named() if form.page == 1 or not results.total else []
+    if results.match is Match.BEST:
+        form = form.model_copy(update={"match": str(Match.BEST)})
+    notes = results.notes
     facets, beyond = counted(stores.index, form, results, ids)
     documents = [hit.document for hit in results.hits]
     known = tagged(themes, [one.id for one in documents])
@@ -113,7 +133,8 @@ def search_page(
         answer=NOTHING_YET if is_empty else _answer(form, results.total, len(things)),
         direct=things,
         notes=[] if is_empty or things else [*notes, *([unread] if unread else [])],
-        meant=meant,
+        meant=results.meant,
+        earlier=None if things else _earlier(results),
         match=results.match,
         total=results.total,
         listed=shown.listed,
@@ -141,13 +162,10 @@ def search_page(
     )
 
 
-def _shown(stores: Stores, form: SearchForm, ids: Sequence[str], *, collapses: bool) -> Collapsed:
-    """What stands on the page asked for, near-duplicates as one or each by itself."""
-    if collapses:
-        return collapsed(stores.index, stores.records, form.query())
-    results = stores.index.search(form.query(ids))
-    reachable = min(results.total, RESULTS_MAX)
-    return Collapsed(results, {}, results.total, reachable, 0)
+def _earlier(results: SearchResults) -> InEarlierVersions | None:
+    if results.earlier_text is None:
+        return None
+    return InEarlierVersions(results.earlier_count, results.earlier_text)
 
 
 def _falls_back(form: SearchForm) -> bool:

@@ -14,7 +14,8 @@ import pytest
 from filled_home import opened
 from fonds.kinds.documents import Origin
 from fonds.kinds.pdf import document as pdf_document
-from fonds.kinds.story import document, newest_versions
+from fonds.kinds.story import document
+from fonds.kinds.story_versions import current_versions
 from fonds.library.searching.since.as_of import SORTS, Asking, AsOf, checked_day
 from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.blob import Blob
@@ -78,7 +79,8 @@ class History:
         self.show(story_id)
 
     def show(self, story_id: str) -> None:
-        (row,) = newest_versions(self.stores.records, [story_id]).values()
+        (current,) = current_versions(self.stores.records, [story_id]).values()
+        row = current.row
         blob = self.stores.blobs.get(text_blob_key(row.sha1hex))
         self.stores.index.put([document(row, blob, Origin("", "", "default"))])
 

@@ -1,0 +1,172 @@
+"""The texts of earlier versions in a story's document: which there are, and what is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import permutations
+
+import pytest
+
+from fonds.kinds import indexed, story_versions
+from fonds.kinds.documents import text_blob
+from fonds.library.reindex import reindex
+from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.keys import text_blob_key
+from fonds.model.story import ContentMetadata, Parsed, Story
+from fonds.steps.story.import_story import ImportStory
+from fonds.stores.index.tantivy_index import TantivyIndex
+from step_bench import LATER, MOMENT, PAGE, Bench, page_file
+
+ID = "1" * 64
+DAY = timedelta(days=1)
+
+
+def version(
+    bench: Bench, day: int, text: str, title: str = "A page", extractor: str = "reader 1"
+) -> Parsed:
+    """A page captured on this day, with bytes of its own."""
+    body = PAGE + b"<!-- %d -->" % day
+    capture = replace(bench.loose(body), id=f"c{day}", captured_at=MOMENT + day * DAY)
+    bench.enter(capture)
+    content = ContentMetadata(url=capture.url, text_content=text, article_title=title)
+    return Parsed(capture, page_file(body), Story(content_metadata=content), ID, extractor)
+
+
+def take_in(bench: Bench, versions: Sequence[Parsed], later: timedelta = timedelta()) -> None:
+    ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER + later)(versions)
+
+
+def shown(bench: Bench) -> IndexDocument:
+    (document,) = bench.index.get([ID]).values()
+    return document
+
+
+def days(document: IndexDocument) -> list[int]:
+    """The days of its earlier versions."""
+    return [int(one.captured[6:8]) - MOMENT.day for one in document.earlier]
+
+
+def is_found(bench: Bench, query: str) -> bool:
+    return bench.index.search(SearchQuery(f"version:all {query}")).total == 1
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_in_whatever_order_they_come_they_are_the_same(
+    bench: Bench, order: tuple[int, ...]
+) -> None:
+    for day in order:
+        take_in(bench, [version(bench, day, f"text number{day}", f"Title title{day}")])
+    document = shown(bench)
+    assert (document.text_content, days(document)) == ("text number2", [1, 0])
+    for day in range(3):
+        assert is_found(bench, f"number{day} title:title{day}")
+    assert bench.index.search(SearchQuery("number1")).total == 0
+    reindex(bench.records, bench.blobs, bench.index, lambda _: None)
+    assert replace(shown(bench), collection=document.collection) == document
+
+
+def test_a_text_or_title_is_there_once(bench: Bench) -> None:
+    texts = ["one", "two", "two", "one", "three", "three"]
+    titles = ["A", "A", "B", "B", "C", "C"]
+    read: list[str] = []
+
+    class Reading:
+        """Blobs that say which texts are read."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(bench.blobs, name)
+
+        def get(self, key: str) -> bytes | None:
+            read.append(key)
+            return bench.blobs.get(key)
+
+    for day, (text, title) in enumerate(zip(texts, titles, strict=True)):
+        item = version(bench, day, text, title)
+        ImportStory(bench.records, Reading(), bench.index, lambda: LATER)([item])  # type: ignore[arg-type]
+    # Of days 4 and 5 text and title are the same. The newest of "one", "two" and "A" are of days 3, 2 and 1.
+    assert days(shown(bench)) == [3, 2, 1]
+    assert [one.title for one in shown(bench).earlier] == ["B", "B", "A"]
+    assert shown(bench).earlier_left_out == 0
+    wanted = {text_blob_key(page_file(PAGE + b"<!-- %d -->" % day).sha1) for day in (3, 2)}
+    assert set(read[-2:]) == wanted
+    assert is_found(bench, "one two three title:a")
+
+
+def test_a_story_of_one_version_reads_no_other_text(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(bench.blobs), "get", None)
+    take_in(bench, [version(bench, 0, "a text")])
+    assert shown(bench).earlier == ()
+
+
+def test_an_earlier_version_that_is_read_again_has_its_new_text(bench: Bench) -> None:
+    take_in(bench, [version(bench, 0, "wrong menu"), version(bench, 1, "later")])
+    take_in(bench, [version(bench, 0, "right article", extractor="reader 2")], DAY)
+    assert is_found(bench, "right")
+    assert not is_found(bench, "menu")
+
+
+def test_more_versions_than_there_is_room_for_are_counted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(story_versions, "VERSIONS_MAX", 3)
+    take_in(bench, [version(bench, day, f"text number{day}") for day in range(7)])
+    assert (days(shown(bench)), shown(bench).earlier_left_out) == ([5, 4, 3], 3)
+    assert is_found(bench, "number3")
+    assert not is_found(bench, "number2")
+    assert bench.index.search(SearchQuery(cut_versions=True)).total == 1
+    monkeypatch.setattr(story_versions, "COMPARED_MAX", 2)
+    reindex(bench.records, bench.blobs, bench.index, lambda _: None)
+    assert (days(shown(bench)), shown(bench).earlier_left_out) == ([5], 5)
+
+
+def test_longer_texts_than_there_is_room_for_are_cut_between_words_and_counted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexed, "EARLIER_CHARACTERS_MAX", 30)
+    texts = ["oldest words", "words " + "middle " * 5, "twelve words", "newest"]
+    take_in(bench, [version(bench, day, text) for day, text in enumerate(texts)])
+    assert (days(shown(bench)), shown(bench).earlier_left_out) == ([2, 1, 0], 2)
+    assert is_found(bench, "twelve middle")
+    assert not is_found(bench, "oldest")
+    # "words middle middl" has 18 characters: no half word is found.
+    assert not is_found(bench, "=middl")
+
+
+def test_a_text_that_is_gone_is_named_by_a_reindex(bench: Bench) -> None:
+    take_in(bench, [version(bench, 0, "first"), version(bench, 1, "second")])
+    sha1hex = page_file(PAGE + b"<!-- 0 -->").sha1
+    bench.blobs.delete([text_blob_key(sha1hex)])
+    assert reindex(bench.records, bench.blobs, bench.index, lambda _: None).textless == [sha1hex]
+    assert days(shown(bench)) == [0]
+    bench.blobs.put([text_blob(sha1hex, b"first")])
+    reindex(bench.records, bench.blobs, bench.index, lambda _: None)
+    assert is_found(bench, "first")
+
+
+def test_an_index_of_before_asks_for_a_reindex(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fonds.model.errors import ConfigurationError
+    from fonds.stores.index import tantivy_schema
+
+    before = {
+        name: field for name, field in tantivy_schema.WORD_FIELDS.items() if "earlier" not in name
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(tantivy_schema, "WORD_FIELDS", before)
+        index = TantivyIndex(bench.home / "before")
+        index.put([replace(_document(), earlier=())])
+        index.close()
+    with pytest.raises(ConfigurationError, match=re.escape("Run `fonds reindex`")):
+        TantivyIndex(bench.home / "before").search(SearchQuery("words"))
+
+
+def _document() -> IndexDocument:
+    from contract.index_backends import document
+
+    return document("a")
