@@ -46,7 +46,8 @@ class IndexDocument:
     existing clients work: `url canonical_domain publication_date language article_title text_content
     indexed_date`. `publication_date` None means undated; `date_kind` says what it is the day of.
     `captured` is the day of the capture the document goes by, `status` how reading its file ended, `doi` in
-    lower case.
+    lower case. `licenses`, `holders` and `prefers` are what its captures and its file state of the use of it
+    (`kinds/rights.py`); licences and preferences in lower case.
     """
 
     id: str
@@ -69,6 +70,9 @@ class IndexDocument:
     status: str | None = None
     date_kind: DateKind | None = None
     captured: date | None = None
+    licenses: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
+    prefers: tuple[str, ...] = ()
 
     def day(self, of: DateOf) -> date | None:
         """The day of this kind; None where it is not known."""

@@ -20,10 +20,14 @@ def rights_of(records: Records, captures: Mapping[str, str]) -> dict[str, Rights
     files = {row.sha1hex: row for row in records.get(FileRightsRow, sorted(set(captures.values())))}
     found = {}
     for capture_id, sha1hex in captures.items():
-        row, file = rows.get(capture_id), files.get(sha1hex)
-        statements = [*_statements(row), *_statements(file)]
-        found[capture_id] = Rights(_robots(row), tuple(dict.fromkeys(statements)))
+        found[capture_id] = rights_in(rows.get(capture_id), files.get(sha1hex))
     return found
+
+
+def rights_in(row: CaptureRightsRow | None, file: FileRightsRow | None) -> Rights:
+    """The rights in the rows of one capture and of its file, each statement once."""
+    statements = [*_statements(row), *_statements(file)]
+    return Rights(_robots(row), tuple(dict.fromkeys(statements)))
 
 
 def to_stored(statements: Iterable[Statement]) -> dict[str, Any]:

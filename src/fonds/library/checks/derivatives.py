@@ -11,11 +11,13 @@ from fonds.kinds import KINDS
 from fonds.kinds.documents import Origin, text_bytes
 from fonds.kinds.fixity import blob_of, fixity_of, fixity_of_row, has_fixity
 from fonds.kinds.kind import DerivativeKind, Indexed
+from fonds.kinds.stated_rights import rights_of_files, with_rights
 from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.under_way import worked_on
 from fonds.library.chunks import chunks
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError
+from fonds.model.rights import Rights
 from fonds.model.rows import FixityRow, Row
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records, Stores
@@ -155,11 +157,12 @@ def _indexed(stores: Stores, kind: DerivativeKind, rows: Rows, began: datetime) 
         yield Fault(Check.DOCUMENT, "", f"{len(ids)} documents cannot be read: {error}")
         return
     wanted = kind.indexed.current(stores.records, ids)
+    rights = rights_of_files(stores.records, [row.sha1hex for row in wanted.values()])
     found = []
     for id_, row in sorted(wanted.items()):
         if row.updated > began:
             continue
-        if told := _differs(kind, kind.indexed, row, there.get(id_)):
+        if told := _differs(kind, kind.indexed, row, rights[row.sha1hex], there.get(id_)):
             found.append((row.sha1hex, Fault(Check.DOCUMENT, id_, told)))
     for id_ in sorted(there.keys() - wanted.keys()):
         told = f"{kind.title} {id_} is in the index and is not to be there"
@@ -169,7 +172,11 @@ def _indexed(stores: Stores, kind: DerivativeKind, rows: Rows, began: datetime) 
 
 
 def _differs(
-    kind: DerivativeKind, one: Indexed, row: Any, document: IndexDocument | None
+    kind: DerivativeKind,
+    one: Indexed,
+    row: Any,
+    rights: Rights,
+    document: IndexDocument | None,
 ) -> str | None:
     """What is wrong with a document, but for its text: that is compared by the deep audit."""
     id_ = one.id_of(row)
@@ -179,7 +186,7 @@ def _differs(
         return f"{kind.title} {id_} is in the index as {document.sha1hex}, not {row.sha1hex}"
     origin = Origin(document.url, document.canonical_domain, document.collection, document.captured)
     text = text_bytes(document.text_content)
-    made = one.document(row, text, origin)
+    made = with_rights(one.document(row, text, origin), rights)
     names = [
         name
         for name in IndexDocument.__slots__

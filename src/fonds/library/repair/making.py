@@ -8,6 +8,7 @@ from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN, origins, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, blob_of, fixity_of, fixity_of_row, has_fixity
 from fonds.kinds.kind import DerivativeKind
+from fonds.kinds.stated_rights import stated
 from fonds.library.checks.derivatives import known_fixity
 from fonds.library.checks.endings import ACCOUNTED
 from fonds.library.checks.fault import Act
@@ -159,7 +160,8 @@ def _index(shop: Workshop, kind: DerivativeKind, keys: Sequence[str]) -> None:
     came = origins(stores.records, [row.sha1hex for row in current.values()])
     for id_, row in sorted(current.items()):
         text = stores.blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None
-        stores.index.put([one.document(row, text, came.get(row.sha1hex, UNKNOWN))])
+        document = one.document(row, text, came.get(row.sha1hex, UNKNOWN))
+        stores.index.put(stated(stores.records, [document]))
         shop.note_file(Act.INDEX, row.sha1hex, f"{kind.title} {id_} is in the index again")
     there = stores.index.get(sorted(ids - current.keys()))
     strays = [id_ for id_, document in there.items() if str(document.kind) == kind.name]

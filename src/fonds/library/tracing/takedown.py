@@ -16,6 +16,7 @@ from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import row_key
 from fonds.formats.spooled import spool_key
 from fonds.kinds.documents import UNKNOWN, origins
+from fonds.kinds.stated_rights import stated
 from fonds.library.chunks import chunks
 from fonds.library.failures.deciding import accept
 from fonds.library.failures.failed import Asked
@@ -145,7 +146,8 @@ class TakingDown:
                 )
                 came = origins(stores.records, [version.sha1hex])
                 origin = came.get(version.sha1hex, UNKNOWN)
-                stores.index.put([one.document(version, text, origin)])
+                document = one.document(version, text, origin)
+                stores.index.put(stated(stores.records, [document]))
 
 
 def _documents(row: TakedownRow) -> list[str]:

@@ -60,6 +60,7 @@ class ImportJats:
         day = item.capture.captured_at.astimezone(UTC).date()
         origin = Origin(url, canonical_domain(url) or "", item.capture.collection, day)
         put_current(
+            self.records,
             self.index,
             (),
             lambda: indexed_rows(self.records, [row.sha1hex]),

@@ -82,6 +82,7 @@ class PersistPdfText:
         self._put(kept, now)
         known = {item.sha1hex: item for item in kept}
         put_current(
+            self.records,
             self.index,
             (),
             lambda: indexed_rows(self.records, list(known)),

@@ -11,6 +11,7 @@ from fonds.formats.envelope import story_to_json
 from fonds.kinds.documents import UNKNOWN, Origin, origins, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.similarity.sketch import put_sketches, sketch
+from fonds.kinds.stated_rights import stated
 from fonds.kinds.story import document, newest_versions
 from fonds.model.capture import to_datetime14
 from fonds.model.document import IndexDocument
@@ -57,6 +58,7 @@ class ImportStory:
         }
         ids = sorted({*left, *(row.story_id for row in rows)})
         put_current(
+            self.records,
             self.index,
             ids,
             lambda: newest_versions(self.records, ids),
@@ -72,7 +74,7 @@ class ImportStory:
         left = {row.story_id for row in before if row.story_id != told[row.sha1hex]}
         if left:
             others = newest_versions(self.records, sorted(left), without=told)
-            self.index.put(self._documents(list(others.values()), {}))
+            self.index.put(stated(self.records, self._documents(list(others.values()), {})))
             self.index.delete(sorted(left - others.keys()))
         return left
 

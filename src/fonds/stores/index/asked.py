@@ -66,7 +66,7 @@ def _language(value: str) -> str:
     return known
 
 
-def _domain(value: str) -> str:
+def _lower(value: str) -> str:
     return "" if value.lower() == NONE else value.lower()
 
 
@@ -92,11 +92,13 @@ def _doi(value: str) -> str:
 _VALUES: Mapping[str, Callable[[str], str]] = {
     "kind": _kind,
     "language": _language,
-    "canonical_domain": _domain,
+    "canonical_domain": _lower,
     "collection": str,
     "sites": _site,
     "doi": _doi,
-    "status": lambda value: "" if value.lower() == NONE else value.lower(),
+    "status": _lower,
+    "licenses": _lower,
+    "prefers": _lower,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from fonds.kinds.documents import UNKNOWN, origins
 from fonds.kinds.kind import DerivativeKind, Indexed
+from fonds.kinds.stated_rights import rights_of_files, with_rights
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key
 from fonds.model.rows import EmbargoRow, FileMetaRow
@@ -70,10 +71,9 @@ def documents_of(
     records: Records, blobs: Blobs, one: Indexed, rows: Sequence[Any]
 ) -> Iterator[IndexDocument]:
     """The documents of these rows, with their texts, one at a time."""
-    came = origins(records, [row.sha1hex for row in rows])
+    keys = [row.sha1hex for row in rows]
+    came, rights = origins(records, keys), rights_of_files(records, keys)
     for row in rows:
-        yield one.document(
-            row,
-            blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None,
-            came.get(row.sha1hex, UNKNOWN),
-        )
+        text = blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None
+        document = one.document(row, text, came.get(row.sha1hex, UNKNOWN))
+        yield with_rights(document, rights[row.sha1hex])

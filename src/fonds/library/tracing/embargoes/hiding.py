@@ -108,4 +108,4 @@ def _put(stores: Stores, one: Indexed, ids: Sequence[str]) -> None:
             for row in rows
         ]
 
-    put_current(stores.index, ids, read, documents)
+    put_current(stores.records, stores.index, ids, read, documents)
