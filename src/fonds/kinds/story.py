@@ -15,11 +15,12 @@ from fonds.formats.envelope import story_from_values
 from fonds.kinds.documents import Origin, authors_of, cleaned, day_seen, text_of
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Fact, Indexed, Reading, digits, flat
+from fonds.kinds.rights import file_rights
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import PAGE_TYPES, FileMeta, Kind, Unparsed
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import StoryMetaRow
+from fonds.model.rows import Row, StoryMetaRow
 from fonds.model.story import Story
 from fonds.ports import Records
 
@@ -173,6 +174,11 @@ def _facts(row: StoryMetaRow) -> list[Fact]:
     ]
 
 
+def promised_rights(row: StoryMetaRow) -> list[Row]:
+    """The row of what the page states about its use, if anything."""
+    return file_rights(row, story_of(row).page_metadata.rights)
+
+
 def _work(capture: Capture, file: FileMeta, after: datetime | None) -> Unparsed:
     return Unparsed(capture, file, again=True)
 
@@ -191,6 +197,7 @@ KIND = DerivativeKind(
     mimetypes=PAGE_TYPES,
     row=StoryMetaRow,
     step="import_story",
+    rows=promised_rights,
     blobs=lambda row: [text_blob_key(row.sha1hex)],
     indexed=Indexed(
         where={},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from fonds.model.rights import Rights, RobotsInForce, Statement
@@ -33,6 +34,25 @@ def rights_in(row: CaptureRightsRow | None, file: FileRightsRow | None) -> Right
 def to_stored(statements: Iterable[Statement]) -> dict[str, Any]:
     """Statements as the column `stated` holds them."""
     return {"statements": [one.to_json() for one in statements]}
+
+
+def capture_rights_row(
+    capture_id: str, sha1hex: str, rights: Rights, updated: datetime
+) -> CaptureRightsRow | None:
+    """The row of a capture; None where nothing is known of its rights."""
+    robots = rights.robots
+    if robots is None and not rights.statements:
+        return None
+    return CaptureRightsRow(
+        capture_id=capture_id,
+        sha1hex=sha1hex,
+        robots_url=robots.url if robots else None,
+        robots_answer=robots.answer if robots else None,
+        robots_capture_id=robots.capture_id if robots else None,
+        robots_rule=robots.rule if robots else None,
+        stated=to_stored(rights.statements),
+        updated=updated,
+    )
 
 
 def _statements(row: CaptureRightsRow | FileRightsRow | None) -> list[Statement]:

@@ -75,10 +75,15 @@ def _rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]
         for one in kind.rows(row):
             promised[type(one)][_key(one)] = (row.sha1hex, one)
     for table, wanted in promised.items():
-        there = {_key(one): one for one in records.get(table, list(wanted))}
+        keys: list[object] = [key if len(key) > 1 else key[0] for key in wanted]
+        there = {_key(one): one for one in records.get(table, keys)}
         for key, (sha1hex, one) in sorted(wanted.items()):
             if there.get(key) != one:
-                yield Fault(Check.ROW, sha1hex, f"a row of {table.TABLE} is missing: {key}")
+                yield Fault(
+                    Check.ROW,
+                    sha1hex,
+                    f"a row of {table.TABLE} is missing: {', '.join(map(str, key))}",
+                )
 
 
 def _series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:

@@ -19,6 +19,7 @@ from fonds.library.tracing.own_warcs import OwnWarc, names_of, own_warcs
 from fonds.model.keys import aside_blob_key, tei_blob_key, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
     ROWS,
+    CaptureRightsRow,
     CdxRow,
     DispositionRow,
     FileMetaRow,
@@ -34,6 +35,7 @@ _LAST: Sequence[type[Row]] = (*_KINDS, CdxRow, FileMetaRow)
 """Rows others are found by: they are removed behind all others."""
 _BY_FILE: Sequence[type[Row]] = (
     *(row for row in ROWS if row not in (*_LAST, TakedownRow) and row.KEY[0] == "sha1hex"),
+    CaptureRightsRow,
     *_LAST,
 )
 

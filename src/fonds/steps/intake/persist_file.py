@@ -26,10 +26,11 @@ from fonds.model.disposition import (
 from fonds.model.file import FileMeta, Identified, Kind, RevisitReference, Unextracted, Unparsed
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.paper import Ungrobided, UnreadArticle
-from fonds.model.rows import CdxRow, FileMetaRow, TakedownRow
+from fonds.model.rows import CaptureRightsRow, CdxRow, FileMetaRow, TakedownRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
+from fonds.ports.rights import capture_rights_row
 from fonds.ports.walking import walk_pages
 from fonds.steps.intake.capture_count import (
     adopt_crawler_notes,
@@ -121,6 +122,7 @@ class PersistFile:
         plan = plan_captures(self.records, places, {row.sha1hex: row.capture_id for row in places})
         gone = [*plan.rows.values(), *chain.from_iterable(plan.replaced.values())]
         self.records.delete(CdxRow, [row_place(row) for row in gone])
+        self.records.delete(CaptureRightsRow, [one.capture.id for one in items])
         sha1hexes = sorted({sha1 for one in items if (sha1 := _sha1(one)) is not None})
         for sha1hex in sha1hexes:
             for page in walk_pages(self.table, self.journal, row_key(sha1hex)):
@@ -156,6 +158,8 @@ class PersistFile:
         if taken_over := _taken_over(plan):
             self.table.delete(self.journal, taken_over)
         write_captures(self.records, plan)
+        rights = [row for one in items if (row := _rights_row(one, now)) is not None]
+        self.records.put([row for row in rights if row.capture_id not in plan.repeats])
         firsts = set(owners.values())
         rows = [row for row in plan.rows.values() if row.capture_id not in firsts]
         again = {row.sha1hex for row in rows}
@@ -272,3 +276,9 @@ def _file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMetaRow:
         capture_id=capture.id,
         row_created=now,
     )
+
+
+def _rights_row(one: Identified, now: datetime) -> CaptureRightsRow | None:
+    """What is kept of what a capture states; None for one that states nothing or whose file is not known."""
+    sha1hex = _sha1(one)
+    return None if sha1hex is None else capture_rights_row(one.capture.id, sha1hex, one.rights, now)

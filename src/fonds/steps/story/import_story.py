@@ -10,9 +10,10 @@ from email.utils import parsedate_to_datetime
 from fonds.formats.envelope import story_to_json
 from fonds.kinds.documents import UNKNOWN, Origin, origins, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
+from fonds.kinds.rights import remove_stale_rights
 from fonds.kinds.similarity.sketch import put_sketches, sketch
 from fonds.kinds.stated_rights import stated
-from fonds.kinds.story import document, newest_versions
+from fonds.kinds.story import document, newest_versions, promised_rights
 from fonds.model.capture import to_datetime14
 from fonds.model.document import IndexDocument
 from fonds.model.keys import text_blob_key
@@ -51,7 +52,10 @@ class ImportStory:
             sketch(row, item.story.content_metadata.text_content or "")
             for row, item in zip(rows, items, strict=True)
         ]
-        put_sketches(self.records, sketches, [*rows, *map(fixity_of_row, rows), *text_fixity])
+        rights = [one for row in rows for one in promised_rights(row)]
+        beside = [*map(fixity_of_row, rows), *text_fixity, *rights]
+        put_sketches(self.records, sketches, [*rows, *beside])
+        remove_stale_rights(self.records, rows, rights)
         known = {
             item.file.sha1: (text, Origin(item.capture.url, "", item.capture.collection))
             for item, text in zip(items, texts, strict=True)

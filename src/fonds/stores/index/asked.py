@@ -11,6 +11,7 @@ from fonds.extract.language.codes import ISO_639_1, UNDETERMINED, two_letters
 from fonds.model.document import IDS_MAX, RESULTS_MAX, SearchQuery
 from fonds.model.file import Kind
 from fonds.model.names import no_such
+from fonds.rights.licenses import license_value
 
 FACET_VALUES_MAX = 1_000
 SORTS = ("score", "newest", "oldest", "added", "id")
@@ -89,6 +90,12 @@ def _doi(value: str) -> str:
     return plain
 
 
+def _license(value: str) -> str:
+    """A licence as it is kept, also by its URL or in words: `CC BY 4.0`."""
+    is_written_out = "://" in value or " " in value
+    return license_value(value) if is_written_out else _lower(value)
+
+
 _VALUES: Mapping[str, Callable[[str], str]] = {
     "kind": _kind,
     "language": _language,
@@ -97,7 +104,7 @@ _VALUES: Mapping[str, Callable[[str], str]] = {
     "sites": _site,
     "doi": _doi,
     "status": _lower,
-    "licenses": _lower,
+    "licenses": _license,
     "prefers": _lower,
 }
 
