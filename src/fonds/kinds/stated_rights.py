@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from fonds.model.document import IndexDocument
 from fonds.model.rights import RAW_CHARS_MAX, STATEMENTS_MAX, Rights
@@ -38,8 +39,16 @@ def values_of(rights: Rights) -> RightsValues:
     return RightsValues(
         licenses=_bounded(one.lower() for one in rights.licenses),
         holders=_bounded(rights.holders),
-        prefers=_bounded(one.lower() for one in rights.prefers),
+        prefers=_bounded(chain.from_iterable(map(_preferences, rights.prefers))),
     )
+
+
+def _preferences(value: str) -> tuple[str, ...]:
+    """A preference as it is searched: `none`, which asks for documents without one there, is spelled out.
+
+    Source: the robots meta element as search engines document it.
+    """
+    return ("noindex", "nofollow") if value.lower() == "none" else (value.lower(),)
 
 
 def with_rights(document: IndexDocument, rights: Rights) -> IndexDocument:

@@ -122,6 +122,18 @@ class Unextracted:
 
 
 @dataclass(frozen=True, slots=True)
+class Unindexed:
+    """A file of which a later capture states something about its use that its document may not have yet."""
+
+    sha1hex: str
+
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.sha1hex
+
+
+@dataclass(frozen=True, slots=True)
 class Unparsed:
     """A page nobody has parsed yet: the message of the work topic `unparsed`.
 

@@ -47,6 +47,7 @@ from fonds.sources.following.refused_links import refused_links
 
 CITATIONS_SHOWN = 100
 TEXT_SHOWN_CHARS = 600
+RAW_SHOWN_CHARS = 200
 OTHERS_NAMED = 5
 
 
@@ -290,7 +291,7 @@ def _rights(one: Description) -> list[tuple[str, object]]:
 
 def _stated(statements: Sequence[Statement]) -> Iterator[tuple[str, object]]:
     for title, one in by_subject(statements):
-        raw = "" if one.raw == one.value else f": {one.raw}"
+        raw = "" if one.raw == one.value else f": {_cut(one.raw)}"
         yield title.lower(), f"{one.value} ({where_stated(one)}{raw})"
 
 
@@ -349,6 +350,10 @@ def _fields(row: object | None, names: tuple[str, ...]) -> list[tuple[str, objec
 
 def _derivatives(one: Description) -> list[tuple[str, str | None]]:
     return [("text", one.text_key), ("thumbnail", one.thumbnail_key)]
+
+
+def _cut(raw: str) -> str:
+    return raw if len(raw) <= RAW_SHOWN_CHARS else f"{raw[: RAW_SHOWN_CHARS - 1]}…"
 
 
 def _beginning(one: Description) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fonds.kinds.stated_rights import CAPTURES_MAX, capture_rows
-from fonds.model.rights import Rights, RobotsInForce, Statement, Subject
+from fonds.model.rights import Rights, RobotsInForce, StatedIn, Statement, Subject
 from fonds.model.rows import CdxRow, EntryRow, FileRightsRow
 from fonds.ports import Records
 from fonds.ports.rights import rights_in
@@ -25,6 +25,8 @@ SUBJECTS = {
     Subject.PREFERENCE: "Preference",
 }
 """What people read for each subject."""
+_ELEMENTS = frozenset({StatedIn.LINK, StatedIn.TEXT})
+"""Where the name is that of an element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,9 @@ def by_subject(statements: Iterable[Statement]) -> Iterator[tuple[str, Statement
 
 
 def where_stated(one: Statement) -> str:
-    """Where a statement stands: `HTTP header X-Robots-Tag`."""
-    return f"{one.stated_in} {one.name}" if one.name else str(one.stated_in)
+    """Where a statement stands: `HTTP header X-Robots-Tag`, `link to a licence <a>`."""
+    name = f"<{one.name}>" if one.stated_in in _ELEMENTS else one.name
+    return f"{one.stated_in} {name}" if one.name else str(one.stated_in)
 
 
 def robots_answer(robots: RobotsInForce) -> str:

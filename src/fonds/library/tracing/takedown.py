@@ -16,6 +16,7 @@ from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import row_key
 from fonds.formats.spooled import spool_key
 from fonds.kinds.documents import UNKNOWN, origins
+from fonds.kinds.indexing import indexed
 from fonds.kinds.stated_rights import stated
 from fonds.library.chunks import chunks
 from fonds.library.failures.deciding import accept
@@ -26,7 +27,6 @@ from fonds.library.tracing.traces import (
     blobs_of,
     documents_of,
     holders,
-    indexed,
     key_of,
     rows_of,
     traces,

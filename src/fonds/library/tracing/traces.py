@@ -12,9 +12,9 @@ from fonds.collections.reading.documents import holding
 from fonds.collections.tables import Tables, collections_there
 from fonds.formats.journal import row_key
 from fonds.formats.wire.contracts import published_blob_keys
-from fonds.kinds import KINDS, kinds_with_rows
+from fonds.kinds import kinds_with_rows
 from fonds.kinds.fixity import blob_of
-from fonds.kinds.kind import Indexed
+from fonds.kinds.indexing import indexed
 from fonds.library.tracing.own_warcs import OwnWarc, names_of, own_warcs
 from fonds.model.keys import aside_blob_key, tei_blob_key, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
@@ -123,13 +123,6 @@ def blobs_of(records: Records, sha1hex: str) -> list[str]:
     fixities = records.find(FixityRow, {"sha1hex": sha1hex})
     found += [key for one in fixities if (key := blob_of(one)) is not None]
     return list(dict.fromkeys(found))
-
-
-def indexed() -> Iterator[tuple[type[Row], Indexed]]:
-    """The kinds that have documents, with the table of their rows."""
-    for kind in KINDS:
-        if kind.indexed is not None:
-            yield kind.row, kind.indexed
 
 
 def documents_of(records: Records, sha1hex: str) -> list[str]:

@@ -23,7 +23,15 @@ from fonds.model.disposition import (
     dropped,
     kept_without_text,
 )
-from fonds.model.file import FileMeta, Identified, Kind, RevisitReference, Unextracted, Unparsed
+from fonds.model.file import (
+    FileMeta,
+    Identified,
+    Kind,
+    RevisitReference,
+    Unextracted,
+    Unindexed,
+    Unparsed,
+)
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.paper import Ungrobided, UnreadArticle
 from fonds.model.rows import CaptureRightsRow, CdxRow, FileMetaRow, TakedownRow
@@ -59,6 +67,7 @@ EMITS = (
     Output(Unparsed),
     Output(Unarchived),
     Output(UnreadArticle),
+    Output(Unindexed),
 )
 
 
@@ -210,14 +219,15 @@ class PersistFile:
 
     def _route(self, one: Identified, owners: dict[str, str]) -> Result:
         capture, file = one.capture, one.file
+        stating = _stating(one)
         if file is None:
-            return Result(dropped(Reason.REVISIT, capture.digest or ""))
+            return Result(dropped(Reason.REVISIT, capture.digest or ""), stating)
         referenced = self._referenced(capture)
         owner = owners[file.sha1]
         if owner != capture.id:
             repeat = Unarchived(capture, file, repeat_of=owner)
             ended = dropped(Reason.DUPLICATE, f"same bytes as capture {owner}")
-            return Result(ended, () if referenced else (repeat,))
+            return Result(ended, stating if referenced else (repeat, *stating))
         if file.kind is Kind.STORY:
             return Result(items=(Unparsed(capture, file, one.charset),))
         if file.kind is Kind.UNREAD:
@@ -276,6 +286,12 @@ def _file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMetaRow:
         capture_id=capture.id,
         row_created=now,
     )
+
+
+def _stating(one: Identified) -> tuple[Unindexed, ...]:
+    """The file whose document is to learn what a later capture states; none where it states nothing."""
+    sha1hex = _sha1(one)
+    return (Unindexed(sha1hex),) if sha1hex is not None and one.rights.statements else ()
 
 
 def _rights_row(one: Identified, now: datetime) -> CaptureRightsRow | None:

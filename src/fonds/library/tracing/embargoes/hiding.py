@@ -8,19 +8,14 @@ row says that it did. Whoever is killed in between says it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from fonds.collections.changing.writing import Changes
-from fonds.kinds.documents import UNKNOWN, origins, put_current
 from fonds.kinds.embargoes import embargoed
-from fonds.kinds.kind import Indexed
+from fonds.kinds.indexing import indexed, put_again
 from fonds.library.tracing.embargoes.set_aside import put_aside, put_back
-from fonds.library.tracing.traces import indexed
-from fonds.model.document import IndexDocument
-from fonds.model.keys import text_blob_key
 from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
 
@@ -90,22 +85,4 @@ def _index_anew(stores: Stores, sha1hex: str) -> None:
     for kind, one in indexed():
         ids = sorted({one.id_of(row) for row in stores.records.find(kind, {"sha1hex": sha1hex})})
         if ids:
-            _put(stores, one, ids)
-
-
-def _put(stores: Stores, one: Indexed, ids: Sequence[str]) -> None:
-    def read() -> Mapping[str, Any]:
-        return one.current(stores.records, ids)
-
-    def documents(rows: Sequence[Any]) -> list[IndexDocument]:
-        came = origins(stores.records, [row.sha1hex for row in rows])
-        return [
-            one.document(
-                row,
-                stores.blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None,
-                came.get(row.sha1hex, UNKNOWN),
-            )
-            for row in rows
-        ]
-
-    put_current(stores.records, stores.index, ids, read, documents)
+            put_again(stores.records, stores.blobs, stores.index, one, ids)

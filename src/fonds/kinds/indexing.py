@@ -1,0 +1,46 @@
+"""Documents put into the index again as the records have them now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fonds.kinds import KINDS
+from fonds.kinds.documents import UNKNOWN, origins, put_current
+from fonds.kinds.kind import Indexed
+from fonds.model.document import IndexDocument
+from fonds.model.keys import text_blob_key
+from fonds.model.rows.row import DerivativeRow
+from fonds.ports import Blobs, Index, Records
+
+
+def indexed() -> Iterator[tuple[type[DerivativeRow], Indexed]]:
+    """The kinds that have documents, with the table of their rows."""
+    for kind in KINDS:
+        if kind.indexed is not None:
+            yield kind.row, kind.indexed
+
+
+def put_again(
+    records: Records, blobs: Blobs, index: Index, one: Indexed, ids: Sequence[str]
+) -> None:
+    """Put the documents with these ids, and remove those that are not to be there.
+
+    Raises StoreUnavailableError when their rows do not come to rest.
+    """
+
+    def read() -> Mapping[str, Any]:
+        return one.current(records, ids)
+
+    def documents(rows: Sequence[Any]) -> list[IndexDocument]:
+        came = origins(records, [row.sha1hex for row in rows])
+        return [
+            one.document(
+                row,
+                blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None,
+                came.get(row.sha1hex, UNKNOWN),
+            )
+            for row in rows
+        ]
+
+    put_current(records, index, ids, read, documents)
