@@ -23,7 +23,10 @@ def matches(node: Node, document: IndexDocument) -> bool:
         case Among():
             return document.id in node.ids
         case Exact():
-            return node.value in _values(node.field, document)
+            there = _values(node.field, document)
+            if node.prefix:
+                return any(value.startswith(node.value) for value in there)
+            return node.value in there
         case Range():
             return _within(node, document)
         case Near():
@@ -37,12 +40,16 @@ def _texts(field: str | None, document: IndexDocument) -> list[str]:
         "text_content": document.text_content,
         "url": document.url,
         "authors": " ".join(document.authors),
+        "holders": " ".join(document.holders),
     }
     return [known[field]] if field else [known["article_title"], known["text_content"]]
 
 
 def _values(field: str, document: IndexDocument) -> list[str]:
-    return sites(document.url) if field == "sites" else [getattr(document, field) or ""]
+    if field == "sites":
+        return sites(document.url)
+    value = getattr(document, field) or ""
+    return list(value) if isinstance(value, tuple) else [value]
 
 
 def _within(node: Range, document: IndexDocument) -> bool:
@@ -62,7 +69,7 @@ def _term(term: Term, text: str, document: IndexDocument) -> bool:
     wanted, there = words(term.text), words(text)
     if term.prefix:
         return any(word.startswith(wanted[0]) for word in there)
-    has_forms = not term.exact and term.field not in ("url", "authors")
+    has_forms = not term.exact and term.field not in ("url", "authors", "holders")
     if len(wanted) == 1 and has_forms and not is_spaceless(wanted[0][0]):
         return _has_form(term.text, text, document.language)
     size = len(wanted)

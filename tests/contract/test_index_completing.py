@@ -50,8 +50,10 @@ class TestValues:
     def _documents(self, index: Index) -> None:
         index.put(
             [
-                document("a", language="de", collection="River reports", authors=("Ana Müller",)),
-                document("b", publication_date=date(2020, 1, 1), status="success"),
+                document("a", language="de", collection="River reports", authors=("Ana Müller",),
+                         licenses=("cc-by-4.0", "https://press.example/terms"), prefers=("train-ai=n",)),
+                document("b", publication_date=date(2020, 1, 1), status="success", licenses=("cc-by-4.0",),
+                         holders=("Kürten Press",)),
                 document("c", kind=Kind.PDF, status="partial", authors=("Ana Müller", "Bo Ann")),
                 document("d", publication_date=None, canonical_domain="new.example",
                          url="https://www.new.example/d"),
@@ -78,6 +80,13 @@ class TestValues:
             ("author:ana", {"Ana Müller": 2}),
             ('author:"ana mül', {"Ana Müller": 2}),
             ("author:ana mul", {}),
+            ('holder:"kur', {"Kürten Press": 1}),
+            ("license:cc", {"cc-by-4.0": 2}),
+            ('license:"CC-B', {"cc-by-4.0": 2}),
+            ("license:", {"cc-by-4.0": 2, "https://press.example/terms": 1, "none": 3}),
+            ("license:no", {"none": 3}),
+            ("prefers:tr", {"train-ai=n": 1}),
+            ("prefers:train-ai=", {"train-ai=n": 1}),
             ("site:-", {}),
             ("title:", {}),
             ("theme:", {"news/b/Flood, River": 5, "news/a/flood, river": 4, "harvest": 2}),
@@ -93,7 +102,17 @@ class TestValues:
         assert not found.more
 
     @pytest.mark.parametrize(
-        "typed", ["site:", "language:", "collection:", "kind:", "year:", "author:ana"]
+        "typed",
+        [
+            "site:",
+            "language:",
+            "collection:",
+            "kind:",
+            "year:",
+            "author:ana",
+            "license:",
+            "prefers:",
+        ],
     )
     def test_each_completion_is_a_search_that_finds_as_many(
         self, index: Index, library: Completes, typed: str

@@ -26,6 +26,15 @@ VOCABULARY = _WORDS.split()
 LANGUAGES = ("en", "de", "fr", "ru", "ar", "ja", "xx", None)
 
 
+LICENSES = (
+    "cc-by-4.0", "cc-by-nc-4.0", "cc0-1.0", "mit", "https://press.example/terms?of=(use)+[1.0]*",
+    "alle rechte vorbehalten", "cc.by", "ccxby",
+)  # fmt: skip
+PREFERENCES = (
+    "noai", "noindex", "train-ai=n", "train-ai=y", "tdm-reservation=1", "a\\b|c", "no{2}ai^$",
+)  # fmt: skip
+
+
 def _documents() -> list[IndexDocument]:
     """Each language with runs of the vocabulary, of several lengths, dates and other values."""
     languages = cycle(LANGUAGES)
@@ -51,6 +60,9 @@ def _documents() -> list[IndexDocument]:
                 authors=("Ana Müller", "Bo Chen")[: number % 3],
                 doi=f"10.5555/d{number % 3}" if number % 4 == 0 else None,
                 status="success" if number % 2 else None,
+                licenses=LICENSES[number % 9 : number % 9 + number % 3],
+                holders=("Example Press", "Søren Kürten & Sons")[: number % 4],
+                prefers=PREFERENCES[number % 7 : number % 7 + number % 3],
             )
         )
     return made
@@ -104,6 +116,33 @@ def expected(text: str) -> set[str]:
         "author:muller",
         'author:"Bo Chen"',
         "author:(ana bo)",
+        "license:CC-BY-4.0",
+        'license:"CC BY 4.0"',
+        'license:"https://creativecommons.org/licenses/by-nc/4.0/deed.de"',
+        "license:http://creativecommons.org/licenses/by/4.0/",
+        "license:cc*",
+        "license:CC-BY*",
+        "license:cc.b*",
+        "license:none",
+        "-license:none",
+        'license:"alle rechte vorbehalten"',
+        'license:"https://press.example/terms?of=(use)+[1.0]"',
+        "license:https://press.example/terms*",
+        "license:zz*",
+        "prefers:noai",
+        "prefers:(noai OR noindex)",
+        "prefers:train-ai=n",
+        "prefers:train-ai=*",
+        "prefers:no*",
+        "prefers:a\\b|*",
+        "prefers:no{2}ai^$",
+        "prefers:no{2}*",
+        "-prefers:no* license:cc*",
+        "prefers:none license:none",
+        "holder:press",
+        'holder:"example press"',
+        "holder:soren",
+        "holder:kurt*",
         "site:example",
         "site:site1.example",
         "site:www.site1.example",
@@ -161,6 +200,8 @@ _ATOM = st.one_of(
     ),
     _WORD.filter(lambda word: len(word) > 4).map(lambda word: f"{word[:4]}*"),
     st.builds("{}:{}".format, st.sampled_from(["title", "text", "author"]), _WORD),
+    st.builds("license:{}".format, st.sampled_from([*LICENSES[:4], "cc-b*", "none"])),
+    st.builds("prefers:{}".format, st.sampled_from([*PREFERENCES[:5], "no*", "none"])),
     st.builds("words:{}{}".format, st.sampled_from(["", ">", "<=", ">="]), st.integers(0, 9)),
     st.builds("year:{}..{}".format, st.integers(2018, 2021), st.integers(2022, 2026)),
     st.builds("language:{}".format, st.sampled_from(["en", "de", "fr", "ru", "ar", "ja", "none"])),
@@ -233,6 +274,9 @@ def test_what_is_said_of_a_document_comes_back(index):
         status="success",
         date_kind=DateKind.CREATED,
         captured=date(2024, 5, 18),
+        licenses=("cc-by-4.0", "mit"),
+        holders=("Ana Müller",),
+        prefers=("noai",),
     )
     index.put([told])
     assert index.get([told.id]) == {told.id: told}

@@ -40,6 +40,9 @@ QUERIES: dict[str, dict[str, str | None]] = {
         "collection": "collection:floods kind:story",
         "word_count": "words:40..60 kind:story",
         "authors": "author:quillfeather",
+        "licenses": "license:cc-by-4.0",
+        "holders": "holder:courier",
+        "prefers": "prefers:noai",
         "status": "status:success kind:story",
         "captured": "captured:2024-03-05 kind:story",
         "date_kind": None,
@@ -69,7 +72,10 @@ QUERIES: dict[str, dict[str, str | None]] = {
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of one page and one PDF that state every field."""
     folder = tmp_path_factory.mktemp("fields")
-    page = page_markup("The weir gave way", TEXT, (AUTHOR, SECOND), "2024-03-04", "en")
+    page = page_markup("The weir gave way", TEXT, (AUTHOR, SECOND), "2024-03-04", "en").replace(
+        b"<title>",
+        b'<meta name="dcterms.rights" content="&#169; Courier Press, CC BY 4.0"><title>',
+    )
     paper = text_pdf(
         ("Levels of the estuary\ndoi:10.5555/basin.7", "The tide rises twice a day."),
         info={
@@ -79,7 +85,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
     )
     records = [
-        http_response(page, url=PAGE_URL),
+        http_response(
+            page,
+            url=PAGE_URL,
+            headers=(("Content-Type", "text/html"), ("X-Robots-Tag", "noai")),
+        ),
         http_response(paper, url=PDF_URL, headers=(("Content-Type", "application/pdf"),)),
     ]
     (folder / "crawl.warc.gz").write_bytes(gzipped(records))

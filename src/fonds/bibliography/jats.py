@@ -38,12 +38,22 @@ _BLOCKS = frozenset(
 
 def read_jats(data: bytes) -> Paper:
     """The paper an article is of. Raises ValueError for what is none, or declares entities."""
+    return paper_of(jats_root(data))
+
+
+def jats_root(data: bytes) -> etree._Element:
+    """The tree of an article. Raises ValueError for what is none, or declares entities."""
     try:
         root = parse_strictly(data)
     except DamagedInputError as error:
         raise ValueError(error.detail) from error
     if root.tag != "article":
         raise ValueError(f"no JATS: its first element is {str(root.tag)[:80]!r}")
+    return root
+
+
+def paper_of(root: etree._Element) -> Paper:
+    """The paper of an article's tree."""
     meta = _first(root, "front/article-meta")
     journal = _first(root, "front/journal-meta")
     return Paper(

@@ -12,7 +12,7 @@ import msgspec
 
 from fonds.model.prepared import prepared
 
-JATS_VERSION = "fonds-jats/2"
+JATS_VERSION = "fonds-jats/3"
 """Names what reads JATS; here, where nothing native is loaded for it."""
 
 

@@ -34,7 +34,7 @@ from fonds.model.disposition import Reason
 from fonds.model.story import ContentMetadata, PageMetadata
 
 _LIBRARIES = ("trafilatura", "py3langid", "lxml")
-EXTRACTOR = f"fonds-page/3 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
+EXTRACTOR = f"fonds-page/4 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
 """Program and versions that decide what an extraction holds; a change means extracting again."""
 
 BODY_BYTES_MAX = 10_000_000
@@ -210,6 +210,7 @@ def _metadata(
         page_kind=kind,
         language_confidence=language.confidence,
         charset_evidence=evidence,
+        rights=article.rights,
     )
 
 

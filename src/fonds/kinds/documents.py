@@ -9,20 +9,31 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from fonds.extract.url import canonical_domain
+from fonds.kinds.stated_rights import rights_of_files, with_rights
 from fonds.model.blob import Blob
 from fonds.model.document import IndexDocument
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.keys import text_blob_key
+from fonds.model.rights import Rights
 from fonds.model.rows import EntryRow, FileMetaRow
 from fonds.ports import Index, Records
 
 ROUNDS_MAX = 10
 AUTHORS_MAX, AUTHOR_MAX_CHARS, DOI_MAX_CHARS = 100, 200, 300
 
-R = TypeVar("R")
+
+class OfFile(Protocol):
+    """Something of a file: a row, or a row with its earlier versions."""
+
+    @property
+    def sha1hex(self) -> str:
+        """The file's SHA-1."""
+
+
+R = TypeVar("R", bound=OfFile)
 _NOT_IN_RECORDS = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -104,29 +115,33 @@ def cleaned(text: str) -> str:
 
 
 def put_current(
+    records: Records,
     index: Index,
     ids: Sequence[str],
     read: Callable[[], Mapping[str, R]],
     documents: Callable[[Sequence[R]], Sequence[IndexDocument]],
 ) -> None:
     """Put the documents of what `read` gives by their id, until it gives the same afterwards; those of
-    `ids` it does not give are removed. What it gives is a row, or a row with its earlier versions.
+    `ids` it does not give are removed. What it gives is a row, or a row with its earlier versions. Documents
+    get what is stated of their files beside what `documents` makes.
 
     Of several who change one document at once, whoever puts last has read the rows after the others wrote
     theirs: the index holds in the end what the rows say, whoever came first. Raises
     StoreUnavailableError when they do not come to rest.
     """
-    before: Mapping[str, R] = {}
+    before: Mapping[str, tuple[R, Rights]] = {}
     absent: set[str] = set()
     for _ in range(ROUNDS_MAX):
         rows = read()
-        changed = [row for id_, row in rows.items() if before.get(id_) != row]
+        rights = rights_of_files(records, [row.sha1hex for row in rows.values()])
+        now = {id_: (row, rights[row.sha1hex]) for id_, row in rows.items()}
+        changed = [row for id_, (row, _) in now.items() if before.get(id_) != now[id_]]
         gone = {*ids} - rows.keys()
         if not changed and gone == absent:
             return
         if changed:
-            index.put(documents(changed))
+            index.put([with_rights(one, rights[one.sha1hex]) for one in documents(changed)])
         if gone - absent:
             index.delete(sorted(gone - absent))
-        before, absent = rows, gone
+        before, absent = now, gone
     raise StoreUnavailableError(f"the rows of {', '.join(sorted(ids)[:3])} change all the time")

@@ -45,6 +45,12 @@ class CurrentRow:
     earlier: tuple[EarlierText, ...] = ()
     left_out: int = 0
 
+    @property
+    def sha1hex(self) -> str:
+        """The SHA-1 of the row's file."""
+        sha1hex: str = self.row.sha1hex
+        return sha1hex
+
 
 def _one_version(records: Records, ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
     return {one: (one,) for one in ids}

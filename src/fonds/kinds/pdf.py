@@ -16,16 +16,19 @@ from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.indexed import Indexed, without_versions
 from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits, flat
+from fonds.kinds.rights import file_rights, statements_from
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind, Unextracted
 from fonds.model.keys import text_blob_key
 from fonds.model.partial_date import first_day
 from fonds.model.pdf import PdfStatus, StatusClass
-from fonds.model.rows import PdfMetaRow
+from fonds.model.rows import PdfMetaRow, Row
 from fonds.ports import Records
 
 TITLE_MAX_CHARS = 300
+RIGHTS = "rights"
+"""The statements about its use in `metadata`."""
 XFA = "XFA"
 INDEXED = frozenset(str(status) for status in PdfStatus if status.reason is None)
 """The statuses of the PDFs that are in the index."""
@@ -110,6 +113,11 @@ def authors(row: PdfMetaRow) -> tuple[str, ...]:
     return authors_of(said.get("authors") or said.get("author"))
 
 
+def promised_rights(row: PdfMetaRow) -> list[Row]:
+    """The row of what the PDF states about its use, if anything."""
+    return file_rights(row, statements_from((row.metadata or {}).get(RIGHTS)))
+
+
 def _dated(
     created: datetime | None, said: Mapping[str, object]
 ) -> tuple[date | None, DateKind | None]:
@@ -179,7 +187,7 @@ def _facts(row: PdfMetaRow) -> list[Fact]:
         *flat({name: value for name, value in said.items() if name in MEASURED_KEYS}),
         Fact("extractor", row.extractor),
         *flat(
-            {name: value for name, value in said.items() if name not in MEASURED_KEYS},
+            {name: value for name, value in said.items() if name not in {*MEASURED_KEYS, RIGHTS}},
             claimed=True,
         ),
     ]
@@ -205,6 +213,7 @@ KIND = DerivativeKind(
     mimetypes=("application/pdf",),
     row=PdfMetaRow,
     step="persist_pdf_text",
+    rows=promised_rights,
     blobs=lambda row: [text_blob_key(row.sha1hex)] if row.word_count else [],
     indexed=Indexed(
         where={"status": sorted(INDEXED)},

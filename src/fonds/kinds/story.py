@@ -15,12 +15,13 @@ from fonds.formats.envelope import story_from_values
 from fonds.kinds.documents import Origin, authors_of, cleaned, day_seen, text_of
 from fonds.kinds.indexed import Indexed
 from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits, flat
+from fonds.kinds.rights import file_rights
 from fonds.kinds.story_versions import current_versions, rising_versions
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import PAGE_TYPES, FileMeta, Kind, Unparsed
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import StoryMetaRow
+from fonds.model.rows import Row, StoryMetaRow
 from fonds.model.story import Story
 
 CLAIMED_PARTS = ("http_metadata", "rss_entry")
@@ -130,6 +131,11 @@ def _facts(row: StoryMetaRow) -> list[Fact]:
     ]
 
 
+def promised_rights(row: StoryMetaRow) -> list[Row]:
+    """The row of what the page states about its use, if anything."""
+    return file_rights(row, story_of(row).page_metadata.rights)
+
+
 def _work(capture: Capture, file: FileMeta, after: datetime | None) -> Unparsed:
     return Unparsed(capture, file, again=True)
 
@@ -156,6 +162,7 @@ KIND = DerivativeKind(
     mimetypes=PAGE_TYPES,
     row=StoryMetaRow,
     step="import_story",
+    rows=promised_rights,
     blobs=lambda row: [text_blob_key(row.sha1hex)],
     indexed=INDEXED,
     columns=COLUMNS,

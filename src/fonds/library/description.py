@@ -16,6 +16,7 @@ from fonds.kinds.documents import UNKNOWN
 from fonds.kinds.kind import Relatives
 from fonds.kinds.story_versions import versions
 from fonds.library.accounting import history
+from fonds.library.reading.rights import NOTHING_STATED, FileRights, file_rights
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.disposition import Reason, Weight
 from fonds.model.document import IndexDocument
@@ -51,7 +52,7 @@ class Description:
     `text_key` and `thumbnail_key` are set when those blobs exist. `document` is what the index holds of
     it; of a story it holds one version, whose SHA-1 `searched` is: if that is another's, `document` is
     None. `relatives` are other versions of its story, and near-duplicates; `citations` what it cites,
-    as printed and matched, the first thousand of `citations_total`.
+    as printed and matched, the first thousand of `citations_total`. `rights` is what is stated about its use.
     """
 
     sha1hex: str
@@ -69,6 +70,7 @@ class Description:
     relatives: Relatives = NO_RELATIVES
     citations: Sequence[Cited] = ()
     citations_total: int = 0
+    rights: FileRights = NOTHING_STATED
 
     @property
     def known(self) -> bool:
@@ -165,6 +167,7 @@ def description(stores: Stores, sha1hex: str) -> Description:
         relatives=_relatives(records, derivatives),
         citations=_matched(records, sha1hex, cited[:SHOWN_MAX]),
         citations_total=len(cited),
+        rights=file_rights(records, sha1hex),
     )
 
 

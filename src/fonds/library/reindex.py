@@ -9,6 +9,7 @@ from functools import partial
 from fonds.kinds import KINDS
 from fonds.kinds.indexed import Indexed, index_documents
 from fonds.kinds.kind import DerivativeKind
+from fonds.kinds.stated_rights import stated
 from fonds.library.chunks import CHUNK, chunks
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
@@ -115,7 +116,7 @@ def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Bat
     Adds to `textless` the files whose text is not where it should be.
     """
     for some in _together(_documents(records, blobs, textless)):
-        yield Batch(documents=some)
+        yield Batch(documents=stated(records, some))
     for chunk in chunks(records.find(FileMetaRow)):
         keys = [row.sha1hex for row in chunk]
         wanted = {id_ for _, one in _indexed() for id_ in one.current(records, keys)}

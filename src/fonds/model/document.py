@@ -60,7 +60,8 @@ class IndexDocument:
     existing clients work: `url canonical_domain publication_date language article_title text_content
     indexed_date`. `publication_date` None means undated; `date_kind` says what it is the day of.
     `captured` is the day of the capture the document goes by, `status` how reading its file ended, `doi` in
-    lower case.
+    lower case. `licenses`, `holders` and `prefers` are what its captures and its file state of the use of it
+    (`kinds/rights.py`); licences and preferences in lower case.
 
     `earlier` are the versions of a story captured before, the newest first: one for each text and title that
     no later version has. `earlier_left_out` counts versions that are missing there, or whose text is missing
@@ -89,6 +90,9 @@ class IndexDocument:
     captured: date | None = None
     earlier: tuple[EarlierVersion, ...] = ()
     earlier_left_out: int = 0
+    licenses: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
+    prefers: tuple[str, ...] = ()
 
     def day(self, of: DateOf) -> date | None:
         """The day of this kind; None where it is not known."""

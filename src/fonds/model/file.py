@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from fonds.model.capture import Capture
+from fonds.model.rights import NOTHING_STATED, Rights
 
 REVISIT = "revisit"
 """The tag of an identified capture that holds no bytes."""
@@ -81,13 +82,15 @@ class Identified:
     """A capture whose bytes were read and hashed; not yet known whether they are new.
 
     `file` is None for a revisit, which holds no bytes. `charset` is that of the HTTP Content-Type,
-    when the server sent one. `refers_to` is set for a revisit whose record was read.
+    when the server sent one. `refers_to` is set for a revisit whose record was read. `rights` are what the
+    response and its host state.
     """
 
     capture: Capture
     file: FileMeta | None
     charset: str | None = None
     refers_to: RevisitReference | None = None
+    rights: Rights = NOTHING_STATED
 
     @property
     def about(self) -> str:
@@ -116,6 +119,18 @@ class Unextracted:
     def about(self) -> str:
         """The file's SHA-1 in hex."""
         return self.file.sha1
+
+
+@dataclass(frozen=True, slots=True)
+class Unindexed:
+    """A file of which a later capture states something about its use that its document may not have yet."""
+
+    sha1hex: str
+
+    @property
+    def about(self) -> str:
+        """The file's SHA-1 in hex."""
+        return self.sha1hex
 
 
 @dataclass(frozen=True, slots=True)

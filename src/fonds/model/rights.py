@@ -45,10 +45,11 @@ class StatedIn(StrEnum):
 class Statement:
     """One thing stated, as it is compared and as it was written.
 
-    `value` of a licence is an SPDX identifier in lower case where it is known (`cc-by-4.0`), else its
-    URL, else the text in lower case. Of a preference it is `NAME` or `NAME=y`, `NAME=n` in lower case:
-    `noindex`, `noai`, `train-ai=n`, `tdm-reservation=1`, `tdm-policy`. Of a holder it is the name. `raw` is
-    what stood there, `name` the header, element or property it stood in.
+    `value` of a licence is an SPDX identifier in lower case where it is known (`cc-by-4.0`, and `cc-by` where
+    no version is stated), else its URL, else the text in lower case. Of a preference it is `NAME`, `NAME=y`
+    or `NAME=n` in lower case: `noindex`, `noai`, `train-ai=n`, `tdm-reservation=1`, `tdm-policy`. Of a holder
+    it is the name. `raw` is what stood there, `name` the header, element or property it stood in. A statement
+    for one agent alone has that behind the name: `X-Robots-Tag googlebot`.
     """
 
     subject: Subject
@@ -119,3 +120,6 @@ class Rights:
     def prefers(self) -> tuple[str, ...]:
         """The preferences stated, as `prefers:` finds them."""
         return self.values(Subject.PREFERENCE)
+
+
+NOTHING_STATED = Rights()

@@ -8,6 +8,7 @@ from typing import Any
 from fonds.model.capture import Capture
 from fonds.model.exchange import Exchange
 from fonds.model.file import FileMeta
+from fonds.model.rights import Statement
 from fonds.model.rss_entry import RssEntry as RssEntry
 
 SCHEMA_VERSION = 1
@@ -69,7 +70,8 @@ class PageMetadata:
     `text`, `script`, `comment`) and how far that is to be believed, 0 to 1. Authors come from `json-ld`,
     `meta`, `markup` or `byline`. `is_paywalled` is None where the page does not say. `page_kind` is
     `article`, `front`, `listing`, `error` or `consent`. `language_confidence` is 0 to 1, None where the
-    text was not asked; `charset_evidence` says in words what spoke for the charset.
+    text was not asked; `charset_evidence` says in words what spoke for the charset. `rights` are licences,
+    holders and preferences the page states.
     """
 
     unique_url_hash: str | None = None
@@ -87,6 +89,7 @@ class PageMetadata:
     page_kind: str | None = None
     language_confidence: float | None = None
     charset_evidence: str | None = None
+    rights: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fonds.model.file import Kind, Unextracted
 from fonds.model.step import Output, Pipeline
 from fonds.model.story import Unarchived
-from fonds.pipelines.stages import IMPORT_STORY, RESTORE_STORY, identify, persist_file, without
+from fonds.pipelines.stages import IMPORT_STORY, RESTORE_STORY, file_stages, identify, without
 from fonds.pipelines.topics import CAPTURED, UNPARSED
 
 
@@ -19,7 +19,7 @@ def archive(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         CAPTURED,
         (
             identify(*without(Kind.PDF, Kind.JATS, Kind.UNREAD)),
-            persist_file((UNPARSED,), Output(Unextracted), Output(Unarchived)),
+            *file_stages((UNPARSED,), Output(Unextracted), Output(Unarchived)),
             RESTORE_STORY,
             IMPORT_STORY,
         ),

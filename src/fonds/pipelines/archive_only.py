@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fonds.model.file import Unextracted
 from fonds.model.step import Output, Pipeline
-from fonds.pipelines.stages import ARCHIVE_BODY, ARCHIVE_UNPARSED, identify, persist_file
+from fonds.pipelines.stages import ARCHIVE_BODY, ARCHIVE_UNPARSED, file_stages, identify
 from fonds.pipelines.topics import CAPTURED, UNARCHIVED, UNPARSED
 
 
@@ -18,7 +18,7 @@ def archive_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         CAPTURED,
         (
             identify(),
-            persist_file((UNPARSED, UNARCHIVED), Output(Unextracted)),
+            *file_stages((UNPARSED, UNARCHIVED), Output(Unextracted)),
             ARCHIVE_UNPARSED,
             ARCHIVE_BODY,
         ),

@@ -6,9 +6,9 @@ from fonds.model.step import Pipeline
 from fonds.pipelines.stages import (
     ARCHIVE_BODY,
     IMPORT_JATS,
+    file_stages,
     identify,
     pdf_stages,
-    persist_file,
     story_stages,
 )
 from fonds.pipelines.topics import (
@@ -31,7 +31,7 @@ def library(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         CAPTURED,
         (
             identify(),
-            persist_file((UNEXTRACTED, UNPARSED, UNREAD_ARTICLES, UNARCHIVED)),
+            *file_stages((UNEXTRACTED, UNPARSED, UNREAD_ARTICLES, UNARCHIVED)),
             *pdf_stages(more_thumbnails, (UNARCHIVED,)),
             *story_stages((STORIES, UNARCHIVED)),
             IMPORT_JATS,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fonds.model.step import Output, Pipeline
 from fonds.model.story import Unarchived
-from fonds.pipelines.stages import IMPORT_JATS, identify, pdf_stages, persist_file, story_stages
+from fonds.pipelines.stages import IMPORT_JATS, file_stages, identify, pdf_stages, story_stages
 from fonds.pipelines.topics import CAPTURED, STORIES, UNEXTRACTED, UNPARSED, UNREAD_ARTICLES
 
 
@@ -18,7 +18,7 @@ def metadata_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         CAPTURED,
         (
             identify(),
-            persist_file((UNEXTRACTED, UNPARSED, UNREAD_ARTICLES), Output(Unarchived)),
+            *file_stages((UNEXTRACTED, UNPARSED, UNREAD_ARTICLES), Output(Unarchived)),
             *pdf_stages(more_thumbnails, (), Output(Unarchived)),
             *story_stages((STORIES,), Output(Unarchived)),
             IMPORT_JATS,

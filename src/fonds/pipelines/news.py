@@ -14,9 +14,9 @@ from fonds.pipelines.stages import (
     ARCHIVE_BODY,
     FETCH,
     FETCH_DOWNLOAD,
+    file_stages,
     identify,
     pdf_stages,
-    persist_file,
     story_stages,
     without,
 )
@@ -34,7 +34,7 @@ def news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         (
             FETCH,
             identify(),
-            persist_file((UNEXTRACTED, UNPARSED, UNARCHIVED)),
+            *file_stages((UNEXTRACTED, UNPARSED, UNARCHIVED)),
             *pdf_stages(more_thumbnails, (UNARCHIVED,)),
             *story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,
@@ -71,7 +71,7 @@ def _stories(name: str, about: str, warc_prefix: str, fetch: Stage = FETCH) -> P
         (
             fetch,
             identify(*without(Kind.PDF, Kind.JATS, Kind.UNREAD)),
-            persist_file((UNPARSED, UNARCHIVED), Output(Unextracted)),
+            *file_stages((UNPARSED, UNARCHIVED), Output(Unextracted)),
             *story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,
         ),

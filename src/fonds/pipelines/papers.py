@@ -77,7 +77,7 @@ def with_grobid(pipeline: Pipeline, at_once: int) -> Pipeline:
 
 def _sending(stage: Stage) -> Stage:
     """The stage that notes files sends PDFs to GROBID, which it does without where there is none."""
-    if stage.step != "persist_file":
+    if stage.step != "file_stages":
         return stage
     omits = tuple(one for one in stage.omits if one.payload is not Ungrobided)
     return replace(stage, writes=(*stage.writes, UNGROBIDED), omits=omits)

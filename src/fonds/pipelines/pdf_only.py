@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fonds.model.file import Kind, Unparsed
 from fonds.model.step import Output, Pipeline
-from fonds.pipelines.stages import ARCHIVE_BODY, identify, pdf_stages, persist_file, without
+from fonds.pipelines.stages import ARCHIVE_BODY, file_stages, identify, pdf_stages, without
 from fonds.pipelines.topics import CAPTURED, UNARCHIVED, UNEXTRACTED
 
 
@@ -18,7 +18,7 @@ def pdf_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         CAPTURED,
         (
             identify(*without(Kind.STORY, Kind.JATS, Kind.UNREAD)),
-            persist_file((UNEXTRACTED, UNARCHIVED), Output(Unparsed)),
+            *file_stages((UNEXTRACTED, UNARCHIVED), Output(Unparsed)),
             *pdf_stages(more_thumbnails, (UNARCHIVED,)),
             ARCHIVE_BODY,
         ),

@@ -17,6 +17,7 @@ from fonds.pipelines.topics import (
     STORIES,
     UNARCHIVED,
     UNEXTRACTED,
+    UNINDEXED,
     UNPARSED,
     UNREAD_ARTICLES,
     thumbnails,
@@ -44,12 +45,22 @@ def without(*kinds: Kind) -> tuple[Output, ...]:
     return tuple(Output(Identified, str(kind)) for kind in kinds)
 
 
-def persist_file(writes: tuple[Topic, ...], *omits: Output) -> Stage:
+INDEX_RIGHTS = Stage(
+    "index_rights", UNINDEXED, sink=True, batch_max=50, linger_s=LINGER_S, indexes=True
+)
+"""What later captures state, in the documents."""
+
+
+def file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
     """Files and their captures noted, and handed to the readers of their kind; to GROBID where `with_grobid`
-    adds it."""
+    adds it. Documents learn what later captures of their files state."""
     articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
     unsent = (*omits, Output(Ungrobided), *articles)
-    return Stage("persist_file", IDENTIFIED, writes, unsent, sink=True, linger_s=LINGER_S)
+    written = (*writes, UNINDEXED)
+    return (
+        Stage("persist_file", IDENTIFIED, written, unsent, sink=True, linger_s=LINGER_S),
+        INDEX_RIGHTS,
+    )
 
 
 def pdf_stages(

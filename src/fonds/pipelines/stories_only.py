@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fonds.model.file import Kind, Unextracted
 from fonds.model.step import Output, Pipeline
-from fonds.pipelines.stages import ARCHIVE_BODY, identify, persist_file, story_stages, without
+from fonds.pipelines.stages import ARCHIVE_BODY, file_stages, identify, story_stages, without
 from fonds.pipelines.topics import CAPTURED, STORIES, UNARCHIVED, UNPARSED
 
 
@@ -18,7 +18,7 @@ def stories_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
         CAPTURED,
         (
             identify(*without(Kind.PDF, Kind.JATS, Kind.UNREAD)),
-            persist_file((UNPARSED, UNARCHIVED), Output(Unextracted)),
+            *file_stages((UNPARSED, UNARCHIVED), Output(Unextracted)),
             *story_stages((STORIES, UNARCHIVED)),
             ARCHIVE_BODY,
         ),

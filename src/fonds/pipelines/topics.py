@@ -1,7 +1,7 @@
 """The topics of the pipelines that keep what captures hold: names, payloads, and what is public."""
 
 from fonds.model.capture import Capture
-from fonds.model.file import Identified, Unextracted, Unparsed
+from fonds.model.file import Identified, Unextracted, Unindexed, Unparsed
 from fonds.model.link import Link
 from fonds.model.message import Traits
 from fonds.model.paper import GrobidOutput, Ungrobided, Unmatched, UnreadArticle
@@ -19,6 +19,7 @@ UNGROBIDED = Topic("ungrobided", Ungrobided, Traits(partitions=24), public=True)
 GROBID_OUTPUT = Topic("grobid-output", GrobidOutput, Traits(compacted=True), public=True)
 UNMATCHED = Topic("unmatched", Unmatched)
 UNREAD_ARTICLES = Topic("unread-articles", UnreadArticle)
+UNINDEXED = Topic("unindexed", Unindexed)
 UNPARSED = Topic("unparsed", Unparsed)
 STORIES = Topic("stories", Parsed)
 UNARCHIVED = Topic("unarchived", Unarchived)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from fonds.model.rights import Rights, RobotsInForce, Statement
@@ -20,15 +21,38 @@ def rights_of(records: Records, captures: Mapping[str, str]) -> dict[str, Rights
     files = {row.sha1hex: row for row in records.get(FileRightsRow, sorted(set(captures.values())))}
     found = {}
     for capture_id, sha1hex in captures.items():
-        row, file = rows.get(capture_id), files.get(sha1hex)
-        statements = [*_statements(row), *_statements(file)]
-        found[capture_id] = Rights(_robots(row), tuple(dict.fromkeys(statements)))
+        found[capture_id] = rights_in(rows.get(capture_id), files.get(sha1hex))
     return found
+
+
+def rights_in(row: CaptureRightsRow | None, file: FileRightsRow | None) -> Rights:
+    """The rights in the rows of one capture and of its file, each statement once."""
+    statements = [*_statements(row), *_statements(file)]
+    return Rights(_robots(row), tuple(dict.fromkeys(statements)))
 
 
 def to_stored(statements: Iterable[Statement]) -> dict[str, Any]:
     """Statements as the column `stated` holds them."""
     return {"statements": [one.to_json() for one in statements]}
+
+
+def capture_rights_row(
+    capture_id: str, sha1hex: str, rights: Rights, updated: datetime
+) -> CaptureRightsRow | None:
+    """The row of a capture; None where nothing is known of its rights."""
+    robots = rights.robots
+    if robots is None and not rights.statements:
+        return None
+    return CaptureRightsRow(
+        capture_id=capture_id,
+        sha1hex=sha1hex,
+        robots_url=robots.url if robots else None,
+        robots_answer=robots.answer if robots else None,
+        robots_capture_id=robots.capture_id if robots else None,
+        robots_rule=robots.rule if robots else None,
+        stated=to_stored(rights.statements),
+        updated=updated,
+    )
 
 
 def _statements(row: CaptureRightsRow | FileRightsRow | None) -> list[Statement]:

@@ -150,6 +150,12 @@ def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
     return PersistFile(stores.table, stores.records, stores.journal, copies(settings), now, named)
 
 
+def _index_rights(stores: Stores, readers: Readers, settings: Settings) -> Made:
+    from fonds.steps.intake.index_rights import IndexRights
+
+    return IndexRights(stores.records, stores.blobs, stores.index)
+
+
 def _fetch(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.wiring.links.fetching import make_fetch
 
@@ -269,6 +275,7 @@ STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
     "fetch_download": _fetch_download,
     "identify": _identify,
     "persist_file": _persist_file,
+    "index_rights": _index_rights,
     "archive_unparsed": _archive_unparsed,
     "archive_body": _archive_body,
     "extract_pdf": _extract_pdf,

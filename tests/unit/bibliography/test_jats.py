@@ -13,7 +13,7 @@ from fonds.bibliography.paper import from_json, to_json, to_object
 
 def test_everything_an_article_says() -> None:
     assert to_object(read_jats(jats())) == {
-        "grobid_version": "fonds-jats/2",
+        "grobid_version": "fonds-jats/3",
         "title": "On the Weight of Air",
         "authors": [
             {

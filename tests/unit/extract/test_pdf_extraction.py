@@ -290,3 +290,20 @@ def test_the_xmp_s_fields_are_told_beside_the_packet() -> None:
         <dc:title><rdf:Alt><rdf:li xml:lang='x-default'>A title</rdf:li></rdf:Alt></dc:title>
         </rdf:Description></rdf:RDF>"""
     assert (extract(xmp_pdf(xmp)).pdf_extra or {})["xmp"] == {"title": "A title"}
+
+
+def test_rights_are_those_of_xmp_and_info() -> None:
+    info = {"Copyright": "© 2024 Ada Stroom. CC BY 4.0", "Title": "© no"}
+    assert [
+        (one["subject"], one["value"], one["stated_in"])
+        for one in (extract(text_pdf(info=info)).pdf_extra or {})["rights"]
+    ] == [
+        ("license", "cc-by-4.0", "document information of the PDF"),
+        ("holder", "Ada Stroom", "document information of the PDF"),
+    ]
+    xmp = b"""<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'
+        xmlns:dc='http://purl.org/dc/elements/1.1/'><rdf:Description dc:rights='CC0'/></rdf:RDF>"""
+    extra = extract(xmp_pdf(xmp)).pdf_extra or {}
+    assert [one["value"] for one in extra["rights"]] == ["cc0-1.0"]
+    assert extra["xmp"] is None
+    assert (extract(text_pdf()).pdf_extra or {})["rights"] is None

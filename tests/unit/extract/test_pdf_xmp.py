@@ -77,3 +77,30 @@ def test_no_packet_is_an_error(text: str) -> None:
     read_xmp(text)
     found = fields(f"<dc:title>{text}</dc:title>")
     assert "\x00" not in (found.title or "")
+
+
+RIGHTS = (
+    "xmlns:cc='http://creativecommons.org/ns#' xmlns:tdm='http://www.w3.org/ns/tdmrep/' "
+    "xmlns:xmpRights='http://ns.adobe.com/xap/1.0/rights/'"
+)
+
+
+def test_rights_are_read_from_elements_resources_and_attributes() -> None:
+    found = fields(
+        "<dc:rights><rdf:Alt><rdf:li xml:lang='x-default'>© 2024 Sky Ltd. All rights reserved.</rdf:li>"
+        "</rdf:Alt></dc:rights><cc:license rdf:resource='http://creativecommons.org/licenses/by/4.0/'/>"
+        "<xmpRights:Owner><rdf:Bag><rdf:li>Ada Stroom</rdf:li></rdf:Bag></xmpRights:Owner>",
+        f"{RIGHTS} xmpRights:WebStatement='https://sky.example/terms' tdm:reservation='1'",
+    )
+    assert [(one.subject, one.value, one.name) for one in found.rights] == [
+        ("license", "cc-by-4.0", "cc:license"),
+        ("license", "https://sky.example/terms", "xmpRights:WebStatement"),
+        ("holder", "Sky Ltd", "dc:rights"),
+        ("holder", "Ada Stroom", "xmpRights:Owner"),
+        ("preference", "tdm-reservation=1", "tdm-reservation"),
+    ]
+
+
+def test_a_packet_of_many_rights_is_read_within_bounds() -> None:
+    many = "<dc:rights><rdf:Bag>" + "<rdf:li>© a</rdf:li>" * 40_000 + "</rdf:Bag></dc:rights>"
+    assert len(fields(many + many).rights) == 1

@@ -237,7 +237,7 @@ def test_a_query_that_was_understood_is_understood_with_a_completion_in_it(
     put = written("site", "news.example")
     assert put is not None
     whole, _ = completed(text, one, put)
-    assert "Exact(field='sites', value='news.example')" in repr(understood(whole))
+    assert "Exact(field='sites', value='news.example', prefix=False)" in repr(understood(whole))
 
 
 @given(TEXTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -19,6 +19,13 @@ from fonds.kinds import kinds_with_rows
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import DerivativeKind, Related
 from fonds.library.description import Cited, Description, description, read_body, resolve
+from fonds.library.reading.rights import (
+    NOTHING,
+    RECORDED,
+    by_subject,
+    robots_answer,
+    where_stated,
+)
 from fonds.library.searching.direct import direct, too_short
 from fonds.library.tracing.lineage import (
     Branch,
@@ -32,6 +39,7 @@ from fonds.library.tracing.lineage import (
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import sha1_from_text
+from fonds.model.rights import Statement
 from fonds.model.rows import DispositionRow, RefusedLinkRow
 from fonds.model.takedown import ReasonClass
 from fonds.ports import Stores
@@ -39,6 +47,7 @@ from fonds.sources.following.refused_links import refused_links
 
 CITATIONS_SHOWN = 100
 TEXT_SHOWN_CHARS = 600
+RAW_SHOWN_CHARS = 200
 OTHERS_NAMED = 5
 
 
@@ -233,6 +242,7 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
             (kind.title[:1].upper() + kind.title[1:], _facts(kind, one))
             for kind in kinds_with_rows()
         ),
+        ("Rights", _rights(one)),
         (
             _heading("Captures", len(one.captures), one.captures_total),
             [(f"{c.datetime} {c.url}", f"{c.warc_path}:{c.warc_offset}") for c in one.captures],
@@ -260,6 +270,29 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
         ("Derivatives", [(name, key) for name, key in _derivatives(one) if key]),
         ("Text", _text(one)),
     ]
+
+
+def _rights(one: Description) -> list[tuple[str, object]]:
+    """What the file states, then what its captures state; and that nothing is."""
+    if one.file is None:
+        return []
+    rows = list(_stated(one.rights.statements))
+    for group in one.rights.captures:
+        first, *others = group.captures
+        times = f" and {len(others):,} more" if others else ""
+        rows.append(("captured", f"{first.datetime or first.capture_id}{times}"))
+        if group.robots:
+            rows.append(("robots.txt", f"{group.robots.url} {robots_answer(group.robots)}"))
+        rows += _stated(group.statements)
+    if not one.rights.is_complete:
+        rows.append(("not shown", "what earlier captures state"))
+    return [*rows, ("", NOTHING if one.rights.is_silent else RECORDED)]
+
+
+def _stated(statements: Sequence[Statement]) -> Iterator[tuple[str, object]]:
+    for title, one in by_subject(statements):
+        raw = "" if one.raw == one.value else f": {_cut(one.raw)}"
+        yield title.lower(), f"{one.value} ({where_stated(one)}{raw})"
 
 
 def _text(one: Description) -> list[tuple[str, object]]:
@@ -317,6 +350,10 @@ def _fields(row: object | None, names: tuple[str, ...]) -> list[tuple[str, objec
 
 def _derivatives(one: Description) -> list[tuple[str, str | None]]:
     return [("text", one.text_key), ("thumbnail", one.thumbnail_key)]
+
+
+def _cut(raw: str) -> str:
+    return raw if len(raw) <= RAW_SHOWN_CHARS else f"{raw[: RAW_SHOWN_CHARS - 1]}…"
 
 
 def _beginning(one: Description) -> str:

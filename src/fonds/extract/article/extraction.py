@@ -30,6 +30,8 @@ from fonds.extract.article.head import PageHead, choose_title, read_head
 from fonds.extract.article.judging import KEPT_FROM, judge, layers, uncertainty, with_opinion
 from fonds.extract.article.linked_data import LinkedData, read_linked_data
 from fonds.extract.article.paragraphs import ENOUGH_CHARS, paragraphs
+from fonds.extract.article.rights import page_rights
+from fonds.model.rights import Statement
 
 ELEMENTS_MAX = 20_000
 LINKS_MAX = 5_000
@@ -69,7 +71,7 @@ class Article:
     """What a page holds. `text` has a paragraph a line, in NFC; "" when there is none.
 
     `method` names what found the text: `blocks`, `blocks+trafilatura`, `json-ld`, `trafilatura` or
-    `paragraphs`; None without text. `head` and `linked` are what the page says of itself.
+    `paragraphs`; None without text. `head`, `linked` and `rights` are what the page says of itself.
     """
 
     text: str
@@ -80,6 +82,7 @@ class Article:
     linked: LinkedData = field(default_factory=LinkedData)
     authors: tuple[str, ...] = ()
     authors_source: str | None = None
+    rights: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,8 @@ def extract_article(markup: str, url: str | None, newest: date) -> Article:
     )
     title = choose_title(page.head, page.linked.headline, url or "")
     text, method = _text(page, likely, markup)
-    return Article(text, method, title, dates, page.head, page.linked, authors, source)
+    rights = page_rights(page.tree, page.linked, url or "")
+    return Article(text, method, title, dates, page.head, page.linked, authors, source, rights)
 
 
 def read_page(markup: str) -> PageRead | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from lxml.etree import _Element as Element
@@ -20,10 +21,14 @@ VALUES_MAX = 20_000
 """How much of JSON-LD is read, in characters of one script and values of all."""
 
 AUTHORS_MAX = 50
+RIGHTS_MAX = 50
 
 _ARTICLE_TYPES = re.compile(
     r"article|blogposting|posting|report|review|recipe|story|webpage|video|newsarticle",
     re.IGNORECASE,
+)
+_WORK_TYPES = re.compile(
+    r"article|work|page|site|posting|report|dataset|book|chapter", re.IGNORECASE
 )
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 
@@ -33,7 +38,8 @@ class LinkedData:
     """The statements about the article, the first of each; empty where there are none.
 
     `body` may hold markup's remains; `published` and `modified` are as written; `is_free` is
-    `isAccessibleForFree`, None when not said. `types` are the types of all things described.
+    `isAccessibleForFree`, None when not said. `types` are the types of all things described. `licenses`,
+    `holders` and `notices` are those of the copyright, of works that are no pictures.
     """
 
     types: frozenset[str] = frozenset()
@@ -44,6 +50,9 @@ class LinkedData:
     authors: tuple[str, ...] = ()
     image: str = ""
     is_free: bool | None = None
+    licenses: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 def read_linked_data(tree: Element) -> LinkedData:
@@ -58,6 +67,14 @@ def read_linked_data(tree: Element) -> LinkedData:
             (text for thing in about for name in names if (text := _text(thing.get(name)))), ""
         )
 
+    named = ((_text(thing.get("@id")), _text(thing.get("name"))) for thing in things)
+    by_id = {identifier: name for identifier, name in named if identifier and name}
+    works = [thing for thing in things if any(map(_WORK_TYPES.search, _types(thing)))]
+
+    def all_of(name: str, *properties: str) -> tuple[str, ...]:
+        texts = (text for thing in works for text in _names(thing.get(name), by_id, properties))
+        return tuple(islice(dict.fromkeys(texts), RIGHTS_MAX))
+
     body = max((_text(thing.get("articleBody")) for thing in about), key=len, default="")
     return LinkedData(
         types=types,
@@ -70,6 +87,9 @@ def read_linked_data(tree: Element) -> LinkedData:
         ),
         image=next((url for thing in about if (url := _image(thing.get("image")))), ""),
         is_free=next((said for thing in about if (said := _is_free(thing)) is not None), None),
+        licenses=all_of("license", "url", "name"),
+        holders=all_of("copyrightHolder", "name", "url"),
+        notices=all_of("copyrightNotice"),
     )
 
 
@@ -122,6 +142,20 @@ def _authors(value: object, things: list[Mapping[str, Any]]) -> tuple[str, ...]:
         if name and is_person:
             found.append(html.unescape(name))
     return tuple(dict.fromkeys(found))
+
+
+def _names(value: object, by_id: Mapping[str, str], properties: Sequence[str]) -> Iterator[str]:
+    """Texts, or what things are called: by the first of these properties, or by id and what that names."""
+    for one in value[:RIGHTS_MAX] if isinstance(value, list) else [value]:
+        if not isinstance(one, dict):
+            text = _text(one)
+        elif any(name in one for name in properties):
+            text = next(filter(None, (_text(one.get(name)) for name in properties)), "")
+        else:
+            identifier = _text(one.get("@id"))
+            text = by_id.get(identifier) or identifier or _text(one)
+        if text:
+            yield html.unescape(text)
 
 
 def _image(value: object) -> str:

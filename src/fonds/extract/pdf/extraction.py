@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -37,11 +37,13 @@ from fonds.extract.pdf.trailer import looks_like_pdf, without_junk
 from fonds.extract.pdf.xmp import XmpFields, read_xmp
 from fonds.model.open_body import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
+from fonds.model.rights import STATEMENTS_MAX, StatedIn, Statement
+from fonds.rights.licenses import rights_stated
 
 logger = logging.getLogger(__name__)
 
 EXTRACTOR = (
-    f"fonds-pdf/5 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
+    f"fonds-pdf/6 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
 """Program and versions that decide what an extraction holds; see `extractor` for the limits' share in it."""
@@ -72,8 +74,10 @@ _PAGES_EXTRA: dict[str, Any] = {
     "arxiv_id": None,
     "arxiv_id_from": None,
     "bibliography": None,
+    "rights": None,
 }
 
+_INFO_RIGHTS = frozenset({"copyright", "license", "rights"})
 _FORMS = {
     pdfium.FORMTYPE_ACRO_FORM: "AcroForm",
     pdfium.FORMTYPE_XFA_FULL: "XFA",
@@ -293,7 +297,8 @@ def _result(
     **found: Any,
 ) -> PdfExtraction:
     said = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
-    xmp = {name: value for name, value in asdict(said).items() if value}
+    xmp = {name: value for name, value in asdict(said).items() if value and name != "rights"}
+    rights = [one.to_json() for one in (*said.rights, *_info_rights(structure.info or {}))]
     page0 = (pages.text or "").partition(PAGE_SEPARATOR)[0]
     known = bibliographic(structure.info, said, pages.front, page0, pages.links)
     paper = read_own(pages.text, known, extra.get("language"))
@@ -307,10 +312,17 @@ def _result(
             **known,
             "xmp": xmp or None,
             "bibliography": paper,
+            "rights": rights[:STATEMENTS_MAX] or None,
         },
         meta_xml=structure.meta_xml,
         **found,
     )
+
+
+def _info_rights(info: Mapping[str, str]) -> list[Statement]:
+    """What the Info dictionary states about the use of the document."""
+    texts = [(name, text) for name, text in info.items() if name.lower() in _INFO_RIGHTS]
+    return [one for name, text in texts for one in rights_stated(text, StatedIn.INFO, name)]
 
 
 def _too_large(size_bytes: int, limits: PdfLimits) -> PdfExtraction:

@@ -13,17 +13,20 @@ from fonds.kinds.embargoes import embargoed
 from fonds.kinds.indexed import Indexed, without_versions
 from fonds.kinds.kind import DerivativeKind, Fact, Reading, digits
 from fonds.kinds.papers.grobid import biblio_facts, said
+from fonds.kinds.rights import file_rights, statements_from
 from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind
 from fonds.model.keys import text_blob_key
 from fonds.model.paper import UnreadArticle
 from fonds.model.partial_date import first_day
-from fonds.model.rows import JatsRow
+from fonds.model.rows import JatsRow, Row
 from fonds.ports import Records
 
 SUCCESS, UNREADABLE = "success", "unreadable"
 MIMETYPES = ("application/jats+xml",)
+RIGHTS = "rights"
+"""The statements about its use in `metadata`."""
 
 
 def indexed_rows(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, JatsRow]:
@@ -58,6 +61,11 @@ def document(row: JatsRow, blob: bytes | None, origin: Origin) -> IndexDocument:
 def authors(row: JatsRow) -> tuple[str, ...]:
     """The names of an article's authors, cleaned, at most 100."""
     return authors_of(said(row.metadata).get("authors"))
+
+
+def promised_rights(row: JatsRow) -> list[Row]:
+    """The row of what the article states about its use, if anything."""
+    return file_rights(row, statements_from((row.metadata or {}).get(RIGHTS)))
 
 
 def _facts(row: JatsRow) -> list[Fact]:
@@ -101,6 +109,7 @@ KIND = DerivativeKind(
     mimetypes=MIMETYPES,
     row=JatsRow,
     step="import_jats",
+    rows=promised_rights,
     blobs=lambda row: [text_blob_key(row.sha1hex)] if row.word_count else [],
     indexed=Indexed(
         where={"status": SUCCESS},

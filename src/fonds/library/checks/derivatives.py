@@ -11,11 +11,13 @@ from fonds.kinds.documents import Origin, text_bytes
 from fonds.kinds.fixity import blob_of, fixity_of, fixity_of_row, has_fixity
 from fonds.kinds.indexed import CurrentRow, Indexed
 from fonds.kinds.kind import DerivativeKind
+from fonds.kinds.stated_rights import rights_of_files, with_rights
 from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.under_way import worked_on
 from fonds.library.chunks import chunks
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError
+from fonds.model.rights import Rights
 from fonds.model.rows import FixityRow, Row
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records, Stores
@@ -73,10 +75,15 @@ def _rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]
         for one in kind.rows(row):
             promised[type(one)][_key(one)] = (row.sha1hex, one)
     for table, wanted in promised.items():
-        there = {_key(one): one for one in records.get(table, list(wanted))}
+        keys: list[object] = [key if len(key) > 1 else key[0] for key in wanted]
+        there = {_key(one): one for one in records.get(table, keys)}
         for key, (sha1hex, one) in sorted(wanted.items()):
             if there.get(key) != one:
-                yield Fault(Check.ROW, sha1hex, f"a row of {table.TABLE} is missing: {key}")
+                yield Fault(
+                    Check.ROW,
+                    sha1hex,
+                    f"a row of {table.TABLE} is missing: {', '.join(map(str, key))}",
+                )
 
 
 def _series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[Fault]:
@@ -155,12 +162,13 @@ def _indexed(stores: Stores, kind: DerivativeKind, rows: Rows, began: datetime) 
         yield Fault(Check.DOCUMENT, "", f"{len(ids)} documents cannot be read: {error}")
         return
     wanted = kind.indexed.current(stores.records, ids)
+    rights = rights_of_files(stores.records, [row.sha1hex for row in wanted.values()])
     found = []
     for id_, current in sorted(wanted.items()):
         if max(one.updated for one in (current.row, *current.earlier)) > began:
             continue
-        if told := _differs(kind, kind.indexed, current, there.get(id_)):
-            found.append((current.row.sha1hex, Fault(Check.DOCUMENT, id_, told)))
+        if told := _differs(kind, kind.indexed, current, rights[current.sha1hex], there.get(id_)):
+            found.append((current.sha1hex, Fault(Check.DOCUMENT, id_, told)))
     for id_ in sorted(there.keys() - wanted.keys()):
         told = f"{kind.title} {id_} is in the index and is not to be there"
         found.append((there[id_].sha1hex, Fault(Check.DOCUMENT, id_, told)))
@@ -169,7 +177,11 @@ def _indexed(stores: Stores, kind: DerivativeKind, rows: Rows, began: datetime) 
 
 
 def _differs(
-    kind: DerivativeKind, one: Indexed, current: CurrentRow, document: IndexDocument | None
+    kind: DerivativeKind,
+    one: Indexed,
+    current: CurrentRow,
+    rights: Rights,
+    document: IndexDocument | None,
 ) -> str | None:
     """What is wrong with a document, but for its text: that is compared by the deep audit."""
     row = current.row
@@ -180,7 +192,7 @@ def _differs(
         return f"{kind.title} {id_} is in the index as {document.sha1hex}, not {row.sha1hex}"
     origin = Origin(document.url, document.canonical_domain, document.collection, document.captured)
     text = text_bytes(document.text_content)
-    made = one.document(row, text, origin)
+    made = with_rights(one.document(row, text, origin), rights)
     names = [
         name
         for name in IndexDocument.__slots__

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fonds.kinds.indexing import indexed
 from fonds.kinds.similarity.sketch import text_hashes
 from fonds.library.chunks import chunks
-from fonds.library.tracing.traces import indexed
 from fonds.model.document import IndexDocument
 from fonds.ports import Records
 

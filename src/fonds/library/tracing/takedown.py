@@ -16,6 +16,8 @@ from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import row_key
 from fonds.formats.spooled import spool_key
 from fonds.kinds.indexed import index_documents
+from fonds.kinds.indexing import indexed
+from fonds.kinds.stated_rights import stated
 from fonds.library.chunks import chunks
 from fonds.library.failures.deciding import accept
 from fonds.library.failures.failed import Asked
@@ -25,7 +27,6 @@ from fonds.library.tracing.traces import (
     blobs_of,
     documents_of,
     holders,
-    indexed,
     key_of,
     rows_of,
     stories_of,
@@ -148,7 +149,7 @@ class TakingDown:
         for _, one in indexed():
             current = list(one.current(stores.records, _documents(row)).values())
             for document in index_documents(one, stores.records, stores.blobs, current):
-                stores.index.put([document])
+                stores.index.put(stated(stores.records, [document]))
 
 
 def _documents(row: TakedownRow) -> list[str]:

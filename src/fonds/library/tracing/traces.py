@@ -12,13 +12,14 @@ from fonds.collections.reading.documents import holding
 from fonds.collections.tables import Tables, collections_there
 from fonds.formats.journal import row_key
 from fonds.formats.wire.contracts import published_blob_keys
-from fonds.kinds import KINDS, kinds_with_rows
+from fonds.kinds import kinds_with_rows
 from fonds.kinds.fixity import blob_of
-from fonds.kinds.indexed import Indexed
+from fonds.kinds.indexing import indexed
 from fonds.library.tracing.own_warcs import OwnWarc, names_of, own_warcs
 from fonds.model.keys import aside_blob_key, tei_blob_key, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
     ROWS,
+    CaptureRightsRow,
     CdxRow,
     DispositionRow,
     FileMetaRow,
@@ -34,6 +35,7 @@ _LAST: Sequence[type[Row]] = (*_KINDS, CdxRow, FileMetaRow)
 """Rows others are found by: they are removed behind all others."""
 _BY_FILE: Sequence[type[Row]] = (
     *(row for row in ROWS if row not in (*_LAST, TakedownRow) and row.KEY[0] == "sha1hex"),
+    CaptureRightsRow,
     *_LAST,
 )
 
@@ -121,13 +123,6 @@ def blobs_of(records: Records, sha1hex: str) -> list[str]:
     fixities = records.find(FixityRow, {"sha1hex": sha1hex})
     found += [key for one in fixities if (key := blob_of(one)) is not None]
     return list(dict.fromkeys(found))
-
-
-def indexed() -> Iterator[tuple[type[Row], Indexed]]:
-    """The kinds that have documents, with the table of their rows."""
-    for kind in KINDS:
-        if kind.indexed is not None:
-            yield kind.row, kind.indexed
 
 
 def documents_of(records: Records, sha1hex: str) -> list[str]:

@@ -14,8 +14,7 @@ class FetchedRow:
 
     `url` is the address that was asked for, `final_url` the one that answered; `mime` is the declared type.
     `in_spool`: its exchange lies there still. `etag` and `last_modified` are what a later request may be made
-    conditional by. The signals about use are as the server sent them: `content_usage`, `x_robots_tag`,
-    `tdm_reservation`, `tdm_policy`.
+    conditional by.
     """
 
     TABLE: ClassVar[str] = "fetched"
@@ -33,10 +32,6 @@ class FetchedRow:
     in_spool: bool
     etag: str | None
     last_modified: str | None
-    content_usage: str | None
-    x_robots_tag: str | None
-    tdm_reservation: str | None
-    tdm_policy: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from fonds.extract.mime import FEED_MIMES
+from fonds.model.archive import Payload
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, ending
-from fonds.model.errors import DamagedInputError
+from fonds.model.errors import DamagedInputError, PermanentError
 from fonds.model.file import PLAIN_TEXT, REVISIT, FileMeta, Identified, Kind, RevisitReference
+from fonds.model.http_head import HttpHead
 from fonds.model.keys import sha1_base32, sha1_from_text
+from fonds.model.rights import NOTHING_STATED, Rights
 from fonds.model.step import Output, Result
 from fonds.ports import Archive
+from fonds.rights.preferences import header_statements
 
 FETCHED_WHOLE = frozenset({PlaceKind.FILE, PlaceKind.REPLAY, PlaceKind.PETABOX})
 _LONG = (Kind.PDF, Kind.UNREAD)
@@ -53,10 +57,10 @@ class Identify:
         if ended is not None:
             return Result(ended)
         if capture.record_type == REVISIT:
-            return Result(items=(Identified(capture, None, refers_to=self._reference(capture)),))
+            return Result(items=(self._revisit(capture),))
         payload = self.archive.read(capture.place)
         if not payload.body and payload.warc_headers.get("WARC-Type", "").lower() == REVISIT:
-            return Result(items=(_identified_revisit(capture, payload.warc_headers),))
+            return Result(items=(_identified_revisit(capture, payload),))
         http = payload.http
         if http is not None and not self._is_kept(http.status, capture):
             return Result(dropped(Reason.HTTP_STATUS, f"status {http.status}"))
@@ -67,13 +71,23 @@ class Identify:
         ended = self._judge(file)
         if ended is not DONE:
             return Result(ended)
-        return Result(items=(Identified(capture, file, http.charset if http else None),))
+        charset = http.charset if http else None
+        rights = stated_rights(http, capture.url)
+        return Result(items=(Identified(capture, file, charset, rights=rights),))
 
-    def _reference(self, capture: Capture) -> RevisitReference | None:
-        """What the record of a revisit refers to; None where its SHA-1 says it."""
-        if sha1_from_text(capture.digest or "") is not None:
-            return None
-        return _reference(capture, self.archive.read(capture.place).warc_headers)
+    def _revisit(self, capture: Capture) -> Identified:
+        """A revisit. What its record refers to is read where no SHA-1 says it; a record that cannot be read
+        states nothing."""
+        is_known = sha1_from_text(capture.digest or "") is not None
+        try:
+            payload = self.archive.read(capture.place)
+        except PermanentError:
+            if not is_known:
+                raise
+            return Identified(capture, None)
+        refers_to = None if is_known else _reference(capture, payload.warc_headers)
+        rights = stated_rights(payload.http, capture.url)
+        return Identified(capture, None, refers_to=refers_to, rights=rights)
 
     def _judge(self, file: FileMeta) -> Disposition:
         if file.kind is Kind.OTHER or (file.mime == PLAIN_TEXT and not self.takes_plain_text):
@@ -102,13 +116,20 @@ class Identify:
         )
 
 
-def _identified_revisit(capture: Capture, headers: Mapping[str, str]) -> Identified:
+def stated_rights(http: HttpHead | None, url: str) -> Rights:
+    """Return what the head of a response states; nothing where there is none."""
+    statements = header_statements(http, url) if http is not None else ()
+    return Rights(statements=statements) if statements else NOTHING_STATED
+
+
+def _identified_revisit(capture: Capture, payload: Payload) -> Identified:
     """Return a capture whose record turns out to be a revisit, with the SHA-1 the record declares."""
-    reference = _reference(capture, headers)
+    reference = _reference(capture, payload.warc_headers)
     sha1 = sha1_from_text(reference.digest)
     digest = reference.digest or None if sha1 is None else sha1_base32(sha1)
     revisit = replace(capture, record_type=REVISIT, mime=None, digest=digest)
-    return Identified(revisit, None, refers_to=reference)
+    rights = stated_rights(payload.http, capture.url)
+    return Identified(revisit, None, refers_to=reference, rights=rights)
 
 
 def _reference(capture: Capture, headers: Mapping[str, str]) -> RevisitReference:

@@ -23,13 +23,22 @@ from fonds.model.disposition import (
     dropped,
     kept_without_text,
 )
-from fonds.model.file import FileMeta, Identified, Kind, RevisitReference, Unextracted, Unparsed
+from fonds.model.file import (
+    FileMeta,
+    Identified,
+    Kind,
+    RevisitReference,
+    Unextracted,
+    Unindexed,
+    Unparsed,
+)
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.paper import Ungrobided, UnreadArticle
-from fonds.model.rows import CdxRow, FileMetaRow, TakedownRow
+from fonds.model.rows import CaptureRightsRow, CdxRow, FileMetaRow, TakedownRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
+from fonds.ports.rights import capture_rights_row
 from fonds.ports.walking import walk_pages
 from fonds.steps.intake.capture_count import (
     adopt_crawler_notes,
@@ -58,6 +67,7 @@ EMITS = (
     Output(Unparsed),
     Output(Unarchived),
     Output(UnreadArticle),
+    Output(Unindexed),
 )
 
 
@@ -121,6 +131,7 @@ class PersistFile:
         plan = plan_captures(self.records, places, {row.sha1hex: row.capture_id for row in places})
         gone = [*plan.rows.values(), *chain.from_iterable(plan.replaced.values())]
         self.records.delete(CdxRow, [row_place(row) for row in gone])
+        self.records.delete(CaptureRightsRow, [one.capture.id for one in items])
         sha1hexes = sorted({sha1 for one in items if (sha1 := _sha1(one)) is not None})
         for sha1hex in sha1hexes:
             for page in walk_pages(self.table, self.journal, row_key(sha1hex)):
@@ -156,6 +167,8 @@ class PersistFile:
         if taken_over := _taken_over(plan):
             self.table.delete(self.journal, taken_over)
         write_captures(self.records, plan)
+        rights = [row for one in items if (row := _rights_row(one, now)) is not None]
+        self.records.put([row for row in rights if row.capture_id not in plan.repeats])
         firsts = set(owners.values())
         rows = [row for row in plan.rows.values() if row.capture_id not in firsts]
         again = {row.sha1hex for row in rows}
@@ -206,14 +219,15 @@ class PersistFile:
 
     def _route(self, one: Identified, owners: dict[str, str]) -> Result:
         capture, file = one.capture, one.file
+        stating = _stating(one)
         if file is None:
-            return Result(dropped(Reason.REVISIT, capture.digest or ""))
+            return Result(dropped(Reason.REVISIT, capture.digest or ""), stating)
         referenced = self._referenced(capture)
         owner = owners[file.sha1]
         if owner != capture.id:
             repeat = Unarchived(capture, file, repeat_of=owner)
             ended = dropped(Reason.DUPLICATE, f"same bytes as capture {owner}")
-            return Result(ended, () if referenced else (repeat,))
+            return Result(ended, stating if referenced else (repeat, *stating))
         if file.kind is Kind.STORY:
             return Result(items=(Unparsed(capture, file, one.charset),))
         if file.kind is Kind.UNREAD:
@@ -272,3 +286,15 @@ def _file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMetaRow:
         capture_id=capture.id,
         row_created=now,
     )
+
+
+def _stating(one: Identified) -> tuple[Unindexed, ...]:
+    """The file whose document is to learn what a later capture states; none where it states nothing."""
+    sha1hex = _sha1(one)
+    return (Unindexed(sha1hex),) if sha1hex is not None and one.rights.statements else ()
+
+
+def _rights_row(one: Identified, now: datetime) -> CaptureRightsRow | None:
+    """What is kept of what a capture states; None for one that states nothing or whose file is not known."""
+    sha1hex = _sha1(one)
+    return None if sha1hex is None else capture_rights_row(one.capture.id, sha1hex, one.rights, now)

@@ -15,7 +15,7 @@ from fonds.model.link import Link
 from fonds.model.rows import FetchedRow
 from fonds.ports import Archive, Blobs, Records
 
-SIGNAL_CHARS_MAX = 2000
+VALIDATOR_CHARS_MAX = 2000
 BLOB_TYPE = "application/octet-stream"
 
 
@@ -92,12 +92,8 @@ def _row(one: Fetched) -> FetchedRow:
         tls_check=one.exchange.tls_check,
         redirects=len(one.exchange.hops) - 1,
         in_spool=True,
-        etag=_signal(last, "etag"),
-        last_modified=_signal(last, "last-modified"),
-        content_usage=_signal(last, "content-usage"),
-        x_robots_tag=_signal(last, "x-robots-tag"),
-        tdm_reservation=_signal(last, "tdm-reservation"),
-        tdm_policy=_signal(last, "tdm-policy"),
+        etag=_validator(last, "etag"),
+        last_modified=_validator(last, "last-modified"),
     )
 
 
@@ -105,10 +101,10 @@ def _mime(hop: Hop) -> str | None:
     return (hop.get("content-type") or "").partition(";")[0].strip().lower() or None
 
 
-def _signal(hop: Hop, name: str) -> str | None:
+def _validator(hop: Hop, name: str) -> str | None:
     """All headers of this name as one."""
     values = [value for key, value in hop.headers if key.lower() == name]
-    return ", ".join(values)[:SIGNAL_CHARS_MAX] or None
+    return ", ".join(values)[:VALIDATOR_CHARS_MAX] or None
 
 
 def _capture(link: Link, row: FetchedRow) -> Capture:

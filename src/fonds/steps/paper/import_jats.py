@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from fonds.bibliography.jats_reading import JatsReading
 from fonds.bibliography.paper import JATS_VERSION
@@ -13,7 +14,15 @@ from fonds.extract.url import canonical_domain
 from fonds.formats.journal import bibliography_cells, row_key
 from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
-from fonds.kinds.papers.jats import SUCCESS, UNREADABLE, document, indexed_rows
+from fonds.kinds.papers.jats import (
+    RIGHTS,
+    SUCCESS,
+    UNREADABLE,
+    document,
+    indexed_rows,
+    promised_rights,
+)
+from fonds.kinds.rights import remove_stale_rights
 from fonds.kinds.similarity.sketch import file_sketch, put_sketches
 from fonds.model.capture import to_datetime14
 from fonds.model.errors import ChildError
@@ -56,10 +65,13 @@ class ImportJats:
         url = item.capture.url
         seen = to_datetime14(item.capture.captured_at)
         sketched = file_sketch(row, seen, url, found.text or "")
-        put_sketches(self.records, [sketched], [row, fixity_of_row(row), *parts])
+        rights = promised_rights(row)
+        put_sketches(self.records, [sketched], [row, fixity_of_row(row), *parts, *rights])
+        remove_stale_rights(self.records, [row], rights)
         day = item.capture.captured_at.astimezone(UTC).date()
         origin = Origin(url, canonical_domain(url) or "", item.capture.collection, day)
         put_current(
+            self.records,
             self.index,
             (),
             lambda: indexed_rows(self.records, [row.sha1hex]),
@@ -94,10 +106,15 @@ def _row(item: UnreadArticle, found: JatsReading, now: datetime) -> JatsRow:
         language=found.language,
         word_count=len(found.text.split()) if found.reason is None else None,
         reference_count=found.kept.row.get("reference_count", 0),
-        metadata=found.kept.row or None,
+        metadata=_metadata(found),
         error_msg=error[:ERROR_MAX_CHARS] if error else None,
         extractor=JATS_VERSION,
     )
+
+
+def _metadata(found: JatsReading) -> dict[str, Any] | None:
+    rights = [one.to_json() for one in found.rights]
+    return {**found.kept.row, **({RIGHTS: rights} if rights else {})} or None
 
 
 def _cells(kept: BibliographyReading) -> dict[str, bytes]:

@@ -10,7 +10,8 @@ from typing import Any
 from fonds.extract.url import canonical_domain
 from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
-from fonds.kinds.pdf import document, indexed_rows
+from fonds.kinds.pdf import document, indexed_rows, promised_rights
+from fonds.kinds.rights import remove_stale_rights
 from fonds.kinds.similarity.sketch import file_sketch, put_sketches
 from fonds.model.capture import to_datetime14
 from fonds.model.disposition import DONE, Disposition, Reason, kept_without_text
@@ -44,6 +45,7 @@ EXTRA_KEYS = (
     "javascript",
     "page0_rotation",
     "pages_garbled",
+    "rights",
 )
 _WEIGHTS = {StatusClass.OK: 2, StatusClass.CONTENT: 1, StatusClass.LIMIT: 1}
 
@@ -82,6 +84,7 @@ class PersistPdfText:
         self._put(kept, now)
         known = {item.sha1hex: item for item in kept}
         put_current(
+            self.records,
             self.index,
             (),
             lambda: indexed_rows(self.records, list(known)),
@@ -110,7 +113,9 @@ class PersistPdfText:
             if (text := _stored_text(one)) is not None
         ]
         sketches = [_sketch(row, one) for row, one in zip(rows, items, strict=True)]
-        put_sketches(self.records, sketches, [*rows, *map(fixity_of_row, rows), *texts])
+        rights = [one for row in rows for one in promised_rights(row)]
+        put_sketches(self.records, sketches, [*rows, *map(fixity_of_row, rows), *texts, *rights])
+        remove_stale_rights(self.records, rows, rights)
         late = self._pictured([item.sha1hex for item in items if item.sha1hex not in pictured])
         self.records.change(PdfMetaRow, sorted(late), {"has_page0_thumbnail": True})
 

@@ -11,8 +11,10 @@ from fonds.formats.envelope import story_to_json
 from fonds.kinds.documents import Origin, put_current, text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, fixity_of, fixity_of_row
 from fonds.kinds.indexed import CurrentRow, index_documents
+from fonds.kinds.rights import remove_stale_rights
 from fonds.kinds.similarity.sketch import put_sketches, sketch
-from fonds.kinds.story import INDEXED
+from fonds.kinds.stated_rights import stated
+from fonds.kinds.story import INDEXED, promised_rights
 from fonds.kinds.story_versions import current_versions
 from fonds.model.capture import to_datetime14
 from fonds.model.document import IndexDocument
@@ -51,13 +53,17 @@ class ImportStory:
             sketch(row, item.story.content_metadata.text_content or "")
             for row, item in zip(rows, items, strict=True)
         ]
-        put_sketches(self.records, sketches, [*rows, *map(fixity_of_row, rows), *text_fixity])
+        rights = [one for row in rows for one in promised_rights(row)]
+        beside = [*map(fixity_of_row, rows), *text_fixity, *rights]
+        put_sketches(self.records, sketches, [*rows, *beside])
+        remove_stale_rights(self.records, rows, rights)
         known = {
             item.file.sha1: (text, Origin(item.capture.url, "", item.capture.collection))
             for item, text in zip(items, texts, strict=True)
         }
         ids = sorted({*left, *(row.story_id for row in rows)})
         put_current(
+            self.records,
             self.index,
             ids,
             lambda: current_versions(self.records, ids),
@@ -73,7 +79,7 @@ class ImportStory:
         left = {row.story_id for row in before if row.story_id != told[row.sha1hex]}
         if left:
             others = current_versions(self.records, sorted(left), without=told)
-            self.index.put(self._documents(list(others.values()), {}))
+            self.index.put(stated(self.records, self._documents(list(others.values()), {})))
             self.index.delete(sorted(left - others.keys()))
         return left
 

@@ -11,6 +11,7 @@ from fonds.extract.language.codes import ISO_639_1, UNDETERMINED, two_letters
 from fonds.model.document import IDS_MAX, RESULTS_MAX, SearchQuery
 from fonds.model.file import Kind
 from fonds.model.names import no_such
+from fonds.rights.licenses import license_value
 
 FACET_VALUES_MAX = 1_000
 SORTS = ("score", "newest", "oldest", "added", "id")
@@ -66,7 +67,7 @@ def _language(value: str) -> str:
     return known
 
 
-def _domain(value: str) -> str:
+def _lower(value: str) -> str:
     return "" if value.lower() == NONE else value.lower()
 
 
@@ -89,14 +90,22 @@ def _doi(value: str) -> str:
     return plain
 
 
+def _license(value: str) -> str:
+    """A licence as it is kept, also by its URL or in words: `CC BY 4.0`."""
+    is_written_out = "://" in value or " " in value
+    return license_value(value) if is_written_out else _lower(value)
+
+
 _VALUES: Mapping[str, Callable[[str], str]] = {
     "kind": _kind,
     "language": _language,
-    "canonical_domain": _domain,
+    "canonical_domain": _lower,
     "collection": str,
     "sites": _site,
     "doi": _doi,
-    "status": lambda value: "" if value.lower() == NONE else value.lower(),
+    "status": _lower,
+    "licenses": _license,
+    "prefers": _lower,
 }
 
 

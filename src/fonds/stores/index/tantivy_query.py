@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 import tantivy
@@ -66,7 +67,7 @@ def _node(node: Node, schema: tantivy.Schema) -> Query:
     if isinstance(node, Range):
         return _silent(_range(node, schema))
     if isinstance(node, Exact):
-        return _silent(Query.term_query(schema, node.field, node.value))
+        return _silent(_exact(node, schema))
     if isinstance(node, Among):
         ids = [without_surrogates(id_) for id_ in node.ids]
         return _silent(Query.term_set_query(schema, "id", ids))
@@ -107,6 +108,14 @@ def _any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> Query:
         return Query.term_set_query(schema, field, list(values))
     terms = [Query.term_query(schema, field, value, "basic") for value in values]
     return Query.boolean_query([(Occur.Should, one) for one in terms])
+
+
+def _exact(node: Exact, schema: tantivy.Schema) -> Query:
+    """A beginning is written for the library's expressions: what is no letter or digit of ASCII stands for
+    itself behind a backslash."""
+    if not node.prefix:
+        return Query.term_query(schema, node.field, node.value)
+    return Query.regex_query(schema, node.field, f"{re.escape(node.value)}.*")
 
 
 def _silent(query: Query) -> Query:

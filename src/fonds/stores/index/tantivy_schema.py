@@ -33,6 +33,7 @@ WORD_FIELDS = {
     "text_content": "text_words",
     "url": "url_words",
     "authors": "author_words",
+    "holders": "holder_words",
     "earlier_title": "earlier_title_words",
     "earlier_text": "earlier_text_words",
 }
@@ -44,7 +45,7 @@ STEM_FIELDS = {
 }
 CUT_VERSIONS = "earlier_left_out"
 NUMBER_FIELDS = ("word_count", "page_count")
-VALUE_FIELDS = ("doi", "status", "sites")
+VALUE_FIELDS = ("doi", "status", "sites", "licenses", "prefers")
 """Exact values that are searched, and not counted as facets."""
 RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
 
@@ -97,11 +98,14 @@ def to_tantivy(document: IndexDocument, of_schema: tantivy.Schema) -> tantivy.Do
         "text_words": fold(document.text_content),
         "url_words": fold(document.url),
         "author_words": fold(" ".join(document.authors)),
+        "holder_words": fold(" ".join(document.holders)),
         "title_stems": stemmed(document.article_title or "", document.language),
         "text_stems": stemmed(document.text_content, document.language),
         "doi": document.doi or "",
         "status": document.status or "",
         "sites": sites(document.url),
+        "licenses": list(document.licenses) or [""],
+        "prefers": list(document.prefers) or [""],
         "order_key": order_key(document.id),
         "added_at": max(0, int(document.indexed_date.timestamp() * 1_000_000)),
         **{name: count for name in NUMBER_FIELDS if (count := getattr(document, name)) is not None},

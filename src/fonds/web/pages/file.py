@@ -16,6 +16,14 @@ from fonds.kinds.embargoes import embargoed
 from fonds.kinds.kind import Fact, Relatives
 from fonds.library.description import Cited, Description, description
 from fonds.library.reading.page_strip import PageStrip, strip_of
+from fonds.library.reading.rights import (
+    NOTHING,
+    RECORDED,
+    FileRights,
+    by_subject,
+    robots_answer,
+    where_stated,
+)
 from fonds.library.reading.story import StoryHead, Versions, story_head, versions_of
 from fonds.model.disposition import Reason
 from fonds.model.keys import sha1_base32, sha1_from_text
@@ -78,7 +86,7 @@ class FilePage:
     None for all. `neighbours` are the documents nearest to it, by sorts. `story` is what stands above a
     story, `versions` are its versions, None for other files. `strip` tells which pages of a PDF have text,
     None for other files and where pages were not counted. `hits` are told where something is looked for,
-    `ribbon` of stories.
+    `ribbon` of stories. `rights` is what the file and its captures state about its use.
     """
 
     title: str
@@ -110,6 +118,7 @@ class FilePage:
     story: StoryHead | None
     versions: Versions | None
     strip: PageStrip | None
+    rights: FileRights
     ribbon: Ribbon | None = None
     hits: TextHits | None = None
 
@@ -154,6 +163,7 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
         story=head,
         versions=versions_of(stores.records, head.story_id) if head else None,
         strip=strip_of(found.derivatives, text),
+        rights=found.rights,
     ), text or ""
 
 
@@ -336,4 +346,10 @@ def file_html(
         replay_href=replay_href,
         strip_of=strip,
         said_of=said_of,
+        by_subject=by_subject,
+        robots_answer=robots_answer,
+        where_stated=where_stated,
+        web_url=web_url,
+        nothing_stated=NOTHING,
+        only_recorded=RECORDED,
     )

@@ -61,7 +61,6 @@ def test_a_page_becomes_a_capture_whose_exchange_lies_in_the_spool(desk: Desk) -
     assert exchange.hops[-1].request_head.startswith("GET /x HTTP/1.1\r\n")
     (row,) = desk.records.get(FetchedRow, [found.id])
     assert (row.url, row.in_spool, row.etag) == (found.url, True, '"1"')
-    assert (row.content_usage, row.x_robots_tag, row.tdm_reservation) == ("train-ai=n", "noai", "1")
     assert row.fetched == found.captured_at
 
 

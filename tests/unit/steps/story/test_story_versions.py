@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.kinds import documents
-from fonds.kinds.documents import put_current
+from fonds.kinds.documents import UNKNOWN, put_current
+from fonds.kinds.story import document
 from fonds.kinds.story_versions import current_versions
 from fonds.library.reindex import Reindexed, reindex
 from fonds.model.document import IndexDocument, SearchQuery
@@ -76,11 +78,11 @@ def check_earlier(bench: Bench, stories: Mapping[int, str]) -> None:
         found = bench.index.search(SearchQuery(f'version:all "words of {number}"')).hits
         wanted = [stories[number]] if number in stories else []
         assert [hit.document.id for hit in found] == wanted
-    for id_, document in bench.index.get([ONE, TWO]).items():
+    for id_, held in bench.index.get([ONE, TWO]).items():
         numbers = sorted((n for n, of in stories.items() if of == id_), key=captured, reverse=True)
         keys = [page_file(PAGE + b"<!-- token %d -->" % n).sha1 for n in numbers]
-        assert [document.sha1hex, *(one.sha1hex for one in document.earlier)] == keys
-        assert document.earlier_left_out == 0
+        assert [held.sha1hex, *(one.sha1hex for one in held.earlier)] == keys
+        assert held.earlier_left_out == 0
 
 
 @given(
@@ -193,12 +195,20 @@ def test_two_who_import_versions_at_once_leave_the_newest(
 
 
 def test_rows_that_never_rest_are_given_up_for_a_while(bench: Bench) -> None:
-    rows = iter(range(1000))
+    importer(bench)([version(bench, 0)])
+    (row,) = bench.records.get(StoryMetaRow, [version(bench, 0).file.sha1])
+    rows = (replace(row, word_count=number) for number in count())
     puts: list[object] = []
     index = Overtaken(bench.index, lambda: None, True, 0)
     index.put = puts.append  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailableError, match=ONE):
-        put_current(index, [ONE], lambda: {ONE: next(rows)}, list)  # type: ignore[arg-type, return-value]
+        put_current(
+            bench.records,
+            index,
+            [ONE],
+            lambda: {ONE: next(rows)},
+            lambda some: [document(one, b"", UNKNOWN) for one in some],
+        )
     assert len(puts) == documents.ROUNDS_MAX
 
 

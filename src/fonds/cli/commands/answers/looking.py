@@ -28,6 +28,9 @@ SEARCH = (
         ("indexed_date", "time", "when it came into the index"),
         ("authors", "list", "their names"),
         ("doi", "text?", "its DOI"),
+        ("license", "list", "licences stated, as license: finds them"),
+        ("rights_holder", "list", "holders of the rights stated"),
+        ("preferences", "list", "preferences stated, as prefers: finds them"),
         ("page_count", "integer?", "pages of a PDF"),
         ("word_count", "integer?", "words"),
         ("has_thumbnail", "boolean", "whether there is a picture of its first page"),
@@ -98,6 +101,12 @@ SHOW = (
         ("relatives", "object", "other versions and near-duplicates, with totals"),
         ("citations", "list", "what it cites, at most 1,000: reference, work, status"),
         ("citations_total", "integer", "how many there are"),
+        (
+            "rights",
+            "object",
+            "what is stated about its use: statements of the file; captures, with those that state the same"
+            " together, and the robots.txt in force; is_complete",
+        ),
         ("collections", "list", "the clusters it is in"),
     ),
     answer(

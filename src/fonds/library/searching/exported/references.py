@@ -48,6 +48,7 @@ def bibtex(document: IndexDocument, journal: Journal | None = None) -> str:
         "doi": _escaped(document.doi or ""),
         "url": public_url(document.url).translate(_IN_URLS),
         "language": _escaped(document.language or ""),
+        "copyright": _escaped("; ".join((*document.holders, *document.licenses))),
         "howpublished": _escaped(document.canonical_domain) if document.kind is Kind.STORY else "",
         "note": f"SHA-1 {document.sha1hex}",
     }

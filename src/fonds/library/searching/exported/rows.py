@@ -11,15 +11,18 @@ from typing import Any
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN, origins
 from fonds.kinds.kind import DerivativeKind, Series
+from fonds.kinds.stated_rights import rights_of_files, values_of
 from fonds.library.tracing.ledger import COLUMNS as LEDGER_COLUMNS
 from fonds.library.tracing.ledger import ledger_rows
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.document import IndexDocument
 from fonds.model.file import kind_of_type
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import CdxRow, FileMetaRow
+from fonds.model.rights import Rights, RobotsInForce
+from fonds.model.rows import CaptureRightsRow, CdxRow, FileMetaRow
 from fonds.model.rows.row import DerivativeRow
-from fonds.ports import Stores
+from fonds.ports import Records, Stores
+from fonds.ports.rights import rights_in
 
 CHUNK = 200
 OF_FILES = {
@@ -36,6 +39,11 @@ OF_FILES = {
     "warc_csize": "integer",
     "captures": "integer",
     "collection": "text",
+    "license": "texts",
+    "rights_holder": "texts",
+    "preferences": "texts",
+    "robots_rule": "text",
+    "robots_url": "text",
 }
 FIELDS: Mapping[str, str] = {
     **OF_FILES,
@@ -90,6 +98,7 @@ def _chunk(
     keys = [file.sha1hex for file in files]
     made = _made(stores, keys)
     came = origins(stores.records, keys)
+    rights = rights_of_files(stores.records, keys)
     beside = {
         kind.name: kind.related(
             stores.records, [row for some in made.values() for one, row, _ in some if one is kind]
@@ -100,6 +109,8 @@ def _chunk(
     order = ("datetime", "warc_path")
     for capture in stores.records.find(CdxRow, {"sha1hex": keys}, order=order):
         captures[capture.sha1hex].append(capture)
+    firsts = {key: first for key, rows in captures.items() if (first := _first(rows)) is not None}
+    robots = _robots(stores.records, firsts)
     for file in files:
         key = file.sha1hex
         values: dict[str, Any] = dict.fromkeys(FIELDS)
@@ -112,7 +123,8 @@ def _chunk(
             "kind": str(kind_of_type(file.mimetype)),
             "collection": came.get(key, UNKNOWN).collection,
         }
-        values |= _place(captures[key])
+        values |= _place(captures[key], firsts.get(key))
+        values |= _stated(rights[key], robots.get(key))
         for kind, row, document in made.get(key, ()):
             values |= kind.values(row, document)
             if key in beside[kind.name]:
@@ -139,8 +151,32 @@ def _made(
     return made
 
 
-def _place(rows: Sequence[CdxRow]) -> dict[str, Any]:
-    first = next((row for row in rows if row.mimetype != REVISIT_MIME), None)
+def _first(rows: Sequence[CdxRow]) -> CdxRow | None:
+    """The earliest capture whose record has the bytes."""
+    return next((row for row in rows if row.mimetype != REVISIT_MIME), None)
+
+
+def _robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, RobotsInForce]:
+    """The robots.txt in force for these captures, by the same keys; absent where it is not known."""
+    ids = sorted({row.capture_id for row in captures.values()})
+    rows = {row.capture_id: row for row in records.get(CaptureRightsRow, ids)} if ids else {}
+    found = {key: rights_in(rows.get(row.capture_id), None).robots for key, row in captures.items()}
+    return {key: robots for key, robots in found.items() if robots is not None}
+
+
+def _stated(rights: Rights, robots: RobotsInForce | None) -> dict[str, Any]:
+    """What is stated about the use of a file, and the robots.txt of the capture in `url` and `datetime`."""
+    values = values_of(rights)
+    return {
+        "license": list(values.licenses) or None,
+        "rights_holder": list(values.holders) or None,
+        "preferences": list(values.prefers) or None,
+        "robots_rule": robots.rule or None if robots else None,
+        "robots_url": robots.url if robots else None,
+    }
+
+
+def _place(rows: Sequence[CdxRow], first: CdxRow | None) -> dict[str, Any]:
     if first is None:
         return {"captures": len(rows)}
     return {

@@ -8,16 +8,14 @@ row says that it did. Whoever is killed in between says it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fonds.collections.changing.writing import Changes
-from fonds.kinds.documents import put_current
 from fonds.kinds.embargoes import embargoed
-from fonds.kinds.indexed import Indexed, index_documents
+from fonds.kinds.indexing import indexed, put_again
 from fonds.library.tracing.embargoes.set_aside import put_aside, put_back
-from fonds.library.tracing.traces import indexed
 from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
 
@@ -88,13 +86,4 @@ def _index_anew(stores: Stores, sha1hex: str) -> None:
     for kind, one in indexed():
         ids = sorted({one.id_of(row) for row in stores.records.find(kind, {"sha1hex": sha1hex})})
         if ids:
-            _put(stores, one, ids)
-
-
-def _put(stores: Stores, one: Indexed, ids: Sequence[str]) -> None:
-    put_current(
-        stores.index,
-        ids,
-        lambda: one.current(stores.records, ids),
-        lambda some: list(index_documents(one, stores.records, stores.blobs, some)),
-    )
+            put_again(stores.records, stores.blobs, stores.index, one, ids)

@@ -16,7 +16,8 @@ from fonds.collections.documents import COLUMNS, Document, document_of
 from fonds.collections.names import Name
 from fonds.collections.reading.documents import holding
 from fonds.collections.tables import COLLECTIONS, DOCUMENTS, Tables, is_there
-from fonds.library.tracing.traces import holders, indexed
+from fonds.kinds.indexing import indexed
+from fonds.library.tracing.traces import holders
 from fonds.model.blob import Blob
 from fonds.model.keys import aside_blob_key
 from fonds.model.prepared import prepared

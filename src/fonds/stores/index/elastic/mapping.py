@@ -28,6 +28,7 @@ WORD_FIELDS = {
     "text_content": "text_words",
     "url": "url_words",
     "authors": "author_words",
+    "holders": "holder_words",
     "earlier_title": "earlier_title_words",
     "earlier_text": "earlier_text_words",
 }
@@ -38,12 +39,13 @@ STEM_FIELDS = {
     "earlier_text": "earlier_text_stems",
 }
 CUT_VERSIONS = "earlier_left_out"
-VALUE_FIELDS = ("doi", "status", "sites")
+VALUE_FIELDS = ("doi", "status", "sites", "licenses", "prefers")
 """Exact values that are searched, and not counted as facets."""
 RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
-ABSENT_FIELDS = frozenset({"language", "doi", "status"})
+ABSENT_FIELDS = frozenset({"language", "doi", "status", "licenses", "prefers"})
 """Of the exact fields those that documents without a value do not have; the others hold '' then."""
 
+LIST_FIELDS = ("authors", "licenses", "holders", "prefers")
 ORDER = "order_key"
 DAYS = {
     DateOf.PUBLISHED: "publication_date",
@@ -89,6 +91,7 @@ def template(alias: str, shards: int, replicas: int, *, wildcard: bool) -> dict[
         **dict.fromkeys(VALUE_FIELDS, _KEYWORD),
         ORDER: {"type": "long"},
         "authors": _KEPT,
+        "holders": _KEPT,
         "date_kind": _KEPT,
         "captured": {"type": "date"},
         "earlier": {"type": "object", "enabled": False},
@@ -130,6 +133,7 @@ def to_source(document: IndexDocument) -> dict[str, Any]:
         "text_words": fold(document.text_content),
         "url_words": fold(document.url),
         "author_words": fold(" ".join(document.authors)),
+        "holder_words": fold(" ".join(document.holders)),
         "title_stems": stemmed(document.article_title or "", document.language),
         "text_stems": stemmed(document.text_content, document.language),
         **earlier_words(document),
@@ -155,7 +159,7 @@ def from_source(source: dict[str, Any]) -> IndexDocument:
             "kind": Kind(source["kind"]),
             "indexed_date": datetime.fromisoformat(source["indexed_date"]),
             **({"publication_date": date.fromisoformat(day)} if day else {}),
-            "authors": tuple(source.get("authors", ())),
+            **{name: tuple(source.get(name, ())) for name in LIST_FIELDS},
             "date_kind": DateKind(kind) if (kind := source.get("date_kind")) else None,
             "captured": date.fromisoformat(seen) if (seen := source.get("captured")) else None,
             "earlier": tuple(EarlierVersion(**one) for one in source.get("earlier", ())),

@@ -112,7 +112,8 @@ def _node(node: Node) -> Clause:
     if isinstance(node, Range):
         return _silent(_range(node))
     if isinstance(node, Exact):
-        return _silent(_one_of(node.field, [node.value]))
+        begins = {"prefix": {node.field: {"value": node.value}}}
+        return _silent(begins if node.prefix else _one_of(node.field, [node.value]))
     if isinstance(node, Among):
         return _silent(_one_of("id", [_clean(id_) for id_ in node.ids]))
     if isinstance(node, Or):

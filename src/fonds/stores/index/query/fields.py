@@ -9,6 +9,7 @@ TEXT_FIELDS = {
     "text_content": "text_content",
     "url": "url",
     "author": "authors",
+    "holder": "holders",
 }
 EXACT_FIELDS = {
     "domain": "canonical_domain",
@@ -19,7 +20,11 @@ EXACT_FIELDS = {
     "collection": "collection",
     "doi": "doi",
     "status": "status",
+    "license": "licenses",
+    "prefers": "prefers",
 }
+PREFIX_FIELDS = ("license", "prefers")
+"""The exact fields that a star may end a value of."""
 RANGE_FIELDS = {
     "date": "publication_date",
     "year": "publication_date",
@@ -36,7 +41,8 @@ VERSION, VERSION_VALUES = "version", ("all", "current")
 FIELDS = (*TEXT_FIELDS, *EXACT_FIELDS, *RANGE_FIELDS, THEME, VERSION)
 SHOWN = (
     "title", "author", "text", "url", "doi", "domain", "site", "date", "year", "captured", "added",
-    "language", "kind", "collection", "theme", "status", "words", "pages", "version",
+    "language", "kind", "collection", "theme", "status", "words", "pages", "license", "holder", "prefers",
+    "version",
 )  # fmt: skip
 """The fields that are told to people: each once, under its short name."""
 
@@ -65,6 +71,12 @@ _FORMS = {
     "theme": ("a theme of a collection, in quotes", 'theme:"flood, river"'),
     "status": ("how reading the file ended, or none", "status:success"),
     "words": ("a number, or from one to another, or none", "words:>500"),
+    "license": (
+        "a licence stated, in the names of SPDX; a star for its beginning; or none",
+        "license:cc-by*",
+    ),
+    "holder": ("a holder of the rights, or a part of the name", 'holder:"Example Press"'),
+    "prefers": ("a preference stated, as noai or train-ai=n; or none", "prefers:noai"),
     "pages": ("a number, or from one to another, or none", "pages:10..20"),
     "version": ("all, for words of earlier versions of a story too; or current", "version:all"),
 }

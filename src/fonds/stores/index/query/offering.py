@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from fonds.model.completing import Completing, Completion, Typed, Typing
 from fonds.stores.index.query.completing import completed, fields_named, typed, written
-from fonds.stores.index.query.fields import form_of
-from fonds.stores.index.query.values import Known, Library, counted_author, matching, values
+from fonds.stores.index.query.fields import form_of, short_name
+from fonds.stores.index.query.values import Known, Library, counted, matching, values
 
 COMPLETIONS_MAX = 10
+COUNTED_LATE = frozenset({"author", "holder", "license", "prefers"})
+"""The fields whose values are found in some documents first, and then counted in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,9 @@ class Offering:
             if (put := written(one.field, value.value)) is not None
         ]
         shown = able[:COMPLETIONS_MAX]
-        if one.field == "author":
+        if short_name(one.field) in COUNTED_LATE:
             index = self.library.index
-            shown = [(counted_author(index, value, put), put) for value, put in shown]
+            shown = [(counted(index, one.field, value, put), put) for value, put in shown]
         more = is_cut or len(able) > len(shown)
         return Completing(one, self._put(text, one, shown), more, *form_of(one.field))
 

@@ -6,9 +6,10 @@
     -cup  NOT cup            without
     flood OR drought         one of them; OR binds less than standing side by side, (…) groups
     flood*                   words that begin so; at least three characters
-    title:… text:… url:… author:…   in that field; title:(flood river) for several words
+    title:… text:… url:… author:… holder:…   in that field; title:(flood river) for several words
     text:none                documents without text; text:"none" for the word
     domain:… site:… language:… kind:… collection:… doi:… status:…   that value; domain:none for without
+    license:… prefers:…      that value; license:cc-by* for all that begin so
     theme:"flood, river"     the documents of a theme of a collection, by its label or id
     date:2024-05 year:2020..2024 captured:2024 added:>=2024-05-17   days, as `ranges.py` says
     words:>500 pages:none    numbers, as it says
@@ -32,6 +33,7 @@ from fonds.stop_words import stop_words_of_query
 from fonds.stores.index.asked import NONE, exact_value
 from fonds.stores.index.query.fields import (
     EXACT_FIELDS,
+    PREFIX_FIELDS,
     RANGE_FIELDS,
     TEXT_FIELDS,
     THEME,
@@ -59,6 +61,7 @@ QUERY_CHARACTERS_MAX = 4_000
 CLAUSES_MAX = 256
 DEPTH_MAX = 32
 PREFIX_CHARACTERS_MIN = 3
+VALUE_PREFIX_CHARACTERS_MIN = 2
 NEAR_WORDS_MAX = 4
 BETWEEN_MAX = 100
 ALL_VERSIONS = VERSION_VALUES[0]
@@ -273,6 +276,8 @@ _MODIFIER = re.compile(r"(~[\d.]*|\^[\d.]+)$")
 
 
 def _term(token: Token, field: str | None, *, exact: bool) -> Node | None:
+    if field in PREFIX_FIELDS and token.kind == "word" and token.text.endswith("*"):
+        return _beginning(token, EXACT_FIELDS[field])
     if field in EXACT_FIELDS:
         return _exact(token, EXACT_FIELDS[field])
     if field in RANGE_FIELDS:
@@ -300,6 +305,16 @@ def _exact(token: Token, field: str) -> Exact:
         return Exact(field, exact_value(field, value))
     except ValueError as error:
         raise token.refused(f": {error}") from None
+
+
+def _beginning(token: Token, field: str) -> Exact:
+    """Every value of the field that begins so."""
+    start = token.text.removesuffix("*").lower()
+    if len(start) < VALUE_PREFIX_CHARACTERS_MIN or "*" in start:
+        raise token.refused(
+            f": give at least {VALUE_PREFIX_CHARACTERS_MIN} characters, and one star behind them."
+        )
+    return Exact(field, start, prefix=True)
 
 
 def _whole_value(token: Token) -> str:

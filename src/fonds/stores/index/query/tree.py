@@ -39,10 +39,14 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Documents whose `field` has exactly this value; '' means those without one."""
+    """Documents whose `field` has exactly this value; '' means those without one.
+
+    With `prefix`, those one of whose values begins with `value`.
+    """
 
     field: str
     value: str
+    prefix: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The values of a field of searches that documents here have, with how many have each.
 
 Asked of the index as a search is, so that no value is told which no search finds. Bound: 1,000 values of each
-field, 2,000 themes, a hundred documents for authors; a dozen searches that ask for no hits.
+field, 2,000 themes, a hundred documents for authors and what is stated of rights; a dozen searches that ask
+for no hits.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from fonds.model.file import Kind
 from fonds.model.pdf import PdfStatus
 from fonds.ports import Index
 from fonds.stores.index.query.completing import written
-from fonds.stores.index.query.fields import EXACT_FIELDS, short_name
-from fonds.stores.index.query.parsing import PREFIX_CHARACTERS_MIN
+from fonds.stores.index.query.fields import EXACT_FIELDS, TEXT_FIELDS, short_name
+from fonds.stores.index.query.parsing import PREFIX_CHARACTERS_MIN, VALUE_PREFIX_CHARACTERS_MIN
 from fonds.words import words
 
 VALUES_MAX = 1_000
 THEMES_MAX = 2_000
-AUTHORS_LOOKED_MAX = 100
+DOCUMENTS_LOOKED_MAX = 100
 DOMAIN = EXACT_FIELDS["domain"]
+_BARE = re.compile(r"[\w.=-]+")
 _WORDS = re.compile(r"[\w\s]*")
 _VERSIONS = {
     "all": "words of the current or an earlier version of a story",
@@ -73,10 +75,12 @@ def values(library: Library, field: str, said: str) -> tuple[list[Known], bool]:
             return _statuses(index), False
         case "theme":
             return _themes(library)
-        case "author":
-            return _authors(index, said)
         case "version":
             return [Known(value, name, None) for value, name in _VERSIONS.items()], False
+        case "author" | "holder" as name:
+            return _named(index, name, said)
+        case "license" | "prefers" as name:
+            return _stated(index, name, said)
     return [], False
 
 
@@ -189,27 +193,38 @@ def _themes(library: Library) -> tuple[list[Known], bool]:
     return found, is_cut
 
 
-def _authors(index: Index, said: str) -> tuple[list[Known], bool]:
-    """Authors of the documents that are found first by what was typed of a name, with how many of these have
-    each."""
+def _named(index: Index, field: str, said: str) -> tuple[list[Known], bool]:
+    """Authors or holders of the documents that are found first by what was typed of a name."""
     *first, last = words(said) or [""]
     if len(last) < PREFIX_CHARACTERS_MIN:
         return [], False
+    return _of_first(index, f"{field}:({' '.join([*first, f'{last}*'])})", TEXT_FIELDS[field])
+
+
+def _stated(index: Index, field: str, said: str) -> tuple[list[Known], bool]:
+    """Values that begin with what was typed, of the documents that are found first by it; and that there
+    are documents without."""
+    start = "".join(said.split()).strip('"*').lower()
+    is_plain = len(start) >= VALUE_PREFIX_CHARACTERS_MIN and _BARE.fullmatch(start)
+    text = f"{field}:{start}*" if is_plain else f"-{field}:none"
+    known, is_cut = _of_first(index, text, EXACT_FIELDS[field])
+    return [*known, Known("", "none", None)], is_cut
+
+
+def _of_first(index: Index, text: str, name: str) -> tuple[list[Known], bool]:
+    """The values in this field of the documents found first, with how many of these have each; and whether
+    there are more documents."""
     query = SearchQuery(
-        f"author:({' '.join([*first, f'{last}*'])})",
-        count_max=AUTHORS_LOOKED_MAX,
-        facet_values_max=0,
-        with_snippets=False,
+        text, count_max=DOCUMENTS_LOOKED_MAX, facet_values_max=0, with_snippets=False
     )
     found = index.search(query)
     counts: Counter[str] = Counter()
     for hit in found.hits:
-        counts.update(set(hit.document.authors))
-    return [Known(name, name, count) for name, count in counts.items()], found.total > len(
-        found.hits
-    )
+        counts.update(set(getattr(hit.document, name)))
+    is_cut = found.total > len(found.hits)
+    return [Known(value, value, count) for value, count in counts.items()], is_cut
 
 
-def counted_author(index: Index, one: Known, put: str) -> Known:
-    """The same with how many of all documents have this author."""
-    return replace(one, count=_total(index, f"author:{put}"))
+def counted(index: Index, field: str, one: Known, put: str) -> Known:
+    """The same with how many of all documents have this value."""
+    return replace(one, count=_total(index, f"{field}:{put}"))

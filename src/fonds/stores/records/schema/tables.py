@@ -206,10 +206,6 @@ Table(
     Column("in_spool", Boolean, nullable=False),
     Column("etag", CleanText),
     Column("last_modified", CleanText),
-    Column("content_usage", CleanText),
-    Column("x_robots_tag", CleanText),
-    Column("tdm_reservation", CleanText),
-    Column("tdm_policy", CleanText),
     Index("fetched_url", "url", "fetched"),
     Index("fetched_in_spool", "in_spool", sqlite_where=sa.text("in_spool")),
 )

@@ -70,6 +70,8 @@ def _entry(top: Xml.Element, origin: str, hit: Hit) -> None:
         add(entry, "published", _midnight(document.publication_date))
     for name in document.authors:
         add(add(entry, "author"), "name", name)
+    if rights := [*document.holders, *document.licenses]:
+        add(entry, "rights", "; ".join(rights))
     Xml.SubElement(
         entry, "link", rel="alternate", type="text/html", href=f"{origin}/file/{document.sha1hex}"
     )

@@ -16,7 +16,8 @@ class SearchHit:
     """One result; `id` is a PDF's SHA-1 or a story's id, `sha1hex` the file its text is of.
 
     `date_kind` says whether `publication_date` is the day it was published or the day its file was made,
-    `captured` is the day of its capture, `indexed_date` when it came to be found as it is. `snippets` are up
+    `captured` is the day of its capture, `license`, `rights_holder` and `preferences` are stated about its
+    use, `indexed_date` when it came to be found as it is. `snippets` are up
     to three passages with the pages of a PDF they begin on; `snippet` is the first, `snippet_marks` are
     (start, end) offsets in it, `title_marks` in `title`. `themes` are those of collections it is in.
     `near_duplicate_of` is the id of an earlier result of the same page that says nearly the same; `alike` is
@@ -40,6 +41,9 @@ class SearchHit:
     score: float
     authors: Sequence[str]
     doi: str | None
+    license: Sequence[str]
+    rights_holder: Sequence[str]
+    preferences: Sequence[str]
     date_kind: DateKind | None
     captured: date | None
     indexed_date: datetime
@@ -74,6 +78,9 @@ def found_hit(
         score=hit.score,
         authors=document.authors,
         doi=document.doi,
+        license=document.licenses,
+        rights_holder=document.holders,
+        preferences=document.prefers,
         date_kind=document.date_kind,
         captured=document.captured,
         indexed_date=document.indexed_date,

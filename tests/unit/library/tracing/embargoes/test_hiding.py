@@ -119,7 +119,11 @@ def test_whoever_writes_meanwhile_does_not_bring_it_back(home: tuple[Stores, Fil
     stores.index.put([document])
     assert stores.index.get([sha1hex]) == {}
     put_current(
-        stores.index, (), lambda: indexed_rows(stores.records, [sha1hex]), lambda rows: [document]
+        stores.records,
+        stores.index,
+        (),
+        lambda: indexed_rows(stores.records, [sha1hex]),
+        lambda rows: [document],
     )
     reindex(stores.records, stores.blobs, stores.index, lambda _: None)
     assert stores.index.get([sha1hex]) == {}

@@ -1,0 +1,110 @@
+"""What is stated about the use of files: by all their captures and by the files themselves, as one value.
+
+Bounds: 100 captures of a file, those noted last; 100 values of each subject, of 2,000 characters at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from fonds.model.document import IndexDocument
+from fonds.model.rights import RAW_CHARS_MAX, STATEMENTS_MAX, Rights
+from fonds.model.rows import CaptureRightsRow, FileRightsRow
+from fonds.ports import Records
+from fonds.ports.rights import rights_in
+
+CAPTURES_MAX = 100
+_NEWEST = ("-updated", "capture_id")
+
+
+def stated(records: Records, documents: Sequence[IndexDocument]) -> list[IndexDocument]:
+    """Documents with what is stated of their files."""
+    rights = rights_of_files(records, [one.sha1hex for one in documents])
+    return [with_rights(one, rights[one.sha1hex]) for one in documents]
+
+
+@dataclass(frozen=True, slots=True)
+class RightsValues:
+    """The different values stated, at most 100 of each; licences and preferences in lower case."""
+
+    licenses: tuple[str, ...]
+    holders: tuple[str, ...]
+    prefers: tuple[str, ...]
+
+
+def values_of(rights: Rights) -> RightsValues:
+    """The values stated, as documents and exports have them."""
+    return RightsValues(
+        licenses=_bounded(one.lower() for one in rights.licenses),
+        holders=_bounded(rights.holders),
+        prefers=_bounded(chain.from_iterable(map(_preferences, rights.prefers))),
+    )
+
+
+def _preferences(value: str) -> tuple[str, ...]:
+    """A preference as it is searched: `none`, which asks for documents without one there, is spelled out.
+
+    Source: the robots meta element as search engines document it.
+    """
+    return ("noindex", "nofollow") if value.lower() == "none" else (value.lower(),)
+
+
+def with_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
+    """A document with what is stated about its use."""
+    values = values_of(rights)
+    return replace(
+        document, licenses=values.licenses, holders=values.holders, prefers=values.prefers
+    )
+
+
+def rights_of_files(records: Records, sha1hexes: Sequence[str]) -> dict[str, Rights]:
+    """The rights of files by SHA-1: what any of their captures states, then what the file states.
+
+    `robots` is that of the capture noted last for which it is known. Each file asked for has a value.
+    """
+    keys = sorted(set(sha1hexes))
+    rows = capture_rows(records, keys)
+    files = {row.sha1hex: row for row in records.get(FileRightsRow, keys)} if keys else {}
+    return {
+        key: together(
+            [*(rights_in(row, None) for row in rows[key]), rights_in(None, files.get(key))]
+        )
+        for key in keys
+    }
+
+
+def together(some: Sequence[Rights]) -> Rights:
+    """What any of them states, each statement once; robots.txt is that of the first for which it is known."""
+    robots = next((one.robots for one in some if one.robots), None)
+    statements = dict.fromkeys(statement for one in some for statement in one.statements)
+    return Rights(robots, tuple(statements))
+
+
+def capture_rows(
+    records: Records, sha1hexes: Sequence[str]
+) -> Mapping[str, Sequence[CaptureRightsRow]]:
+    """The rows of the captures of these files that state something, the last noted first, 100 of each."""
+    found: dict[str, list[CaptureRightsRow]] = {key: [] for key in sha1hexes}
+    for row in _newest(records, list(found)):
+        if len(found[row.sha1hex]) < CAPTURES_MAX:
+            found[row.sha1hex].append(row)
+    return found
+
+
+def _newest(records: Records, sha1hexes: Sequence[str]) -> list[CaptureRightsRow]:
+    """Read in one query, but where one file has so many captures that others could be left out."""
+    if not sha1hexes:
+        return []
+    limit, where = CAPTURES_MAX * len(sha1hexes), {"sha1hex": list(sha1hexes)}
+    rows = list(records.find(CaptureRightsRow, where, order=_NEWEST, count_max=limit))
+    if len(rows) < limit or len(sha1hexes) == 1:
+        return rows
+    return [row for key in sha1hexes for row in _newest(records, [key])]
+
+
+def _bounded(values: Iterable[str]) -> tuple[str, ...]:
+    """Values as a document has them: each once, on one line, cut."""
+    short = (" ".join(value.split())[:RAW_CHARS_MAX] for value in values)
+    return tuple(dict.fromkeys(value for value in short if value))[:STATEMENTS_MAX]

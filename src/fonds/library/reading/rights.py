@@ -1,0 +1,133 @@
+"""What is stated about the use of one file, as its page, `fonds show` and the API tell it.
+
+Bound: 100 captures of the file, those noted last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fonds.kinds.stated_rights import CAPTURES_MAX, capture_rows
+from fonds.model.rights import Rights, RobotsInForce, StatedIn, Statement, Subject
+from fonds.model.rows import CdxRow, EntryRow, FileRightsRow
+from fonds.ports import Records
+from fonds.ports.rights import rights_in
+
+NOTHING = "Nothing is stated."
+RECORDED = (
+    "Fonds records preferences and does not act on them."
+    " When it fetches, it obeys Allow, Disallow and Crawl-delay of robots.txt, and Retry-After."
+)
+SUBJECTS = {
+    Subject.LICENSE: "Licence",
+    Subject.HOLDER: "Rights holder",
+    Subject.PREFERENCE: "Preference",
+}
+"""What people read for each subject."""
+_ELEMENTS = frozenset({StatedIn.LINK, StatedIn.TEXT})
+"""Where the name is that of an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatingCapture:
+    """A capture of the file; `datetime` and `url` are None where its place is not known."""
+
+    capture_id: str
+    datetime: str | None
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRights:
+    """What some captures of the file state alike, the last noted first.
+
+    `robots` is the robots.txt in force, None where it is not known; `robots_sha1hex` is the file it was kept
+    as, None where it was not kept.
+    """
+
+    captures: Sequence[StatingCapture]
+    robots: RobotsInForce | None
+    robots_sha1hex: str | None
+    statements: Sequence[Statement]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRights:
+    """`statements` are those of the file itself. Captures that state nothing are left out; `is_complete` is
+    False where there may be more captures than the 100 that were looked at."""
+
+    statements: Sequence[Statement] = ()
+    captures: Sequence[CaptureRights] = ()
+    is_complete: bool = True
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is stated by the file or by any capture."""
+        return not self.statements and not any(one.statements for one in self.captures)
+
+
+NOTHING_STATED = FileRights()
+
+
+def file_rights(records: Records, sha1hex: str) -> FileRights:
+    """Return what is stated about the use of a file."""
+    own = rights_in(None, next(iter(records.get(FileRightsRow, [sha1hex])), None))
+    rows = capture_rows(records, [sha1hex])[sha1hex]
+    alike: dict[Rights, list[str]] = {}
+    for row in rows:
+        alike.setdefault(rights_in(row, None), []).append(row.capture_id)
+    robots = [one.robots.capture_id for one in alike if one.robots and one.robots.capture_id]
+    places = _places(records, [*(row.capture_id for row in rows), *robots])
+    kept = _kept(records, robots)
+    groups = [
+        CaptureRights(
+            [StatingCapture(id_, *places.get(id_, (None, None))) for id_ in ids],
+            rights.robots,
+            kept.get(rights.robots.capture_id or "") if rights.robots else None,
+            rights.statements,
+        )
+        for rights, ids in alike.items()
+    ]
+    return FileRights(own.statements, groups, len(rows) < CAPTURES_MAX)
+
+
+def by_subject(statements: Iterable[Statement]) -> Iterator[tuple[str, Statement]]:
+    """Statements with what people read for their subject: licences first, then holders, then preferences."""
+    known = list(statements)
+    for subject, title in SUBJECTS.items():
+        yield from ((title, one) for one in known if one.subject is subject)
+
+
+def where_stated(one: Statement) -> str:
+    """Where a statement stands: `HTTP header X-Robots-Tag`, `link to a licence <a>`."""
+    name = f"<{one.name}>" if one.stated_in in _ELEMENTS else one.name
+    return f"{one.stated_in} {name}" if one.name else str(one.stated_in)
+
+
+def robots_answer(robots: RobotsInForce) -> str:
+    """What the host answered when it was asked for its robots.txt, and the rule that matched."""
+    answer = (
+        "could not be reached" if robots.answer == "unreachable" else f"answered {robots.answer}"
+    )
+    rule = f"matched by “{robots.rule}”" if robots.rule else "matched by no rule"
+    return f"{answer}; {rule}" if robots.answer else rule
+
+
+def _places(records: Records, ids: Sequence[str]) -> Mapping[str, tuple[str | None, str | None]]:
+    """The 14-digit time and the URL of captures, as they were entered or as they lie in a WARC."""
+    if not ids:
+        return {}
+    found: dict[str, tuple[str | None, str | None]] = {
+        row.entry_id: (row.seen, row.url) for row in records.find(EntryRow, {"entry_id": list(ids)})
+    }
+    lying = records.find(CdxRow, {"capture_id": list(ids)})
+    return found | {row.capture_id: (row.datetime, row.url) for row in lying}
+
+
+def _kept(records: Records, ids: Sequence[str]) -> Mapping[str, str]:
+    """The SHA-1 of the bytes of captures that lie in a WARC."""
+    if not ids:
+        return {}
+    rows = records.find(CdxRow, {"capture_id": list(dict.fromkeys(ids))})
+    return {row.capture_id: row.sha1hex for row in rows}

@@ -1,0 +1,242 @@
+"""Licences and rights holders in the words of others, brought into one form.
+
+Source: SPDX License List 3.26; Creative Commons licence URLs
+(https://creativecommons.org/licenses/BY/VERSION/PORT/), RFC 3986.
+Bound: linear in the text; at most `RAW_CHARS_MAX` characters are looked at.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from urllib.parse import urljoin, urlsplit
+
+from fonds.model.rights import RAW_CHARS_MAX, StatedIn, Statement, Subject
+
+VALUE_CHARS_MAX = 300
+"""Longer values are cut."""
+
+_CC_HOST = re.compile(r"(?:[a-z0-9-]{1,60}\.)?creativecommons\.org")
+_CC_PATH = re.compile(
+    r"/licenses/([a-z]+(?:[-+][a-z]+){0,3})(?:/(\d\.\d))?(?:/([a-z]{2,3}|scotland))?(?:[/.].*)?",
+    re.IGNORECASE,
+)
+_PUBLIC_PATH = re.compile(r"/publicdomain/(zero|mark|certification)(?:/1\.0)?(?:[/.].*)?", re.I)
+_PUBLIC = {"zero": "cc0-1.0", "mark": "cc-pdm-1.0", "certification": "cc-pddc"}
+_PARTS = frozenset({"by", "nc", "nd", "sa"})
+_CURRENT_WITHOUT_PORTS = "4.0"
+
+_URL = re.compile(r"https?://[^\s<>\"'()\[\]{}]{1,500}", re.IGNORECASE)
+_CC_NAME = re.compile(
+    r"\b(?:cc|creative\s{1,4}commons)\b[\s:(-]{0,4}"
+    r"((?:(?:by|nc|nd|sa|attribution|non\W?commercial|no\W?deriv(?:ative|ative\s{1,4}work)?s?"
+    r"|share\W?alike)\b[\s()/,-]{0,4}){1,8})"
+    r"(?:(?:works|licen[cs]e|version|v\.?|unported|international|generic)[\s,]{1,4}){0,3}(\d\.\d)?",
+    re.IGNORECASE,
+)
+_CC_ZERO = re.compile(r"\bcc[\s-]?0\b|\bcc[\s-]zero\b|\bcreative\s{1,4}commons\s{1,4}zero\b", re.I)
+_CC_WORDS = (
+    ("by", re.compile(r"\b(?:by|attribution)\b", re.IGNORECASE)),
+    ("nc", re.compile(r"\b(?:nc|non\W?commercial)\b", re.IGNORECASE)),
+    ("nd", re.compile(r"\b(?:nd|no\W?deriv\w{0,8})\b", re.IGNORECASE)),
+    ("sa", re.compile(r"\b(?:sa|share\W?alike)\b", re.IGNORECASE)),
+)
+_URLS = {
+    "apache.org/licenses/license-2.0": "apache-2.0",
+    "data.gov.uk/ogl": "ogl-uk-3.0",
+    "gnu.org/copyleft/fdl": "gfdl-1.3-or-later",
+    "gnu.org/licenses/agpl-3.0": "agpl-3.0-only",
+    "gnu.org/licenses/fdl-1.2": "gfdl-1.2-only",
+    "gnu.org/licenses/fdl-1.3": "gfdl-1.3-only",
+    "gnu.org/licenses/gpl-2.0": "gpl-2.0-only",
+    "gnu.org/licenses/gpl-3.0": "gpl-3.0-only",
+    "gnu.org/licenses/lgpl-3.0": "lgpl-3.0-only",
+    "govdata.de/dl-de/by-2-0": "dl-de-by-2.0",
+    "govdata.de/dl-de/zero-2-0": "dl-de-zero-2.0",
+    "mozilla.org/mpl/2.0": "mpl-2.0",
+    "nationalarchives.gov.uk/doc/open-government-licence/version/1": "ogl-uk-1.0",
+    "nationalarchives.gov.uk/doc/open-government-licence/version/2": "ogl-uk-2.0",
+    "nationalarchives.gov.uk/doc/open-government-licence/version/3": "ogl-uk-3.0",
+    "opendatacommons.org/licenses/by/1-0": "odc-by-1.0",
+    "opendatacommons.org/licenses/odbl/1-0": "odbl-1.0",
+    "opendatacommons.org/licenses/pddl/1-0": "pddl-1.0",
+    "opensource.org/license/mit": "mit",
+    "opensource.org/licenses/mit": "mit",
+    "unlicense.org": "unlicense",
+}
+"""Addresses of other licences, without scheme and `www.`, and their SPDX identifiers."""
+_NAMES = frozenset(_URLS.values()) | {
+    "bsd-2-clause",
+    "bsd-3-clause",
+    "cc-pddc",
+    "etalab-2.0",
+    "gpl-2.0-or-later",
+    "gpl-3.0-or-later",
+    "isc",
+    "wtfpl",
+}
+_HOLDER = re.compile(
+    r"(?:©|\(c\)|&copy;|\bcopyright\b)[\s©:,]{0,4}(?:\(c\)\s{0,4})?(?:by\s{1,4})?"
+    r"(?:(?:19|20)\d\d(?:\s{0,4}[-–—,/]\s{0,4}(?:(?:19|20)?\d\d|present))*[\s,.:]{0,4})?(?:by\s{1,4})?"
+    r"(.{0,300})",
+    re.IGNORECASE | re.DOTALL,
+)
+_HOLDER_END = re.compile(
+    r"[.;,|]?\s{0,4}(?:\ball\s{1,4}rights\s{1,4}reserved\b|\blicen[cs]ed?\b|\bunder\s{1,4}(?:a|the)\b"
+    r"|\bthis\s{1,4}(?:is|work|article|paper)\b|https?://|\n|\|)",
+    re.IGNORECASE,
+)
+_YEARS_BEHIND = re.compile(r"[\s,(]{1,4}(?:19|20)\d\d(?:\s?[-–]\s?(?:20)?\d\d)?[).]{0,2}$")
+_SENTENCE = re.compile(r"(?<=[\w)]{3})\.\s")
+
+
+def license_value(stated: str, base: str = "") -> str:
+    """Return a licence as it is compared: SPDX identifier, else URL, else text, in lower case.
+
+    `cc-by` stands for Creative Commons BY where no version is stated. "" for a text without a word. `base` is
+    the address that a relative URL is resolved with, "" where there is none.
+    """
+    text = one_line(stated)
+    url = _url_in(text, base)
+    if url:
+        return license_of_url(url) or _shortened(url)
+    return license_of_name(text) or _shortened(text.lower())
+
+
+def license_of_url(url: str) -> str | None:
+    """Return the SPDX identifier in lower case of the licence at a URL, None where it is not known."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    host = (parts.netloc.rpartition("@")[2].partition(":")[0]).lower().removeprefix("www.")
+    if _CC_HOST.fullmatch(host):
+        return _creative_commons(parts.path)
+    place = f"{host}{parts.path}".lower()
+    for known, identifier in _URLS.items():
+        ends = "/.-" if "/" in known else "/"
+        if place == known or (place.startswith(known) and place[len(known)] in ends):
+            return identifier
+    return None
+
+
+def license_of_name(text: str) -> str | None:
+    """Return the SPDX identifier in lower case of a licence that a text names, None where it names none."""
+    text = text[:RAW_CHARS_MAX]
+    if _CC_ZERO.search(text):
+        return "cc0-1.0"
+    found = _CC_NAME.search(text)
+    if found is not None:
+        parts = [part for part, word in _CC_WORDS if word.search(found[1])]
+        return _identifier(parts, found[2] or _version_after(text, found.end()), "")
+    name = text.strip().lower().replace(" ", "-")
+    return name if name in _NAMES else None
+
+
+def is_creative_commons(url: str) -> bool:
+    """Return whether a URL is that of a licence or mark of Creative Commons."""
+    return "creativecommons.org/" in url.lower() and license_of_url(url) is not None
+
+
+def license_stated(stated: str, where: StatedIn, name: str, base: str = "") -> list[Statement]:
+    """Return the statement of a licence; none for a text without a word."""
+    value = license_value(stated, base)
+    return [Statement(Subject.LICENSE, value, raw_text(stated), where, name)] if value else []
+
+
+def holder_stated(stated: str, where: StatedIn, name: str) -> list[Statement]:
+    """Return the statement of a holder, who may be named behind `©` and a year; none for no name."""
+    notice = _HOLDER.search(stated[:RAW_CHARS_MAX])
+    value = _holder_in(notice[1] if notice else stated)
+    if not any(char.isalpha() for char in value):
+        return []
+    return [Statement(Subject.HOLDER, value, raw_text(stated), where, name)]
+
+
+def rights_stated(stated: str, where: StatedIn, name: str, base: str = "") -> list[Statement]:
+    """Return what a line about rights states: a licence it names or links, a holder behind `©`, or both.
+
+    A line with neither is itself the licence, in lower case: `all rights reserved`.
+    """
+    text = stated[:RAW_CHARS_MAX]
+    url = _url_in(one_line(text), "")
+    known = (license_of_url(url) if url else None) or license_of_name(text)
+    found = [Statement(Subject.LICENSE, known, raw_text(stated), where, name)] if known else []
+    if _HOLDER.search(text):
+        return found + holder_stated(text, where, name)
+    return found or license_stated(text, where, name, base)
+
+
+def raw_text(stated: str) -> str:
+    """Return what stood there, without control characters, at most `RAW_CHARS_MAX` characters."""
+    return one_line(stated[: 2 * RAW_CHARS_MAX])[:RAW_CHARS_MAX]
+
+
+def one_line(text: str) -> str:
+    """Return a text in NFC with single blanks, without control characters and lone surrogates."""
+    clean = "".join(
+        " " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char
+        for char in text[: 2 * RAW_CHARS_MAX]
+    )
+    return " ".join(unicodedata.normalize("NFC", clean).split())
+
+
+def _shortened(text: str) -> str:
+    return text[:VALUE_CHARS_MAX].rstrip(" .;,") if any(map(str.isalnum, text)) else ""
+
+
+def _url_in(text: str, base: str) -> str:
+    """The first URL in a text; a text without blanks may be a relative one where there is a base."""
+    found = _URL.search(text)
+    if found is not None:
+        return found[0].rstrip(".,;:!?")
+    if text.startswith("//") and " " not in text:
+        return f"https:{text}"
+    is_path = text.startswith(("/", "./", "../", "#")) or text.endswith((".html", ".htm", ".txt"))
+    if base and is_path and " " not in text:
+        try:
+            return urljoin(base, text)
+        except ValueError:
+            return ""
+    return ""
+
+
+def _creative_commons(path: str) -> str | None:
+    public = _PUBLIC_PATH.fullmatch(path)
+    if public is not None:
+        return _PUBLIC[public[1].lower()]
+    found = _CC_PATH.fullmatch(path)
+    if found is None:
+        return None
+    if found[1].lower() == "publicdomain":
+        return "cc-pddc"
+    words = re.split("[-+]", found[1].lower())
+    if not set(words) <= _PARTS:
+        return None
+    return _identifier(words, found[2] or "", (found[3] or "").lower())
+
+
+def _identifier(words: list[str], version: str, port: str) -> str | None:
+    parts = [part for part, _ in _CC_WORDS if part in words]
+    if not parts:
+        return None
+    # A deed in another language has its code where ports had theirs, and 4.0 has no ports.
+    port = "" if version >= _CURRENT_WITHOUT_PORTS else port
+    return "-".join(filter(None, ("cc", *parts, version, port if version else "")))
+
+
+def _version_after(text: str, place: int) -> str:
+    """The version that stands soon behind a licence's name: `Attribution License (version 4.0)`."""
+    found = re.match(r"[^.\d]{0,40}?\b(?:v\.?\s{0,2})?([1-4]\.[05])\b", text[place : place + 60])
+    return found[1] if found else ""
+
+
+def _holder_in(text: str) -> str:
+    """The name in what follows `©` and the years."""
+    line = one_line(text)
+    end = _HOLDER_END.search(line)
+    line = line[: end.start()] if end else line
+    sentence = _SENTENCE.search(line)
+    line = line[: sentence.start()] if sentence else line
+    line = _YEARS_BEHIND.sub("", line)
+    return line.strip(" .,;:-–—|")[:VALUE_CHARS_MAX]

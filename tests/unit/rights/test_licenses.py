@@ -1,0 +1,133 @@
+"""Licences and holders as people write them, and the one form they are compared in."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fonds.model.rights import RAW_CHARS_MAX, StatedIn, Subject
+from fonds.rights.licenses import (
+    VALUE_CHARS_MAX,
+    holder_stated,
+    is_creative_commons,
+    license_stated,
+    license_value,
+    rights_stated,
+)
+
+CC = "https://creativecommons.org"
+
+
+@pytest.mark.parametrize(
+    ("stated", "value"),
+    [
+        (f"{CC}/licenses/by/4.0/", "cc-by-4.0"),
+        ("http://www.creativecommons.org/licenses/by/4.0", "cc-by-4.0"),
+        ("//creativecommons.org/licenses/by-nc/4.0/deed.de", "cc-by-nc-4.0"),
+        (f"{CC}/licenses/by-nc-nd/4.0/legalcode.fr", "cc-by-nc-nd-4.0"),
+        (f"{CC}/licenses/by-sa/3.0/de/", "cc-by-sa-3.0-de"),
+        (f"{CC}/licenses/by-sa/3.0/de/deed.en", "cc-by-sa-3.0-de"),
+        (f"{CC}/licenses/by/4.0/de/", "cc-by-4.0"),
+        (f"{CC}/licenses/nd-nc/1.0/", "cc-nc-nd-1.0"),
+        (f"{CC}/licenses/by/", "cc-by"),
+        (f"{CC}/publicdomain/zero/1.0/deed.ja", "cc0-1.0"),
+        (f"{CC}/publicdomain/mark/1.0/", "cc-pdm-1.0"),
+        (f"{CC}/licenses/publicdomain/", "cc-pddc"),
+        ("CC BY-NC 4.0", "cc-by-nc-4.0"),
+        ("CC-BY-SA-4.0", "cc-by-sa-4.0"),
+        ("cc by 2.5", "cc-by-2.5"),
+        ("CC0", "cc0-1.0"),
+        ("Creative Commons Zero", "cc0-1.0"),
+        ("Creative Commons Attribution 4.0 International License", "cc-by-4.0"),
+        ("Creative Commons Attribution-NonCommercial-ShareAlike 3.0 Unported", "cc-by-nc-sa-3.0"),
+        ("Creative Commons Attribution Non-Commercial No Derivatives 4.0", "cc-by-nc-nd-4.0"),
+        ("under the Creative Commons Attribution License (version 4.0), which", "cc-by-4.0"),
+        ("the terms of the Creative Commons Attribution License", "cc-by"),
+        ("Licensed, see http://creativecommons.org/licenses/by/3.0/us/.", "cc-by-3.0-us"),
+        ("MIT", "mit"),
+        ("Apache-2.0", "apache-2.0"),
+        ("https://www.apache.org/licenses/LICENSE-2.0.html", "apache-2.0"),
+        ("https://www.gnu.org/licenses/fdl-1.3.html", "gfdl-1.3-only"),
+        ("https://opendatacommons.org/licenses/odbl/1-0/", "odbl-1.0"),
+        ("https://unlicense.org.evil.example/", "https://unlicense.org.evil.example/"),
+        (
+            "https://opensource.org/licenses/mitigation",
+            "https://opensource.org/licenses/mitigation",
+        ),
+        ("https://evil.example/creativecommons.org/licenses/by/4.0/",) * 2,
+        ("https://e.example/Terms?of=Use", "https://e.example/Terms?of=Use"),
+        ("All rights reserved.", "all rights reserved"),
+        ("  Own \n licence  ", "own licence"),
+        ("/terms.html", "https://e.example/terms.html"),
+        ("", ""),
+        (" . ", ""),
+    ],
+)
+def test_a_licence_has_one_value_however_it_is_written(stated: str, value: str) -> None:
+    assert license_value(stated, "https://e.example/a/b") == value
+
+
+@pytest.mark.parametrize(
+    ("notice", "holder"),
+    [
+        ("© 2019-2024 The Basin Courier. All rights reserved.", "The Basin Courier"),
+        ("Copyright (c) 2020 by Ada Stroom, licensed under CC BY 4.0", "Ada Stroom"),
+        ("(C) Sky & Sons Ltd. 2021", "Sky & Sons Ltd"),
+        ("©2024 Überall Wasser e.V. | Terms", "Überall Wasser e.V"),
+        ("Copyright 2021, 2022 Example", "Example"),
+        ("Ada Stroom", "Ada Stroom"),
+    ],
+)
+def test_the_holder_of_a_notice_is_its_name_alone(notice: str, holder: str) -> None:
+    (found,) = holder_stated(notice, StatedIn.META, "copyright")
+    assert (found.subject, found.value) == (Subject.HOLDER, holder)
+
+
+@pytest.mark.parametrize("notice", ["", "© 2024", "Copyright 2019–2024", "All rights reserved"])
+def test_a_notice_without_a_name_states_no_holder(notice: str) -> None:
+    assert holder_stated(notice, StatedIn.META, "copyright") == []
+
+
+def test_a_line_about_rights_may_state_a_licence_and_a_holder() -> None:
+    found = rights_stated("© 2024 Ada Stroom. CC BY 4.0", StatedIn.XMP, "dc:rights")
+    assert [(one.subject, one.value) for one in found] == [
+        (Subject.LICENSE, "cc-by-4.0"),
+        (Subject.HOLDER, "Ada Stroom"),
+    ]
+    (alone,) = rights_stated("All Rights Reserved", StatedIn.XMP, "dc:rights")
+    assert (alone.subject, alone.value) == (Subject.LICENSE, "all rights reserved")
+    assert rights_stated("© 2024", StatedIn.XMP, "dc:rights") == []
+
+
+def test_only_addresses_of_licences_are_those_of_creative_commons() -> None:
+    assert is_creative_commons(f"{CC}/licenses/by/4.0/")
+    assert is_creative_commons("http://de.creativecommons.org/licenses/by/3.0/de/")
+    assert not is_creative_commons(f"{CC}/about/")
+    assert not is_creative_commons("https://e.example/?creativecommons.org/licenses/by/4.0/")
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "\x00\ud800" * 5_000,
+        "cc by " * 50_000,
+        "© " + "2019-" * 50_000,
+        "creative commons " + "attribution " * 50_000,
+        "https://" + "a" * 300_000,
+        "http://[" * 20_000,
+        "(c) copyright © " * 20_000,
+        "https://creativecommons.org/licenses/" + "by-" * 50_000,
+    ],
+    ids=lambda text: text[:12].encode("utf-8", "replace").decode(),
+)
+def test_hostile_texts_are_bounded_in_time_and_length(stated: str) -> None:
+    began = time.process_time()
+    found = rights_stated(stated, StatedIn.META, "rights", "https://e.example/")
+    found += license_stated(stated, StatedIn.META, "license", "https://e.example/")
+    assert time.process_time() - began < 1.0
+    for one in found:
+        assert len(one.value) <= VALUE_CHARS_MAX
+        assert len(one.raw) <= RAW_CHARS_MAX
+        assert "\x00" not in one.raw + one.value
+        (one.value + one.raw).encode()

@@ -1,0 +1,134 @@
+"""What headers state: each header's syntax, several of one name, and values that follow no syntax."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fonds.model.http_head import HttpHead
+from fonds.model.rights import STATEMENTS_MAX, StatedIn, Statement, Subject
+from fonds.rights.preferences import dictionary, header_statements, link_targets
+
+URL = "https://news.example/a/story.html"
+
+
+def stated(*headers: tuple[str, str]) -> tuple[Statement, ...]:
+    return header_statements(HttpHead(200, "HTTP/1.1 200 OK", headers), URL)
+
+
+def told(*headers: tuple[str, str]) -> list[tuple[str, str]]:
+    return [(one.value, one.name) for one in stated(*headers)]
+
+
+def test_a_directive_for_everybody_and_one_for_an_agent() -> None:
+    assert told(
+        ("X-Robots-Tag", "NoIndex, noai"), ("x-robots-tag", "googlebot: nofollow, none")
+    ) == [
+        ("noindex", "X-Robots-Tag"),
+        ("noai", "X-Robots-Tag"),
+        ("nofollow", "X-Robots-Tag googlebot"),
+        ("none", "X-Robots-Tag googlebot"),
+    ]
+
+
+def test_directives_with_values_are_no_agents() -> None:
+    date = "unavailable_after: Wednesday, 25-Jun-2025 15:00:00 PST"
+    assert told(("X-Robots-Tag", f"max-snippet:20, {date}, bingbot: {date}, noindex")) == [
+        ("max-snippet:20", "X-Robots-Tag"),
+        ("unavailable_after:wednesday, 25-jun-2025 15:00:00 pst", "X-Robots-Tag"),
+        ("unavailable_after:wednesday, 25-jun-2025 15:00:00 pst", "X-Robots-Tag bingbot"),
+        ("noindex", "X-Robots-Tag bingbot"),
+    ]
+
+
+def test_usage_is_one_dictionary_of_which_the_last_value_counts() -> None:
+    headers = (("Content-Usage", 'train-ai=n;exact="a,b", search=y'), ("content-usage", "search=n"))
+    assert told(*headers) == [("train-ai=n", "Content-Usage"), ("search=n", "Content-Usage")]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["train-ai=n search=y", "train-ai=n,", "Train-AI=n", ",", "train-ai=n,,search=y", '="n"'],
+)
+def test_a_usage_that_is_no_dictionary_states_nothing(value: str) -> None:
+    assert stated(("Content-Usage", value)) == ()
+
+
+def test_a_usage_of_another_value_states_nothing_about_its_label_alone() -> None:
+    assert told(("Content-Usage", "train-ai=maybe, bots, ai-use=?0, search=y")) == [
+        ("search=y", "Content-Usage")
+    ]
+
+
+def test_signals_are_given_in_the_same_form() -> None:
+    assert told(("Content-Signal", "search=yes, ai-input=NO, ai-train=no, x=perhaps, y")) == [
+        ("search=y", "Content-Signal"),
+        ("ai-input=n", "Content-Signal"),
+        ("ai-train=n", "Content-Signal"),
+    ]
+
+
+def test_a_reservation_and_its_policy() -> None:
+    found = stated(("TDM-Reservation", " 1 "), ("tdm-policy", "https://news.example/tdm.json"))
+    assert [(one.value, one.raw) for one in found] == [
+        ("tdm-reservation=1", "1"),
+        ("tdm-policy", "https://news.example/tdm.json"),
+    ]
+    assert stated(("tdm-reservation", "yes"), ("tdm-policy", " ")) == ()
+
+
+def test_a_license_link_among_others_is_found_and_made_absolute() -> None:
+    value = (
+        '<https://a.example/x,y>; rel="next"; title="<z>; rel=license", '
+        "<https://creativecommons.org/licenses/by/4.0/>; rel=License, </own>; rel='x'; rel=license,"
+        ' <../terms.html>; rev=x; rel="nofollow license"'
+    )
+    assert [(one.subject, one.value) for one in stated(("Link", value))] == [
+        (Subject.LICENSE, "cc-by-4.0"),
+        (Subject.LICENSE, "https://news.example/terms.html"),
+    ]
+
+
+def test_each_statement_says_where_it_stood_and_stands_once() -> None:
+    (found,) = stated(("X-Robots-Tag", "noai"), ("X-Robots-Tag", "noai"), ("Server", "noai"))
+    assert found == Statement(Subject.PREFERENCE, "noai", "noai", StatedIn.HEADER, "X-Robots-Tag")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X-Robots-Tag", "a, " * 100_000),
+        ("X-Robots-Tag", "unavailable_after: 1," * 50_000),
+        ("X-Robots-Tag", ": : :" * 50_000),
+        ("Content-Usage", ";a" * 100_000),
+        ("Content-Usage", 'a="' + "\\" * 200_000),
+        ("Content-Signal", "=" * 200_000),
+        ("Link", "<" * 200_000),
+        ("Link", "<a>; rel=" * 50_000),
+        ("Link", ", " * 100_000),
+        ("tdm-policy", "\x00\ud800" * 100_000),
+    ],
+)
+def test_hostile_values_are_bounded_in_time_and_number(name: str, value: str) -> None:
+    began = time.process_time()
+    found = stated(*((name, value) for _ in range(50)))
+    assert time.process_time() - began < 2.0
+    assert len(found) <= STATEMENTS_MAX
+    for one in found:
+        one.raw.encode()
+
+
+def test_a_dictionary_knows_bare_items_strings_and_parameters() -> None:
+    assert dictionary('a, b=?0;x;y=1, c="q,\\"";z="," ,*d=tok/en:1, e=-1.5') == {
+        "a": "?1",
+        "b": "?0",
+        "c": '"q,\\""',
+        "*d": "tok/en:1",
+        "e": "-1.5",
+    }
+
+
+def test_link_targets_end_where_the_syntax_does() -> None:
+    assert list(link_targets("</a> junk; rel=license, </b>;rel=license", "license")) == ["/b"]
+    assert list(link_targets("no link; rel=license", "license")) == []
