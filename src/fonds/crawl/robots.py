@@ -126,7 +126,15 @@ def _text(http: HttpHead, body: bytes) -> str:
         except UnicodeDecodeError as error:
             told = f"its coding {unknown[0][:50]!r} is unknown"
             raise PermanentError(Reason.BAD_ENCODING, told) from error
-    if len(start) > BYTES_MAX or (is_cut and codings):
+    if is_cut and codings:
+        start = _whole_lines(start)
+    return robots_text(start)
+
+
+def robots_text(body: bytes) -> str:
+    """The text of a decoded robots.txt, `BYTES_MAX` of it at most, without a line that was cut."""
+    start = body[: BYTES_MAX + 1]
+    if len(start) > BYTES_MAX:
         start = _whole_lines(start)
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return start.decode("utf-16", "replace")

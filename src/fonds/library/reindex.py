@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from fonds.kinds import KINDS
-from fonds.kinds.documents import UNKNOWN, origins
+from fonds.kinds.documents import UNKNOWN, origins, put_current
 from fonds.kinds.kind import DerivativeKind, Indexed
 from fonds.library.chunks import CHUNK, chunks
 from fonds.model.document import IndexDocument
@@ -71,6 +72,29 @@ def reindex(records: Records, blobs: Blobs, index: Index, tick: Callable[[int], 
     done.fault = _attempt(partial(_count_strays, index, done))
     done.remade = remake(records, blobs)
     return done
+
+
+def put_again(records: Records, blobs: Blobs, index: Index, sha1hexes: Sequence[str]) -> None:
+    """Put the documents made of these files as they are to be now; those that are not there are left out."""
+    for kind, one in _indexed():
+        ids = sorted({one.id_of(row) for row in records.get(kind.row, sha1hexes)})
+        there = sorted(index.get(ids)) if ids else []
+        if there:
+            _put_current(records, blobs, index, one, there)
+
+
+def _put_current(
+    records: Records, blobs: Blobs, index: Index, one: Indexed, ids: Sequence[str]
+) -> None:
+    def made(rows: Sequence[Any]) -> list[IndexDocument]:
+        came = origins(records, [row.sha1hex for row in rows])
+        texts = [
+            blobs.get(text_blob_key(row.sha1hex)) if one.has_text(row) else None for row in rows
+        ]
+        named = zip(rows, texts, strict=True)
+        return [one.document(row, text, came.get(row.sha1hex, UNKNOWN)) for row, text in named]
+
+    put_current(index, ids, lambda: one.current(records, ids), made)
 
 
 def remake(records: Records, blobs: Blobs, kinds: Sequence[DerivativeKind] = KINDS) -> int:

@@ -87,7 +87,7 @@ class Identified:
 
     `file` is None for a revisit, which holds no bytes. `charset` is that of the HTTP Content-Type,
     when the server sent one. `refers_to` is set for a revisit whose record was read. `rights` are what the
-    response and its host state.
+    response and its host state. `host_text` is the text of a robots.txt or tdmrep.json.
     """
 
     capture: Capture
@@ -95,6 +95,7 @@ class Identified:
     charset: str | None = None
     refers_to: RevisitReference | None = None
     rights: Rights = NOTHING_STATED
+    host_text: str | None = None
 
     @property
     def about(self) -> str:

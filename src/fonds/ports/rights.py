@@ -27,6 +27,11 @@ def rights_of(records: Records, captures: Mapping[str, str]) -> dict[str, Rights
     return found
 
 
+def rights_of_row(row: CaptureRightsRow) -> Rights:
+    """What is kept of one capture alone."""
+    return Rights(_robots(row), tuple(_statements(row)))
+
+
 def to_stored(statements: Iterable[Statement]) -> dict[str, Any]:
     """Statements as the column `stated` holds them."""
     return {"statements": [one.to_json() for one in statements]}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from fonds.config import Settings
@@ -147,7 +147,15 @@ def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.persist_file import PersistFile
 
     named = warc_names(stores).named
-    return PersistFile(stores.table, stores.records, stores.journal, copies(settings), now, named)
+    kept = (stores.table, stores.records, stores.journal)
+    return PersistFile(*kept, copies(settings), now, named, partial(restate, stores))
+
+
+def restate(stores: Stores, sha1hexes: Sequence[str]) -> None:
+    """Put documents again of which hosts state something else now."""
+    from fonds.library.reindex import put_again
+
+    put_again(stores.records, stores.blobs, stores.index, sha1hexes)
 
 
 def _fetch(stores: Stores, readers: Readers, settings: Settings) -> Made:

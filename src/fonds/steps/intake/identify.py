@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from fonds.address import split_address
+from fonds.crawl.robots import robots_text
 from fonds.extract.mime import FEED_MIMES
 from fonds.model.archive import Payload
 from fonds.model.capture import Capture, PlaceKind
@@ -90,7 +91,8 @@ class Identify:
             return Result(ended)
         charset = http.charset if http else None
         rights = stated_rights(http, capture.url, payload.exchange)
-        return Result(items=(Identified(capture, file, charset, rights=rights),))
+        text = robots_text(payload.body) if file.mime in (ROBOTS_TXT, TDMREP) else None
+        return Result(items=(Identified(capture, file, charset, rights=rights, host_text=text),))
 
     def _revisit(self, capture: Capture) -> Identified:
         """A revisit. What its record refers to is read where no SHA-1 says it; a record that cannot be read

@@ -37,6 +37,7 @@ from fonds.steps.intake.capture_count import (
     crawler_files,
     note_capture_counts,
 )
+from fonds.steps.intake.host_files import forget_hosts, host_rows, note_hosts
 from fonds.steps.intake.known_captures import (
     CapturePlan,
     plan_captures,
@@ -51,6 +52,10 @@ AGAIN_S = 2.0
 def as_given(place: Place) -> Place:
     """Leave a place as it is, where no names are kept."""
     return place
+
+
+def without_index(sha1hexes: Sequence[str]) -> None:
+    """Do nothing, where there is no index."""
 
 
 EMITS = (
@@ -73,6 +78,8 @@ class PersistFile:
     clock: Callable[[], datetime]
     named: Callable[[Place], Place] = as_given
     """Gives a place with its WARC's name for the path, as `WarcNames.named` does."""
+    restate: Callable[[Sequence[str]], None] = without_index
+    """Puts the documents of files again of which others state something else now."""
 
     def __call__(self, items: Sequence[Identified]) -> list[Result]:
         """Idempotent: a capture seen again finds itself the owner and is sent on again. Of bytes that were
@@ -123,6 +130,7 @@ class PersistFile:
         gone = [*plan.rows.values(), *chain.from_iterable(plan.replaced.values())]
         self.records.delete(CdxRow, [row_place(row) for row in gone])
         self.records.delete(CaptureRightsRow, [one.capture.id for one in items])
+        forget_hosts(self.records, host_rows(items))
         sha1hexes = sorted({sha1 for one in items if (sha1 := _sha1(one)) is not None})
         for sha1hex in sha1hexes:
             for page in walk_pages(self.table, self.journal, row_key(sha1hex)):
@@ -160,6 +168,9 @@ class PersistFile:
         write_captures(self.records, plan)
         rights = [row for one in items if (row := _rights_row(one, now)) is not None]
         self.records.put([row for row in rights if row.capture_id not in plan.repeats])
+        hosts = host_rows(one for one in items if one.capture.id not in plan.repeats)
+        if changed := note_hosts(self.records, hosts, now):
+            self.restate(sorted(changed))
         firsts = set(owners.values())
         rows = [row for row in plan.rows.values() if row.capture_id not in firsts]
         again = {row.sha1hex for row in rows}

@@ -29,7 +29,7 @@ from fonds.steps.news.keep_robots import KeepRobots
 from fonds.steps.news.spool import Spool
 from fonds.wiring.backends import pipeline_of
 from fonds.wiring.links.link_inputs import link_rules, named_link_rules
-from fonds.wiring.steps import identify, now
+from fonds.wiring.steps import identify, now, restate
 
 ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
 DOMAIN_ACTIVE_MAX = 4
@@ -54,7 +54,10 @@ def _keep_robots(stores: Stores, settings: Settings, spool: Spool) -> KeepRobots
         spool,
         stores.records,
         identify(stores.archive, settings),
-        PersistFile(stores.table, stores.records, stores.journal, True, now),
+        PersistFile(
+            *(stores.table, stores.records, stores.journal, True, now),
+            restate=partial(restate, stores),
+        ),
         ArchiveBody(*archive, stores.journal, now, pipeline_of(settings).warc_prefix),
     )
 
