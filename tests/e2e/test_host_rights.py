@@ -1,0 +1,150 @@
+"""What hosts, responses and files state about their use, of what was fetched and of the same out of WARCs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from e2e.running import fonds
+from filled_home import opened
+from fixtures.answering import Answering, Given, answering
+from fixtures.pdfs import text_pdf
+from fonds.model.rights import Rights
+from fonds.model.rows import CdxRow, FetchedRow, FileMetaRow
+from fonds.ports import Stores
+from fonds.ports.rights import rights_of
+
+pytestmark = pytest.mark.slow
+
+CC = "https://creativecommons.org/licenses/by-nc/4.0/"
+PAGE = (
+    f'<!doctype html><html><head><title>The river</title><link rel="license" href="{CC}">'
+    '<meta name="robots" content="noarchive"></head><body><article><p>The river rose over the wall at'
+    " night and nobody saw it come.</p><p>In the morning the streets stood under water.</p></article>"
+    "</body></html>"
+).encode()
+ROBOTS = (
+    b"User-agent: *\nDisallow: /private\nAllow: /news\nContent-Usage: train-ai=n\n"
+    b"Content-Usage: /news train-ai=y\nContent-Signal: search=yes\n"
+)
+SETTINGS = ("--set", "elsewhere.private_addresses=true", "--set", "fetch.host_gap_s=0.05")
+NEWS, OTHER, PDF = "/news/1", "/other", "/x.pdf"
+
+
+@pytest.fixture
+def host() -> Iterator[Answering]:
+    with answering() as ours:
+        html = {"Content-Type": "text/html"}
+        ours.answers["/robots.txt"] = Given(200, ROBOTS, {"Content-Type": "text/plain"})
+        ours.answers[NEWS] = Given(200, PAGE, {**html, "X-Robots-Tag": "noai, googlebot: none"})
+        ours.answers[OTHER] = Given(200, PAGE.replace(b"river", b"tide"), html)
+        pdf = text_pdf(info={"Copyright": "© 2024 Ada Stroom"})
+        told = {"Content-Type": "application/pdf", "tdm-reservation": "1"}
+        ours.answers[PDF] = Given(200, pdf, told)
+        yield ours
+
+
+def fetch(home: Path, host: Answering, *paths: str) -> None:
+    done = fonds(home, *SETTINGS, "fetch", *(host.url + path for path in paths))
+    assert done.code in (0, 1), done.err
+
+
+def known(stores: Stores, url: str) -> Rights:
+    """The rights of the newest capture of an address."""
+    rows = list(
+        stores.records.find(CdxRow, {"url": url}, order=("datetime", "warc_path", "warc_offset"))
+    )
+    return rights_of(stores.records, {rows[-1].capture_id: rows[-1].sha1hex})[rows[-1].capture_id]
+
+
+def found(home: Path, host: Answering) -> Mapping[str, Rights]:
+    with opened(home) as stores:
+        return {path: known(stores, host.url + path) for path in (NEWS, OTHER, PDF)}
+
+
+def without_capture(rights: Rights) -> Rights:
+    assert rights.robots is not None
+    return replace(rights, robots=replace(rights.robots, capture_id=None))
+
+
+def test_what_is_fetched_states_what_the_same_states_out_of_a_warc(
+    tmp_path: Path, host: Answering
+) -> None:
+    fetch(tmp_path / "home", host, NEWS, OTHER, PDF)
+    fetched = found(tmp_path / "home", host)
+    assert {path: (one.licenses, one.holders, one.prefers) for path, one in fetched.items()} == {
+        NEWS: (("cc-by-nc-4.0",), (), ("train-ai=y", "search=y", "noai", "none", "noarchive")),
+        OTHER: (("cc-by-nc-4.0",), (), ("train-ai=n", "search=y", "noarchive")),
+        PDF: ((), ("Ada Stroom",), ("train-ai=n", "search=y", "tdm-reservation=1")),
+    }
+    robots = {path: one.robots for path, one in fetched.items()}
+    assert {(one.url, one.answer) for one in robots.values() if one} == {
+        (f"{host.url}/robots.txt", "200")
+    }
+    assert [one.rule for one in robots.values() if one] == ["Allow: /news", "", ""]
+    (warc,) = (tmp_path / "home").rglob("*.warc.gz")
+    assert fonds(tmp_path / "other", "ingest", warc).code == 0
+    ingested = found(tmp_path / "other", host)
+    for path in (NEWS, OTHER, PDF):
+        assert without_capture(ingested[path]) == without_capture(fetched[path])
+    for home in (tmp_path / "home", tmp_path / "other"):
+        assert fonds(home, "audit", "--deep").code == 0
+
+
+def test_a_robots_txt_is_kept_once_for_each_change(tmp_path: Path, host: Answering) -> None:
+    home = tmp_path / "home"
+    fetch(home, host, NEWS, OTHER)
+    fetch(home, host, OTHER, PDF)
+    host.answers["/robots.txt"] = Given(200, b"User-agent: *\nAllow: /\n")
+    fetch(home, host, OTHER)
+    with opened(home) as stores:
+        rows = list(stores.records.find(CdxRow, {"url": f"{host.url}/robots.txt"}))
+        assert len(rows) == 2
+        ids = {row.capture_id for row in rows}
+        later = known(stores, host.url + OTHER)
+        assert later.robots is not None
+        assert later.robots.rule == "Allow: /"
+        assert later.robots.capture_id in ids
+        assert {row.in_spool for row in stores.records.get(FetchedRow, sorted(ids))} == {False}
+        kept = {row.capture_id: row for row in stores.records.find(FileMetaRow)}
+        assert ids <= kept.keys()
+    assert fonds(home, "audit").code == 0
+
+
+def test_a_host_without_a_robots_txt_and_one_with_a_page_in_its_place(
+    tmp_path: Path, host: Answering
+) -> None:
+    home = tmp_path / "home"
+    host.answers["/robots.txt"] = Given(404, b"none")
+    fetch(home, host, NEWS)
+    host.answers["/robots.txt"] = Given(200, PAGE, {"Content-Type": "text/html"})
+    fetch(home, host, OTHER)
+    with opened(home) as stores:
+        robots = [known(stores, host.url + path).robots for path in (NEWS, OTHER)]
+    assert [(one.answer, one.capture_id, one.rule) for one in robots if one] == [
+        ("404", None, ""),
+        ("200", None, ""),
+    ]
+    assert fonds(home, "audit").code == 0
+
+
+def test_headers_of_a_page_that_had_not_changed_are_those_of_its_new_capture(
+    tmp_path: Path, host: Answering
+) -> None:
+    home = tmp_path / "home"
+    html = {"Content-Type": "text/html", "ETag": '"1"'}
+    host.answers[NEWS] = Given(200, PAGE, {**html, "X-Robots-Tag": "noai"})
+    fetch(home, host, NEWS)
+    host.answers[NEWS] = Given(304, b"", {"ETag": '"1"', "X-Robots-Tag": "noindex"})
+    fetch(home, host, NEWS)
+    with opened(home) as stores:
+        rows = list(stores.records.find(CdxRow, {"url": host.url + NEWS}))
+        stated = rights_of(stores.records, {row.capture_id: row.sha1hex for row in rows})
+    tags = [
+        [one.value for one in rights.statements if one.name == "X-Robots-Tag"]
+        for rights in stated.values()
+    ]
+    assert sorted(tags) == [["noai"], ["noindex"]]
