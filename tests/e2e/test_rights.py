@@ -12,8 +12,17 @@ from e2e.running import fonds
 from filled_home import opened
 from fixtures.answering import Answering, Given, answering
 from fixtures.pdfs import text_pdf
+from fonds.library.tracing.traces import key_of
 from fonds.model.rights import Rights
-from fonds.model.rows import CdxRow, FetchedRow, FileMetaRow
+from fonds.model.rows import (
+    CaptureRightsRow,
+    CdxRow,
+    FetchedRow,
+    FileMetaRow,
+    FileRightsRow,
+    HostTextRow,
+    Row,
+)
 from fonds.ports import Stores
 from fonds.ports.rights import rights_of
 
@@ -148,3 +157,30 @@ def test_headers_of_a_page_that_had_not_changed_are_those_of_its_new_capture(
         for rights in stated.values()
     ]
     assert sorted(tags) == [["noai"], ["noindex"]]
+
+
+def test_what_is_missing_or_other_is_named_by_the_deep_audit_and_mended(
+    tmp_path: Path, host: Answering
+) -> None:
+    fetch(tmp_path / "home", host, NEWS, OTHER, PDF)
+    (warc,) = (tmp_path / "home").rglob("*.warc.gz")
+    home = tmp_path / "other"
+    assert fonds(home, "ingest", warc).code == 0
+    whole = found(home, host)
+
+    def lost(*kinds: type[Row]) -> None:
+        with opened(home) as stores:
+            for kind in kinds:
+                rows = list(stores.records.find(kind))
+                assert rows
+                stores.records.delete(kind, [key_of(row) for row in rows])
+        assert found(home, host) != whole or HostTextRow in kinds
+        assert fonds(home, "audit", "--deep").code == 1
+        assert fonds(home, "repair", "--yes").code == 0
+        assert fonds(home, "audit", "--deep").code == 0
+        assert found(home, host) == whole
+
+    lost(CaptureRightsRow)
+    lost(HostTextRow)
+    lost(FileRightsRow)
+    lost(CaptureRightsRow, HostTextRow)
