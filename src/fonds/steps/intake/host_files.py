@@ -44,9 +44,9 @@ InForce = Mapping[str, HostFileRow | None]
 class HostRows:
     """The rows a batch of captures adds."""
 
-    captures: Sequence[HostCaptureRow]
-    files: Sequence[HostFileRow]
-    texts: Sequence[HostTextRow]
+    captures: Sequence[HostCaptureRow] = ()
+    files: Sequence[HostFileRow] = ()
+    texts: Sequence[HostTextRow] = ()
 
 
 def host_rows(items: Iterable[Identified]) -> HostRows:
@@ -110,9 +110,28 @@ def settle(records: Records, captures: Sequence[HostCaptureRow], now: datetime) 
     return changed
 
 
+def is_settled(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> bool:
+    """Return whether the rights of these captures say what is in force for them."""
+    written, gone = _restated(records, captures, _in_force(records, captures), now)
+    return not written and not gone
+
+
 def _write(
     records: Records, captures: Sequence[HostCaptureRow], found: Sequence[InForce], now: datetime
 ) -> set[str]:
+    written, gone = _restated(records, captures, found, now)
+    if written:
+        records.put(written)
+    if gone:
+        records.delete(CaptureRightsRow, gone)
+    ids = {*gone, *(row.capture_id for row in written)}
+    return {one.sha1hex for one in captures if one.capture_id in ids}
+
+
+def _restated(
+    records: Records, captures: Sequence[HostCaptureRow], found: Sequence[InForce], now: datetime
+) -> tuple[list[CaptureRightsRow], list[str]]:
+    """The rows that say something else now, and the captures whose rows say nothing any more."""
     sha1hexes = {file.sha1hex for one in found for file in one.values() if file is not None}
     texts = {row.sha1hex: row.text for row in records.get(HostTextRow, sorted(sha1hexes))}
     rows = records.get(CaptureRightsRow, [one.capture_id for one in captures])
@@ -129,12 +148,7 @@ def _write(
             gone.append(capture.capture_id)
         else:
             written.append(made)
-    if written:
-        records.put(written)
-    if gone:
-        records.delete(CaptureRightsRow, gone)
-    ids = {*gone, *(row.capture_id for row in written)}
-    return {one.sha1hex for one in captures if one.capture_id in ids}
+    return written, gone
 
 
 def _in_force(records: Records, captures: Sequence[HostCaptureRow]) -> list[InForce]:
