@@ -16,12 +16,12 @@ from fonds.formats.journal import (
     row_key,
 )
 from fonds.formats.placing import first_cells, later_cells, noted_record_id
+from fonds.kinds.indexing import put_again
 from fonds.library.checks.fault import Act
 from fonds.library.checks.files import unlike
 from fonds.library.checks.places import cell_key, is_ours
 from fonds.library.checks.rights import stated_otherwise
 from fonds.library.chunks import chunks
-from fonds.library.reindex import put_again
 from fonds.library.repair.placing import meta_of
 from fonds.library.repair.workshop import PLACES_MAX, Workshop, place_of
 from fonds.library.tracing.taken_down import taken_down
