@@ -12,13 +12,14 @@ from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.kinds.known_pdfs import forget
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind, Unextracted
-from fonds.model.pdf import PdfExtraction, PdfText
+from fonds.model.pdf import PdfExtraction, PdfText, Thumbnail
 from fonds.model.rows import (
     PdfMetaRow,
 )
 from fonds.ports import Stores
 from fonds.steps.pdf.extract_pdf import ExtractPdf
 from fonds.steps.pdf.persist_pdf_text import PersistPdfText
+from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
 from fonds.wiring.steps import take_known
 from home_rows import NOW, Body, capture_of
 
@@ -28,15 +29,19 @@ def pdf(number: int, url: str) -> Body:
     return Body(number, url, NOW - timedelta(days=number), "application/pdf", content)
 
 
-def import_pdf(stores: Stores, body: Body, collection: str = "default") -> PdfText:
-    """Read an archived PDF, without its picture, and write down what was read. Return what was read."""
+def import_pdf(
+    stores: Stores, body: Body, collection: str = "default", thumbnails: tuple[str, ...] = ()
+) -> PdfText:
+    """Read an archived PDF with its pictures, and write down what was read. Return what was read."""
     capture = capture_of(body, collection)
 
     def read(content: bytes) -> PdfExtraction:
-        return extract_pdf_bytes(content, PdfLimits(thumbnails=()))
+        return extract_pdf_bytes(content, PdfLimits(thumbnails=thumbnails))
 
     extract = ExtractPdf(stores.archive, read, read, "pdf/1", forget, take_known)
     result = extract(Unextracted(capture, describe(body.content, body.mime)))
+    pictures = [item for item in result.items if isinstance(item, Thumbnail)]
+    PersistThumbnail(stores.blobs, stores.records)(pictures)
     (text,) = (item for item in result.items if isinstance(item, PdfText))
     PersistPdfText(stores.records, stores.blobs, stores.index, lambda: NOW, 1.0)([text])
     return text

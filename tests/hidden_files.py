@@ -6,20 +6,18 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from filled_home import Filled
-from filled_pdfs import jpeg, pdf_document, pdf_row
+from filled_pdfs import import_pdf
+from fixtures.pdfs import text_pdf
 from fonds.collections.changing.writing import Changes
 from fonds.collections.documents import Document
-from fonds.kinds.indexed import index_documents
-from fonds.kinds.similarity.sketch import bands_of, file_sketch, sketch
-from fonds.kinds.story import INDEXED
-from fonds.kinds.story_versions import current_versions
-from fonds.model.blob import Blob
 from fonds.model.capture import to_datetime14
 from fonds.model.disposition import Reason, Verdict
-from fonds.model.keys import sha1_base32, text_blob_key, thumbnail_blob_key
+from fonds.model.keys import sha1_base32, text_blob_key
+from fonds.model.pdf import PAGE0_FORM
 from fonds.model.rows import InputRow, StoryMetaRow
 from fonds.ports import Stores
-from home_rows import NOW, Body, archived, ended, enter, entry, file_row, kept, write
+from home_rows import NOW, Body, archived, ended, enter, entry, note, passed, write
+from story_pages import import_page, page_markup
 from themed_home import LIBRARY
 
 TITLE = "Zyzzogeton and the quorbatrix"
@@ -27,6 +25,8 @@ SITE = "zyzzo.example"
 URL = f"http://{SITE}/quorbatrix.pdf"
 MIRRORED = "http://mirror.example/zyzzogeton-again"
 BROKEN = "http://broken.example/zyzzogeton-broken.pdf"
+RIGHTS = "(c) Vexillarious Press, quorbatrix licence"
+SIGNALS = (("X-Robots-Tag", "no-vexillarious"), ("Link", f"<http://{SITE}/terms>; rel=license"))
 WORDS = ("zyzzogeton", "quorbatrix", "vexillarious")
 
 
@@ -55,24 +55,35 @@ class Hidden:
 
 def add_hidden(stores: Stores, filled: Filled, changes: Changes) -> Hidden:
     """A PDF that lies in a collection and was captured twice, a later and an earlier version of a story that
-    is shown, and a PDF that failed: its input brought nothing else."""
-    paper = Body(900, URL, NOW, "application/pdf", b"%PDF-1.7\n% zyzzogeton\n%%EOF\n")
+    is shown, and a PDF that failed: its input brought nothing else. All are put there by the steps
+    themselves."""
+    lines = (f"{TITLE}.", "Flood waters and a council vote.", *["Zyzzogeton quorbatrix."] * 30)
+    content = text_pdf(("\n".join(lines),), info={"Title": TITLE, "Copyright": RIGHTS})
+    paper = Body(900, URL, NOW, "application/pdf", content, headers=SIGNALS)
     before = stores.records.get(StoryMetaRow, [filled.stories[1]])[0]
-    page = b"<html><title>Vexillarious</title><p>Vexillarious waters.</p></html>"
-    version = Body(901, before.url, NOW + timedelta(days=1), "text/html", page)
+    text = (stores.blobs.get(text_blob_key(before.sha1hex)) or b"").decode()
+    published = before.publication_date
+    markup = page_markup(
+        "Vexillarious waters", f"{text}\nVexillarious waters.", (), published, "en"
+    )
+    page = markup.replace(b"<title>", f'<meta name="copyright" content="{RIGHTS}"><title>'.encode())
+    version = Body(901, before.url, NOW + timedelta(days=1), "text/html", page, headers=SIGNALS)
     broken = Body(902, BROKEN, NOW, "application/pdf", b"%PDF-1.7 zyzzogeton broken")
     page = page.replace(b"waters", b"waves")
-    earlier = Body(904, before.url, NOW - timedelta(days=1), "text/html", page)
-    paper, version, earlier = archived(stores, [paper, version, earlier])
+    day_before = NOW - timedelta(days=1)
+    earlier = Body(904, before.url, day_before, "text/html", page, headers=SIGNALS)
+    paper, version, earlier, broken = archived(stores, [paper, version, earlier, broken])
+    note(stores, [paper, broken], "reports")
     _add_pdf(stores, paper, changes)
-    _add_version(stores, version, before, "Vexillarious waters")
-    _add_version(stores, earlier, before, "Vexillarious waves")
-    current = current_versions(stores.records, [before.story_id]).values()
-    stores.index.put(list(index_documents(INDEXED, stores.records, stores.blobs, [*current])))
+    for one in (version, earlier):
+        note(stores, [one])
+        import_page(stores, one)
+        enter(stores, [one])
+        write(stores, passed(one, ("parse_story", "import_story")))
     at = replace(entry(broken), input_id="input-3")
     stores.ledger.enter([_input(at.input_id)], [at], ["identify"])
     failed = (Verdict.QUARANTINED, Reason.BROKEN_PDF, broken.sha1hex)
-    write(stores, [file_row(broken), *ended(broken, "extract_pdf", *failed)])
+    write(stores, ended(broken, "extract_pdf", *failed))
     stores.archive.finish()
     captured = to_datetime14(paper.captured_at)
     return Hidden(
@@ -81,37 +92,13 @@ def add_hidden(stores: Stores, filled: Filled, changes: Changes) -> Hidden:
 
 
 def _add_pdf(stores: Stores, paper: Body, changes: Changes) -> None:
-    text = f"{TITLE}. Flood waters and a council vote. " + "Zyzzogeton quorbatrix. " * 30
+    read = import_pdf(stores, paper, "reports", thumbnails=(PAGE0_FORM,))
     mirrored = replace(paper, number=903, url=MIRRORED)
-    row = pdf_row(paper, TITLE, 1, 99)
-    sketched = file_sketch(row, to_datetime14(paper.captured_at), URL, text)
-    rows = [*kept(paper, ("extract_pdf", "persist_pdf_text")), row, sketched, *bands_of(sketched)]
     enter(stores, [paper, mirrored])
     same = (Verdict.DROPPED, Reason.DUPLICATE, paper.sha1hex)
-    write(stores, [*rows, *ended(mirrored, "persist_file", *same)])
-    stores.blobs.put(
-        [
-            Blob(text_blob_key(paper.sha1hex), text.encode(), "text/plain"),
-            Blob(thumbnail_blob_key(paper.sha1hex), jpeg(900), "image/jpeg"),
-        ]
-    )
-    stores.index.put([pdf_document(paper, TITLE, 1, text)])
-    changes.put(LIBRARY, [Document(paper.sha1hex, text, TITLE, URL, "en")])
-
-
-def _add_version(stores: Stores, version: Body, before: StoryMetaRow, title: str) -> None:
-    text = (stores.blobs.get(text_blob_key(before.sha1hex)) or b"").decode() + f" {title}."
-    row = replace(
-        before,
-        sha1hex=version.sha1hex,
-        captured=to_datetime14(version.captured_at),
-        article_title=title,
-    )
-    sketched = sketch(row, text)
-    enter(stores, [version])
-    kept_rows = kept(version, ("parse_story", "import_story"))
-    write(stores, [*kept_rows, row, sketched, *bands_of(sketched)])
-    stores.blobs.put([Blob(text_blob_key(version.sha1hex), text.encode(), "text/plain")])
+    way = passed(paper, ("extract_pdf", "persist_pdf_text"))
+    write(stores, [*way, *ended(mirrored, "persist_file", *same)])
+    changes.put(LIBRARY, [Document(paper.sha1hex, read.text or "", TITLE, URL, "en")])
 
 
 def _input(input_id: str) -> InputRow:

@@ -7,17 +7,22 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import md5, sha1, sha256
 
+from fonds.extract.file_meta import describe
 from fonds.formats.surt import lookup_key, surt
 from fonds.model.archive import ArchiveEntry, HttpHead
 from fonds.model.capture import Capture, Place, to_datetime14
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
 from fonds.model.entry import CAPTURE
+from fonds.model.file import Identified
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, Row
 from fonds.ports import Stores
+from fonds.steps.intake.identify import Identify
+from fonds.steps.intake.persist_file import PersistFile
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 PIPELINE = "library"
 WAY_IN = ("identify", "persist_file")
+SIZE_MAX_BYTES = 10**7
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,7 @@ class Body:
     mime: str
     content: bytes
     place: Place | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def capture_id(self) -> str:
@@ -49,7 +55,7 @@ def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
             captured_at=body.captured_at,
             mime=body.mime,
             body=body.content,
-            http=HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", body.mime),)),
+            http=HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", body.mime), *body.headers)),
         )
         for body in bodies
     ]
@@ -121,14 +127,26 @@ def cdx_row(body: Body) -> CdxRow:
     )
 
 
+def note(stores: Stores, bodies: Sequence[Body], collection: str = "default") -> None:
+    """Identify archived bodies, and write down their files and captures, as the steps do."""
+    identify = Identify(stores.archive, describe, SIZE_MAX_BYTES, SIZE_MAX_BYTES)
+    found = [item for one in bodies for item in identify(capture_of(one, collection)).items]
+    persist = PersistFile(stores.table, stores.records, stores.journal, False, lambda: NOW)
+    persist([item for item in found if isinstance(item, Identified)])
+
+
 def kept(body: Body, steps: tuple[str, str]) -> list[Row]:
     """The file, its place, and the way of its messages: each step hands on to the next."""
+    return [file_row(body), cdx_row(body), *passed(body, steps)]
+
+
+def passed(body: Body, steps: tuple[str, str]) -> list[Row]:
+    """The way of the messages of a body: each step hands on to the next."""
     way = (*WAY_IN, *steps)
-    through = [
+    return [
         said(body, step, second, way[second - 1] if second else None)
         for second, step in enumerate(way)
     ]
-    return [file_row(body), cdx_row(body), *through]
 
 
 def said(

@@ -47,7 +47,10 @@ QUESTIONS = (
     "version:all waves",
     "flood waves",
     f"site:{SITE}",
-    *("site:", "author:zyz", "status:", "year:", "theme:"),
+    *("site:", "author:zyz", "status:", "year:", "theme:", "license:", "holder:vex", "prefers:no"),
+    "license:none",
+    "prefers:no-vex*",
+    "holder:vexillarious",
 )
 UNASKED = "at after group entry n since whole filter collapse alike fl poll matchType resumeKey id"
 UNASKED += " showResumeKey measure scale came_from refresh"

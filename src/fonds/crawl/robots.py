@@ -1,7 +1,6 @@
 """What a host's robots.txt allows us, and for how long its answer holds.
 
-Groups are chosen here, by RFC 9309 to the letter: a product token matches whole, whatever its case, groups of
-one token count together, and only a rule ends a list of user agents. Protego matches the rules of our group.
+`rights/robots_txt.py` chooses our group, Protego matches its rules.
 A 429 is no answer of a robots.txt but a refusal to give one, and counts as unreachable; so does a body whose
 content coding cannot be undone.
 
@@ -11,11 +10,8 @@ Bound: the first 500 KiB of the decoded text.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from urllib.parse import quote
+from dataclasses import dataclass, replace
 
 from protego import Protego
 
@@ -23,7 +19,10 @@ from fonds.crawl.request_url import RequestUrl
 from fonds.formats.coding import codings_of, decode_start, is_packed, unknown_codings_of
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
+from fonds.model.exchange import Hop
 from fonds.model.http_head import HttpHead
+from fonds.model.rights import Rights, RobotsInForce
+from fonds.rights.robots_txt import DISALLOW, NO_RULES, RobotsRules, robots_rules
 
 BYTES_MAX = 500 * 1024
 REDIRECTS_MAX = 5
@@ -34,24 +33,6 @@ CACHE_MAX_BYTES = 64 * 2**20
 _ALWAYS = "/robots.txt"
 _ANYBODY = "*"
 _PRODUCT_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_")
-_PRODUCT = re.compile(r"[A-Za-z_-]+")
-_LINE_END = re.compile(r"\r\n|\r|\n")
-_AGENT, _ALLOW, _DISALLOW, _DELAY = "User-agent", "Allow", "Disallow", "Crawl-delay"
-_FIELDS = {
-    "user-agent": _AGENT,
-    "useragent": _AGENT,
-    "user agent": _AGENT,
-    "allow": _ALLOW,
-    "disallow": _DISALLOW,
-    "dissallow": _DISALLOW,
-    "dissalow": _DISALLOW,
-    "disalow": _DISALLOW,
-    "diasllow": _DISALLOW,
-    "disallaw": _DISALLOW,
-    "crawl-delay": _DELAY,
-    "crawl delay": _DELAY,
-}
-"""Names of fields as files have them, misspellings included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +40,8 @@ class Robots:
     """Rules of one host for us, until `expires_s`.
 
     `rules` None: everything is allowed, or nothing when it is `unreachable`; `reason` says what kind of
-    reason that is.
+    reason that is. `group` is what was said to us; `hops` and `body` are how it was said, the body with its
+    content codings: that of a file that was cut is not kept.
     """
 
     expires_s: float
@@ -67,6 +49,29 @@ class Robots:
     unreachable: str = ""
     reason: Reason = Reason.ROBOTS_UNREACHABLE
     size_bytes: int = 0
+    group: RobotsRules = NO_RULES
+    hops: tuple[Hop, ...] = ()
+    body: bytes = b""
+
+    @property
+    def url(self) -> str:
+        """The address of the robots.txt, before redirects; "" where it was not asked for."""
+        return self.hops[0].url if self.hops else ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a file to be kept."""
+        return bool(self.body) and 200 <= self.hops[-1].status < 300
+
+    def rights_of(self, url: RequestUrl, capture_id: str | None) -> Rights | None:
+        """What it states of an address; None where it was not asked for. `capture_id` is its own."""
+        if not self.hops:
+            return None
+        rule = self.group.rule_for(url.target)
+        # Protego decides; where it reads a pattern otherwise no line is named.
+        rule = "" if rule.startswith(DISALLOW) == self.allows(url) else rule
+        robots = RobotsInForce(self.url, str(self.hops[-1].status), capture_id, rule)
+        return Rights(robots, self.group.statements_for(url.target))
 
     def allows(self, url: RequestUrl) -> bool:
         """Whether an address may be fetched."""
@@ -97,8 +102,14 @@ def robots_of(http: HttpHead, body: bytes, token: str, now_s: float) -> Robots:
         text = _text(http, body)
     except (PermanentError, UnicodeDecodeError) as error:
         return unreachable(f"its robots.txt cannot be decoded: {error}", now_s)
-    group = _rules_for(text, token)
-    return Robots(now_s + KEPT_S, Protego.parse(group), size_bytes=len(group))
+    group = robots_rules(text, token)
+    return Robots(now_s + KEPT_S, Protego.parse(group.text), size_bytes=len(text), group=group)
+
+
+def as_answered(robots: Robots, hops: tuple[Hop, ...], body: bytes) -> Robots:
+    """What is known of a host with how it was said; a body that was cut is left out."""
+    kept = body if len(body) <= BYTES_MAX else b""
+    return replace(robots, hops=hops, body=kept, size_bytes=robots.size_bytes + len(kept))
 
 
 def _text(http: HttpHead, body: bytes) -> str:
@@ -115,7 +126,15 @@ def _text(http: HttpHead, body: bytes) -> str:
         except UnicodeDecodeError as error:
             told = f"its coding {unknown[0][:50]!r} is unknown"
             raise PermanentError(Reason.BAD_ENCODING, told) from error
-    if len(start) > BYTES_MAX or (is_cut and codings):
+    if is_cut and codings:
+        start = _whole_lines(start)
+    return robots_text(start)
+
+
+def robots_text(body: bytes) -> str:
+    """The text of a decoded robots.txt, `BYTES_MAX` of it at most, without a line that was cut."""
+    start = body[: BYTES_MAX + 1]
+    if len(start) > BYTES_MAX:
         start = _whole_lines(start)
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return start.decode("utf-16", "replace")
@@ -129,76 +148,6 @@ def _whole_lines(start: bytes) -> bytes:
         return within
     line_at = max(within.rfind(b"\n"), within.rfind(b"\r")) + 1
     return within if b"#" in within[line_at:] else within[:line_at]
-
-
-@dataclass(slots=True)
-class _Group:
-    """Rules for a list of user agents; `has_rule` closes the list."""
-
-    tokens: set[str] = field(default_factory=set)
-    delays: list[tuple[frozenset[str], str]] = field(default_factory=list)
-    rules: list[tuple[str, str]] = field(default_factory=list)
-
-
-def _rules_for(text: str, token: str) -> str:
-    """The groups for a product token, or else for everybody, as one group for everybody.
-
-    A Crawl-delay is for the user agents named above it.
-    """
-    groups = list(_groups(text))
-    named = token.lower()
-    is_named = any(named in group.tokens for group in groups)
-    ours = named if is_named else _ANYBODY
-    found = [f"{_AGENT}: {_ANYBODY}"]
-    for group in groups:
-        found += [f"{_DELAY}: {value}" for tokens, value in group.delays if ours in tokens]
-        if ours in group.tokens:
-            found += [f"{name}: {value}" for name, value in group.rules]
-    return "\n".join(found)
-
-
-def _groups(text: str) -> Iterator[_Group]:
-    """The groups of a robots.txt. Rules before the first user agent are nobody's."""
-    group = _Group()
-    for line in _LINE_END.split(text):
-        name, value = _directive(line.partition("#")[0].strip())
-        if name == _AGENT:
-            if group.rules:
-                yield group
-                group = _Group()
-            group.tokens.add(_token_in(value))
-        elif name == _DELAY:
-            group.delays.append((frozenset(group.tokens), value))
-        elif name and group.tokens:
-            group.rules.append((name, value))
-    yield group
-
-
-def _directive(line: str) -> tuple[str, str]:
-    """A field's name and value; "" for a line of no field that counts. A colon may be missing."""
-    name, colon, value = line.partition(":")
-    known = _FIELDS.get(name.strip().lower(), "") if colon else ""
-    if not known:
-        words = line.split(maxsplit=2)
-        for count in (1, 2):
-            known = _FIELDS.get(" ".join(words[:count]).lower(), "")
-            if known:
-                value = " ".join(words[count:])
-                break
-    # Whoever reads these lines next ends one at more characters than the RFC does.
-    return known, "".join(map(_one_line, value.strip()))
-
-
-def _one_line(char: str) -> str:
-    return quote(char) if len(f"{char}.".splitlines()) > 1 else char
-
-
-def _token_in(value: str) -> str:
-    """The product token of a User-agent line in small letters: `Fonds/0.1` is `fonds`; "" for none."""
-    if value.split(maxsplit=1)[:1] == [_ANYBODY]:
-        return _ANYBODY
-    found = _PRODUCT.match(value)
-    return found[0].lower() if found else ""
 
 
 def unreachable(

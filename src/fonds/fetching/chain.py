@@ -9,7 +9,7 @@ from fonds.crawl.hosts import Turn
 from fonds.crawl.outcomes import REFUSALS, retry_after_s
 from fonds.crawl.pace import Answer
 from fonds.crawl.request_url import RequestUrl, request_url
-from fonds.crawl.robots import BYTES_MAX, REDIRECTS_MAX
+from fonds.crawl.robots import BYTES_MAX, REDIRECTS_MAX, Robots
 from fonds.fetching.request import Ask, Failed, Received
 from fonds.model.disposition import Disposition, Reason
 from fonds.model.exchange import Headers, Hop
@@ -51,12 +51,15 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Arrived:
     """The answer at the end of all redirects, whatever its status, and the heads of all; `body` has its
-    content codings. `after_s` is what Retry-After asks for, for a refusal.
+    content codings. `after_s` is what Retry-After asks for, for a refusal. `robots` allowed the address that
+    answered, `url`.
     """
 
     hops: tuple[Hop, ...]
     body: bytes
     after_s: float = 0.0
+    url: RequestUrl | None = None
+    robots: Robots | None = None
 
 
 End = Arrived | Disposition | Exception
@@ -66,7 +69,8 @@ End = Arrived | Disposition | Exception
 @dataclass(slots=True)
 class Chain:
     """`key` is its own among all. Of a robots.txt `origin` says whose it is, "" for what somebody wanted.
-    `requested` has each address with the cookies it was requested with: once more can bring nothing else."""
+    `requested` has each address with the cookies it was requested with: once more can bring nothing else.
+    `robots` is what allowed the address it is at."""
 
     key: int
     wanted: Wanted
@@ -77,6 +81,7 @@ class Chain:
     cookies: Sequence[str] = ()
     forgotten: bool = False
     requested: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    robots: Robots | None = None
 
     @property
     def is_robots(self) -> bool:

@@ -14,7 +14,14 @@ from fonds.crawl.hosts import HostLoad
 from fonds.crawl.outcomes import AGAIN_S, later_s
 from fonds.crawl.redirects import redirect_target
 from fonds.crawl.request_url import RequestUrl
-from fonds.crawl.robots import UNREACHABLE_KEPT_S, Robots, RobotsCache, robots_of, unreachable
+from fonds.crawl.robots import (
+    UNREACHABLE_KEPT_S,
+    Robots,
+    RobotsCache,
+    as_answered,
+    robots_of,
+    unreachable,
+)
 from fonds.fetching.chain import Arrived, Chain, End, Wanted, told_to_pace
 from fonds.fetching.claims import ELSEWHERE_S, DomainClaims
 from fonds.fetching.request import Failed, Received
@@ -23,7 +30,6 @@ from fonds.fetching.shares import AddressShares
 from fonds.fetching.transfers import Transfers
 from fonds.model.disposition import Disposition, Reason, deferred, dropped, retried
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
-from fonds.model.exchange import Hop
 
 RETRIED = frozenset({Reason.UNREACHABLE})
 AWAY_S = 60.0
@@ -254,6 +260,7 @@ class Chains:
             told = f"{url.origin}/robots.txt does not allow {url.target[:500]}"
             self._end(chain, dropped(Reason.ROBOTS_DENIED, told))
         else:
+            chain.robots = robots
             self._offer(chain)
 
     def _fetch_robots(self, origin: str, first: Chain) -> None:
@@ -296,7 +303,7 @@ class Chains:
                 raise
             target = None
         if target is None and chain.is_robots:
-            known = self._robots_of(end.hop, end.body)
+            known = self._robots_of(chain, end.body)
             self._know_robots(
                 chain, self._unreachable(known.unreachable) if known.unreachable else known
             )
@@ -304,7 +311,10 @@ class Chains:
             reason, why = refusal
             self._end(chain, dropped(reason, f"{chain.url.url} redirects to {target.url}: {why}"))
         elif target is None:
-            self._end(chain, Arrived(tuple(chain.hops), end.body, answer.retry_after_s))
+            arrived = Arrived(
+                tuple(chain.hops), end.body, answer.retry_after_s, chain.url, chain.robots
+            )
+            self._end(chain, arrived)
         elif chain.is_loop(target):
             self._redirects_end(
                 chain, f"a redirect loop: {chain.url.url} leads back to {target.url}"
@@ -318,7 +328,7 @@ class Chains:
     def _redirects_end(self, chain: Chain, why: str) -> None:
         """Follow no further: a link is refused, a robots.txt means what one that is not there does."""
         if chain.is_robots:
-            self._know_robots(chain, self._robots_of(chain.hops[-1], b""))
+            self._know_robots(chain, self._robots_of(chain, b""))
         else:
             self._end(chain, dropped(Reason.BAD_REDIRECT, why))
 
@@ -332,8 +342,11 @@ class Chains:
         else:
             self._end(chain, dropped(end.reason, end.detail))
 
-    def _robots_of(self, hop: Hop, body: bytes) -> Robots:
-        return robots_of(hop.http, body, self._rules.token, self._seconds())
+    def _robots_of(self, chain: Chain, body: bytes) -> Robots:
+        """What the last answer of a chain means; the body of a redirect is no robots.txt."""
+        hops = tuple(chain.hops)
+        known = robots_of(hops[-1].http, body, self._rules.token, self._seconds())
+        return as_answered(known, hops, body)
 
     def _unreachable(self, why: str, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> Robots:
         """Nothing is allowed until what waits for it comes again, half an hour at most."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from fonds.kinds import KINDS
 from fonds.kinds.documents import put_current
 from fonds.kinds.indexed import Indexed, index_documents
+from fonds.kinds.stated_rights import rights_of_files, with_rights
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Blobs, Index, Records
 
@@ -18,7 +19,27 @@ def indexed() -> Iterator[tuple[type[DerivativeRow], Indexed]]:
             yield kind.row, kind.indexed
 
 
-def put_again(
+def put_again(records: Records, blobs: Blobs, index: Index, sha1hexes: Sequence[str]) -> None:
+    """Put the documents of files of which something else is stated now than they have.
+
+    A file that has no document as yet is left out: whoever reads it makes one, with all that is stated by
+    then. Raises StoreUnavailableError as `put_documents` does.
+    """
+    for table, one in indexed():
+        ids = sorted({one.id_of(row) for row in records.get(table, sha1hexes)})
+        there = index.get(ids) if ids else {}
+        current = one.current(records, sorted(there)) if there else {}
+        rights = rights_of_files(records, [row.sha1hex for row in current.values()])
+        stale = [
+            id_
+            for id_, row in sorted(current.items())
+            if with_rights(there[id_], rights[row.sha1hex]) != there[id_]
+        ]
+        if stale:
+            put_documents(records, blobs, index, one, stale)
+
+
+def put_documents(
     records: Records, blobs: Blobs, index: Index, one: Indexed, ids: Sequence[str]
 ) -> None:
     """Put the documents with these ids, and remove those that are not to be there.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fonds.model.http_head import HttpHead
+from fonds.model.rights import Rights
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -47,8 +48,10 @@ class Hop:
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """The hops of one link's chain, the last of which answered. `tls_check` says how servers were held to
-    account (`model/link.py`); empty for what was not fetched by us.
+    account (`model/link.py`); empty for what was not fetched by us. `rights` is what the host's robots.txt
+    stated of the last address when it was fetched; None where it was not asked.
     """
 
     hops: tuple[Hop, ...] = ()
     tls_check: str = ""
+    rights: Rights | None = None

@@ -18,6 +18,10 @@ PAGE_TYPES = ("text/html", "application/xhtml+xml", PLAIN_TEXT)
 """Types of files that are read as stories. Plain text is one only where a link led to it."""
 
 
+ROBOTS_TXT, TDMREP = "text/x-robots", "application/tdmrep+json"
+"""Types of `/robots.txt` and `/.well-known/tdmrep.json`. Neither is registered."""
+
+
 class Kind(StrEnum):
     """What a body is to Fonds; the value is the word of the command line and the index."""
 
@@ -58,7 +62,7 @@ def kind_of_type(mime: str) -> Kind:
         return Kind.STORY
     if mime == "application/jats+xml":
         return Kind.JATS
-    if mime in ("application/epub+zip", "application/postscript"):
+    if mime in ("application/epub+zip", "application/postscript", ROBOTS_TXT, TDMREP):
         return Kind.UNREAD
     return Kind.OTHER
 
@@ -83,7 +87,7 @@ class Identified:
 
     `file` is None for a revisit, which holds no bytes. `charset` is that of the HTTP Content-Type,
     when the server sent one. `refers_to` is set for a revisit whose record was read. `rights` are what the
-    response and its host state.
+    response and its host state. `host_text` is the text of a robots.txt or tdmrep.json.
     """
 
     capture: Capture
@@ -91,6 +95,7 @@ class Identified:
     charset: str | None = None
     refers_to: RevisitReference | None = None
     rights: Rights = NOTHING_STATED
+    host_text: str | None = None
 
     @property
     def about(self) -> str:

@@ -31,6 +31,11 @@ def rights_in(row: CaptureRightsRow | None, file: FileRightsRow | None) -> Right
     return Rights(_robots(row), tuple(dict.fromkeys(statements)))
 
 
+def rights_of_row(row: CaptureRightsRow) -> Rights:
+    """What is kept of one capture alone."""
+    return rights_in(row, None)
+
+
 def to_stored(statements: Iterable[Statement]) -> dict[str, Any]:
     """Statements as the column `stated` holds them."""
     return {"statements": [one.to_json() for one in statements]}

@@ -147,7 +147,8 @@ def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
     from fonds.steps.intake.persist_file import PersistFile
 
     named = warc_names(stores).named
-    return PersistFile(stores.table, stores.records, stores.journal, copies(settings), now, named)
+    kept = (stores.table, stores.records, stores.journal)
+    return PersistFile(*kept, copies(settings), now, named)
 
 
 def _index_rights(stores: Stores, readers: Readers, settings: Settings) -> Made:

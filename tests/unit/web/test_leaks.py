@@ -51,6 +51,8 @@ def test_no_answer_of_any_route_tells_of_it(home: tuple[str, LeakingHome]) -> No
         assert len(found.leaks(found.between)) > 60
         beside = found.between[f"/file/{found.filled.pdfs[3]}"][1].decode()
         assert "Vexillarious waters" in beside.partition('id="neighbours"')[2]
+        stated = [told for path, (_, told) in found.between.items() if "q=prefers" in path]
+        assert any(b"no-vexillarious" in told for told in stated)
     assert found.leaks(found.after) == {}
 
 

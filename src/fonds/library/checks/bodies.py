@@ -18,15 +18,17 @@ from fonds.kinds.fixity import TEXT, blob_of, fixity_of
 from fonds.library.checks.derivatives import known_fixity, text_differs
 from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.places import is_ours
+from fonds.library.checks.rights import lacks_text, stated_otherwise
 from fonds.library.checks.under_way import worked_on
 from fonds.library.chunks import chunks
 from fonds.model.archive import Payload
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
-from fonds.model.rows import CdxRow, DeepAuditRow, FaultRow, FileMetaRow, FixityRow
+from fonds.model.rows import CdxRow, DeepAuditRow, FaultRow, FileMetaRow, FixityRow, HostCaptureRow
 from fonds.model.rows.row import Prefix
 from fonds.ports import Records, Stores
+from fonds.steps.intake.host_files import is_settled
 
 NAME = "files"
 TOGETHER = 50
@@ -118,7 +120,7 @@ class DeepAudit:
         records.delete(FaultRow, [key for key in before if key not in fresh])
 
     def _faults(self, row: FileMetaRow) -> list[Fault]:
-        found = [*self._bodies(row), *self._made(row)]
+        found = [*self._bodies(row), *self._hosts(row), *self._made(row)]
         if found and worked_on(self.stores.records, [row.sha1hex]):
             # What is being made again may be half of one and half of the other.
             return []
@@ -148,11 +150,26 @@ class DeepAudit:
             if wrong := _unlike(row, payload.body):
                 told = f"file {row.sha1hex}: file_meta says another {wrong} than its bytes have"
                 yield Fault(Check.FILE, row.sha1hex, told)
+            if stated_otherwise(self.stores.records, cdx, payload) is not None:
+                told = (
+                    f"file {row.sha1hex}: the response at {place} states other rights than are kept"
+                )
+                yield Fault(Check.FILE, row.sha1hex, told)
             if is_ours(cdx.warc_path) and (said := self._misnamed(row, cdx, place, payload)):
                 told = (
                     f"file {row.sha1hex} at {place}: f:c names the record {said}, which it is not"
                 )
                 yield Fault(Check.CELLS, row.sha1hex, told)
+
+    def _hosts(self, row: FileMetaRow) -> Iterator[Fault]:
+        """What the hosts of its captures say to crawlers, and what it says itself, if it is such a file."""
+        if lacks_text(self.stores.records, row.mimetype, [row.sha1hex]):
+            told = f"file {row.sha1hex}: the text of what a host says to crawlers is missing"
+            yield Fault(Check.FILE, row.sha1hex, told)
+        for some in chunks(self.stores.records.find(HostCaptureRow, {"sha1hex": row.sha1hex})):
+            if not is_settled(self.stores.records, some, self.clock()):
+                told = f"file {row.sha1hex}: a robots.txt or tdmrep.json states other rights than are kept"
+                yield Fault(Check.FILE, row.sha1hex, told)
 
     def _misnamed(
         self, row: FileMetaRow, cdx: CdxRow, place: Place, payload: Payload

@@ -12,7 +12,7 @@ from fonds.library.checks.under_way import under_way
 from fonds.library.chunks import chunks
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict, Weight
 from fonds.model.entry import CAPTURE
-from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FetchedRow, FileMetaRow, InputRow
 from fonds.model.takedown import REDACTED
 from fonds.ports import Records
 
@@ -158,15 +158,22 @@ def _lies_in(entry: EntryRow, row: InputRow) -> bool:
     return True
 
 
+def fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]:
+    """Those of these captures that no message leads to: fetched beside links, as a host's robots.txt."""
+    fetched = {row.capture_id for row in records.get(FetchedRow, ids)} if ids else set()
+    entered = records.find(EntryRow, {"entry_id": sorted(fetched)}) if fetched else ()
+    return fetched - {row.entry_id for row in entered}
+
+
 def unfounded(records: Records, owners: Mapping[str, str]) -> Iterator[Fault]:
     """Captures that rows refer to and that, as the ledger has it, never came so far. `owners` are captures,
     each with what refers to it."""
     ids = sorted(owners)
     rows = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": ids})} if ids else {}
-    for key in ids:
-        if key not in rows:
-            told = f"entry {key} is not on the books, and {owners[key]} refers to it"
-            yield Fault(Check.ENTRY, key, told)
+    absent = [key for key in ids if key not in rows]
+    for key in sorted(set(absent) - fetched_without_entry(records, absent)):
+        told = f"entry {key} is not on the books, and {owners[key]} refers to it"
+        yield Fault(Check.ENTRY, key, told)
     captures = [key for key, row in rows.items() if row.kind == CAPTURE]
     if not captures:
         return

@@ -14,7 +14,7 @@ from fonds.formats.journal import (
     row_key,
 )
 from fonds.formats.placing import end_in_file, is_indexed
-from fonds.library.checks.entries import unfounded
+from fonds.library.checks.entries import fetched_without_entry, unfounded
 from fonds.library.checks.fault import REPAIR, Act, Check, Fault, act_prefix
 from fonds.library.checks.files import place_name, same_place
 from fonds.library.checks.under_way import under_way
@@ -196,7 +196,8 @@ def _archived(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]:
     said = [*records.find(DispositionRow, where)]
     accounted = {one.entry_id for one in said if _accounts_for_body(one)}
     suspects = [one for one in ids if one not in accounted]
-    for key in sorted(set(suspects) - under_way(records, suspects)):
+    left = set(suspects) - under_way(records, suspects)
+    for key in sorted(left - fetched_without_entry(records, sorted(left))):
         told = f"entry {key} lies in a WARC of ours, and {ARCHIVE_BODY} is not done with it"
         pipeline = next((one.pipeline for one in said if one.entry_id == key), "")
         yield Fault(Check.ENDING, key, told, pipeline, ARCHIVE_BODY)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+from fonds.crawl.robots import robots_text
 from fonds.formats.journal import (
     F_C,
     FILE_META,
@@ -15,17 +16,30 @@ from fonds.formats.journal import (
     row_key,
 )
 from fonds.formats.placing import first_cells, later_cells, noted_record_id
+from fonds.kinds.indexing import put_again
 from fonds.library.checks.fault import Act
 from fonds.library.checks.files import unlike
 from fonds.library.checks.places import cell_key, is_ours
+from fonds.library.checks.rights import stated_otherwise
+from fonds.library.chunks import chunks
 from fonds.library.repair.placing import meta_of
 from fonds.library.repair.workshop import PLACES_MAX, Workshop, place_of
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.capture import REVISIT_MIME, Capture, from_datetime14
 from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError, TransientError
 from fonds.model.file import FileMeta
-from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow
+from fonds.model.rows import (
+    CaptureRightsRow,
+    CdxRow,
+    DispositionRow,
+    FileMetaRow,
+    HostCaptureRow,
+    HostTextRow,
+)
+from fonds.ports.rights import capture_rights_row
 from fonds.steps.intake.capture_count import crawler_files, note_capture_counts
+from fonds.steps.intake.host_files import TYPES, HostRows, note_hosts, settle
 
 FILE_COLUMNS = [FILE_SIZE, FILE_MIME, FILE_META]
 
@@ -49,6 +63,11 @@ def _describe(shop: Workshop, sha1hex: str) -> None:
     if payload is not None:
         declared = payload.http.get("content-type") if payload.http else None
         meta = shop.describe(payload.body, declared or (row.mimetype if row else None))
+        if row is not None and row.mimetype in TYPES:
+            meta = replace(meta, mime=row.mimetype)
+            text = HostTextRow(sha1hex, robots_text(payload.body))
+            restated = note_hosts(stores.records, HostRows(texts=[text]), shop.clock())
+            put_again(stores.records, stores.blobs, stores.index, sorted(restated))
     elif row is None and said is not None:
         meta = said
     elif row is not None and said is None:
@@ -68,7 +87,30 @@ def _describe(shop: Workshop, sha1hex: str) -> None:
     if fresh != row:
         stores.records.put([fresh])
     stores.table.put(stores.journal, [(row_key(sha1hex), file_cells(meta))])
+    _restate(shop, sha1hex)
     shop.note(Act.FILE, owner, sha1hex, f"{sha1hex}: file_meta and the table say again what it is")
+
+
+def _restate(shop: Workshop, sha1hex: str) -> None:
+    """What the responses state that brought a file, where their records can be read."""
+    records, is_changed = shop.stores.records, False
+    for cdx in records.find(CdxRow, {"sha1hex": sha1hex}):
+        try:
+            payload = shop.stores.archive.read(place_of(cdx))
+        except (PermanentError, TransientError):
+            continue
+        rights = stated_otherwise(records, cdx, payload)
+        if rights is not None:
+            is_changed = True
+            made = capture_rights_row(cdx.capture_id, sha1hex, rights, shop.clock())
+            if made is None:
+                records.delete(CaptureRightsRow, [cdx.capture_id])
+            else:
+                records.put([made])
+    for some in chunks(records.find(HostCaptureRow, {"sha1hex": sha1hex})):
+        is_changed = bool(settle(records, some, shop.clock())) or is_changed
+    if is_changed:
+        put_again(records, shop.stores.blobs, shop.stores.index, [sha1hex])
 
 
 def _said(cells: dict[str, bytes], sha1hex: str) -> FileMeta | None:

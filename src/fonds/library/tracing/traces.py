@@ -24,6 +24,8 @@ from fonds.model.rows import (
     DispositionRow,
     FileMetaRow,
     FixityRow,
+    HostCaptureRow,
+    HostFileRow,
     Row,
     TakedownRow,
 )
@@ -35,7 +37,7 @@ _LAST: Sequence[type[Row]] = (*_KINDS, CdxRow, FileMetaRow)
 """Rows others are found by: they are removed behind all others."""
 _BY_FILE: Sequence[type[Row]] = (
     *(row for row in ROWS if row not in (*_LAST, TakedownRow) and row.KEY[0] == "sha1hex"),
-    CaptureRightsRow,
+    *(CaptureRightsRow, HostFileRow, HostCaptureRow),
     *_LAST,
 )
 

@@ -26,7 +26,13 @@ from fonds.model.rows.files import (
 )
 from fonds.model.rows.match import CitationRow, MatchRow
 from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
-from fonds.model.rows.rights import CaptureRightsRow, FileRightsRow
+from fonds.model.rows.rights import (
+    CaptureRightsRow,
+    FileRightsRow,
+    HostCaptureRow,
+    HostFileRow,
+    HostTextRow,
+)
 from fonds.model.rows.row import Row
 from fonds.model.rows.source import RefusedLinkRow, SourceRow
 from fonds.model.rows.story import StoryMetaRow, TextBandRow, TextSketchRow
@@ -55,6 +61,9 @@ __all__ = [
     "FileRightsRow",
     "FixityRow",
     "GrobidRow",
+    "HostCaptureRow",
+    "HostFileRow",
+    "HostTextRow",
     "InputRow",
     "JatsRow",
     "MatchRow",

@@ -42,3 +42,45 @@ class FileRightsRow:
     stated: Mapping[str, Any]
     extractor: str
     updated: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HostFileRow:
+    """`host_files`: a capture of what a host says to crawlers; `name` is `robots.txt` or `tdmrep.json`.
+
+    `origin` is scheme, host and port, as requests have them.
+    """
+
+    TABLE: ClassVar[str] = "host_files"
+    KEY: ClassVar[tuple[str, ...]] = ("origin", "name", "captured_at", "capture_id")
+    origin: str
+    name: str
+    captured_at: dt.datetime
+    capture_id: str
+    sha1hex: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostTextRow:
+    """`host_texts`: the text of such a file, 500 KiB of it at most."""
+
+    TABLE: ClassVar[str] = "host_texts"
+    KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
+    sha1hex: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostCaptureRow:
+    """`host_captures`: a response that others captured, of which the files of its host tell more.
+
+    `target` is path and query of its address, as requests have them.
+    """
+
+    TABLE: ClassVar[str] = "host_captures"
+    KEY: ClassVar[tuple[str, ...]] = ("origin", "captured_at", "capture_id")
+    origin: str
+    captured_at: dt.datetime
+    capture_id: str
+    sha1hex: str
+    target: str

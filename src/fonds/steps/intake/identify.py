@@ -6,12 +6,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from fonds.address import split_address
+from fonds.crawl.robots import robots_text
 from fonds.extract.mime import FEED_MIMES
 from fonds.model.archive import Payload
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, ending
 from fonds.model.errors import DamagedInputError, PermanentError
-from fonds.model.file import PLAIN_TEXT, REVISIT, FileMeta, Identified, Kind, RevisitReference
+from fonds.model.exchange import Exchange
+from fonds.model.file import (
+    PLAIN_TEXT,
+    REVISIT,
+    ROBOTS_TXT,
+    TDMREP,
+    FileMeta,
+    Identified,
+    Kind,
+    RevisitReference,
+)
 from fonds.model.http_head import HttpHead
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rights import NOTHING_STATED, Rights
@@ -24,6 +36,11 @@ _LONG = (Kind.PDF, Kind.UNREAD)
 NOT_MODIFIED = 304
 KEPT_STATUSES = frozenset({200, 203, 226})  # 226 is how FTP transfers stand in old indexes
 SUCCESSES = frozenset(range(200, 300))
+_HOST_FILES = {
+    ("/robots.txt", PLAIN_TEXT): ROBOTS_TXT,
+    ("/.well-known/tdmrep.json", "application/json"): TDMREP,
+}
+"""By path and the type the bytes have; a page in the place of one is a page."""
 
 
 EMITS = (
@@ -67,13 +84,15 @@ class Identify:
         if not payload.body:
             return Result(dropped(Reason.EMPTY_BODY))
         file = self.describe(payload.body, (http and http.get("content-type")) or capture.mime)
+        file = _as_host_file(capture, file)
         _check_digest(capture, file)
         ended = self._judge(file)
         if ended is not DONE:
             return Result(ended)
         charset = http.charset if http else None
-        rights = stated_rights(http, capture.url)
-        return Result(items=(Identified(capture, file, charset, rights=rights),))
+        rights = stated_rights(http, capture.url, payload.exchange)
+        text = robots_text(payload.body) if file.mime in (ROBOTS_TXT, TDMREP) else None
+        return Result(items=(Identified(capture, file, charset, rights=rights, host_text=text),))
 
     def _revisit(self, capture: Capture) -> Identified:
         """A revisit. What its record refers to is read where no SHA-1 says it; a record that cannot be read
@@ -116,9 +135,18 @@ class Identify:
         )
 
 
-def stated_rights(http: HttpHead | None, url: str) -> Rights:
-    """Return what the head of a response states; nothing where there is none."""
+def _as_host_file(capture: Capture, file: FileMeta) -> FileMeta:
+    """What a host says to crawlers has types of its own, so that it is no page and no unknown data."""
+    mime = _HOST_FILES.get((split_address(capture.url).path, file.magic_mime))
+    return file if mime is None else replace(file, mime=mime)
+
+
+def stated_rights(http: HttpHead | None, url: str, exchange: Exchange | None = None) -> Rights:
+    """Return what the host stated in its robots.txt, as we fetched it, and the head of a response."""
     statements = header_statements(http, url) if http is not None else ()
+    known = exchange.rights if exchange is not None else None
+    if known is not None:
+        return Rights(known.robots, (*known.statements, *statements))
     return Rights(statements=statements) if statements else NOTHING_STATED
 
 

@@ -38,13 +38,14 @@ from fonds.model.rows import CaptureRightsRow, CdxRow, FileMetaRow, TakedownRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.ports import Records, Table
-from fonds.ports.rights import capture_rights_row
+from fonds.ports.rights import capture_rights_row, rights_of_row
 from fonds.ports.walking import walk_pages
 from fonds.steps.intake.capture_count import (
     adopt_crawler_notes,
     crawler_files,
     note_capture_counts,
 )
+from fonds.steps.intake.host_files import forget_hosts, host_rows, note_hosts
 from fonds.steps.intake.known_captures import (
     CapturePlan,
     plan_captures,
@@ -132,6 +133,7 @@ class PersistFile:
         gone = [*plan.rows.values(), *chain.from_iterable(plan.replaced.values())]
         self.records.delete(CdxRow, [row_place(row) for row in gone])
         self.records.delete(CaptureRightsRow, [one.capture.id for one in items])
+        forget_hosts(self.records, host_rows(items))
         sha1hexes = sorted({sha1 for one in items if (sha1 := _sha1(one)) is not None})
         for sha1hex in sha1hexes:
             for page in walk_pages(self.table, self.journal, row_key(sha1hex)):
@@ -169,13 +171,25 @@ class PersistFile:
         write_captures(self.records, plan)
         rights = [row for one in items if (row := _rights_row(one, now)) is not None]
         self.records.put([row for row in rights if row.capture_id not in plan.repeats])
+        hosts = host_rows(one for one in items if one.capture.id not in plan.repeats)
+        changed = note_hosts(self.records, hosts, now)
         firsts = set(owners.values())
         rows = [row for row in plan.rows.values() if row.capture_id not in firsts]
         again = {row.sha1hex for row in rows}
         again |= {row.sha1hex for row in chain.from_iterable(plan.replaced.values())}
         again |= {key.hex() for key, there in noted.items() if F_C in there}
         note_capture_counts(self.table, self.records, self.journal, sorted(again))
-        return [self._route(one, owners) for one in items]
+        stating = self._stating(items)
+        results = [self._route(one, owners, stating) for one in items]
+        if changed:
+            others = tuple(map(Unindexed, sorted(changed)))
+            results[0] = replace(results[0], items=(*results[0].items, *others))
+        return results
+
+    def _stating(self, items: Sequence[Identified]) -> set[str]:
+        """The ids of the captures of which something is stated about their use, by whomever."""
+        rows = self.records.get(CaptureRightsRow, [one.capture.id for one in items])
+        return {row.capture_id for row in rows if rights_of_row(row).statements}
 
     def _noted(self, sha1hexes: Sequence[str]) -> dict[bytes, dict[str, bytes]]:
         """What the table says of these files by now."""
@@ -217,17 +231,19 @@ class PersistFile:
             return [cdx_row(one.capture, one.file, self.named(one.capture.place), now)]
         return []
 
-    def _route(self, one: Identified, owners: dict[str, str]) -> Result:
+    def _route(self, one: Identified, owners: dict[str, str], stating: set[str]) -> Result:
+        """What comes of a capture. Of a later one the document learns what it states."""
         capture, file = one.capture, one.file
-        stating = _stating(one)
+        sha1hex = _sha1(one)
+        learns = (Unindexed(sha1hex),) if sha1hex is not None and capture.id in stating else ()
         if file is None:
-            return Result(dropped(Reason.REVISIT, capture.digest or ""), stating)
+            return Result(dropped(Reason.REVISIT, capture.digest or ""), learns)
         referenced = self._referenced(capture)
         owner = owners[file.sha1]
         if owner != capture.id:
             repeat = Unarchived(capture, file, repeat_of=owner)
             ended = dropped(Reason.DUPLICATE, f"same bytes as capture {owner}")
-            return Result(ended, stating if referenced else (repeat, *stating))
+            return Result(ended, learns if referenced else (repeat, *learns))
         if file.kind is Kind.STORY:
             return Result(items=(Unparsed(capture, file, one.charset),))
         if file.kind is Kind.UNREAD:
@@ -286,12 +302,6 @@ def _file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMetaRow:
         capture_id=capture.id,
         row_created=now,
     )
-
-
-def _stating(one: Identified) -> tuple[Unindexed, ...]:
-    """The file whose document is to learn what a later capture states; none where it states nothing."""
-    sha1hex = _sha1(one)
-    return (Unindexed(sha1hex),) if sha1hex is not None and one.rights.statements else ()
 
 
 def _rights_row(one: Identified, now: datetime) -> CaptureRightsRow | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -19,7 +19,8 @@ from fonds.model.exchange import Exchange, Headers
 from fonds.model.link import Link
 from fonds.model.rows import FetchedRow
 from fonds.model.step import Output, Result
-from fonds.steps.news.spool import Fetched, Spool
+from fonds.steps.news.keep_robots import as_fetched
+from fonds.steps.news.spool import Fetched, HostAnswer, Spool
 
 EMITS = (Output(Capture),)
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,application/xml;q=0.9,*/*;q=0.8"
@@ -41,7 +42,7 @@ class Fetch:
     """Implements Errands over what asks the web for this process.
 
     `refusal` judges redirects of links out of sources and lists, `refusal_named` those of links a person
-    named.
+    named. `keep_robots` keeps the robots.txt that allowed what was fetched, and notes it there.
     """
 
     def __init__(
@@ -51,12 +52,14 @@ class Fetch:
         spool: Spool,
         refusal: Refusal = no_refusal,
         refusal_named: Refusal = no_refusal,
+        keep_robots: Callable[[Sequence[Fetched]], Sequence[Fetched]] = as_fetched,
     ) -> None:
         self._rules = rules
         self._refusal = refusal
         self._refusal_named = refusal_named
         self._asker = asker.held(self._unkept)
         self._spool = spool
+        self._keep_robots = keep_robots
         self._keys = count()
         self._links: dict[str, tuple[int, Link]] = {}
         self._befores: dict[str, FetchedRow] = {}
@@ -166,14 +169,15 @@ class Fetch:
 
     def _arrived(self, number: int, link: Link, end: Arrived, before: FetchedRow | None) -> None:
         exchange = Exchange(end.hops, str(link.tls))
+        known = HostAnswer(end.url, end.robots) if end.url and end.robots else None
         if end.hops[-1].status == NOT_MODIFIED and before is not None:
-            self._same.append((number, Fetched(link, exchange, b"", before)))
+            self._same.append((number, Fetched(link, exchange, b"", before, known)))
             return
         ended = of_status(link.id, end.hops[-1].status, end.after_s, self._rules.again_s)
         if ended is not DONE:
             self._ended.append((number, Result(ended)))
             return
-        self._fetched.append((number, Fetched(link, exchange, end.body)))
+        self._fetched.append((number, Fetched(link, exchange, end.body, host=known)))
 
     def _keep(self) -> None:
         """What was fetched is kept together; what cannot be kept now is tried again the next time."""
@@ -182,7 +186,7 @@ class Fetch:
             self._same.pop(0)
         some, rest = self._fetched[:KEPT_AT_ONCE], self._fetched[KEPT_AT_ONCE:]
         if some:
-            captures = self._spool.keep([one for _, one in some])
+            captures = self._spool.keep(self._keep_robots([one for _, one in some]))
             for (number, _), capture in zip(some, captures, strict=True):
                 self._ended.append((number, Result(items=(capture,))))
             self._fetched = rest

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fonds.crawl.outcomes import NOT_MODIFIED
+from fonds.crawl.request_url import RequestUrl
+from fonds.crawl.robots import Robots
 from fonds.formats.spooled import spool_key, to_spool
 from fonds.model.blob import Blob
 from fonds.model.capture import Capture, Place, PlaceKind
@@ -20,15 +22,24 @@ BLOB_TYPE = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True)
+class HostAnswer:
+    """The robots.txt that allowed an address."""
+
+    url: RequestUrl
+    robots: Robots
+
+
+@dataclass(frozen=True, slots=True)
 class Fetched:
     """A link that was answered with a page; `body` has its content codings. Of a page that had not changed
-    it is the body that was `known`, without any.
+    it is the body that was `known`, without any. `host` is None where robots.txt was not asked.
     """
 
     link: Link
     exchange: Exchange
     body: bytes
     known: FetchedRow | None = None
+    host: HostAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,11 @@ class Spool:
         rows = self.records.get(FetchedRow, [link.id for link in links])
         by_id = {link.id: link for link in links}
         return {row.capture_id: _capture(by_id[row.capture_id], row) for row in rows}
+
+    def forget(self, capture: Capture) -> None:
+        """Keep nothing of a capture."""
+        self.records.delete(FetchedRow, [capture.id])
+        self.blobs.delete([capture.place.path])
 
     def known_body(self, before: FetchedRow) -> bytes | None:
         """The body of what was fetched before; None where it was not kept. Raises TransientError."""

@@ -22,10 +22,14 @@ from fonds.fetching.transfers import Transfers
 from fonds.ports import Errands, Records, Stores
 from fonds.process_identity import is_gone, this_process
 from fonds.setting_groups import FetchSettings
+from fonds.steps.intake.archive_body import ArchiveBody
+from fonds.steps.intake.persist_file import PersistFile
 from fonds.steps.news.fetch import Fetch, FetchRules
+from fonds.steps.news.keep_robots import KeepRobots
 from fonds.steps.news.spool import Spool
+from fonds.wiring.backends import pipeline_of
 from fonds.wiring.links.link_inputs import link_rules, named_link_rules
-from fonds.wiring.steps import now
+from fonds.wiring.steps import identify, now
 
 ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
 DOMAIN_ACTIVE_MAX = 4
@@ -40,7 +44,19 @@ def make_fetch(stores: Stores, settings: Settings) -> Errands:
     spool = Spool(stores.blobs, stores.records, stores.archive)
     asker = asker_of(stores.records, settings)
     refusals = (link_rules(settings).refusal, named_link_rules(settings).refusal)
-    return Fetch(rules, asker, spool, *refusals)
+    return Fetch(rules, asker, spool, *refusals, _keep_robots(stores, settings, spool))
+
+
+def _keep_robots(stores: Stores, settings: Settings, spool: Spool) -> KeepRobots:
+    """What keeps robots.txt files, through the steps of every capture."""
+    archive = (stores.archive, stores.records, stores.table, stores.blobs)
+    return KeepRobots(
+        spool,
+        stores.records,
+        identify(stores.archive, settings),
+        PersistFile(stores.table, stores.records, stores.journal, True, now),
+        ArchiveBody(*archive, stores.journal, now, pipeline_of(settings).warc_prefix),
+    )
 
 
 def asker_of(records: Records, settings: Settings) -> Asker:

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from fonds.collections.changing.writing import Changes
 from fonds.kinds.embargoes import embargoed
-from fonds.kinds.indexing import indexed, put_again
+from fonds.kinds.indexing import indexed, put_documents
 from fonds.library.tracing.embargoes.set_aside import put_aside, put_back
 from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
@@ -86,4 +86,4 @@ def _index_anew(stores: Stores, sha1hex: str) -> None:
     for kind, one in indexed():
         ids = sorted({one.id_of(row) for row in stores.records.find(kind, {"sha1hex": sha1hex})})
         if ids:
-            put_again(stores.records, stores.blobs, stores.index, one, ids)
+            put_documents(stores.records, stores.blobs, stores.index, one, ids)

@@ -1,4 +1,7 @@
-"""What the headers of fetched pages state about their use moves from `fetched` to `capture_rights`."""
+"""What the headers of fetched pages state about their use moves from `fetched` to `capture_rights`.
+
+What hosts say to crawlers has tables of its own.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,6 +14,8 @@ from fonds.rights.preferences import header_statements
 revision = "0030"
 down_revision = "0028"
 
+TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+TIME = sa.DateTime(timezone=True)
 JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 SIGNALS = {
     "content_usage": "Content-Usage",
@@ -19,19 +24,20 @@ SIGNALS = {
     "tdm_policy": "tdm-policy",
 }
 AT_ONCE = 1_000
+_SHA1 = "length(sha1hex) = 40"
 _STATING = " OR ".join(f"f.{name} IS NOT NULL" for name in SIGNALS)
 _FOUND = sa.text(
     f"SELECT f.capture_id, c.sha1hex, f.final_url, f.fetched, {', '.join(f'f.{one}' for one in SIGNALS)}"  # noqa: S608
     " FROM fetched f JOIN (SELECT capture_id, sha1hex FROM cdx UNION"
     " SELECT capture_id, sha1hex FROM file_meta) c ON c.capture_id = f.capture_id"
     f" WHERE f.capture_id > :after AND ({_STATING}) ORDER BY f.capture_id LIMIT {AT_ONCE}"
-).columns(fetched=sa.DateTime(timezone=True))
+).columns(fetched=TIME)
 _RIGHTS = sa.table(
     "capture_rights",
     sa.column("capture_id", sa.Text),
     sa.column("sha1hex", sa.Text),
     sa.column("stated", JSON),
-    sa.column("updated", sa.DateTime(timezone=True)),
+    sa.column("updated", TIME),
 )
 
 
@@ -59,6 +65,25 @@ def upgrade() -> None:
             connection.execute(sa.insert(_RIGHTS), values)
     for name in SIGNALS:
         op.drop_column("fetched", name)
+    _make_tables()
+
+
+def _make_tables() -> None:
+    for name, columns in (("host_files", ("origin", "name")), ("host_captures", ("origin",))):
+        op.create_table(
+            name,
+            *(sa.Column(one, TEXT, primary_key=True, nullable=False) for one in columns),
+            sa.Column("captured_at", TIME, primary_key=True, nullable=False),
+            sa.Column("capture_id", TEXT, primary_key=True, nullable=False),
+            sa.Column("sha1hex", TEXT, sa.CheckConstraint(_SHA1), nullable=False),
+            *([sa.Column("target", TEXT, nullable=False)] if name == "host_captures" else []),
+        )
+        op.create_index(f"{name}_sha1hex", name, ["sha1hex"])
+    op.create_table(
+        "host_texts",
+        sa.Column("sha1hex", TEXT, sa.CheckConstraint(_SHA1), primary_key=True, nullable=False),
+        sa.Column("text", TEXT, nullable=False),
+    )
 
 
 def _head(row: sa.RowMapping) -> HttpHead:

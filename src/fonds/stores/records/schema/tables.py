@@ -352,6 +352,28 @@ Table(
     Index("capture_rights_sha1hex", "sha1hex"),
 )
 
+Table(
+    "host_files",
+    metadata,
+    Column("origin", CleanText, primary_key=True),
+    Column("name", CleanText, primary_key=True),
+    Column("captured_at", UtcTime, primary_key=True),
+    Column("capture_id", CleanText, primary_key=True),
+    Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
+    Index("host_files_sha1hex", "sha1hex"),
+)
+
+Table(
+    "host_captures",
+    metadata,
+    Column("origin", CleanText, primary_key=True),
+    Column("captured_at", UtcTime, primary_key=True),
+    Column("capture_id", CleanText, primary_key=True),
+    Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
+    Column("target", CleanText, nullable=False),
+    Index("host_captures_sha1hex", "sha1hex"),
+)
+
 add_access_tables(metadata)
 
 for _row in ROWS:

@@ -1,0 +1,236 @@
+"""The robots.txt and tdmrep.json in force for responses that others captured, whichever came in first.
+
+A robots.txt is in force for what was captured within 24 hours after it (RFC 9309, 2.4), the newest one before
+it alone. Groups for everybody count: which name the crawler had is not known.
+
+Of a file and a response each is written before the other is looked for, so that whichever step is later finds
+both. A step looks once more behind what it wrote, and writes again until it says what is there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import islice
+
+from fonds.crawl.request_url import RequestUrl, request_url
+from fonds.model.capture import PlaceKind
+from fonds.model.errors import PermanentError
+from fonds.model.file import ROBOTS_TXT, TDMREP, Identified
+from fonds.model.keys import sha1_from_text
+from fonds.model.rights import NOTHING_STATED, Rights, RobotsInForce, StatedIn, Statement
+from fonds.model.rows import CaptureRightsRow, HostCaptureRow, HostFileRow, HostTextRow
+from fonds.model.rows.row import Within
+from fonds.ports import Records
+from fonds.ports.rights import capture_rights_row, rights_of_row
+from fonds.rights.robots_txt import RobotsRules, robots_rules
+from fonds.rights.tdmrep import tdmrep_statements
+
+IN_FORCE = timedelta(hours=24)
+ROBOTS, TDM = NAMES = "robots.txt", "tdmrep.json"
+PATHS = {"/robots.txt": ROBOTS, "/.well-known/tdmrep.json": TDM}
+TYPES = {ROBOTS_TXT: ROBOTS, TDMREP: TDM}
+AT_ONCE = 500
+TOGETHER_MAX = timedelta(days=2)
+ROUNDS_MAX = 5
+_FOUND_IN = {ROBOTS: StatedIn.ROBOTS_TXT, TDM: StatedIn.TDMREP}
+InForce = Mapping[str, HostFileRow | None]
+
+
+@dataclass(frozen=True, slots=True)
+class HostRows:
+    """The rows a batch of captures adds."""
+
+    captures: Sequence[HostCaptureRow] = ()
+    files: Sequence[HostFileRow] = ()
+    texts: Sequence[HostTextRow] = ()
+
+
+def host_rows(items: Iterable[Identified]) -> HostRows:
+    """Return the rows of responses and of files of hosts; of what we fetched the files alone."""
+    captures, files, texts = [], [], []
+    for one in items:
+        url, sha1hex = _web_url(one), _sha1(one)
+        if url is None or sha1hex is None:
+            continue
+        place = (url.origin, one.capture.captured_at, one.capture.id, sha1hex)
+        name = PATHS.get(url.target)
+        if name is not None:
+            if one.file is None or TYPES.get(one.file.mime) == name:
+                files.append(HostFileRow(place[0], name, *place[1:]))
+            if one.host_text is not None:
+                texts.append(HostTextRow(sha1hex, one.host_text))
+        elif one.capture.place.kind is not PlaceKind.SPOOL:
+            captures.append(HostCaptureRow(*place, url.target))
+    return HostRows(captures, files, texts)
+
+
+def note_hosts(records: Records, rows: HostRows, now: datetime) -> set[str]:
+    """Write the rows and what follows from them. Return the SHA-1s of files captured before whose captures
+    have other rights now."""
+    known = {row.sha1hex for row in records.get(HostTextRow, [one.sha1hex for one in rows.texts])}
+    new = sorted({one.sha1hex for one in rows.texts} - known)
+    records.put([*rows.texts, *rows.files, *rows.captures])
+    settle(records, rows.captures, now)
+    files = {_key(one): one for one in rows.files}
+    # A revisit may have come before the text it repeats.
+    files |= {_key(one): one for one in records.find(HostFileRow, {"sha1hex": new})} if new else {}
+    changed: set[str] = set()
+    for file in files.values():
+        stretch = Within(file.captured_at, file.captured_at + IN_FORCE)
+        found = records.find(HostCaptureRow, {"origin": file.origin, "captured_at": stretch})
+        while some := list(islice(found, AT_ONCE)):
+            changed |= settle(records, some, now)
+    return changed
+
+
+def forget_hosts(records: Records, rows: HostRows) -> None:
+    """Remove the rows of a batch."""
+    records.delete(
+        HostCaptureRow, [(one.origin, one.captured_at, one.capture_id) for one in rows.captures]
+    )
+    records.delete(HostFileRow, [_key(one) for one in rows.files])
+    records.delete(HostTextRow, [one.sha1hex for one in rows.texts])
+
+
+def settle(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> set[str]:
+    """Write into the rights of these captures what is in force for them. Return the SHA-1s of those whose
+    rights changed."""
+    changed: set[str] = set()
+    before: list[InForce] = []
+    for _ in range(ROUNDS_MAX):
+        found = _in_force(records, captures)
+        if found == before or not captures:
+            break
+        before = found
+        changed |= _write(records, captures, found, now)
+    return changed
+
+
+def is_settled(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> bool:
+    """Return whether the rights of these captures say what is in force for them."""
+    written, gone = _restated(records, captures, _in_force(records, captures), now)
+    return not written and not gone
+
+
+def _write(
+    records: Records, captures: Sequence[HostCaptureRow], found: Sequence[InForce], now: datetime
+) -> set[str]:
+    written, gone = _restated(records, captures, found, now)
+    if written:
+        records.put(written)
+    if gone:
+        records.delete(CaptureRightsRow, gone)
+    ids = {*gone, *(row.capture_id for row in written)}
+    return {one.sha1hex for one in captures if one.capture_id in ids}
+
+
+def _restated(
+    records: Records, captures: Sequence[HostCaptureRow], found: Sequence[InForce], now: datetime
+) -> tuple[list[CaptureRightsRow], list[str]]:
+    """The rows that say something else now, and the captures whose rows say nothing any more."""
+    sha1hexes = {file.sha1hex for one in found for file in one.values() if file is not None}
+    texts = {row.sha1hex: row.text for row in records.get(HostTextRow, sorted(sha1hexes))}
+    rows = records.get(CaptureRightsRow, [one.capture_id for one in captures])
+    there = {row.capture_id: row for row in rows}
+    written, gone = [], []
+    for capture, files in zip(captures, found, strict=True):
+        row = there.get(capture.capture_id)
+        known = rights_of_row(row) if row is not None else NOTHING_STATED
+        rights = _with_hosts(known, capture, files, texts)
+        if rights == known:
+            continue
+        made = capture_rights_row(capture.capture_id, capture.sha1hex, rights, now)
+        if made is None:
+            gone.append(capture.capture_id)
+        else:
+            written.append(made)
+    return written, gone
+
+
+def _in_force(records: Records, captures: Sequence[HostCaptureRow]) -> list[InForce]:
+    """The newest file of each name before each capture."""
+    if not captures:
+        return []
+    first = min(one.captured_at for one in captures)
+    last = max(one.captured_at for one in captures)
+    if last - first > TOGETHER_MAX:
+        return _one_by_one(records, captures)
+    origins = sorted({one.origin for one in captures})
+    where = {"origin": origins, "captured_at": Within(first - IN_FORCE, last)}
+    rising: dict[tuple[str, str], list[HostFileRow]] = {}
+    for row in records.find(HostFileRow, where, order=("captured_at", "capture_id")):
+        rising.setdefault((row.origin, row.name), []).append(row)
+    return [
+        {name: _newest(rising.get((one.origin, name), ()), one.captured_at) for name in NAMES}
+        for one in captures
+    ]
+
+
+def _newest(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
+    """The last of these rows at or before a moment, if it is in force still."""
+    place = bisect_right(rising, moment, key=lambda row: row.captured_at)
+    found = rising[place - 1] if place else None
+    return found if found is not None and moment - found.captured_at <= IN_FORCE else None
+
+
+def _one_by_one(records: Records, captures: Sequence[HostCaptureRow]) -> list[InForce]:
+    """The same where captures lie so far apart that there may be many files between them."""
+    wheres = [
+        {
+            "origin": one.origin,
+            "name": name,
+            "captured_at": Within(one.captured_at - IN_FORCE, one.captured_at),
+        }
+        for one in captures
+        for name in NAMES
+    ]
+    order = ("-captured_at", "-capture_id")
+    found = iter(records.first_of_each(HostFileRow, wheres, order))
+    return [{name: next(found) for name in NAMES} for _ in captures]
+
+
+def _with_hosts(
+    known: Rights, capture: HostCaptureRow, files: InForce, texts: Mapping[str, str]
+) -> Rights:
+    """Rights with what these files state in the place of what earlier ones did."""
+    own = [one for one in known.statements if one.stated_in not in _FOUND_IN.values()]
+    robots: RobotsInForce | None = None
+    stated: list[Statement] = []
+    file = files[ROBOTS]
+    if file is not None and file.sha1hex in texts:
+        rules = _rules(texts[file.sha1hex])
+        address = f"{capture.origin}/robots.txt"
+        robots = RobotsInForce(address, "200", file.capture_id, rules.rule_for(capture.target))
+        stated += rules.statements_for(capture.target)
+    file = files[TDM]
+    if file is not None and file.sha1hex in texts:
+        stated += tdmrep_statements(texts[file.sha1hex], capture.target)
+    return replace(known, robots=robots, statements=(*stated, *own))
+
+
+@lru_cache(maxsize=16)
+def _rules(text: str) -> RobotsRules:
+    return robots_rules(text)
+
+
+def _key(row: HostFileRow) -> tuple[str, str, datetime, str]:
+    return row.origin, row.name, row.captured_at, row.capture_id
+
+
+def _web_url(one: Identified) -> RequestUrl | None:
+    """The address of a response; None for what was not answered over HTTP."""
+    if one.capture.record_type not in ("response", "revisit"):
+        return None
+    try:
+        return request_url(one.capture.url)
+    except PermanentError:
+        return None
+
+
+def _sha1(one: Identified) -> str | None:
+    raw = sha1_from_text(one.capture.digest or "") if one.file is None else None
+    return one.file.sha1 if one.file is not None else raw.hex() if raw is not None else None

@@ -1,0 +1,210 @@
+"""What responses, pages, PDFs and articles state about their use, from the WARC to every reader of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from starlette.testclient import TestClient
+
+from e2e.running import fonds
+from filled_home import opened
+from fixtures.jats import jats
+from fixtures.pdfs import xmp_pdf
+from fixtures.warcs import gzipped, http_response
+from fonds.web.app import create_app
+from story_pages import page_markup
+
+pytestmark = pytest.mark.slow
+ORIGIN = "http://localhost:8765"
+CC_BY = "https://creativecommons.org/licenses/by/4.0/"
+PAGE_URL = "http://news.courier.example/2024/weir"
+PDF_URL = "http://reports.basin.example/gauge.pdf"
+ARTICLE_URL = "http://journal.example/12.xml"
+SILENT_URL = "http://news.courier.example/2024/quay"
+TEXT = "The weir above the mill gave way in the night.\nBy noon the miller had opened every sluice."
+PAGE = page_markup("The weir gave way", TEXT, (), "2024-03-04", "en").replace(
+    b"<title>",
+    b'<meta name="robots" content="noimageai">'
+    b'<meta name="copyright" content="&#169; 2024 Courier &lt;b&gt;Press">'
+    + f'<link rel="license" href="{CC_BY}"><title>'.encode(),
+)
+SILENT = page_markup("The quay was closed", TEXT.replace("weir", "quay"), (), "2024-03-04", "en")
+HTML, PDF, XML = (("Content-Type", one) for one in ("text/html", "application/pdf", "text/xml"))
+LICENSED = (
+    "<permissions><copyright-holder>Society of Tides</copyright-holder>"
+    "<license xmlns:xlink='http://www.w3.org/1999/xlink' xlink:href='https://creativecommons.org/licenses/by-nc/4.0/'/></permissions>"
+)
+XMP = (
+    "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><rdf:Description xmlns:xmpRights='http://ns.adobe.com/xap/1.0/rights/'"
+    " xmlns:cc='http://creativecommons.org/ns#'"
+    " xmpRights:WebStatement='https://basin.example/terms'>"
+    "<cc:license rdf:resource='https://creativecommons.org/licenses/by-sa/4.0/'/></rdf:Description></rdf:RDF>"
+)
+FOUND = {
+    "license:cc-by-4.0": {PAGE_URL},
+    f'license:"{CC_BY}"': {PAGE_URL},
+    "license:cc-by*": {PAGE_URL, PDF_URL, ARTICLE_URL},
+    "license:cc-by-sa*": {PDF_URL},
+    "license:none": {SILENT_URL},
+    "prefers:noimageai": {PAGE_URL},
+    "prefers:noai": {PAGE_URL, PDF_URL},
+    "prefers:train-ai=n": {PDF_URL},
+    "prefers:none -license:none": {ARTICLE_URL},
+    "holder:courier": {PAGE_URL},
+    'holder:"society of tides"': {ARTICLE_URL},
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four documents, of which three state something, taken in as one WARC and a later one."""
+    folder = tmp_path_factory.mktemp("rights")
+    first = [
+        http_response(PAGE, url=PAGE_URL, headers=(HTML,)),
+        http_response(
+            xmp_pdf(XMP.encode()),
+            url=PDF_URL,
+            headers=(PDF, ("X-Robots-Tag", "noai"), ("Content-Usage", "train-ai=n")),
+        ),
+        http_response(jats(meta=LICENSED), url=ARTICLE_URL, headers=(XML,)),
+        http_response(SILENT, url=SILENT_URL, headers=(HTML,)),
+    ]
+    later = [
+        http_response(PAGE, url=PAGE_URL, headers=(HTML, ("X-Robots-Tag", "noai, noarchive")),
+                      date="2024-06-01T00:00:00Z"),
+        http_response(SILENT, url=SILENT_URL, headers=(HTML,), date="2024-06-01T00:00:00Z"),
+    ]  # fmt: skip
+    for name, records in (("first", first), ("later", later)):
+        (folder / f"{name}.warc.gz").write_bytes(gzipped(records))
+        ran = fonds(folder / "home", "ingest", folder / f"{name}.warc.gz")
+        assert ran.code == 0, ran.err
+    return folder / "home"
+
+
+@pytest.fixture(scope="module")
+def client(home: Path) -> Iterator[TestClient]:
+    with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def files(home: Path) -> dict[str, str]:
+    """The SHA-1 of each document by its URL."""
+    return {hit["url"]: hit["sha1hex"] for hit in fonds(home, "search", "--json").lines}
+
+
+@pytest.mark.parametrize("query", FOUND)
+def test_a_search_finds_what_states_it_also_what_a_later_capture_states(
+    client: TestClient, query: str
+) -> None:
+    found = client.get("/api/search", params={"q": query}).json()
+    assert {hit["url"] for hit in found["results"]} == FOUND[query]
+
+
+def test_reindex_finds_the_same_and_the_audit_is_clean(home: Path) -> None:
+    audit = fonds(home, "audit", "--deep")
+    assert audit.code == 0, audit.out + audit.err
+    assert fonds(home, "reindex", "--json").code == 0
+    for query, urls in FOUND.items():
+        hits = fonds(home, "search", query, "--json").lines
+        assert {hit["url"] for hit in hits} == urls, query
+
+
+def test_a_search_completes_what_is_stated(client: TestClient) -> None:
+    found = client.get("/api/complete", params={"q": "license:cc-by-"}).json()
+    assert {one["value"]: one["count"] for one in found["completions"]} == {
+        "cc-by-4.0": 1,
+        "cc-by-nc-4.0": 1,
+        "cc-by-sa-4.0": 1,
+    }
+
+
+def test_show_tells_what_is_stated_and_where(home: Path, files: dict[str, str]) -> None:
+    told = " ".join(fonds(home, "show", files[PDF_URL]).out.split())
+    for part in (
+        "cc-by-sa-4.0 (XMP of the PDF cc:license",
+        "noai (HTTP header X-Robots-Tag)",
+        "train-ai=n (HTTP header Content-Usage)",
+        "Fonds records preferences and does not act on them.",
+    ):
+        assert part in told, part
+    silent = fonds(home, "show", files[SILENT_URL]).out
+    assert "Nothing is stated." in silent
+
+
+def test_captures_that_differ_stand_apart(home: Path, files: dict[str, str]) -> None:
+    (told,) = fonds(home, "show", files[PAGE_URL], "--json").lines
+    rights = told["rights"]
+    assert [one["value"] for one in rights["statements"]] == [
+        "noimageai", "Courier <b>Press", "cc-by-4.0",
+    ]  # fmt: skip
+    (group,) = rights["captures"]
+    assert [one["value"] for one in group["statements"]] == ["noai", "noarchive"]
+    assert [one["datetime"] for one in group["captures"]] == ["20240601000000"]
+    assert rights["is_complete"]
+
+
+def test_the_page_and_its_json_tell_the_same(client: TestClient, files: dict[str, str]) -> None:
+    page = client.get(f"/file/{files[PAGE_URL]}").text
+    section = page.partition('<section id="rights"')[2].partition("</section>")[0]
+    assert (
+        f'<a href="{CC_BY}" rel="noreferrer noopener nofollow"><bdi>cc-by-4.0</bdi></a>' in section
+    )
+    assert "Courier &lt;b&gt;Press" in section
+    assert "<b>Press" not in section
+    for part in ("noimageai", "meta element robots", "noai", "HTTP header X-Robots-Tag"):
+        assert part in section, part
+    told = client.get(f"/api/files/{files[PAGE_URL]}").json()["rights"]
+    assert told == client.get(f"/file/{files[PAGE_URL]}.json").json()["rights"]
+    assert len(told["statements"]) == 3
+    silent = client.get(f"/file/{files[SILENT_URL]}").text
+    assert "Nothing is stated." in silent
+
+
+def row(values: dict[str, Any]) -> dict[str, Any]:
+    names = ("license", "rights_holder", "preferences", "robots_rule", "robots_url")
+    return {name: values[name] for name in names}
+
+
+def test_exports_have_what_is_stated(home: Path, tmp_path: Path, client: TestClient) -> None:
+    expected = {
+        PAGE_URL: (["cc-by-4.0"], ["Courier <b>Press"], ["noai", "noarchive", "noimageai"]),
+        PDF_URL: (["cc-by-sa-4.0", "https://basin.example/terms"], None, ["noai", "train-ai=n"]),
+        ARTICLE_URL: (["cc-by-nc-4.0"], ["Society of Tides"], None),
+        SILENT_URL: (None, None, None),
+    }
+    for name in ("jsonl", "csv", "parquet", "bibtex"):
+        ran = fonds(home, "export", "*", "--format", name, "--out", tmp_path / f"all.{name}")
+        assert ran.code == 0, ran.err
+    lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_bytes().splitlines()]
+    cells = {
+        one["url"]: row(one)
+        for one in csv.DictReader(io.StringIO((tmp_path / "all.csv").read_text()))
+    }
+    typed = {one["url"]: row(one) for one in pq.read_table(tmp_path / "all.parquet").to_pylist()}
+    assert {one["url"] for one in lines} == set(expected)
+    for one in lines:
+        told = row(one)
+        licenses, holders, preferences = expected[one["url"]]
+        assert told == {
+            "license": licenses, "rights_holder": holders, "preferences": preferences,
+            "robots_rule": None, "robots_url": None,
+        }  # fmt: skip
+        assert typed[one["url"]] == told
+        assert cells[one["url"]] == {
+            name: "; ".join(value) if value else "" for name, value in told.items()
+        }
+    entries = (tmp_path / "all.bibtex").read_text()
+    assert "copyright = {Society of Tides; cc-by-nc-4.0}" in entries
+    assert "copyright = {Courier <b>Press; cc-by-4.0}" in entries
+    feed = client.get("/search.atom", params={"q": "holder:tides"}).text
+    assert "<rights>Society of Tides; cc-by-nc-4.0</rights>" in feed
+    (hit,) = client.get("/api/search", params={"q": "holder:tides"}).json()["results"]
+    assert (hit["license"], hit["rights_holder"]) == (["cc-by-nc-4.0"], ["Society of Tides"])

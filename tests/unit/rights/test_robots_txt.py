@@ -1,0 +1,120 @@
+"""What a robots.txt says to one crawler: which line decides, and which preferences hold for a path."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from protego import Protego
+
+from fonds.model.rights import STATEMENTS_MAX, StatedIn
+from fonds.rights.robots_txt import matches, robots_rules
+
+TEXT = """
+Content-Usage: train-ai=y
+User-agent: *
+Content-Signal: search=yes, ai-train=no
+Content-Usage: train-ai=n
+Content-Usage: /open/ train-ai=y, search=y
+Content-Usage: /open/*.pdf$ train-ai=n
+Disallow: /private
+Allow: /private/open
+Disallow: /*.cgi$
+User-agent: fonds
+User-agent: other
+Content-Usage: search=n
+Disallow: /ours
+User-agent: third
+Content-Usage: ai-use=n
+Disallow: /
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "rule"),
+    [
+        ("/private/x", "Disallow: /private"),
+        ("/private/open/x", "Allow: /private/open"),
+        ("/a/b.cgi", "Disallow: /*.cgi$"),
+        ("/a/b.cgi?x", ""),
+        ("/", ""),
+    ],
+)
+def test_the_longest_line_that_matches_decides(target: str, rule: str) -> None:
+    assert robots_rules(TEXT).rule_for(target) == rule
+
+
+def test_an_allow_decides_between_lines_of_one_length() -> None:
+    text = "User-agent: *\nDisallow: /a\nAllow: /a"
+    assert robots_rules(text).rule_for("/a/b") == "Allow: /a"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "target"),
+    [
+        ("/a", "/ab"),
+        ("/a$", "/a"),
+        ("/a*b$", "/axbxb"),
+        ("/a*b*c", "/axbyc"),
+        ("/%C3%BC", "/ü"),
+        ("/ü", "/%c3%bc"),
+        ("/a%2fb", "/a%2Fb"),
+        ("/a%7Eb", "/a~b"),
+        ("*/x", "/y/x"),
+        ("/a%2Cb", "/a,b"),
+        ("/a$", "/ab"),
+        ("/a*b$", "/axbx"),
+        ("/a*b*c", "/axcyb"),
+        ("/a%2fb", "/a/b"),
+        ("/A", "/a"),
+        ("/aa*aa$", "/aaa"),
+    ],
+)
+def test_patterns_match_as_they_do_for_the_parser_that_decides(pattern: str, target: str) -> None:
+    rules = Protego.parse(f"User-agent: *\nDisallow: {pattern}")
+    decided = not rules.can_fetch(f"http://e.example{target}", "fonds")
+    found = robots_rules(f"User-agent: *\nDisallow: {pattern}").rule_for(target)
+    assert bool(found) is decided
+
+
+def test_preferences_are_those_of_the_longest_path_of_each_field() -> None:
+    def stated(target: str, token: str = "") -> list[str]:
+        return [one.value for one in robots_rules(TEXT, token).statements_for(target)]
+
+    assert stated("/x") == ["train-ai=n", "search=y", "ai-train=n"]
+    assert stated("/open/x") == ["train-ai=y", "search=y", "search=y", "ai-train=n"]
+    assert stated("/open/x.pdf") == ["train-ai=n", "search=y", "ai-train=n"]
+    assert stated("/x", "Fonds") == stated("/x", "other") == ["search=n"]
+    assert stated("/x", "third") == ["ai-use=n"]
+    assert stated("/x", "unnamed") == stated("/x")
+    (one,) = robots_rules(TEXT, "third").statements_for("/")
+    assert (one.stated_in, one.name) == (StatedIn.ROBOTS_TXT, "Content-Usage")
+
+
+def test_an_agent_named_behind_a_preference_is_not_meant_by_it() -> None:
+    text = "User-agent: a\nContent-Usage: search=n\nUser-agent: b\nDisallow: /x"
+    assert robots_rules(text, "b").statements_for("/") == ()
+    assert [one.value for one in robots_rules(text, "a").statements_for("/")] == ["search=n"]
+    assert robots_rules(text, "a").rule_for("/x") == "Disallow: /x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "User-agent: *\n" + "Disallow: /" + "*a" * 200_000,
+        "User-agent: *\n" + "Content-Usage: /a search=n\n" * 15_000,
+        "User-agent: *\n" + "".join(f"Content-Signal: x{n}=no\n" for n in range(15_000)),
+        "User-agent: *\n" + "Disallow: /%\n" * 40_000,
+    ],
+    ids=["stars", "paths", "signals", "escapes"],
+)
+def test_hostile_files_are_read_within_bounds(text: str) -> None:
+    began = time.process_time()
+    rules = robots_rules(text)
+    rules.rule_for("/" + "a" * 2_000)
+    assert len(rules.statements_for("/" + "a" * 2_000)) <= STATEMENTS_MAX
+    assert time.process_time() - began < 5.0
+
+
+def test_a_pattern_is_matched_piece_by_piece() -> None:
+    assert not matches("/" + "a*" * 5_000 + "b$", "/" + "a" * 10_000)

@@ -1,0 +1,179 @@
+"""Which robots.txt and tdmrep.json are in force for responses of others, in whatever order they come in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from fonds.extract.file_meta import describe
+from fonds.library.tracing.traces import rows_of
+from fonds.model.capture import Capture
+from fonds.model.file import ROBOTS_TXT, TDMREP, Identified, Kind, Unindexed
+from fonds.model.keys import sha1_base32
+from fonds.model.rights import Rights
+from fonds.model.rows import CaptureRightsRow, HostCaptureRow, HostFileRow, HostTextRow, TakedownRow
+from fonds.ports.rights import rights_of
+from fonds.steps.intake.identify import Identify
+from fonds.steps.intake.persist_file import PersistFile
+from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench
+
+SITE = "http://news.example"
+OPEN = b"User-agent: *\nAllow: /a\nContent-Usage: train-ai=y\n"
+SHUT = b"User-agent: *\nDisallow: /private\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /\n"
+TDM = (
+    b'[{"location": "/", "tdm-reservation": 0},'
+    b' {"location": "/a*", "tdm-reservation": 1, "tdm-policy": "/p"}]'
+)
+
+
+def hours(count: float) -> datetime:
+    return MOMENT + timedelta(hours=count)
+
+
+def page(bench: Bench, name: str, at: datetime, site: str = SITE) -> Capture:
+    headers = (("Content-Type", "text/html"), ("X-Robots-Tag", "noai"))
+    (found,) = bench.in_warc(PAGE + name.encode(), headers=headers)
+    return replace(found, url=f"{site}/{name}", captured_at=at)
+
+
+def file(
+    bench: Bench, body: bytes, at: datetime, path: str = "/robots.txt", mime: str = "text/plain"
+) -> Capture:
+    (found,) = bench.in_warc(body, mime=mime)
+    return replace(found, url=f"{SITE}{path}", captured_at=at)
+
+
+def repeated(bench: Bench, body: bytes, at: datetime) -> Capture:
+    digest = sha1_base32(bytes.fromhex(describe(body, None).sha1))
+    return replace(bench.revisited(digest), url=f"{SITE}/robots.txt", captured_at=at)
+
+
+def persist(bench: Bench, captures: Sequence[Capture], changed: list[str] | None = None) -> None:
+    """Each in a batch of its own."""
+    identify = Identify(bench.archive, describe, 100_000, 100_000)
+    noted: list[str] = [] if changed is None else changed
+    step = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+    for one in captures:
+        found = [item for item in identify(one).items if isinstance(item, Identified)]
+        made = (item for result in step(found) for item in result.items)
+        noted += [item.sha1hex for item in made if isinstance(item, Unindexed)]
+
+
+def rights(bench: Bench, *captures: Capture) -> list[Rights]:
+    found = rights_of(bench.records, {one.id: "0" * 40 for one in captures})
+    return [found[one.id] for one in captures]
+
+
+def told(bench: Bench, *captures: Capture) -> list[tuple[str | None, tuple[str, ...]]]:
+    return [
+        (one.robots.rule if one.robots else None, one.prefers) for one in rights(bench, *captures)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_in_force_does_not_depend_on_the_order_of_captures(bench: Bench, seed: int) -> None:
+    first, second = file(bench, OPEN, hours(0)), file(bench, SHUT, hours(3))
+    again = repeated(bench, OPEN, hours(40))
+    reserved = file(bench, TDM, hours(1), "/.well-known/tdmrep.json", "application/json")
+    pages = [
+        page(bench, "a0", hours(-1)),
+        page(bench, "a1", hours(0.5)),
+        page(bench, "a2", hours(2)),
+        page(bench, "private/1", hours(4)),
+        page(bench, "a3", hours(27)),
+        page(bench, "a4", hours(28)),
+        page(bench, "a5", hours(41)),
+        page(bench, "a6", hours(2), "https://news.example"),
+    ]
+    some = [first, second, again, reserved, *pages]
+    random.Random(seed).shuffle(some)
+    persist(bench, some)
+    assert told(bench, *pages) == [
+        (None, ("noai",)),
+        ("Allow: /a", ("train-ai=y", "noai")),
+        ("Allow: /a", ("train-ai=y", "tdm-reservation=1", "tdm-policy", "noai")),
+        ("Disallow: /private", ("train-ai=n", "tdm-reservation=0", "noai")),
+        ("", ("train-ai=n", "noai")),
+        (None, ("noai",)),
+        ("Allow: /a", ("train-ai=y", "noai")),
+        (None, ("noai",)),
+    ]
+    found = rights(bench, *pages)
+    robots = [one.robots.capture_id for one in found if one.robots]
+    assert robots == [first.id, first.id, second.id, second.id, again.id]
+
+
+def test_one_batch_leaves_what_many_leave(bench: Bench) -> None:
+    some = [page(bench, "a1", hours(1)), file(bench, OPEN, hours(0)), page(bench, "a2", hours(99))]
+    identify = Identify(bench.archive, describe, 100_000, 100_000)
+    items = [item for one in some for item in identify(one).items if isinstance(item, Identified)]
+    PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)(items)
+    assert told(bench, some[0], some[2]) == [
+        ("Allow: /a", ("train-ai=y", "noai")),
+        (None, ("noai",)),
+    ]
+
+
+def test_files_of_which_others_state_something_else_now_are_told(bench: Bench) -> None:
+    known, changed = page(bench, "a1", hours(1)), list[str]()
+    persist(bench, [known], changed)
+    assert changed == []
+    persist(bench, [file(bench, OPEN, hours(0))], changed)
+    assert changed == [describe(PAGE + b"a1", None).sha1]
+    persist(bench, [file(bench, OPEN, hours(-1))], changed)
+    assert len(changed) == 1
+
+
+def test_a_capture_that_comes_again_keeps_what_is_in_force(bench: Bench) -> None:
+    known = page(bench, "a1", hours(1))
+    persist(bench, [file(bench, OPEN, hours(0)), known, known])
+    assert told(bench, known) == [("Allow: /a", ("train-ai=y", "noai"))]
+
+
+def test_files_of_hosts_are_kept_and_read_by_nothing(bench: Bench) -> None:
+    identify = Identify(bench.archive, describe, 100_000, 100_000)
+    robots = file(bench, OPEN, hours(0), mime="text/html")
+    reserved = file(bench, TDM, hours(0), "/.well-known/tdmrep.json", "text/plain")
+    other = file(bench, OPEN, hours(0), "/a/robots.txt")
+    shown = file(bench, PAGE, hours(0), mime="text/html")
+    kinds = [
+        (item.file.kind, item.file.mime)
+        for one in (robots, reserved, shown)
+        for item in identify(one).items
+        if isinstance(item, Identified) and item.file
+    ]
+    assert kinds == [
+        (Kind.UNREAD, ROBOTS_TXT),
+        (Kind.UNREAD, TDMREP),
+        (Kind.STORY, "text/html"),
+    ]
+    assert identify(other).items == ()
+    persist(bench, [shown, page(bench, "a1", hours(1))])
+    assert list(bench.records.find(HostFileRow)) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[", b"{}", b"[1, {}]", b'[{"location": 1}]', b"[" * 100_000, b"\xff\xfe", b'{"a": [}'],
+)
+def test_a_damaged_tdmrep_states_nothing(bench: Bench, body: bytes) -> None:
+    known = page(bench, "a1", hours(1))
+    path = "/.well-known/tdmrep.json"
+    persist(bench, [file(bench, body, hours(0), path, "application/json"), known])
+    assert told(bench, known) == [(None, ("noai",))]
+
+
+def test_what_was_taken_down_leaves_no_rows(bench: Bench) -> None:
+    robots, known = file(bench, OPEN, hours(0)), page(bench, "a1", hours(1))
+    persist(bench, [robots, known])
+    sha1hexes = [describe(OPEN, None).sha1, describe(PAGE + b"a1", None).sha1]
+    removed = {type(row) for one in sha1hexes for row in rows_of(bench.records, one)}
+    assert {CaptureRightsRow, HostFileRow, HostTextRow, HostCaptureRow} <= removed
+    bench.records.put([TakedownRow(one, "other", "", "me", LATER, {}) for one in sha1hexes])
+    persist(bench, [robots, known])
+    for kind in (CaptureRightsRow, HostFileRow, HostTextRow, HostCaptureRow):
+        assert list(bench.records.find(kind)) == []
