@@ -29,8 +29,8 @@ AUTHORS_LOOKED_MAX = 100
 DOMAIN = EXACT_FIELDS["domain"]
 _WORDS = re.compile(r"[\w\s]*")
 _VERSIONS = {
-    "all": "words of the current or an earlier version of a story",
-    "current": "words of the current version alone",
+    "all": "earlier versions too",
+    "current": "the newest version",
 }
 Names = Callable[[str, str], str]
 """How people call a value of a field: itself where they have no other name for it."""
