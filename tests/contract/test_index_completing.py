@@ -92,10 +92,12 @@ class TestValues:
             ("theme:", {"news/b/Flood, River": 5, "news/a/flood, river": 4, "harvest": 2}),
             ('theme:"riv', {"news/b/Flood, River": 5, "news/a/flood, river": 4}),
             ("-theme:harv", {"harvest": 2}),
+            ("version:", {"all": None, "current": None}),
+            ("version:a", {"all": None}),
         ],
     )
     def test_of_each_field_those_there_are_the_most_frequent_first(
-        self, library: Completes, typed: str, expected: dict[str, int]
+        self, library: Completes, typed: str, expected: dict[str, int | None]
     ) -> None:
         found = library.complete(typed)
         assert list(counts(found).items()) == list(expected.items())

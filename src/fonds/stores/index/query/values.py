@@ -31,8 +31,8 @@ DOMAIN = EXACT_FIELDS["domain"]
 _BARE = re.compile(r"[\w.=-]+")
 _WORDS = re.compile(r"[\w\s]*")
 _VERSIONS = {
-    "all": "words of the current or an earlier version of a story",
-    "current": "words of the current version alone",
+    "all": "earlier versions too",
+    "current": "the newest version",
 }
 Names = Callable[[str, str], str]
 """How people call a value of a field: itself where they have no other name for it."""

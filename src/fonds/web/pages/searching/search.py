@@ -39,6 +39,7 @@ from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, Pager, cut, how_many, link, page, pager
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.tagged import tagged
+from fonds.wiring.backends import asks_for_versions
 
 EXPORTED_MAX = 100_000
 """So many documents of a result can be had in one answer; `fonds export` writes any number."""
@@ -282,7 +283,7 @@ def search_html(
         values=offered_values(stores, themes, form) if found.total == 0 else None,
         kind_words=KIND_WORDS,
         feed=None if form.alike else link("/search.atom", **said(form)),
-        as_of=None if form.alike else said(form),
+        as_of=None if form.alike or asks_for_versions(form.q) else said(form),
         exports=[] if form.alike else _exports(form),
         exported_max=EXPORTED_MAX,
         pager=_pager(form, found.reachable),
