@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fonds.kinds.embargoes import embargoed
 from fonds.kinds.stated_rights import CAPTURES_MAX, capture_rows
 from fonds.model.rights import Rights, RobotsInForce, StatedIn, Statement, Subject
 from fonds.model.rows import CdxRow, EntryRow, FileRightsRow
@@ -126,8 +127,9 @@ def _places(records: Records, ids: Sequence[str]) -> Mapping[str, tuple[str | No
 
 
 def _kept(records: Records, ids: Sequence[str]) -> Mapping[str, str]:
-    """The SHA-1 of the bytes of captures that lie in a WARC."""
+    """The SHA-1 of the bytes of captures that lie in a WARC and are not under embargo."""
     if not ids:
         return {}
-    rows = records.find(CdxRow, {"capture_id": list(dict.fromkeys(ids))})
-    return {row.capture_id: row.sha1hex for row in rows}
+    rows = list(records.find(CdxRow, {"capture_id": list(dict.fromkeys(ids))}))
+    hidden = embargoed(records, [row.sha1hex for row in rows])
+    return {row.capture_id: row.sha1hex for row in rows if row.sha1hex not in hidden}
