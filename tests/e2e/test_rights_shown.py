@@ -216,7 +216,7 @@ def row(values: dict[str, Any]) -> dict[str, Any]:
 
 def test_exports_have_what_is_stated(home: Path, tmp_path: Path, client: TestClient) -> None:
     expected = {
-        PAGE_URL: (["cc-by-4.0"], ["Courier <b>Press"], ["noai", "noarchive", "noimageai"]),
+        PAGE_URL: (["cc-by-4.0"], ["Courier <b>Press"], ["noimageai", "noai", "noarchive"]),
         PDF_URL: (["cc-by-sa-4.0", "https://basin.example/terms"], None, ["noai", "train-ai=n"]),
         ARTICLE_URL: (["cc-by-nc-4.0"], ["Society of Tides"], None),
         SILENT_URL: (None, None, None),
