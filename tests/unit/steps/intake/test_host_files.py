@@ -15,7 +15,14 @@ from fonds.model.capture import Capture
 from fonds.model.file import ROBOTS_TXT, TDMREP, Identified, Kind
 from fonds.model.keys import sha1_base32
 from fonds.model.rights import Rights
-from fonds.model.rows import CaptureRightsRow, HostCaptureRow, HostFileRow, HostTextRow, TakedownRow
+from fonds.model.rows import (
+    CaptureRightsRow,
+    FileMetaRow,
+    HostCaptureRow,
+    HostFileRow,
+    HostTextRow,
+    TakedownRow,
+)
 from fonds.ports.rights import rights_of
 from fonds.steps.intake.identify import Identify
 from fonds.steps.intake.persist_file import PersistFile
@@ -177,3 +184,16 @@ def test_what_was_taken_down_leaves_no_rows(bench: Bench) -> None:
     persist(bench, [robots, known])
     for kind in (CaptureRightsRow, HostFileRow, HostTextRow, HostCaptureRow):
         assert list(bench.records.find(kind)) == []
+
+
+def test_a_capture_whose_place_its_owner_takes_leaves_no_rights(bench: Bench) -> None:
+    known = page(bench, "a1", hours(1))
+    persist(bench, [file(bench, OPEN, hours(0)), known])
+    sha1hex = describe(PAGE + b"a1", None).sha1
+    bench.records.change(FileMetaRow, [sha1hex], {"capture_id": "owner"})
+    owner = replace(known, id="owner")
+    persist(bench, [owner])
+    rows = bench.records.find(CaptureRightsRow, {"sha1hex": sha1hex})
+    assert [row.capture_id for row in rows] == ["owner"]
+    assert [row.capture_id for row in bench.records.find(HostCaptureRow)] == ["owner"]
+    assert told(bench, owner) == [("Allow: /a", ("train-ai=y", "noai"))]
