@@ -3,7 +3,8 @@
 Each document has its rows, its place on the books, and its document in the index; of the first `WHOLE` the
 body lies in a WARC of ours and the text in the blobs, so that their pages can be opened. The words of a text
 are drawn by Zipf's law from 50,000, 120 a text. One entry of twenty is a duplicate, one of 500 failed, on
-400 hosts. Fifty documents a second were kept.
+400 hosts. Fifty documents a second were kept. The rows are written as they are, not by the steps: this is
+for volume, and reading so many documents would take hours.
 """
 
 from __future__ import annotations

@@ -34,7 +34,15 @@ from news_checks import FOLLOWING, LISTED, Checks, asked_again
 
 GAP_S = 0.4
 STEPS = (
-    ("fetch", "identify", "persist_file", "parse_story", "import_story", "archive_body"),
+    (
+        "fetch",
+        "identify",
+        "persist_file",
+        "parse_story",
+        "import_story",
+        "index_rights",
+        "archive_body",
+    ),
     ("fetch", "identify", "persist_file", "parse_story", "archive_body"),
 )
 """Two processes; the embedded index has one writer."""

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import fields
 
+from fonds import __version__
+
 HIDDEN = {"hidden": True}
 """Says of a setting that it may hold a password, and is not shown with the others."""
 
@@ -231,6 +233,12 @@ class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(description="File of the authorities whose certificates count; empty means Mozilla's"),
     ] = ""
+
+    @property
+    def user_agent(self) -> str:
+        """Our one identity: name, version, and whom to turn to."""
+        contact = f" (+{self.contact})" if self.contact else ""
+        return f"{self.agent}/{__version__}{contact}"
 
 
 class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from e2e.running import fonds
+from e2e.test_followed_sources import SETTINGS as FOLLOWING
+from e2e.test_followed_sources import TEXT, run_until_settled
 from filled_home import opened
 from fixtures.answering import Answering, Given, answering
+from fixtures.feeds import rss, rss_item
 from fixtures.pdfs import text_pdf
 from fonds.library.tracing.traces import key_of
 from fonds.model.rights import Rights
@@ -184,3 +187,28 @@ def test_what_is_missing_or_other_is_named_by_the_deep_audit_and_mended(
     lost(HostTextRow)
     lost(FileRightsRow)
     lost(CaptureRightsRow, HostTextRow)
+
+
+def test_a_story_that_a_feed_led_to_has_what_feed_and_entry_state(
+    tmp_path: Path, host: Answering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    for name, value in FOLLOWING.items():
+        monkeypatch.setenv(name, value)
+    text = "".join(f"<p>{TEXT} {one}</p>" for one in range(6))
+    page = f"<html><title>The weir</title><article><h1>The weir</h1>{text}</article></html>"
+    host.answers["/weir"] = Given(200, page.encode(), {"Content-Type": "text/html"})
+    more = f'<atom:link rel="license" href="{CC}"/>'
+    head = "<ttl>1</ttl><copyright>© 2024 The Basin Courier</copyright>"
+    host.answers["/feed"] = Given(200, rss([rss_item(f"{host.url}/weir", more=more)], head))
+    assert fonds(home, "sources", "add", f"{host.url}/feed").code == 0
+    run_until_settled(home)
+    with opened(home) as stores:
+        rights = known(stores, f"{host.url}/weir")
+    assert [(one.value, str(one.stated_in)) for one in rights.statements] == [
+        ("train-ai=n", "robots.txt"),
+        ("search=y", "robots.txt"),
+        ("cc-by-nc-4.0", "entry of the feed"),
+        ("The Basin Courier", "feed"),
+    ]
+    assert fonds(home, "audit").code == 0

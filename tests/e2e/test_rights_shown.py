@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from e2e.running import fonds
 from filled_home import opened
+from fixtures.answering import Given, answering
 from fixtures.jats import jats
 from fixtures.pdfs import xmp_pdf
 from fixtures.warcs import gzipped, http_response
@@ -23,6 +24,7 @@ from story_pages import page_markup
 
 pytestmark = pytest.mark.slow
 ORIGIN = "http://localhost:8765"
+FETCHING = ("--set", "elsewhere.private_addresses=true", "--set", "fetch.host_gap_s=0.05")
 CC_BY = "https://creativecommons.org/licenses/by/4.0/"
 PAGE_URL = "http://news.courier.example/2024/weir"
 PDF_URL = "http://reports.basin.example/gauge.pdf"
@@ -92,6 +94,45 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def client(home: Path) -> Iterator[TestClient]:
     with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def fetched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A home with one page that was fetched as its host's robots.txt allows, and the page's URL."""
+    home = tmp_path_factory.mktemp("fetched")
+    with answering() as host:
+        rules = b"User-agent: *\nDisallow: /private\nAllow: /2024\nContent-Signal: ai-train=no\n"
+        host.answers["/robots.txt"] = Given(200, rules, {"Content-Type": "text/plain"})
+        host.answers["/2024/weir"] = Given(200, PAGE, {"Content-Type": "text/html"})
+        ran = fonds(home, *FETCHING, "fetch", f"{host.url}/2024/weir")
+        assert ran.code == 0, ran.err
+        yield home, f"{host.url}/2024/weir"
+
+
+def test_the_robots_txt_in_force_is_shown_and_exported_with_its_rule_and_leads_to_its_bytes(
+    fetched: tuple[Path, str], tmp_path: Path
+) -> None:
+    home, url = fetched
+    robots = url.replace("/2024/weir", "/robots.txt")
+    told = " ".join(fonds(home, "show", url).out.split())
+    assert f"{robots} answered 200; matched by “Allow: /2024”" in told
+    assert "ai-train=n (robots.txt Content-Signal" in told
+    (known,) = fonds(home, "show", url, "--json").lines
+    (group,) = known["rights"]["captures"]
+    assert group["robots"]["rule"] == "Allow: /2024"
+    with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
+        page = client.get(f"/file/{known['sha1hex']}").text
+        section = page.partition('<section id="rights"')[2].partition("</section>")[0]
+        assert f'href="/file/{group["robots_sha1hex"]}">{robots}</a>' in section
+        assert "matched by “Allow: /2024”" in section
+        body = client.get(f"/file/{group['robots_sha1hex']}/body").content
+        assert b"Content-Signal: ai-train=no" in body
+        found = client.get("/api/search", params={"q": "prefers:ai-train=n"}).json()
+        assert [hit["url"] for hit in found["results"]] == [url]
+    out = tmp_path / "all.jsonl"
+    assert fonds(home, "export", "prefers:ai-train=*", "--format", "jsonl", "--out", out).code == 0
+    (line,) = map(json.loads, out.read_bytes().splitlines())
+    assert (line["robots_url"], line["robots_rule"]) == (robots, "Allow: /2024")
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +216,7 @@ def row(values: dict[str, Any]) -> dict[str, Any]:
 
 def test_exports_have_what_is_stated(home: Path, tmp_path: Path, client: TestClient) -> None:
     expected = {
-        PAGE_URL: (["cc-by-4.0"], ["Courier <b>Press"], ["noai", "noarchive", "noimageai"]),
+        PAGE_URL: (["cc-by-4.0"], ["Courier <b>Press"], ["noimageai", "noai", "noarchive"]),
         PDF_URL: (["cc-by-sa-4.0", "https://basin.example/terms"], None, ["noai", "train-ai=n"]),
         ARTICLE_URL: (["cc-by-nc-4.0"], ["Society of Tides"], None),
         SILENT_URL: (None, None, None),

@@ -20,8 +20,8 @@ STEPS = (
     ("identify", "persist_file"),
     ("extract_pdf",),
     ("parse_story",),
-    # One writer of the embedded index: these two share a process there.
-    ("persist_pdf_text", "import_story", "import_jats"),
+    # One writer of the embedded index: these share a process there.
+    ("persist_pdf_text", "import_story", "import_jats", "index_rights"),
     ("persist_thumbnail", "persist_bibliography", "archive_body"),
 )
 

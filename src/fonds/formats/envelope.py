@@ -96,6 +96,9 @@ def story_to_json(story: Story, *, html: bool = False) -> dict[str, Any]:
             continue
         beside = whole.get(name)
         known = msgspec.to_builtins(part)
+        if not known.get("rights", True):
+            # What is ours in an object of the seed stands there where there is something.
+            del known["rights"]
         whole[name] = {**beside, **known} if isinstance(beside, dict) else known
     return whole
 

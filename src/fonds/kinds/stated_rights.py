@@ -1,13 +1,14 @@
 """What is stated about the use of files: by all their captures and by the files themselves, as one value.
 
-Bounds: 100 captures of a file, those noted last; 100 values of each subject, of 2,000 characters at most.
+Bounds: 100 captures of a file, those noted last, and 1,000 statements; 100 values of each subject, of 2,000
+characters at most. Rows are read for ten files at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 
 from fonds.model.document import IndexDocument
 from fonds.model.rights import RAW_CHARS_MAX, STATEMENTS_MAX, Rights
@@ -16,6 +17,8 @@ from fonds.ports import Records
 from fonds.ports.rights import rights_in
 
 CAPTURES_MAX = 100
+FILES_AT_ONCE = 10
+STATEMENTS_TOGETHER_MAX = 1_000
 _NEWEST = ("-updated", "capture_id")
 
 
@@ -60,26 +63,28 @@ def with_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
 
 
 def rights_of_files(records: Records, sha1hexes: Sequence[str]) -> dict[str, Rights]:
-    """The rights of files by SHA-1: what any of their captures states, then what the file states.
+    """The rights of files by SHA-1: what the file states, then what any of its captures states.
 
     `robots` is that of the capture noted last for which it is known. Each file asked for has a value.
     """
     keys = sorted(set(sha1hexes))
-    rows = capture_rows(records, keys)
-    files = {row.sha1hex: row for row in records.get(FileRightsRow, keys)} if keys else {}
-    return {
-        key: together(
-            [*(rights_in(row, None) for row in rows[key]), rights_in(None, files.get(key))]
-        )
-        for key in keys
-    }
+    found: dict[str, Rights] = {}
+    for start in range(0, len(keys), FILES_AT_ONCE):
+        some = keys[start : start + FILES_AT_ONCE]
+        rows = capture_rows(records, some)
+        files = {row.sha1hex: row for row in records.get(FileRightsRow, some)}
+        for key in some:
+            of_captures = [rights_in(row, None) for row in rows[key]]
+            found[key] = together([rights_in(None, files.get(key)), *of_captures])
+    return found
 
 
 def together(some: Sequence[Rights]) -> Rights:
-    """What any of them states, each statement once; robots.txt is that of the first for which it is known."""
+    """What any of them states, each statement once, 1,000 at most; robots.txt is that of the first for which
+    it is known."""
     robots = next((one.robots for one in some if one.robots), None)
     statements = dict.fromkeys(statement for one in some for statement in one.statements)
-    return Rights(robots, tuple(statements))
+    return Rights(robots, tuple(islice(statements, STATEMENTS_TOGETHER_MAX)))
 
 
 def capture_rows(

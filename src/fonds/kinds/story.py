@@ -126,7 +126,7 @@ def _facts(row: StoryMetaRow) -> list[Fact]:
             fact
             for part in claimed
             if isinstance(part, Mapping)
-            for fact in flat(part, claimed=True)
+            for fact in flat({name: part[name] for name in part if name != "rights"}, claimed=True)
         ),
     ]
 

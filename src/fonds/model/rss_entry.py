@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fonds.model.rights import Statement
+
 
 @dataclass(frozen=True, slots=True)
 class RssEntry:
-    """Where the story was found; forensic but for `link` and `pub_date` (RFC 2822)."""
+    """Where the story was found; forensic but for `link` and `pub_date` (RFC 2822).
+
+    `rights`, which is ours, is what the entry and its feed state about the use of the story.
+    """
 
     link: str | None = None
     title: str | None = None
@@ -18,3 +23,4 @@ class RssEntry:
     source_feed_id: int | None = None
     source_source_id: int | None = None
     via: str | None = None
+    rights: tuple[Statement, ...] = ()

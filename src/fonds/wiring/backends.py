@@ -312,6 +312,7 @@ def _bare_archive(home: Path, settings: Settings, records: Callable[[], Records]
     elsewhere = settings.elsewhere
     options = ArchiveOptions(
         prefix=settings.warc.prefix,
+        agent=settings.fetch.user_agent,
         version=f"WARC/{settings.warc.version}",
         for_media_cloud=settings.warc.form == "mediacloud",
         stories_max=settings.warc.stories_max,

@@ -301,3 +301,11 @@ def test_the_library_reads_every_record() -> None:
     data, _ = written(entry(metadata_json=b"{}"), entry(http=None))
     found = [record.rec_type for record in ArchiveIterator(io.BytesIO(data))]
     assert found == ["warcinfo", "response", "metadata", "resource"]
+
+
+def test_a_file_that_is_fetched_into_says_by_whom_and_that_robots_txt_is_obeyed() -> None:
+    out = io.BytesIO()
+    RecordWriter(out, agent="Fonds/1 (+me)").write_warcinfo("a.warc.gz", AT)
+    fields = read(out.getvalue(), 0).body
+    assert b"robots: obey\r\nhttp-header-user-agent: Fonds/1 (+me)\r\n" in fields
+    assert b"robots" not in read(written()[0], 0).body

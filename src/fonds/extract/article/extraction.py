@@ -118,7 +118,7 @@ def extract_article(markup: str, url: str | None, newest: date) -> Article:
     )
     title = choose_title(page.head, page.linked.headline, url or "")
     text, method = _text(page, likely, markup)
-    rights = page_rights(page.tree, page.linked, url or "")
+    rights = page_rights(page.markup, page.tree, page.linked, url or "")
     return Article(text, method, title, dates, page.head, page.linked, authors, source, rights)
 
 

@@ -37,9 +37,9 @@ class MediaCloudWriter:
     readers pass over; a story without text would be set apart by what imports them.
     """
 
-    def __init__(self, out: Appended, *, version: str = "WARC/1.0") -> None:
+    def __init__(self, out: Appended, *, version: str = "WARC/1.0", agent: str = "") -> None:
         """Whatever `version` is asked for, it is WARC/1.0."""
-        self._writer = RecordWriter(out, version="WARC/1.0", metadata_uri="")
+        self._writer = RecordWriter(out, version="WARC/1.0", metadata_uri="", agent=agent)
 
     def write_warcinfo(
         self, filename: str, created_at: datetime, hostname: str | None = None

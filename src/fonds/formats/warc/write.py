@@ -66,14 +66,21 @@ class RecordWriter:
     """Appends records to a file, one gzip member each. Not safe for several threads at once."""
 
     def __init__(
-        self, out: Appended, *, version: str = "WARC/1.1", metadata_uri: str = METADATA_URI
+        self,
+        out: Appended,
+        *,
+        version: str = "WARC/1.1",
+        metadata_uri: str = METADATA_URI,
+        agent: str = "",
     ) -> None:
-        """`metadata_uri` is what stands before the address of a metadata record's subject in its own."""
+        """`metadata_uri` is what stands before the address of a metadata record's subject in its own, `agent`
+        the User-Agent of what fetches into these files, which obeys robots.txt; "" for nothing that does."""
         if version not in VERSIONS:
             raise ValueError(f"not a version of WARC that can be written: {version!r}")
         self._out = out
         self._version = version
         self._metadata_uri = metadata_uri
+        self._agent = agent
         self._records = WARCWriter(None, gzip=False, warc_version=version)
         self._warcinfo_id = StatusAndHeadersParser.make_warc_id()
 
@@ -87,6 +94,8 @@ class RecordWriter:
             "hostname": hostname,
             "format": f"WARC File Format {number}",
             "conformsTo": f"{_SPECIFICATION}warc-{number}/",
+            "robots": "obey" if self._agent else None,
+            "http-header-user-agent": self._agent,
         }
         lines = [f"{name}: {_one_line(value)}\r\n" for name, value in fields.items() if value]
         headers = {

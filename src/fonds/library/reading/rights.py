@@ -1,6 +1,6 @@
 """What is stated about the use of one file, as its page, `fonds show` and the API tell it.
 
-Bound: 100 captures of the file, those noted last.
+Bound: 100 captures of the file, those noted last, and 1,000 of their statements.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fonds.kinds.stated_rights import CAPTURES_MAX, capture_rows
+from fonds.kinds.embargoes import embargoed
+from fonds.kinds.stated_rights import CAPTURES_MAX, STATEMENTS_TOGETHER_MAX, capture_rows
 from fonds.model.rights import Rights, RobotsInForce, StatedIn, Statement, Subject
 from fonds.model.rows import CdxRow, EntryRow, FileRightsRow
 from fonds.ports import Records
@@ -55,7 +56,7 @@ class CaptureRights:
 @dataclass(frozen=True, slots=True)
 class FileRights:
     """`statements` are those of the file itself. Captures that state nothing are left out; `is_complete` is
-    False where there may be more captures than the 100 that were looked at."""
+    False where earlier captures were not looked at."""
 
     statements: Sequence[Statement] = ()
     captures: Sequence[CaptureRights] = ()
@@ -75,8 +76,15 @@ def file_rights(records: Records, sha1hex: str) -> FileRights:
     own = rights_in(None, next(iter(records.get(FileRightsRow, [sha1hex])), None))
     rows = capture_rows(records, [sha1hex])[sha1hex]
     alike: dict[Rights, list[str]] = {}
+    left, is_complete = STATEMENTS_TOGETHER_MAX, len(rows) < CAPTURES_MAX
     for row in rows:
-        alike.setdefault(rights_in(row, None), []).append(row.capture_id)
+        rights = rights_in(row, None)
+        if rights not in alike:
+            left -= len(rights.statements)
+        if left < 0:
+            is_complete = False
+            break
+        alike.setdefault(rights, []).append(row.capture_id)
     robots = [one.robots.capture_id for one in alike if one.robots and one.robots.capture_id]
     places = _places(records, [*(row.capture_id for row in rows), *robots])
     kept = _kept(records, robots)
@@ -89,7 +97,7 @@ def file_rights(records: Records, sha1hex: str) -> FileRights:
         )
         for rights, ids in alike.items()
     ]
-    return FileRights(own.statements, groups, len(rows) < CAPTURES_MAX)
+    return FileRights(own.statements, groups, is_complete)
 
 
 def by_subject(statements: Iterable[Statement]) -> Iterator[tuple[str, Statement]]:
@@ -126,8 +134,9 @@ def _places(records: Records, ids: Sequence[str]) -> Mapping[str, tuple[str | No
 
 
 def _kept(records: Records, ids: Sequence[str]) -> Mapping[str, str]:
-    """The SHA-1 of the bytes of captures that lie in a WARC."""
+    """The SHA-1 of the bytes of captures that lie in a WARC and are not under embargo."""
     if not ids:
         return {}
-    rows = records.find(CdxRow, {"capture_id": list(dict.fromkeys(ids))})
-    return {row.capture_id: row.sha1hex for row in rows}
+    rows = list(records.find(CdxRow, {"capture_id": list(dict.fromkeys(ids))}))
+    hidden = embargoed(records, [row.sha1hex for row in rows])
+    return {row.capture_id: row.sha1hex for row in rows if row.sha1hex not in hidden}

@@ -22,7 +22,13 @@ from fonds.model.errors import PermanentError
 from fonds.model.file import ROBOTS_TXT, TDMREP, Identified
 from fonds.model.keys import sha1_from_text
 from fonds.model.rights import NOTHING_STATED, Rights, RobotsInForce, StatedIn, Statement
-from fonds.model.rows import CaptureRightsRow, HostCaptureRow, HostFileRow, HostTextRow
+from fonds.model.rows import (
+    CaptureRightsRow,
+    CdxRow,
+    HostCaptureRow,
+    HostFileRow,
+    HostTextRow,
+)
 from fonds.model.rows.row import Within
 from fonds.ports import Records
 from fonds.ports.rights import capture_rights_row, rights_of_row
@@ -94,6 +100,17 @@ def forget_hosts(records: Records, rows: HostRows) -> None:
     )
     records.delete(HostFileRow, [_key(one) for one in rows.files])
     records.delete(HostTextRow, [one.sha1hex for one in rows.texts])
+
+
+def forget_captures(records: Records, rows: Sequence[CdxRow]) -> None:
+    """Remove what is kept of the rights of captures whose place others take."""
+    ids = {row.capture_id for row in rows}
+    if not ids:
+        return
+    records.delete(CaptureRightsRow, sorted(ids))
+    found = records.find(HostCaptureRow, {"sha1hex": sorted({row.sha1hex for row in rows})})
+    gone = [row for row in found if row.capture_id in ids]
+    records.delete(HostCaptureRow, [(row.origin, row.captured_at, row.capture_id) for row in gone])
 
 
 def settle(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> set[str]:

@@ -13,7 +13,6 @@ from fonds.model.archive import Payload
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import DONE, Disposition, Reason, dropped, ending
 from fonds.model.errors import DamagedInputError, PermanentError
-from fonds.model.exchange import Exchange
 from fonds.model.file import (
     PLAIN_TEXT,
     REVISIT,
@@ -24,7 +23,6 @@ from fonds.model.file import (
     Kind,
     RevisitReference,
 )
-from fonds.model.http_head import HttpHead
 from fonds.model.keys import sha1_base32, sha1_from_text
 from fonds.model.rights import NOTHING_STATED, Rights
 from fonds.model.step import Output, Result
@@ -90,7 +88,7 @@ class Identify:
         if ended is not DONE:
             return Result(ended)
         charset = http.charset if http else None
-        rights = stated_rights(http, capture.url, payload.exchange)
+        rights = stated_rights(capture, payload)
         text = robots_text(payload.body) if file.mime in (ROBOTS_TXT, TDMREP) else None
         return Result(items=(Identified(capture, file, charset, rights=rights, host_text=text),))
 
@@ -105,7 +103,7 @@ class Identify:
                 raise
             return Identified(capture, None)
         refers_to = None if is_known else _reference(capture, payload.warc_headers)
-        rights = stated_rights(payload.http, capture.url)
+        rights = stated_rights(capture, payload)
         return Identified(capture, None, refers_to=refers_to, rights=rights)
 
     def _judge(self, file: FileMeta) -> Disposition:
@@ -141,13 +139,14 @@ def _as_host_file(capture: Capture, file: FileMeta) -> FileMeta:
     return file if mime is None else replace(file, mime=mime)
 
 
-def stated_rights(http: HttpHead | None, url: str, exchange: Exchange | None = None) -> Rights:
-    """Return what the host stated in its robots.txt, as we fetched it, and the head of a response."""
-    statements = header_statements(http, url) if http is not None else ()
-    known = exchange.rights if exchange is not None else None
-    if known is not None:
-        return Rights(known.robots, (*known.statements, *statements))
-    return Rights(statements=statements) if statements else NOTHING_STATED
+def stated_rights(capture: Capture, payload: Payload) -> Rights:
+    """Return what the host stated in its robots.txt, as we fetched it, the head of a response, and the feed
+    that led there."""
+    http, exchange, entry = payload.http, payload.exchange, capture.rss_entry
+    known = exchange.rights if exchange is not None and exchange.rights else NOTHING_STATED
+    statements = header_statements(http, capture.url) if http is not None else ()
+    by_feed = entry.rights if entry is not None else ()
+    return replace(known, statements=(*known.statements, *statements, *by_feed))
 
 
 def _identified_revisit(capture: Capture, payload: Payload) -> Identified:
@@ -156,7 +155,7 @@ def _identified_revisit(capture: Capture, payload: Payload) -> Identified:
     sha1 = sha1_from_text(reference.digest)
     digest = reference.digest or None if sha1 is None else sha1_base32(sha1)
     revisit = replace(capture, record_type=REVISIT, mime=None, digest=digest)
-    rights = stated_rights(payload.http, capture.url)
+    rights = stated_rights(capture, payload)
     return Identified(revisit, None, refers_to=reference, rights=rights)
 
 

@@ -45,7 +45,7 @@ from fonds.steps.intake.capture_count import (
     crawler_files,
     note_capture_counts,
 )
-from fonds.steps.intake.host_files import forget_hosts, host_rows, note_hosts
+from fonds.steps.intake.host_files import forget_captures, forget_hosts, host_rows, note_hosts
 from fonds.steps.intake.known_captures import (
     CapturePlan,
     plan_captures,
@@ -169,6 +169,7 @@ class PersistFile:
         if taken_over := _taken_over(plan):
             self.table.delete(self.journal, taken_over)
         write_captures(self.records, plan)
+        forget_captures(self.records, list(chain.from_iterable(plan.replaced.values())))
         rights = [row for one in items if (row := _rights_row(one, now)) is not None]
         self.records.put([row for row in rights if row.capture_id not in plan.repeats])
         hosts = host_rows(one for one in items if one.capture.id not in plan.repeats)

@@ -54,25 +54,36 @@ class KeepRobots:
             return None
         key = (robots.url, hashlib.sha256(robots.body).hexdigest()[:16])
         if key not in self.known:
-            self.known[key] = self._kept(*key) or self._keep(robots, key[1])
+            self.known[key] = self._found(robots, key[1])
         self.known.move_to_end(key)
         if len(self.known) > KNOWN_MAX:
             self.known.popitem(last=False)
         return self.known[key]
 
-    def _kept(self, url: str, digest: str) -> str | None:
-        """The capture of this address that was kept last, if it has these bytes and went all its way."""
-        rows = self.records.find(FetchedRow, {"url": url}, order=("-fetched",), count_max=1)
-        (last,) = list(rows) or (None,)
-        is_same = last is not None and last.capture_id.endswith(f"-{digest}") and not last.in_spool
-        return last.capture_id if last is not None and is_same else None
+    def _found(self, robots: Robots, digest: str) -> str | None:
+        """The capture kept last, if it has these bytes, else a new one."""
+        where = {"url": robots.url}
+        rows = self.records.find(FetchedRow, where, order=("-fetched",), count_max=1)
+        last = next((row for row in rows if row.capture_id.endswith(f"-{digest}")), None)
+        if last is None:
+            return self._kept(self._spooled(robots, digest))
+        # A process that was killed may have left it in the spool.
+        return last.capture_id if not last.in_spool else self._kept(self._left(last))
 
-    def _keep(self, robots: Robots, digest: str) -> str | None:
-        host = hashlib.sha256(robots.url.encode()).hexdigest()[:16]
-        fetched_at = robots.hops[-1].began_at
-        folder = f"robots-{host}"
-        link = Link(f"{folder}-{to_datetime14(fetched_at)}-{digest}", folder, robots.url, "")
-        (capture,) = self.spool.keep([Fetched(link, Exchange(robots.hops), robots.body)])
+    def _spooled(self, robots: Robots, digest: str) -> Capture:
+        folder = f"robots-{hashlib.sha256(robots.url.encode()).hexdigest()[:16]}"
+        name = f"{folder}-{to_datetime14(robots.hops[-1].began_at)}-{digest}"
+        exchange = Exchange(robots.hops)
+        link = Link(name, folder, robots.url, "")
+        (capture,) = self.spool.keep([Fetched(link, exchange, robots.body)])
+        return capture
+
+    def _left(self, row: FetchedRow) -> Capture:
+        link = Link(row.capture_id, row.capture_id.rsplit("-", 2)[0], row.url, "")
+        return self.spool.kept([link])[row.capture_id]
+
+    def _kept(self, capture: Capture) -> str | None:
+        """Its id once it has gone all its way; None for what is no robots.txt, of which nothing stays."""
         found = [one for one in self._identified(capture) if _is_robots(one)]
         results = self.persist(found) if found else ()
         bodies = [one for result in results for one in result.items if isinstance(one, Unarchived)]

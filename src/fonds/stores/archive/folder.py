@@ -118,7 +118,7 @@ class FolderArchive:
         from fonds.formats.warc.write import RecordWriter
 
         kind = MediaCloudWriter if self._options.for_media_cloud else RecordWriter
-        return kind(out, version=self._options.version)
+        return kind(out, version=self._options.version, agent=self._options.agent)
 
     def _append(self, entry: ArchiveEntry, batch: _Batch) -> Archived:
         prefix = entry.prefix or self._options.prefix

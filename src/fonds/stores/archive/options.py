@@ -29,17 +29,19 @@ class ArchiveOptions:
     """How files are written, and what may be read besides them.
 
     A file has `stories_max` entries and `file_max_bytes` at most, but for one body that is longer alone;
-    `prefix` begins its name where an entry names none, `version` is `WARC/1.1` or `WARC/1.0`, unless
-    they are written `for_media_cloud`, as `formats/warc/media_cloud.py` says. Bodies over
-    `body_max_bytes` are not read. What is behind http(s) URLs is read from public addresses only, unless
-    `private_addresses`; `remotes` open what reads the URLs of other schemes. `replay_url` and `petabox_url`
-    are templates, as `Replays` and `item_url` say; empty: such places are refused. `credentials` are those
-    of settings, for their http(s) origins. Where files are moved away when they are finished, they are
-    written to `waiting_folder`, and no more is written while `waiting_max_bytes` lie there. `now` gives the
-    time for file names. `paths_of` gives the paths and URLs where a WARC of others may lie, by its name.
+    `prefix` begins its name where an entry names none, `agent` is the User-Agent we fetch with. `version` is
+    `WARC/1.1` or `WARC/1.0`, unless they are written `for_media_cloud`, as `formats/warc/media_cloud.py`
+    says. Bodies over `body_max_bytes` are not read. What is behind http(s) URLs is read from public addresses
+    only, unless `private_addresses`; `remotes` open what reads the URLs of other schemes. `replay_url` and
+    `petabox_url` are templates, as `Replays` and `item_url` say; empty: such places are refused.
+    `credentials` are those of settings, for their http(s) origins. Where files are moved away when they are
+    finished, they are written to `waiting_folder`, and no more is written while `waiting_max_bytes` lie
+    there. `now` gives the time for file names. `paths_of` gives the paths and URLs where a WARC of others may
+    lie, by its name.
     """
 
     prefix: str = "fonds"
+    agent: str = ""
     version: str = "WARC/1.1"
     for_media_cloud: bool = False
     stories_max: int = 5000

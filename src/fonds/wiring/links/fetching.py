@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from fonds import __version__
 from fonds.config import Settings
 from fonds.crawl.frontier import Frontier, Rules
 from fonds.crawl.pace import PaceRules
@@ -73,7 +72,7 @@ def make_chains(records: Records, settings: Settings) -> Chains:
     told = settings.fetch
     allowed = _anything if settings.elsewhere.private_addresses else special_addresses.is_public
     frontier = Frontier(frontier_rules(told))
-    agent, who = user_agent(told), this_process()
+    agent, who = told.user_agent, this_process()
     return Chains(
         ChainRules(agent, product_token(agent), told.at_once, told.again_s),
         Transfers(Limits(told.connect_s, told.total_s), allowed, told.ca_file or None),
@@ -98,12 +97,6 @@ def frontier_rules(told: FetchSettings) -> Rules:
         ),
         patience_s=told.patience_s,
     )
-
-
-def user_agent(told: FetchSettings) -> str:
-    """Our one identity: name, version, and whom to turn to."""
-    contact = f" (+{told.contact})" if told.contact else ""
-    return f"{told.agent}/{__version__}{contact}"
 
 
 def steady_seconds() -> Callable[[], float]:

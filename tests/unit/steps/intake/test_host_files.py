@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,19 @@ from fonds.model.capture import Capture
 from fonds.model.file import ROBOTS_TXT, TDMREP, Identified, Kind, Unindexed
 from fonds.model.keys import sha1_base32
 from fonds.model.rights import Rights
-from fonds.model.rows import CaptureRightsRow, HostCaptureRow, HostFileRow, HostTextRow, TakedownRow
+from fonds.model.rows import (
+    CaptureRightsRow,
+    FileMetaRow,
+    HostCaptureRow,
+    HostFileRow,
+    HostTextRow,
+    TakedownRow,
+)
+from fonds.model.rows.row import Row
 from fonds.ports.rights import rights_of
 from fonds.steps.intake.identify import Identify
 from fonds.steps.intake.persist_file import PersistFile
+from fonds.stores.records.sql import SqlRecords
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench
 
 SITE = "http://news.example"
@@ -177,3 +187,45 @@ def test_what_was_taken_down_leaves_no_rows(bench: Bench) -> None:
     persist(bench, [robots, known])
     for kind in (CaptureRightsRow, HostFileRow, HostTextRow, HostCaptureRow):
         assert list(bench.records.find(kind)) == []
+
+
+def test_a_capture_whose_place_its_owner_takes_leaves_no_rights(bench: Bench) -> None:
+    known = page(bench, "a1", hours(1))
+    persist(bench, [file(bench, OPEN, hours(0)), known])
+    sha1hex = describe(PAGE + b"a1", None).sha1
+    bench.records.change(FileMetaRow, [sha1hex], {"capture_id": "owner"})
+    owner = replace(known, id="owner")
+    persist(bench, [owner])
+    rows = bench.records.find(CaptureRightsRow, {"sha1hex": sha1hex})
+    assert [row.capture_id for row in rows] == ["owner"]
+    assert [row.capture_id for row in bench.records.find(HostCaptureRow)] == ["owner"]
+    assert told(bench, owner) == [("Allow: /a", ("train-ai=y", "noai"))]
+
+
+class Interrupted:
+    """The records, of which another process makes use just before rights are written."""
+
+    def __init__(self, records: SqlRecords, meanwhile: Callable[[], None]) -> None:
+        self._records, self._meanwhile = records, [meanwhile]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._records, name)
+
+    def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
+        states = any(isinstance(row, CaptureRightsRow) and row.robots_url for row in rows)
+        if states and self._meanwhile:
+            self._meanwhile.pop()()
+        self._records.put(rows, replace=replace)
+
+
+def test_who_writes_last_has_seen_what_others_wrote(bench: Bench) -> None:
+    known, newer = page(bench, "a1", hours(5)), file(bench, SHUT, hours(3))
+    persist(bench, [file(bench, OPEN, hours(0))])
+    identify = Identify(bench.archive, describe, 100_000, 100_000)
+    items = [item for item in identify(known).items if isinstance(item, Identified)]
+    records: Any = Interrupted(bench.records, lambda: persist(bench, [newer]))
+    PersistFile(bench.table, records, JOURNAL, False, lambda: LATER)(items)
+    (found,) = rights(bench, known)
+    assert found.robots is not None
+    assert found.robots.capture_id == newer.id
+    assert found.prefers == ("train-ai=n", "noai")

@@ -18,6 +18,7 @@ import feedparser
 
 from fonds.formats.listings.dates import rfc2822
 from fonds.formats.listings.feeds.hints import cloud_url, ttl_seconds, update_seconds
+from fonds.formats.listings.feeds.rights import stated_in
 from fonds.formats.listings.feeds.strict import OLDER, older_of
 from fonds.formats.listings.listing import (
     HUBS_MAX,
@@ -29,6 +30,7 @@ from fonds.formats.listings.listing import (
 )
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
+from fonds.model.rights import StatedIn, Statement
 from fonds.model.rss_entry import RssEntry
 
 _DOCTYPE = re.compile(rb"<!doctype[^\[>]{0,2000}(?:\[.{0,1000000}?\]\s{0,100})?>", re.I | re.S)
@@ -52,9 +54,10 @@ def read_leniently(body: bytes, url: str, charset: str | None = None, problem: s
         raise DamagedInputError(Reason.BAD_LISTING, problem or "neither a feed nor a sitemap")
     wrong = problem or str(found.get("bozo_exception", ""))
     head = found.feed
+    rights = _rights(head, StatedIn.FEED, url)
     return listing(
         _kind(found.get("version") or "rss"),
-        [_entry(one, url) for one in found.entries],
+        [_entry(one, url, rights) for one in found.entries],
         title=_text(head.get("title")),
         further=_related(head, "next", url),
         hints=_hints(head, url),
@@ -70,13 +73,20 @@ def _kind(version: str) -> str:
     return "rdf" if version in ("rss10", "rss090") else "rss"
 
 
-def _entry(entry: Mapping[str, Any], url: str) -> RssEntry:
+def _rights(one: Mapping[str, Any], where: StatedIn, url: str) -> tuple[Statement, ...]:
+    # As it is stored, for the reason `_date` has.
+    line = _text(dict(one.items()).get("rights"))
+    return stated_in(line, _related(one, "license", url), where)
+
+
+def _entry(entry: Mapping[str, Any], url: str, rights: tuple[Statement, ...]) -> RssEntry:
     link = _text(entry.get("feedburner_origlink")) or _text(entry.get("link"))
     return RssEntry(
         link=clean_url(link, url),
         title=clean_title(_text(entry.get("title"))),
         pub_date=_date(entry),
         source_url=url or None,
+        rights=(*_rights(entry, StatedIn.FEED_ENTRY, url), *rights),
     )
 
 

@@ -14,6 +14,7 @@ from lxml import etree
 
 from fonds.formats.listings.dates import rfc2822
 from fonds.formats.listings.feeds.hints import cloud_url, ttl_seconds, update_seconds
+from fonds.formats.listings.feeds.rights import stated_by
 from fonds.formats.listings.listing import (
     HUBS_MAX,
     Hints,
@@ -31,6 +32,7 @@ from fonds.formats.listings.markup import (
 )
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
+from fonds.model.rights import StatedIn, Statement
 from fonds.model.rss_entry import RssEntry
 
 ATOM = ("http://www.w3.org/2005/Atom", "http://purl.org/atom/ns#")
@@ -52,8 +54,9 @@ def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
     head, items = _parts(root, kind)
     base = _base(head, url)
     read = _atom_entry if kind == "atom" else _rss_entry
-    entries = [read(item, url) for item in items]
     heads = list(head)
+    rights = stated_by(heads, StatedIn.FEED, base)
+    entries = [read(item, url, rights) for item in items]
     links = [(rel, href) for rel, _, href in _links(heads, base)]
     return listing(
         kind,
@@ -87,7 +90,7 @@ def _parts(root: etree._Element, kind: str) -> tuple[etree._Element, list[etree.
     return head, [one for one in beside if local_name(one) == "item"]
 
 
-def _rss_entry(item: etree._Element, url: str) -> RssEntry:
+def _rss_entry(item: etree._Element, url: str, rights: tuple[Statement, ...]) -> RssEntry:
     parts = list(item)
     base = _base(item, url)
     link = _rss_link(parts, base)
@@ -102,6 +105,7 @@ def _rss_entry(item: etree._Element, url: str) -> RssEntry:
         source_url=url or None,
         source_feed_id=_number(source.get("mcFeedId")),
         source_source_id=_number(source.get("mcSourceId")),
+        rights=(*stated_by(parts, StatedIn.FEED_ENTRY, base), *rights),
     )
 
 
@@ -129,7 +133,7 @@ def _number(text: str | None) -> int | None:
     return int(bare) if bare.isascii() and bare.isdigit() and len(bare) <= 18 else None
 
 
-def _atom_entry(entry: etree._Element, url: str) -> RssEntry:
+def _atom_entry(entry: etree._Element, url: str, rights: tuple[Statement, ...]) -> RssEntry:
     parts = list(entry)
     base = _base(entry, url)
     return RssEntry(
@@ -137,6 +141,7 @@ def _atom_entry(entry: etree._Element, url: str) -> RssEntry:
         title=clean_title(text_of(_first(parts, "title"))),
         pub_date=_date(parts),
         source_url=url or None,
+        rights=(*stated_by(parts, StatedIn.FEED_ENTRY, base), *rights),
     )
 
 

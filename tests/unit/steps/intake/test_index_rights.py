@@ -1,0 +1,138 @@
+"""What captures of a file state reaches its document, in whatever order the steps come to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from fonds.extract.file_meta import describe
+from fonds.extract.page import parse_page
+from fonds.kinds.stated_rights import CAPTURES_MAX, rights_of_files, values_of
+from fonds.library.reading.rights import file_rights
+from fonds.model.capture import Capture
+from fonds.model.document import IndexDocument
+from fonds.model.file import Identified, Unindexed, Unparsed
+from fonds.model.story import Parsed
+from fonds.ports import Index
+from fonds.steps.intake.identify import Identify
+from fonds.steps.intake.index_rights import IndexRights
+from fonds.steps.intake.persist_file import PersistFile
+from fonds.steps.story.import_story import ImportStory
+from fonds.steps.story.parse_story import ParseStory
+from step_bench import JOURNAL, LATER, PAGE, Bench, open_bench
+
+OTHER = PAGE + b"<!-- another -->"
+
+
+@pytest.fixture
+def bench(tmp_path) -> Bench:  # type: ignore[no-untyped-def]
+    return open_bench(tmp_path)
+
+
+@dataclass
+class Watched:
+    """An index that counts what is put."""
+
+    real: Index
+    put_count: int = 0
+
+    def put(self, found: Sequence[IndexDocument]) -> None:
+        self.put_count += len(found)
+        self.real.put(found)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.real, name)
+
+
+def captured(bench: Bench, signal: str | None, body: bytes = PAGE) -> Capture:
+    signals = (("X-Robots-Tag", signal),) if signal else ()
+    (found,) = bench.in_warc(body, headers=(("Content-Type", "text/html"), *signals))
+    return replace(found, url="http://news.example/a")
+
+
+def persist(bench: Bench, *captures: Capture) -> list[object]:
+    """What comes of the captures, each in a batch of its own."""
+    identify = Identify(bench.archive, describe, 100_000, 100_000)
+    step = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+    return [
+        made
+        for one in captures
+        for result in step([it for it in identify(one).items if isinstance(it, Identified)])
+        for made in result.items
+    ]
+
+
+def parsed(bench: Bench, made: Sequence[object]) -> list[Parsed]:
+    parse = ParseStory(bench.archive, parse_page, "reader 1", False, lambda: LATER)
+    work = [one for one in made if isinstance(one, Unparsed)]
+    return [item for one in work for item in parse(one).items if isinstance(item, Parsed)]
+
+
+def import_page(bench: Bench, some: Sequence[Parsed], index: Index | None = None) -> None:
+    ImportStory(bench.records, bench.blobs, index or bench.index, lambda: LATER)(some)
+
+
+def stated(bench: Bench, story: Parsed) -> tuple[str, ...]:
+    return bench.index.get([story.story_id])[story.story_id].prefers
+
+
+def test_a_later_capture_that_states_something_changes_the_document(bench: Bench) -> None:
+    (story,) = parsed(bench, persist(bench, captured(bench, "noai")))
+    import_page(bench, [story])
+    assert stated(bench, story) == ("noai",)
+    made = persist(bench, captured(bench, "noindex"))
+    assert made == [Unindexed(story.file.sha1)]
+    index = Watched(bench.index)
+    step = IndexRights(bench.records, bench.blobs, index)  # type: ignore[arg-type]
+    for _ in range(2):
+        step([Unindexed(story.file.sha1), Unindexed("0" * 40)])
+        assert sorted(stated(bench, story)) == ["noai", "noindex"]
+    assert index.put_count == 1
+    text = bench.index.get([story.story_id])[story.story_id].text_content
+    assert text == story.story.content_metadata.text_content
+
+
+def test_a_later_capture_that_states_nothing_sends_nothing(bench: Bench) -> None:
+    persist(bench, captured(bench, "noai"))
+    assert persist(bench, captured(bench, None)) == []
+
+
+def test_a_capture_that_comes_before_the_page_is_read_is_in_its_document(bench: Bench) -> None:
+    made = persist(bench, captured(bench, "noai"), captured(bench, "noindex"))
+    (story,) = parsed(bench, made)
+    IndexRights(bench.records, bench.blobs, bench.index)([Unindexed(story.file.sha1)])
+    assert bench.index.get([story.story_id]) == {}
+    import_page(bench, [story])
+    assert sorted(stated(bench, story)) == ["noai", "noindex"]
+
+
+def test_a_capture_that_comes_while_the_document_is_put_is_in_it(bench: Bench) -> None:
+    (story,) = parsed(bench, persist(bench, captured(bench, "noai")))
+
+    @dataclass
+    class Overtaken(Watched):
+        def put(self, found: Sequence[IndexDocument]) -> None:
+            if self.put_count == 0:
+                persist(bench, captured(bench, "noindex"))
+            super().put(found)
+
+    import_page(bench, [story], Overtaken(bench.index))  # type: ignore[arg-type]
+    assert sorted(stated(bench, story)) == ["noai", "noindex"]
+
+
+def test_of_very_many_captures_the_last_are_looked_at_and_other_files_keep_theirs(
+    bench: Bench,
+) -> None:
+    persist(bench, captured(bench, "noai", OTHER))
+    tags = [f"tag-{number}" for number in range(2 * CAPTURES_MAX + 5)]
+    persist(bench, *(captured(bench, tag) for tag in tags))
+    many, one = describe(PAGE, "text/html").sha1, describe(OTHER, "text/html").sha1
+    found = rights_of_files(bench.records, [many, one])
+    assert values_of(found[one]).prefers == ("noai",)
+    assert len(values_of(found[many]).prefers) == CAPTURES_MAX
+    told = file_rights(bench.records, many)
+    assert sum(len(group.captures) for group in told.captures) == CAPTURES_MAX
+    assert not told.is_complete
+    assert file_rights(bench.records, one).is_complete
