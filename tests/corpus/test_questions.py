@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import json
 from datetime import UTC, datetime
+from functools import partial
 from math import log2
 from pathlib import Path
 from statistics import mean
@@ -16,6 +17,7 @@ from statistics import mean
 import pytest
 
 from fonds.library.searching.best_match import best_match_if_none
+from fonds.library.searching.collapsed import separate
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.file import Kind
 from fonds.stores.index.tantivy_index import TantivyIndex
@@ -68,7 +70,7 @@ def test_every_question_finds_documents_and_ranks_the_relevant_ones_first(
     gains, without_results = [], []
     for question in map(json.loads, lines):
         query = SearchQuery(question["question"], count_max=RANKED, facet_values_max=0)
-        results = best_match_if_none(index, query, index.search(query))
+        results = best_match_if_none(partial(separate, index), query).found
         if not results.total:
             without_results.append(question["id"])
         gains.append(_ndcg([hit.document.id for hit in results.hits], {*question["relevant"]}))

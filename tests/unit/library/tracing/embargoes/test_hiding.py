@@ -151,6 +151,43 @@ def test_a_write_that_began_before_the_embargo_is_undone_by_whoever_wrote(
     assert stores.index.get([sha1hex]) == {}
 
 
+@pytest.mark.parametrize("is_hidden_meanwhile", [False, True])
+def test_whoever_writes_a_story_does_not_bring_a_hidden_earlier_version_back(
+    home: tuple[Stores, Filled], is_hidden_meanwhile: bool
+) -> None:
+    stores, filled = home
+    reindex(stores.records, stores.blobs, stores.index, lambda _: None)
+    shown, other = filled.stories[31:33]
+    (id_,) = traces(stores, None, shown).documents
+    document, query = _document(stores, id_), SearchQuery("version:all title:32")
+    assert [one.sha1hex for one in document.earlier] == [other]
+    assert stores.index.search(query).total == 1
+    act = Hiding(stores, None, lambda: NOW)
+
+    class _Slow:
+        """An index that is written to while somebody hides the earlier version."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(stores.index.index, name)  # type: ignore[attr-defined]
+
+        def put(self, documents: Any) -> None:
+            if not act_is_done:
+                act.hide(_wanted(other))
+                act_is_done.append(True)
+            stores.index.index.put(documents)  # type: ignore[attr-defined]
+
+    act_is_done: list[bool] = []
+    if is_hidden_meanwhile:
+        replace(stores.index, index=_Slow()).put([document])  # type: ignore[type-var]
+    else:
+        act.hide(_wanted(other))
+        stores.index.put([document])
+    assert _document(stores, id_).earlier == ()
+    assert stores.index.search(query).total == 0
+    assert act.lift(other)
+    assert stores.index.search(query).total == 1
+
+
 def test_of_a_story_another_version_is_shown_meanwhile(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     shown, other = filled.stories[31:33]
