@@ -61,7 +61,8 @@ class Capture:
     `status` is the HTTP status where there is one, `mime` the declared type, `digest` the declared
     SHA-1 in base32. `damage` and
     `damage_reason` are set when the source already saw that nothing can be read there. `rss_entry` is where
-    it was found, of what was fetched.
+    it was found, of what was fetched. `crawler` is the User-Agent that fetched it, as its WARC says,
+    "" where it does not.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Capture:
     damage: str | None = None
     damage_reason: Reason | None = None
     rss_entry: RssEntry | None = None
+    crawler: str = ""
 
     @property
     def about(self) -> str:

@@ -87,11 +87,15 @@ class RobotsRules:
 NO_RULES = RobotsRules()
 
 
-def robots_rules(text: str, token: str = "") -> RobotsRules:
-    """Return what is for a product token, or else for everybody; "" is everybody."""
+def robots_rules(text: str, token: str = "", *, crawler: str = "") -> RobotsRules:
+    """Return what is for a product token, or else for everybody; "" is everybody.
+
+    Of a `crawler` only its User-Agent is known: the longest name in it that a group has is its token.
+    """
     groups = list(_groups(text))
-    named = token.lower()
-    ours = named if any(named in group.tokens for group in groups) and named else _ANYBODY
+    tokens = {one for group in groups for one in group.tokens}
+    words = set(_PRODUCT.findall(crawler.lower())) if crawler else {token.lower()}
+    ours = max(sorted(tokens & words - {""}), key=len, default=_ANYBODY)
     rules: list[tuple[str, str]] = []
     preferences: list[tuple[str, str]] = []
     delays: list[str] = []

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from fonds.extract.container import Container
-from fonds.formats.warc import UNDATED, Damage, RecordHead, read_heads
+from fonds.formats.warc import UNDATED, Damage, RecordHead, read_heads, read_record
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
 from fonds.model.rows import InputRow
+from fonds.rights.licenses import one_line
 
 WARCS = (Container.WARC, Container.ARC)
 _NO_RECORD = Damage(0, "the file is named as an archive and holds no record", Reason.DAMAGED_RECORD)
+WARCINFO_MAX_BYTES, CRAWLER_MAX_CHARS = 64 * 1024, 200
 CAPTURE_TYPES = frozenset({"response", "resource", "revisit", "conversion"})
 
 
@@ -26,6 +30,7 @@ def read_warc(
     any record is one damage.
     """
     is_empty = row.position == 0
+    crawler = _crawler(stream, base_bytes)
     for head in read_heads(stream, max(0, row.position - base_bytes)):
         is_empty = False
         offset = base_bytes + head.offset
@@ -38,11 +43,27 @@ def read_warc(
         elif head.type not in CAPTURE_TYPES:
             yield {str(Reason.NOT_A_CAPTURE): 1}
         else:
-            yield _capture(row, collection, place, head, path)
+            yield replace(_capture(row, collection, place, head, path), crawler=crawler)
     if is_empty:
         yield base_bytes
         place = Place(PlaceKind.WARC, str(path), base_bytes)
         yield _damaged(row, collection, place, _NO_RECORD)
+
+
+def _crawler(stream: BinaryIO, offset: int) -> str:
+    """The User-Agent in the warcinfo a file begins with; "" where there is none. Any further one is of a file
+    that was joined to it, and is passed over: a scan may begin in the middle."""
+    try:
+        payload = read_record(stream, offset, body_max_bytes=WARCINFO_MAX_BYTES)
+    except PermanentError:
+        return ""
+    if payload.warc_headers.get("WARC-Type") != "warcinfo":
+        return ""
+    for line in payload.body.decode("utf-8", "replace").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip().lower() == "http-header-user-agent":
+            return one_line(value)[:CRAWLER_MAX_CHARS]
+    return ""
 
 
 def _capture(row: InputRow, collection: str, place: Place, head: RecordHead, path: Path) -> Capture:

@@ -118,3 +118,19 @@ def test_hostile_files_are_read_within_bounds(text: str) -> None:
 
 def test_a_pattern_is_matched_piece_by_piece() -> None:
     assert not matches("/" + "a*" * 5_000 + "b$", "/" + "a" * 10_000)
+
+
+@pytest.mark.parametrize(
+    ("crawler", "rule"),
+    [
+        ("Mozilla/5.0 (compatible; heritrix/3.4 +http://e.example)", "Disallow: /h"),
+        ("Fonds/0.1.0 (+me)", "Disallow: /f"),
+        ("other", "Disallow: /"),
+        ("", "Disallow: /"),
+    ],
+)
+def test_a_crawler_is_found_by_a_name_in_its_user_agent(crawler: str, rule: str) -> None:
+    text = "User-agent: *\nDisallow: /\n"
+    text += "User-agent: heritrix\nDisallow: /h\nUser-agent: fonds\nDisallow: /f\n"
+    found = robots_rules(text, crawler=crawler)
+    assert found.rules == (tuple(rule.split(": ")),)

@@ -216,3 +216,28 @@ def test_a_zip_of_folders_alone_says_that_it_is_empty(tmp_path: Path) -> None:
     source = PathSource([tmp_path / "folders.zip"], tmp_path / "home", "default", "")
     (found,) = captures(source, *source.inputs())[0]
     assert (found.damage, found.damage_reason) == ("nothing lies in this ZIP", Reason.EMPTY_BODY)
+
+
+AGENT = "Mozilla/5.0 (compatible; crawly/2 +http://crawl.example)"
+
+
+@pytest.mark.parametrize("pack", [plain, gzipped, gzipped_whole])
+def test_captures_know_the_crawler_that_the_warcinfo_of_their_file_names(
+    tmp_path: Path, home: Path, pack: object
+) -> None:
+    info = warcinfo(f"software: x\r\nHTTP-Header-User-Agent: {AGENT}\r\n".encode())
+    data = pack([info, http_response(), warcinfo(), http_response(b"another")])  # type: ignore[operator]
+    path = _written(tmp_path / "w", data)
+    found, _ = captures(source(home, path))
+    assert [capture.crawler for capture in found] == [AGENT, AGENT]
+    resumed_everywhere(source(home, path))
+
+
+@pytest.mark.parametrize(
+    "first",
+    [warcinfo(), warcinfo(b"\xff\x00:\r\n" * 1000), warcinfo(b"x" * 100_000), http_response(b"x")],
+)
+def test_a_file_that_does_not_name_its_crawler(tmp_path: Path, home: Path, first: bytes) -> None:
+    path = _written(tmp_path / "w", gzipped([first, http_response()]))
+    found, _ = captures(source(home, path))
+    assert {capture.crawler for capture in found} == {""}

@@ -74,7 +74,8 @@ class HostTextRow:
 class HostCaptureRow:
     """`host_captures`: a response that others captured, of which the files of its host tell more.
 
-    `target` is path and query of its address, as requests have them.
+    `target` is path and query of its address, as requests have them. `crawler` is the User-Agent that fetched
+    it, "" where it is not known.
     """
 
     TABLE: ClassVar[str] = "host_captures"
@@ -84,3 +85,4 @@ class HostCaptureRow:
     capture_id: str
     sha1hex: str
     target: str
+    crawler: str

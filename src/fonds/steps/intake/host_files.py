@@ -1,7 +1,7 @@
 """The robots.txt and tdmrep.json in force for responses that others captured, whichever came in first.
 
 A robots.txt is in force for what was captured within 24 hours after it (RFC 9309, 2.4), the newest one before
-it alone. Groups for everybody count: which name the crawler had is not known.
+it alone. The group of the crawler's name counts where its WARC tells it, else that for everybody.
 
 Of a file and a response each is written before the other is looked for, so that whichever step is later finds
 both. A step looks once more behind what it wrote, and writes again until it says what is there.
@@ -70,7 +70,7 @@ def host_rows(items: Iterable[Identified]) -> HostRows:
             if one.host_text is not None:
                 texts.append(HostTextRow(sha1hex, one.host_text))
         elif one.capture.place.kind is not PlaceKind.SPOOL:
-            captures.append(HostCaptureRow(*place, url.target))
+            captures.append(HostCaptureRow(*place, url.target, one.capture.crawler))
     return HostRows(captures, files, texts)
 
 
@@ -219,7 +219,7 @@ def _with_hosts(
     stated: list[Statement] = []
     file = files[ROBOTS]
     if file is not None and file.sha1hex in texts:
-        rules = _rules(texts[file.sha1hex])
+        rules = _rules(texts[file.sha1hex], capture.crawler)
         address = f"{capture.origin}/robots.txt"
         robots = RobotsInForce(address, "200", file.capture_id, rules.rule_for(capture.target))
         stated += rules.statements_for(capture.target)
@@ -230,8 +230,8 @@ def _with_hosts(
 
 
 @lru_cache(maxsize=16)
-def _rules(text: str) -> RobotsRules:
-    return robots_rules(text)
+def _rules(text: str, crawler: str) -> RobotsRules:
+    return robots_rules(text, crawler=crawler)
 
 
 def _key(row: HostFileRow) -> tuple[str, str, datetime, str]:

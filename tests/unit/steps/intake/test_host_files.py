@@ -229,3 +229,9 @@ def test_who_writes_last_has_seen_what_others_wrote(bench: Bench) -> None:
     assert found.robots is not None
     assert found.robots.capture_id == newer.id
     assert found.prefers == ("train-ai=n", "noai")
+
+
+def test_the_group_that_names_the_crawler_counts(bench: Bench) -> None:
+    known = replace(page(bench, "a1", hours(1)), crawler="x/1.0")
+    persist(bench, [known, file(bench, SHUT, hours(0))])
+    assert told(bench, known) == [("Disallow: /", ("noai",))]

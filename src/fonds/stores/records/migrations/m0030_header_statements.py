@@ -76,7 +76,10 @@ def _make_tables() -> None:
             sa.Column("captured_at", TIME, primary_key=True, nullable=False),
             sa.Column("capture_id", TEXT, primary_key=True, nullable=False),
             sa.Column("sha1hex", TEXT, sa.CheckConstraint(_SHA1), nullable=False),
-            *([sa.Column("target", TEXT, nullable=False)] if name == "host_captures" else []),
+            *(
+                sa.Column(one, TEXT, nullable=False)
+                for one in (("target", "crawler") if name == "host_captures" else ())
+            ),
         )
         op.create_index(f"{name}_sha1hex", name, ["sha1hex"])
     op.create_table(

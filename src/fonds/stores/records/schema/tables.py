@@ -371,6 +371,7 @@ Table(
     Column("capture_id", CleanText, primary_key=True),
     Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
     Column("target", CleanText, nullable=False),
+    Column("crawler", CleanText, nullable=False),
     Index("host_captures_sha1hex", "sha1hex"),
 )
 
