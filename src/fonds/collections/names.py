@@ -13,6 +13,8 @@ from fonds.formats.grouping.keys import collection_row, document_row
 DEFAULT = "DEFAULT"
 PART_CHARACTERS_MAX = 250
 ID_CHARACTERS_MAX = 1000
+DOT_SEGMENTS = frozenset({".", ".."})
+"""Parts of a path that clients resolve, percent-encoded or not (RFC 3986, section 5.2.4)."""
 APART = "apart"
 _LEVEL = "@"
 _ESCAPED = re.compile("%(25|2F)", re.IGNORECASE)
@@ -54,7 +56,7 @@ def split(text: str) -> Name:
 
 
 def checked(name: Name) -> Name:
-    """The name itself. Raises ValueError for an empty or long part, or what UTF-8 cannot hold."""
+    """The name itself. Raises ValueError for an empty or long part, what UTF-8 cannot hold, `.` and `..`."""
     for what, part in (("namespace", name.namespace), ("key", name.key)):
         _check(f"the {what} of a collection", part, PART_CHARACTERS_MAX)
     return name
@@ -70,7 +72,7 @@ def checked_conf(conf: str) -> str:
 
 
 def checked_id(document_id: str) -> str:
-    """The id of a document. Raises ValueError for an empty one, or one of over 1,000 characters."""
+    """The id of a document. Raises ValueError for an empty one, a long one, `.` and `..`."""
     return _check("the id of a document", document_id, ID_CHARACTERS_MAX)
 
 
@@ -92,4 +94,6 @@ def _check(what: str, text: str, most: int) -> str:
         raise ValueError(f"{what} is no text UTF-8 can hold: {text!r}") from error
     if not 0 < len(text) <= most:
         raise ValueError(f"{what} has 1 to {most:,} characters, not {len(text):,}")
+    if text in DOT_SEGMENTS:
+        raise ValueError(f"{what} cannot be {text!r}: no address can hold it")
     return text

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from fonds.collections.names import Name, parse
+from fonds.collections.names import Name, checked, parse
 from fonds.web.rest.paths import href
 from fonds.web.themes.addresses import collection_href
 
@@ -70,14 +70,25 @@ def test_collections_are_paged_whatever_their_namespaces_are_called(rest: TestCl
     assert [one for one in found if one[0].startswith("paging")] == names
 
 
+NAMES = st.text(min_size=1, max_size=20).filter(lambda name: name not in (".", ".."))
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_what_no_address_can_hold_is_no_name(rest: TestClient, name: str) -> None:
+    """Clients resolve such parts of a path, percent-encoded or not (RFC 3986, section 5.2.4)."""
+    sent = rest.post("/collections/news/dots", json={"id": name, "text": "x"})
+    assert sent.status_code == 400
+    assert "no address can hold it" in sent.text
+    with pytest.raises(ValueError, match="no address can hold it"):
+        checked(Name(name, "key"))
+    with pytest.raises(ValueError, match="no address can hold it"):
+        checked(Name("news", name))
+
+
 @settings(
     deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(
-    namespace=st.text(min_size=1, max_size=20),
-    key=st.text(min_size=1, max_size=20),
-    document_id=st.text(min_size=1, max_size=20),
-)
+@given(namespace=NAMES, key=NAMES, document_id=NAMES)
 @example(namespace="news/2026", key="a/b", document_id="c/d")
 @example(namespace="50%/%2F", key="%2F", document_id="%25")
 def test_any_namespace_key_and_id_can_be_said_in_an_address(
