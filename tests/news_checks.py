@@ -21,6 +21,7 @@ from fonds.wiring.backends import close_stores, open_stores
 
 AUDIT_MAX_S = 3600.0
 ASKED_AGAIN_A_KILL = 128
+ROBOTS = "/robots.txt"
 """What a worker that dies may lose: twice what it asks for at once."""
 FOLLOWING, LISTED = "queue-fetcher", "csv"
 
@@ -68,9 +69,11 @@ class Checks:
 
     def _check_stores(self, stores: Stores) -> None:
         rows, kept = stores.records, self._kept(stores)
+        # Each robots.txt that allowed something is kept too, once.
+        robots = {row.url for row in rows.find(CdxRow) if row.url.endswith(ROBOTS)}
         counts = {
             "stories": rows.count(StoryMetaRow)[()],
-            "captures": rows.count(CdxRow)[()],
+            "captures": rows.count(CdxRow)[()] - len(robots),
             "documents": stores.index.count(),
         }
         self.wrong += [f"{n} {what} of {kept}" for what, n in counts.items() if n != kept]
@@ -83,7 +86,7 @@ class Checks:
                     elif head.type in ("response", "revisit"):
                         written[head.url] += 1
         twice = {url: n for url, n in written.items() if n != 1}
-        if twice or len(written) != kept:
+        if twice or len(written) != kept + len(robots) or not robots <= written.keys():
             self.wrong.append(f"{len(written)} of {kept} archived, not once: {twice}")
         spooled = rows.count(FetchedRow, ("in_spool",)).get((True,), 0)
         waiting = [path for path in (self.home / "blobs" / "spool").rglob("*") if path.is_file()]

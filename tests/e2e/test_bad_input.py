@@ -78,7 +78,9 @@ def test_a_reader_who_leaves_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_a_url_where_only_paths_are_read_is_refused(tmp_path: Path) -> None:
-    ran = fonds(tmp_path / "home", "backfill", "cdx", "https://example.org/a.cdx")
+    ran = fonds(
+        tmp_path / "home", "backfill", "extract", "--to", "stores", "https://example.org/a.warc"
+    )
     assert ran.code == 2
     assert "is a URL" in ran.err
     ran = fonds(tmp_path / "home", "ingest", "gopher://example.org/a.pdf")
