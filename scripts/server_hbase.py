@@ -53,7 +53,7 @@ def start(folder: Path, port: int) -> list[subprocess.Popen[bytes]]:
     (conf / "log4j2.properties").write_text(LOG4J)
     words = [
         str(java()),
-        "-Xmx512m",
+        "-Xmx1g",
         *(f"--add-opens={one}=ALL-UNNAMED" for one in OPENED),
         "-cp",
         f"{conf}:{folder / 'lib'}/*",
@@ -77,6 +77,8 @@ def _site(folder: Path, port: int) -> str:
         "hbase.tmp.dir": folder / "tmp",
         "hbase.cluster.distributed": "false",
         "hbase.unsafe.stream.capability.enforce": "false",
+        # Else each family of each table the tests leave behind holds 2 MB.
+        "hbase.hregion.memstore.mslab.enabled": "false",
         "hbase.wal.provider": "filesystem",
         "hbase.master.hostname": "localhost",
         "hbase.regionserver.hostname": "localhost",
