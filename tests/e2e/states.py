@@ -79,7 +79,8 @@ def brought_by_several(found: dict[str, Any]) -> set[str]:
 
 def up_to_owners(found: dict[str, Any]) -> dict[str, Any]:
     """A state without what depends on the order captures came in: which of several owns a file, and with it
-    the address its derivatives go by (docs/decisions, "Which capture owns a file")."""
+    the address its derivatives go by (docs/decisions, "Which capture owns a file"), and whether a later one
+    stated more than those before it."""
     several = brought_by_several(found)
 
     def rows(part: str) -> list[Any]:
@@ -90,6 +91,7 @@ def up_to_owners(found: dict[str, Any]) -> dict[str, Any]:
 
     documents = found["documents"].values()
     return found | {
+        "steps": {key: count for key, count in found["steps"].items() if key[0] != "index_rights"},
         "outcomes": Counter(
             (*named(entry, about), outcome, reason)
             for entry, (outcome, reason, about) in found["outcomes"].items()
