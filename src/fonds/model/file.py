@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from fonds.model.capture import Capture
+from fonds.model.keys import sha1_from_text
 from fonds.model.rights import NOTHING_STATED, Rights
 
 REVISIT = "revisit"
@@ -101,6 +102,14 @@ class Identified:
     def about(self) -> str:
         """The file's SHA-1 in hex; '' for a revisit."""
         return self.file.sha1 if self.file else ""
+
+    @property
+    def sha1hex(self) -> str | None:
+        """The SHA-1 in hex of the bytes it is about; of a revisit those its record declares, None without."""
+        if self.file is not None:
+            return self.file.sha1
+        raw = sha1_from_text(self.capture.digest or "")
+        return raw.hex() if raw is not None else None
 
     @property
     def tag(self) -> str:

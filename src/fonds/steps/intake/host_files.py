@@ -20,7 +20,6 @@ from fonds.crawl.request_url import RequestUrl, request_url
 from fonds.model.capture import PlaceKind
 from fonds.model.errors import PermanentError
 from fonds.model.file import ROBOTS_TXT, TDMREP, Identified
-from fonds.model.keys import sha1_from_text
 from fonds.model.rights import NOTHING_STATED, Rights, RobotsInForce, StatedIn, Statement
 from fonds.model.rows import (
     CaptureRightsRow,
@@ -59,7 +58,7 @@ def host_rows(items: Iterable[Identified]) -> HostRows:
     """Return the rows of responses and of files of hosts; of what we fetched the files alone."""
     captures, files, texts = [], [], []
     for one in items:
-        url, sha1hex = _web_url(one), _sha1(one)
+        url, sha1hex = _web_url(one), one.sha1hex
         if url is None or sha1hex is None:
             continue
         place = (url.origin, one.capture.captured_at, one.capture.id, sha1hex)
@@ -246,8 +245,3 @@ def _web_url(one: Identified) -> RequestUrl | None:
         return request_url(one.capture.url)
     except PermanentError:
         return None
-
-
-def _sha1(one: Identified) -> str | None:
-    raw = sha1_from_text(one.capture.digest or "") if one.file is None else None
-    return one.file.sha1 if one.file is not None else raw.hex() if raw is not None else None

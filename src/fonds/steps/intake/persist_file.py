@@ -32,7 +32,7 @@ from fonds.model.file import (
     Unindexed,
     Unparsed,
 )
-from fonds.model.keys import sha1_base32, sha1_from_text
+from fonds.model.keys import sha1_base32
 from fonds.model.paper import Ungrobided, UnreadArticle
 from fonds.model.rows import CaptureRightsRow, CdxRow, FileMetaRow, TakedownRow
 from fonds.model.step import Output, Result
@@ -113,16 +113,16 @@ class PersistFile:
 
     def _results(self, items: Sequence[Identified]) -> list[Result]:
         gone = self._taken_down(items)
-        wanted = [one for one in items if _sha1(one) not in gone]
+        wanted = [one for one in items if one.sha1hex not in gone]
         kept = dict(zip(map(id, wanted), self._persist(wanted), strict=True))
         gone |= self._taken_down(wanted)
         if gone:
-            self._forget([one for one in items if _sha1(one) in gone])
+            self._forget([one for one in items if one.sha1hex in gone])
         refused = Result(dropped(Reason.TAKEN_DOWN))
-        return [refused if _sha1(one) in gone else kept[id(one)] for one in items]
+        return [refused if one.sha1hex in gone else kept[id(one)] for one in items]
 
     def _taken_down(self, items: Sequence[Identified]) -> set[str]:
-        wanted = {sha1 for one in items if (sha1 := _sha1(one)) is not None}
+        wanted = {sha1 for one in items if (sha1 := one.sha1hex) is not None}
         return {row.sha1hex for row in self.records.get(TakedownRow, sorted(wanted))}
 
     def _forget(self, items: Sequence[Identified]) -> None:
@@ -134,7 +134,7 @@ class PersistFile:
         self.records.delete(CdxRow, [row_place(row) for row in gone])
         self.records.delete(CaptureRightsRow, [one.capture.id for one in items])
         forget_hosts(self.records, host_rows(items))
-        sha1hexes = sorted({sha1 for one in items if (sha1 := _sha1(one)) is not None})
+        sha1hexes = sorted({sha1 for one in items if (sha1 := one.sha1hex) is not None})
         for sha1hex in sha1hexes:
             for page in walk_pages(self.table, self.journal, row_key(sha1hex)):
                 self.table.delete(self.journal, [key for key, _ in page])
@@ -235,7 +235,7 @@ class PersistFile:
     def _route(self, one: Identified, owners: dict[str, str], stating: set[str]) -> Result:
         """What comes of a capture. Of a later one the document learns what it states."""
         capture, file = one.capture, one.file
-        sha1hex = _sha1(one)
+        sha1hex = one.sha1hex
         learns = (Unindexed(sha1hex),) if sha1hex is not None and capture.id in stating else ()
         if file is None:
             return Result(dropped(Reason.REVISIT, capture.digest or ""), learns)
@@ -259,15 +259,7 @@ class PersistFile:
 
 def _needs_original(one: Identified) -> bool:
     """Whether a revisit declares no SHA-1, so that the capture it refers to says which bytes it repeats."""
-    return one.refers_to is not None and _sha1(one) is None
-
-
-def _sha1(one: Identified) -> str | None:
-    """The bytes an item is about; of a revisit those its record names."""
-    if one.file is not None:
-        return one.file.sha1
-    raw = sha1_from_text(one.capture.digest or "")
-    return raw.hex() if raw is not None else None
+    return one.refers_to is not None and one.sha1hex is None
 
 
 def _displaced(
@@ -307,5 +299,5 @@ def _file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMetaRow:
 
 def _rights_row(one: Identified, now: datetime) -> CaptureRightsRow | None:
     """What is kept of what a capture states; None for one that states nothing or whose file is not known."""
-    sha1hex = _sha1(one)
+    sha1hex = one.sha1hex
     return None if sha1hex is None else capture_rights_row(one.capture.id, sha1hex, one.rights, now)
