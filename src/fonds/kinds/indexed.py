@@ -89,7 +89,7 @@ def index_documents(
     known: Mapping[str, tuple[bytes, Origin]] = MappingProxyType({}),
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
-    """The documents of these rows as the index is to hold them, with their texts, one at a time.
+    """The documents of these rows with their texts, one at a time, without what is stated of their files.
 
     `known` has text and origin of files that are in hand. Files whose text should lie in the blobs and does
     not are added to `textless`.

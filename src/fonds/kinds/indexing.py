@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from fonds.kinds import KINDS
 from fonds.kinds.documents import put_current
-from fonds.kinds.indexed import Indexed, index_documents
+from fonds.kinds.indexed import CurrentRow, Indexed, index_documents
 from fonds.kinds.stated_rights import rights_of_files, with_rights
+from fonds.model.document import IndexDocument
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Blobs, Index, Records
 
@@ -17,6 +18,20 @@ def indexed() -> Iterator[tuple[type[DerivativeRow], Indexed]]:
     for kind in KINDS:
         if kind.indexed is not None:
             yield kind.row, kind.indexed
+
+
+def whole_documents(
+    one: Indexed,
+    records: Records,
+    blobs: Blobs,
+    current: Sequence[CurrentRow],
+    textless: list[str] | None = None,
+) -> Iterator[IndexDocument]:
+    """The documents of these rows as the index is to hold them: with what is stated of their files beside
+    what `index_documents` makes, one text in memory at a time."""
+    rights = rights_of_files(records, [each.sha1hex for each in current])
+    for document in index_documents(one, records, blobs, current, textless=textless):
+        yield with_rights(document, rights[document.sha1hex])
 
 
 def put_again(records: Records, blobs: Blobs, index: Index, sha1hexes: Sequence[str]) -> None:

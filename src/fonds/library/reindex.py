@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fonds.kinds import KINDS
-from fonds.kinds.indexed import Indexed, index_documents
+from fonds.kinds.indexed import Indexed
+from fonds.kinds.indexing import whole_documents
 from fonds.kinds.kind import DerivativeKind
-from fonds.kinds.stated_rights import stated
 from fonds.library.chunks import CHUNK, chunks
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
@@ -116,7 +116,7 @@ def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Bat
     Adds to `textless` the files whose text is not where it should be.
     """
     for some in _together(_documents(records, blobs, textless)):
-        yield Batch(documents=stated(records, some))
+        yield Batch(documents=some)
     for chunk in chunks(records.find(FileMetaRow)):
         keys = [row.sha1hex for row in chunk]
         wanted = {id_ for _, one in _indexed() for id_ in one.current(records, keys)}
@@ -132,7 +132,7 @@ def _documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[
             current = one.current(records, [one.id_of(row) for row in some])
             here = {row.sha1hex for row in some}
             chosen = [each for each in current.values() if each.row.sha1hex in here]
-            yield from index_documents(one, records, blobs, chosen, textless=textless)
+            yield from whole_documents(one, records, blobs, chosen, textless)
 
 
 def _together(documents: Iterator[IndexDocument]) -> Iterator[list[IndexDocument]]:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import text_blob, text_bytes
 from fonds.kinds.fixity import TEXT, blob_of, fixity_of, fixity_of_row, has_fixity
-from fonds.kinds.indexed import index_documents
+from fonds.kinds.indexing import whole_documents
 from fonds.kinds.kind import DerivativeKind
-from fonds.kinds.stated_rights import stated
 from fonds.library.checks.derivatives import known_fixity
 from fonds.library.checks.endings import ACCOUNTED
 from fonds.library.checks.fault import Act
@@ -159,8 +158,8 @@ def _index(shop: Workshop, kind: DerivativeKind, keys: Sequence[str]) -> None:
     ids = {*keys, *(one.id_of(row) for row in stores.records.get(kind.row, files))}
     current = one.current(stores.records, sorted(ids))
     chosen = [each for _, each in sorted(current.items())]
-    for document in index_documents(one, stores.records, stores.blobs, chosen):
-        stores.index.put(stated(stores.records, [document]))
+    for document in whole_documents(one, stores.records, stores.blobs, chosen):
+        stores.index.put([document])
         told = f"{kind.title} {document.id} is in the index again"
         shop.note_file(Act.INDEX, document.sha1hex, told)
     there = stores.index.get(sorted(ids - current.keys()))

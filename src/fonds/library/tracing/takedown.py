@@ -15,9 +15,7 @@ from typing import Any
 from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import row_key
 from fonds.formats.spooled import spool_key
-from fonds.kinds.indexed import index_documents
-from fonds.kinds.indexing import indexed
-from fonds.kinds.stated_rights import stated
+from fonds.kinds.indexing import indexed, whole_documents
 from fonds.library.chunks import chunks
 from fonds.library.failures.deciding import accept
 from fonds.library.failures.failed import Asked
@@ -148,8 +146,8 @@ class TakingDown:
         stores = self.stores
         for _, one in indexed():
             current = list(one.current(stores.records, _documents(row)).values())
-            for document in index_documents(one, stores.records, stores.blobs, current):
-                stores.index.put(stated(stores.records, [document]))
+            for document in whole_documents(one, stores.records, stores.blobs, current):
+                stores.index.put([document])
 
 
 def _documents(row: TakedownRow) -> list[str]:

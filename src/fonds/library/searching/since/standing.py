@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from fonds.kinds.indexed import CurrentRow, Indexed, index_documents
+from fonds.kinds.indexed import CurrentRow, Indexed
+from fonds.kinds.indexing import whole_documents
 from fonds.kinds.kind import DerivativeKind
-from fonds.kinds.stated_rights import rights_of_files, with_rights
 from fonds.model.document import IndexDocument
 from fonds.model.rows import EmbargoRow, FileMetaRow
 from fonds.ports import Blobs, Records
@@ -70,6 +70,4 @@ def documents_of(
     records: Records, blobs: Blobs, one: Indexed, rows: Sequence[Any]
 ) -> Iterator[IndexDocument]:
     """The documents of these rows, with their texts, one at a time."""
-    rights = rights_of_files(records, [row.sha1hex for row in rows])
-    for document in index_documents(one, records, blobs, [CurrentRow(row) for row in rows]):
-        yield with_rights(document, rights[document.sha1hex])
+    yield from whole_documents(one, records, blobs, [CurrentRow(row) for row in rows])
