@@ -15,7 +15,7 @@ CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 pytestmark = pytest.mark.corpus
 
 
-@pytest.mark.parametrize("name", ["documents", "scans"])
+@pytest.mark.parametrize("name", ["cases", "documents", "landing", "papers", "scans", "warc"])
 def test_every_file_that_is_given_ends_in_a_record(name: str, tmp_path: Path) -> None:
     folder = CORPUS / name
     if not folder.is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from hashlib import sha1
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,14 @@ from filled_home import opened
 from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import rss, rss_item
 from fixtures.pdfs import text_pdf
+from fixtures.warcs import gzipped, http_response, warc_record
 from fonds.library.tracing.traces import key_of
+from fonds.model.keys import sha1_base32
 from fonds.model.rights import Rights
 from fonds.model.rows import (
     CaptureRightsRow,
     CdxRow,
+    EntryRow,
     FetchedRow,
     FileMetaRow,
     FileRightsRow,
@@ -43,6 +47,7 @@ ROBOTS = (
     b"Content-Usage: /news train-ai=y\nContent-Signal: search=yes\n"
 )
 SETTINGS = ("--set", "elsewhere.private_addresses=true", "--set", "fetch.host_gap_s=0.05")
+HOUR = "2024-03-05T06:00:00Z"
 NEWS, OTHER, PDF = "/news/1", "/other", "/x.pdf"
 
 
@@ -104,6 +109,38 @@ def test_what_is_fetched_states_what_the_same_states_out_of_a_warc(
         assert without_capture(ingested[path]) == without_capture(fetched[path])
     for home in (tmp_path / "home", tmp_path / "other"):
         assert fonds(home, "audit", "--deep").code == 0
+
+
+@pytest.mark.parametrize("robots_at", [0, 1, 2])
+def test_a_robots_txt_that_comes_late_leaves_every_entry_about_its_own_bytes(
+    tmp_path: Path, robots_at: int
+) -> None:
+    """What it changes for captures that came before is told with an entry of its batch, whichever."""
+    home, site, mirror = tmp_path / "home", "http://news.example", "http://mirror.example"
+    later = warc_record(
+        record_type="revisit",
+        url=f"{site}/1",
+        date="2024-03-05T08:00:00Z",
+        headers={"WARC-Payload-Digest": f"sha1:{sha1_base32(sha1(PAGE).digest())}"},
+    )
+    batch = [http_response(PAGE, url=f"{mirror}/1"), later]
+    plain = (("Content-Type", "text/plain"),)
+    robots = http_response(ROBOTS, url=f"{site}/robots.txt", headers=plain, date=HOUR)
+    batch.insert(robots_at, robots)
+    for name, records in (("a", [http_response(PAGE, url=f"{site}/1")]), ("b", batch)):
+        (tmp_path / f"{name}.warc.gz").write_bytes(gzipped(records))
+        assert fonds(home, "ingest", tmp_path / f"{name}.warc.gz").code == 0
+    with opened(home) as stores:
+        about = {(one.url, one.about) for one in stores.records.find(EntryRow)}
+        (found,) = stores.records.find(CdxRow, {"url": f"{site}/1", "datetime": "20240305060708"})
+        assert rights_of(stores.records, {found.capture_id: found.sha1hex})[found.capture_id].robots
+    page = sha1(PAGE).hexdigest()
+    assert about == {
+        (f"{site}/1", page),
+        (f"{mirror}/1", page),
+        (f"{site}/robots.txt", sha1(ROBOTS).hexdigest()),
+    }
+    assert fonds(home, "audit", "--deep").code == 0
 
 
 def test_a_robots_txt_is_kept_once_for_each_change(tmp_path: Path, host: Answering) -> None:

@@ -27,11 +27,13 @@ class Result:
     """What a step made of one item: things for other steps, and how the item ended here.
 
     Any number of items, also several of one type; the runtime sends each to the topic that carries its
-    type and tag. A failed or dropped item may still hand on what could be had of it.
+    type and tag. A failed or dropped item may still hand on what could be had of it. `about` is what the
+    item turned out to be about, in the words of `Item.about`; where None, the first of `items` tells it.
     """
 
     disposition: Disposition = DONE
     items: tuple[Item, ...] = ()
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

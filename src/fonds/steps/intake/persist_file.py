@@ -184,7 +184,9 @@ class PersistFile:
         results = [self._route(one, owners, stating) for one in items]
         if changed:
             others = tuple(map(Unindexed, sorted(changed)))
-            results[0] = replace(results[0], items=(*results[0].items, *others))
+            first = results[0]
+            about = items[0].sha1hex
+            results[0] = replace(first, items=(*first.items, *others), about=about)
         return results
 
     def _stating(self, items: Sequence[Identified]) -> set[str]:
@@ -238,7 +240,7 @@ class PersistFile:
         sha1hex = one.sha1hex
         learns = (Unindexed(sha1hex),) if sha1hex is not None and capture.id in stating else ()
         if file is None:
-            return Result(dropped(Reason.REVISIT, capture.digest or ""), learns)
+            return Result(dropped(Reason.REVISIT, capture.digest or ""), learns, sha1hex)
         referenced = self._referenced(capture)
         owner = owners[file.sha1]
         if owner != capture.id:
