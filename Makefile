@@ -9,6 +9,8 @@ PORTS ?=
 SERVERS_FOLDER ?= $(CURDIR)/.servers
 # Workers of tests that mostly wait for a browser or a process.
 WAITING := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# The tests that took longest are listed at the end of a run.
+SLOWEST := --durations 25 --durations-min 5
 EXTRAS := rabbitmq kafka postgresql s3 elasticsearch opensearch hbase dense
 SECONDS ?= 600
 MB ?= 64
@@ -53,7 +55,7 @@ $(VENV)/.fast: $(VENV)/.dev $(TESTED)
 
 test: $(VENV)/.fast ## every test that needs no server; the fast ones if anything changed since they passed
 	@sh scripts/browser.sh
-	$(BIN)/pytest -q -n $(WAITING) --dist loadgroup -m "not nightly and $(NOT_HERE)" $(SLOW_TESTS)
+	$(BIN)/pytest -q -n $(WAITING) --dist loadgroup $(SLOWEST) -m "not nightly and $(NOT_HERE)" $(SLOW_TESTS)
 
 nightly: $(VENV)/.dev ## every full matrix, many kills, other programs; on servers too where they run
 	@sh scripts/browser.sh
@@ -80,7 +82,7 @@ servers-stop: $(VENV)/.dev ## stop them
 test-servers: $(VENV)/.dev ## the contract suites and more on the servers that run; a missing one fails
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; \
 	export TEST_SERVERS_REQUIRED=1 TEST_SERVERS_FOLDER="$(SERVERS_FOLDER)"; \
-	$(BIN)/pytest -q -n auto --dist loadfile -m "servers$(if $(TEST_NIGHTLY),, and not nightly)" tests/contract tests/servers
+	$(BIN)/pytest -q -n $(WAITING) --dist loadfile --no-loadscope-reorder $(SLOWEST) -m "servers$(if $(TEST_NIGHTLY),, and not nightly)" tests/contract tests/servers
 
 bench-servers: $(VENV)/.dev ## messages, rows and documents a second beside the bare clients
 	set -a; . "$(SERVERS_FOLDER)/servers.env"; $(BIN)/python scripts/bench_servers.py; \
