@@ -76,6 +76,9 @@ format: $(VENV)/.dev ## mend what the formatter and the linter can mend
 servers: $(VENV)/.dev ## start the real servers; ONLY="kafka hbase", PORTS="kafka=19092", SERVERS_FOLDER=...
 	@$(BIN)/python scripts/servers.py start --folder "$(SERVERS_FOLDER)" --only "$(ONLY)" $(foreach one,$(PORTS),--port $(one))
 
+servers-install: $(VENV)/.dev ## install them without starting them, which takes minutes the first time
+	@$(BIN)/python scripts/servers.py install --folder "$(SERVERS_FOLDER)" --only "$(ONLY)"
+
 servers-stop: $(VENV)/.dev ## stop them
 	@$(BIN)/python scripts/servers.py stop --folder "$(SERVERS_FOLDER)" --only "$(ONLY)"
 
@@ -140,4 +143,4 @@ lock: ## renew the locked dependencies (needs uv)
 clean: ## remove what the recipes made (not fonds-data, not sample-library)
 	rm -rf $(VENV) sample-crawl .mypy_cache .ruff_cache .pytest_cache build dist
 
-.PHONY: help run test nightly servers servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-pages-served bench-worst fuzz lock clean
+.PHONY: help run test nightly servers servers-install servers-stop test-servers bench-servers check format torture torture-news corpus bench bench-pages bench-fetch bench-grouping bench-collections bench-catalog bench-backfill bench-pages-served bench-worst fuzz lock clean

@@ -1,5 +1,6 @@
 """Starts and stops the real servers the tests run against, as plain processes on loopback.
 
+python scripts/servers.py install
 python scripts/servers.py start [--only "postgresql kafka"] [--port kafka=19092]
 . .servers/servers.env
 python scripts/servers.py stop
@@ -36,6 +37,24 @@ def known_servers() -> dict[str, Server]:
     return {server.name: server for server in found}
 
 
+def install(servers: list[Server], folder: Path) -> int:
+    """Install all, side by side, and start none; returns how many could not be installed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(len(servers)) as threads:
+        return list(threads.map(lambda one: _install_one(one, folder), servers)).count(False)
+
+
+def _install_one(server: Server, folder: Path) -> bool:
+    home = folder / server.name
+    home.mkdir(parents=True, exist_ok=True)
+    try:
+        server.install(home)
+    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+        print(f"{server.name}: {error}", flush=True)
+        return False
+    return True
+
+
 def start(servers: list[Server], folder: Path) -> int:
     """Install and start all, side by side; returns how many did not come up."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +68,6 @@ def _start_one(server: Server, folder: Path) -> str | None:
     """The server's URL once it answers; None when it does not, with the reason printed."""
     started = time.monotonic()
     home = folder / server.name
-    home.mkdir(parents=True, exist_ok=True)
     if _alive(_pids(home)) and server.ready(home, server.port):
         print(f"{server.name}: runs already, {shown(server.url(home, server.port))}", flush=True)
         return server.url(home, server.port)
@@ -60,8 +78,9 @@ def _start_one(server: Server, folder: Path) -> str | None:
             flush=True,
         )
         return None
+    if not _install_one(server, folder):
+        return None
     try:
-        server.install(home)
         processes = server.start(home, server.port)
     except (RuntimeError, OSError, subprocess.SubprocessError) as error:
         print(f"{server.name}: {error}", flush=True)
@@ -198,12 +217,12 @@ def _chosen(only: list[str], ports: list[str]) -> list[Server]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("action", choices=("start", "stop", "status"))
+    parser.add_argument("action", choices=("install", "start", "stop", "status"))
     parser.add_argument("--only", action="append", default=[], metavar='"NAME NAME…"')
     parser.add_argument("--folder", type=Path, default=Path(".servers"))
     parser.add_argument("--port", action="append", default=[], metavar="NAME=PORT")
     arguments = parser.parse_args()
-    act = {"start": start, "stop": stop, "status": status}[arguments.action]
+    act = {"install": install, "start": start, "stop": stop, "status": status}[arguments.action]
     failed = act(_chosen(arguments.only, arguments.port), arguments.folder.absolute())
     sys.exit(1 if failed else 0)
 
