@@ -121,12 +121,12 @@ def pack(bound: Bound, delivery: Delivery, result: Result) -> Packed:
         name = message.id if alone else child_id(bound, message, route.name, nth[route.name], run)
         nth[route.name] += 1
         outgoing.append((route, _message(bound, route, item, name, message)))
-    told = result.about or next((item.about for item in result.items if item.about), None)
+    first = result.items[0].about if result.items else ""
     ended = result.disposition
     # A sink has kept something of it, whatever else is left out.
     if result.items and not sent and not bound.stage.sink and ended.verdict is Verdict.DONE:
         ended = dropped(Reason.NOT_WANTED, f"{bound.pipeline} does without {_sorts(result.items)}")
-    return Packed(delivery, ended, outgoing, told or message.about)
+    return Packed(delivery, ended, outgoing, result.about or first or message.about)
 
 
 def child_id(bound: Bound, parent: Message, topic: str, nth: int, run: str) -> str:
