@@ -1,7 +1,11 @@
-"""The robots.txt and tdmrep.json in force for responses that others captured, whichever came in first.
+"""The robots.txt and tdmrep.json in force for responses, whichever came in first.
 
 A robots.txt is in force for what was captured within 24 hours after it (RFC 9309, 2.4), the newest one before
-it alone. The group of the crawler's name counts where its WARC tells it, else that for everybody.
+it alone. The group of the crawler's name counts where its WARC tells it, else that for everybody. For what
+Fonds fetched it is the one that allowed the request, which the step `fetch` notes.
+
+A tdmrep.json is in force in the same way. Without one before a response, the first in the 24 hours after it
+counts: crawlers ask for it once they know the host.
 
 Of a file and a response each is written before the other is looked for, so that whichever step is later finds
 both. A step looks once more behind what it wrote, and writes again until it says what is there.
@@ -9,7 +13,7 @@ both. A step looks once more behind what it wrote, and writes again until it say
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -55,7 +59,7 @@ class HostRows:
 
 
 def host_rows(items: Iterable[Identified]) -> HostRows:
-    """Return the rows of responses and of files of hosts; of what we fetched the files alone."""
+    """Return the rows of responses and of files of hosts."""
     captures, files, texts = [], [], []
     for one in items:
         url, sha1hex = _web_url(one), one.sha1hex
@@ -68,9 +72,23 @@ def host_rows(items: Iterable[Identified]) -> HostRows:
                 files.append(HostFileRow(place[0], name, *place[1:]))
             if one.host_text is not None:
                 texts.append(HostTextRow(sha1hex, one.host_text))
-        elif one.capture.place.kind is not PlaceKind.SPOOL:
-            captures.append(HostCaptureRow(*place, url.target, one.capture.crawler))
+        else:
+            is_fetched = one.capture.place.kind is PlaceKind.SPOOL
+            row = HostCaptureRow(*place, url.target, one.capture.crawler, is_fetched)
+            captures.append(row)
     return HostRows(captures, files, texts)
+
+
+def host_file_row(
+    url: str, captured_at: datetime, capture_id: str, sha1hex: str
+) -> HostFileRow | None:
+    """Return the row of a file of a host that lies at this address; None for any other address."""
+    try:
+        place = request_url(url)
+    except PermanentError:
+        return None
+    name = PATHS.get(place.target)
+    return HostFileRow(place.origin, name, captured_at, capture_id, sha1hex) if name else None
 
 
 def note_hosts(records: Records, rows: HostRows, now: datetime) -> set[str]:
@@ -85,7 +103,8 @@ def note_hosts(records: Records, rows: HostRows, now: datetime) -> set[str]:
     files |= {_key(one): one for one in records.find(HostFileRow, {"sha1hex": new})} if new else {}
     changed: set[str] = set()
     for file in files.values():
-        stretch = Within(file.captured_at, file.captured_at + IN_FORCE)
+        first = file.captured_at - (IN_FORCE if file.name == TDM else timedelta(0))
+        stretch = Within(first, file.captured_at + IN_FORCE)
         found = records.find(HostCaptureRow, {"origin": file.origin, "captured_at": stretch})
         while some := list(islice(found, AT_ONCE)):
             changed |= settle(records, some, now)
@@ -168,7 +187,7 @@ def _restated(
 
 
 def _in_force(records: Records, captures: Sequence[HostCaptureRow]) -> list[InForce]:
-    """The newest file of each name before each capture."""
+    """The file of each name that is in force for each capture."""
     if not captures:
         return []
     first = min(one.captured_at for one in captures)
@@ -176,14 +195,16 @@ def _in_force(records: Records, captures: Sequence[HostCaptureRow]) -> list[InFo
     if last - first > TOGETHER_MAX:
         return _one_by_one(records, captures)
     origins = sorted({one.origin for one in captures})
-    where = {"origin": origins, "captured_at": Within(first - IN_FORCE, last)}
+    where = {"origin": origins, "captured_at": Within(first - IN_FORCE, last + IN_FORCE)}
     rising: dict[tuple[str, str], list[HostFileRow]] = {}
     for row in records.find(HostFileRow, where, order=("captured_at", "capture_id")):
         rising.setdefault((row.origin, row.name), []).append(row)
-    return [
-        {name: _newest(rising.get((one.origin, name), ()), one.captured_at) for name in NAMES}
-        for one in captures
-    ]
+    found: list[InForce] = []
+    for one in captures:
+        robots, tdm = (rising.get((one.origin, name), ()) for name in NAMES)
+        at = one.captured_at
+        found.append({ROBOTS: _newest(robots, at), TDM: _newest(tdm, at) or _next(tdm, at)})
+    return found
 
 
 def _newest(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
@@ -193,9 +214,16 @@ def _newest(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | No
     return found if found is not None and moment - found.captured_at <= IN_FORCE else None
 
 
+def _next(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
+    """The first of these rows after a moment, if it came within a day."""
+    place = bisect_left(rising, moment, key=lambda row: row.captured_at)
+    found = rising[place] if place < len(rising) else None
+    return found if found is not None and found.captured_at - moment <= IN_FORCE else None
+
+
 def _one_by_one(records: Records, captures: Sequence[HostCaptureRow]) -> list[InForce]:
     """The same where captures lie so far apart that there may be many files between them."""
-    wheres = [
+    before = [
         {
             "origin": one.origin,
             "name": name,
@@ -204,9 +232,17 @@ def _one_by_one(records: Records, captures: Sequence[HostCaptureRow]) -> list[In
         for one in captures
         for name in NAMES
     ]
-    order = ("-captured_at", "-capture_id")
-    found = iter(records.first_of_each(HostFileRow, wheres, order))
-    return [{name: next(found) for name in NAMES} for _ in captures]
+    after = [
+        {
+            "origin": one.origin,
+            "name": TDM,
+            "captured_at": Within(one.captured_at, one.captured_at + IN_FORCE),
+        }
+        for one in captures
+    ]
+    newest = iter(records.first_of_each(HostFileRow, before, ("-captured_at", "-capture_id")))
+    nexts = records.first_of_each(HostFileRow, after, ("captured_at", "capture_id"))
+    return [{ROBOTS: next(newest), TDM: next(newest) or later} for later in nexts]
 
 
 def _with_hosts(
@@ -217,7 +253,10 @@ def _with_hosts(
     robots: RobotsInForce | None = None
     stated: list[Statement] = []
     file = files[ROBOTS]
-    if file is not None and file.sha1hex in texts:
+    if capture.is_fetched:
+        robots = known.robots
+        stated += [one for one in known.statements if one.stated_in is StatedIn.ROBOTS_TXT]
+    elif file is not None and file.sha1hex in texts:
         rules = _rules(texts[file.sha1hex], capture.crawler)
         address = f"{capture.origin}/robots.txt"
         robots = RobotsInForce(address, "200", file.capture_id, rules.rule_for(capture.target))

@@ -89,7 +89,9 @@ def test_what_is_in_force_does_not_depend_on_the_order_of_captures(bench: Bench,
     first, second = file(bench, OPEN, hours(0)), file(bench, SHUT, hours(3))
     again = repeated(bench, OPEN, hours(40))
     reserved = file(bench, TDM, hours(1), "/.well-known/tdmrep.json", "application/json")
+    # A tdmrep.json without one before it counts for the 24 hours before it, too.
     pages = [
+        page(bench, "a9", hours(-23.5)),
         page(bench, "a0", hours(-1)),
         page(bench, "a1", hours(0.5)),
         page(bench, "a2", hours(2)),
@@ -104,7 +106,8 @@ def test_what_is_in_force_does_not_depend_on_the_order_of_captures(bench: Bench,
     persist(bench, some)
     assert told(bench, *pages) == [
         (None, ("noai",)),
-        ("Allow: /a", ("train-ai=y", "noai")),
+        (None, ("tdm-reservation=1", "tdm-policy", "noai")),
+        ("Allow: /a", ("train-ai=y", "tdm-reservation=1", "tdm-policy", "noai")),
         ("Allow: /a", ("train-ai=y", "tdm-reservation=1", "tdm-policy", "noai")),
         ("Disallow: /private", ("train-ai=n", "tdm-reservation=0", "noai")),
         ("", ("train-ai=n", "noai")),
