@@ -95,7 +95,7 @@ class TdmrepAnswerRow:
     """`tdmrep_answers`: how a host answered when it was last asked for its tdmrep.json.
 
     `origin` is scheme, host and port, as requests have them. `answer` is the status (`200`, `404`), or the
-    reason there was none (`robots-denied`).
+    reason there was none (`robots-denied`). `capture_id` is that of the file, None where none was kept.
     """
 
     TABLE: ClassVar[str] = "tdmrep_answers"
@@ -103,3 +103,4 @@ class TdmrepAnswerRow:
     origin: str
     asked_at: dt.datetime
     answer: str
+    capture_id: str | None = None

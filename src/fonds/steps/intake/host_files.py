@@ -40,7 +40,8 @@ from fonds.rights.tdmrep import tdmrep_statements
 
 IN_FORCE = timedelta(hours=24)
 ROBOTS, TDM = NAMES = "robots.txt", "tdmrep.json"
-PATHS = {"/robots.txt": ROBOTS, "/.well-known/tdmrep.json": TDM}
+TDMREP_PATH = "/.well-known/tdmrep.json"
+PATHS = {"/robots.txt": ROBOTS, TDMREP_PATH: TDM}
 TYPES = {ROBOTS_TXT: ROBOTS, TDMREP: TDM}
 AT_ONCE = 500
 TOGETHER_MAX = timedelta(days=2)
@@ -101,23 +102,41 @@ def note_hosts(records: Records, rows: HostRows, now: datetime) -> set[str]:
     files = {_key(one): one for one in rows.files}
     # A revisit may have come before the text it repeats.
     files |= {_key(one): one for one in records.find(HostFileRow, {"sha1hex": new})} if new else {}
+    return _settle_around(records, files.values(), now)
+
+
+def withdraw_files(records: Records, files: Sequence[HostFileRow], now: datetime) -> set[str]:
+    """Let captures state nothing of these files, which are removed next. Return the SHA-1s of those whose
+    rights changed. What has the same bytes counts no more either."""
+    return _settle_around(records, files, now, frozenset(one.sha1hex for one in files))
+
+
+def _settle_around(
+    records: Records,
+    files: Iterable[HostFileRow],
+    now: datetime,
+    without: frozenset[str] = frozenset(),
+) -> set[str]:
+    """Settle the captures for which any of these files may be in force."""
     changed: set[str] = set()
-    for file in files.values():
+    for file in files:
         first = file.captured_at - (IN_FORCE if file.name == TDM else timedelta(0))
         stretch = Within(first, file.captured_at + IN_FORCE)
         found = records.find(HostCaptureRow, {"origin": file.origin, "captured_at": stretch})
         while some := list(islice(found, AT_ONCE)):
-            changed |= settle(records, some, now)
+            changed |= settle(records, some, now, without)
     return changed
 
 
-def forget_hosts(records: Records, rows: HostRows) -> None:
-    """Remove the rows of a batch."""
+def forget_hosts(records: Records, rows: HostRows, now: datetime) -> set[str]:
+    """Remove the rows of a batch. Return the SHA-1s of files whose captures have other rights now."""
+    changed = withdraw_files(records, rows.files, now)
     records.delete(
         HostCaptureRow, [(one.origin, one.captured_at, one.capture_id) for one in rows.captures]
     )
     records.delete(HostFileRow, [_key(one) for one in rows.files])
     records.delete(HostTextRow, [one.sha1hex for one in rows.texts])
+    return changed
 
 
 def forget_captures(records: Records, rows: Sequence[CdxRow]) -> None:
@@ -131,13 +150,18 @@ def forget_captures(records: Records, rows: Sequence[CdxRow]) -> None:
     records.delete(HostCaptureRow, [(row.origin, row.captured_at, row.capture_id) for row in gone])
 
 
-def settle(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> set[str]:
-    """Write into the rights of these captures what is in force for them. Return the SHA-1s of those whose
-    rights changed."""
+def settle(
+    records: Records,
+    captures: Sequence[HostCaptureRow],
+    now: datetime,
+    without: frozenset[str] = frozenset(),
+) -> set[str]:
+    """Write into the rights of these captures what is in force for them, `without` files of these SHA-1s.
+    Return the SHA-1s of those whose rights changed. With `without`, captures lie two days apart at most."""
     changed: set[str] = set()
     before: list[InForce] = []
     for _ in range(ROUNDS_MAX):
-        found = _in_force(records, captures)
+        found = _in_force(records, captures, without)
         if found == before or not captures:
             break
         before = found
@@ -186,7 +210,11 @@ def _restated(
     return written, gone
 
 
-def _in_force(records: Records, captures: Sequence[HostCaptureRow]) -> list[InForce]:
+def _in_force(
+    records: Records,
+    captures: Sequence[HostCaptureRow],
+    without: frozenset[str] = frozenset(),
+) -> list[InForce]:
     """The file of each name that is in force for each capture."""
     if not captures:
         return []
@@ -198,7 +226,8 @@ def _in_force(records: Records, captures: Sequence[HostCaptureRow]) -> list[InFo
     where = {"origin": origins, "captured_at": Within(first - IN_FORCE, last + IN_FORCE)}
     rising: dict[tuple[str, str], list[HostFileRow]] = {}
     for row in records.find(HostFileRow, where, order=("captured_at", "capture_id")):
-        rising.setdefault((row.origin, row.name), []).append(row)
+        if row.sha1hex not in without:
+            rising.setdefault((row.origin, row.name), []).append(row)
     found: list[InForce] = []
     for one in captures:
         robots, tdm = (rising.get((one.origin, name), ()) for name in NAMES)

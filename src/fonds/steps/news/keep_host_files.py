@@ -129,7 +129,7 @@ class KeepHostFiles:
         changed = note_hosts(self.records, rows, self.clock())
         if list(self.records.get(TakedownRow, [sha1hex])):
             # A takedown says so before it purges, and may not have seen the row.
-            forget_hosts(self.records, rows)
+            changed |= forget_hosts(self.records, rows, self.clock())
         return KeptHostFile(last.capture_id, sorted(changed))
 
     def _spooled(self, file: HostFile) -> Capture:

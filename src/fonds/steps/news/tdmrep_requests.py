@@ -28,9 +28,9 @@ from fonds.model.link import TlsCheck
 from fonds.model.rows import TdmrepAnswerRow
 from fonds.model.step import Result
 from fonds.ports import Records
+from fonds.steps.intake.host_files import TDMREP_PATH
 from fonds.steps.news.keep_host_files import HostFile, KeptHostFile
 
-PATH = "/.well-known/tdmrep.json"
 ACCEPT = "application/json,*/*;q=0.1"
 ASKED_EVERY = timedelta(hours=24)
 HELD_MAX = timedelta(minutes=10)
@@ -135,7 +135,7 @@ class TdmrepRequests:
             self._known.popitem(last=False)
 
     def _ask(self, origin: str, page: FetchedPage, tell: Callable[[str, End], None]) -> None:
-        url = f"{origin}{PATH}"
+        url = f"{origin}{TDMREP_PATH}"
         key = f"{url} {id(self)}"
         if key in self._asked:
             return
@@ -186,9 +186,13 @@ class TdmrepRequests:
             answer = str(end.reason) if isinstance(end, PermanentError) else "error"
         told = end if isinstance(end, Exception) else answer
         logger.info(
-            "%s%s: %s", origin, PATH, f"kept as {kept.capture_id}" if kept.capture_id else told
+            "%s%s: %s",
+            origin,
+            TDMREP_PATH,
+            f"kept as {kept.capture_id}" if kept.capture_id else told,
         )
-        self.records.put([TdmrepAnswerRow(origin, asked_at, answer[:ANSWER_CHARS_MAX])])
+        answer = answer[:ANSWER_CHARS_MAX]
+        self.records.put([TdmrepAnswerRow(origin, asked_at, answer, kept.capture_id)])
         self._know(origin, asked_at)
         return kept.changed
 
@@ -201,7 +205,7 @@ def _origin(capture: Capture, now: datetime) -> str:
         url: RequestUrl = request_url(capture.url)
     except PermanentError:
         return ""
-    return "" if url.target == PATH else url.origin
+    return "" if url.target == TDMREP_PATH else url.origin
 
 
 def _gone_on(page: FetchedPage) -> Result:

@@ -18,4 +18,5 @@ def upgrade() -> None:
         sa.Column("origin", TEXT, primary_key=True, nullable=False),
         sa.Column("asked_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("answer", TEXT, nullable=False),
+        sa.Column("capture_id", TEXT),
     )
