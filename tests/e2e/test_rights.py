@@ -227,3 +227,29 @@ def test_a_story_that_a_feed_led_to_has_what_feed_and_entry_state(
         ("The Basin Courier", "feed"),
     ]
     assert fonds(home, "audit").code == 0
+
+
+def test_what_a_tdmrep_json_states_of_fetched_pages_is_mended_from_what_was_kept(
+    tmp_path: Path, host: Answering
+) -> None:
+    home = tmp_path / "home"
+    fetch(home, host, NEWS, OTHER, PDF)
+
+    def reservations() -> list[tuple[str, str]]:
+        return [
+            (path, one.value)
+            for path, rights in found(home, host).items()
+            for one in rights.statements
+            if one.stated_in is StatedIn.TDMREP
+        ]
+
+    whole = reservations()
+    assert whole == [(NEWS, RESERVES), (NEWS, "tdm-policy"), (OTHER, ALLOWS), (PDF, ALLOWS)]
+    for kind in (CaptureRightsRow, HostTextRow):
+        with opened(home) as stores:
+            rows = list(stores.records.find(kind))
+            stores.records.delete(kind, [key_of(row) for row in rows])
+        assert fonds(home, "audit", "--deep").code == 1
+        assert fonds(home, "repair", "--yes").code == 0
+        assert fonds(home, "audit", "--deep").code == 0
+        assert reservations() == whole
