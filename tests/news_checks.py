@@ -11,18 +11,20 @@ from pathlib import Path
 from unittest.mock import patch
 
 from e2e.running import fonds
-from fixtures.news_web import DELAY_S, NewsWeb
+from fixtures.news_web import DELAY_S, TDMREP, NewsWeb
 from fixtures.web_of_hosts import FORBIDDEN
 from fonds.config import load_settings
+from fonds.extract.url import url_host
 from fonds.formats.warc import Damage, read_heads
-from fonds.model.rows import CdxRow, EntryRow, FetchedRow, StoryMetaRow
+from fonds.model.rows import CdxRow, EntryRow, FetchedRow, StoryMetaRow, TdmrepAnswerRow
 from fonds.ports import Stores
+from fonds.ports.rights import rights_of
 from fonds.wiring.backends import close_stores, open_stores
 
 AUDIT_MAX_S = 3600.0
 ASKED_AGAIN_A_KILL = 128
-ROBOTS = "/robots.txt"
 """What a worker that dies may lose: twice what it asks for at once."""
+HOST_FILES = ("/robots.txt", TDMREP)
 FOLLOWING, LISTED = "queue-fetcher", "csv"
 
 
@@ -51,6 +53,7 @@ class Checks:
         with opened(self.home, self.environment) as stores:
             self._check_endings(stores)
             self._check_stores(stores)
+            self._check_reservations(stores)
         self._check_log()
         return self.wrong
 
@@ -69,11 +72,11 @@ class Checks:
 
     def _check_stores(self, stores: Stores) -> None:
         rows, kept = stores.records, self._kept(stores)
-        # Each robots.txt that allowed something is kept too, once.
-        robots = {row.url for row in rows.find(CdxRow) if row.url.endswith(ROBOTS)}
+        # Each robots.txt that allowed something is kept too, once, and each tdmrep.json.
+        files = {row.url for row in rows.find(CdxRow) if row.url.endswith(HOST_FILES)}
         counts = {
             "stories": rows.count(StoryMetaRow)[()],
-            "captures": rows.count(CdxRow)[()] - len(robots),
+            "captures": rows.count(CdxRow)[()] - len(files),
             "documents": stores.index.count(),
         }
         self.wrong += [f"{n} {what} of {kept}" for what, n in counts.items() if n != kept]
@@ -86,7 +89,7 @@ class Checks:
                     elif head.type in ("response", "revisit"):
                         written[head.url] += 1
         twice = {url: n for url, n in written.items() if n != 1}
-        if twice or len(written) != kept + len(robots) or not robots <= written.keys():
+        if twice or len(written) != kept + len(files) or not files <= written.keys():
             self.wrong.append(f"{len(written)} of {kept} archived, not once: {twice}")
         spooled = rows.count(FetchedRow, ("in_spool",)).get((True,), 0)
         waiting = [path for path in (self.home / "blobs" / "spool").rglob("*") if path.is_file()]
@@ -94,6 +97,24 @@ class Checks:
         left = sum(reason in unread for reason in self.news.endings.values())
         if not spooled == len(waiting) == left:
             self.wrong.append(f"{spooled} rows and {len(waiting)} blobs in the spool, not {left}")
+
+    def _check_reservations(self, stores: Stores) -> None:
+        """Every story of a host that reserves its rights says so, and all hosts were asked once."""
+        reserving = {site.host for site in self.news.sites if site.kind == "delayed"}
+        rows = [
+            row
+            for row in stores.records.find(CdxRow)
+            if url_host(row.url) in reserving and not row.url.endswith(HOST_FILES)
+        ]
+        stated = rights_of(stores.records, {row.capture_id: row.sha1hex for row in rows})
+        silent = [key for key, one in stated.items() if one.prefers != ("tdm-reservation=1",)]
+        if silent or not rows:
+            self.wrong.append(f"{len(silent)} of {len(rows)} captures state no reservation")
+        asked = Counter(one.host for one in self.news.web.log if one.target == TDMREP)
+        answered = {url_host(row.origin) for row in stores.records.find(TdmrepAnswerRow)}
+        again = sum(asked[host] - 1 for host in answered)
+        if again > self.kills:
+            self.wrong.append(f"{again} hosts were asked for their tdmrep.json again")
 
     def _kept(self, stores: Stores) -> int:
         return stores.records.count(EntryRow, where={"outcome": "done"}).get((), 0)

@@ -229,6 +229,10 @@ class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
         10_000_000
     )
     redirects_max: Annotated[int, Meta(ge=0, description="Redirects followed for one link")] = 10
+    tdmrep: Annotated[
+        bool,
+        Meta(description="Ask each host that gave a page for its tdmrep.json, once in 24 hours"),
+    ] = True
     ca_file: Annotated[
         str,
         Meta(description="File of the authorities whose certificates count; empty means Mozilla's"),

@@ -32,6 +32,7 @@ from fixtures.web_of_hosts import (
 )
 from fonds.cli.main import cli, run
 from fonds.fetching import resolving, special_addresses
+from fonds.steps.intake.host_files import TDMREP_PATH
 
 pytestmark = pytest.mark.slow
 fetch = importlib.import_module("fonds.cli.commands.fetch")
@@ -158,7 +159,8 @@ def test_a_list_is_fetched_whole_politely_and_every_link_accounted_for(
     assert told["quarantined"] == {"bad-encoding": 1}
     for host in range(HOSTS):
         asked = web.asked(f"good{host}.example")
-        assert len(asked) == 1 + PAGES + (host == 0)
+        assert len(asked) == 1 + PAGES + (host == 0) + 1
+        assert [one.target for one in asked].count(TDMREP_PATH) == 1
         # However late a request arrives, it did not leave before its time.
         for nth, one in enumerate(asked):
             assert one.at_s >= begun_s + nth * GAP_S
@@ -182,7 +184,9 @@ def test_addresses_that_are_named_are_fetched_each_time(web: Web, call: Any) -> 
     url = web.url("a.example")
     assert call("fetch", url)[1]["done"] == 1
     assert call("fetch", url)[1]["dropped"] == {"duplicate": 1}
-    assert len(web.asked("a.example")) == 4
+    # Whether it reserves its rights is asked once a day, robots.txt by each process.
+    targets = [one.target for one in web.asked("a.example")]
+    assert targets == ["/robots.txt", "/story", TDMREP_PATH, "/robots.txt", "/story"]
 
 
 def test_a_page_of_another_status_of_success_is_kept_and_imported_again(

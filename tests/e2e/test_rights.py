@@ -19,7 +19,7 @@ from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response, warc_record
 from fonds.library.tracing.traces import key_of
 from fonds.model.keys import sha1_base32
-from fonds.model.rights import Rights
+from fonds.model.rights import Rights, StatedIn
 from fonds.model.rows import (
     CaptureRightsRow,
     CdxRow,
@@ -46,8 +46,14 @@ ROBOTS = (
     b"User-agent: *\nDisallow: /private\nAllow: /news\nContent-Usage: train-ai=n\n"
     b"Content-Usage: /news train-ai=y\nContent-Signal: search=yes\n"
 )
+TDMREP = "/.well-known/tdmrep.json"
+RESERVED = (
+    b'[{"location": "/", "tdm-reservation": 0},'
+    b' {"location": "/news/*", "tdm-reservation": 1, "tdm-policy": "https://x.example/policy"}]'
+)
 SETTINGS = ("--set", "elsewhere.private_addresses=true", "--set", "fetch.host_gap_s=0.05")
 HOUR = "2024-03-05T06:00:00Z"
+RESERVES, ALLOWS = "tdm-reservation=1", "tdm-reservation=0"
 NEWS, OTHER, PDF = "/news/1", "/other", "/x.pdf"
 
 
@@ -56,6 +62,7 @@ def host() -> Iterator[Answering]:
     with answering() as ours:
         html = {"Content-Type": "text/html"}
         ours.answers["/robots.txt"] = Given(200, ROBOTS, {"Content-Type": "text/plain"})
+        ours.answers[TDMREP] = Given(200, RESERVED, {"Content-Type": "application/json"})
         ours.answers[NEWS] = Given(200, PAGE, {**html, "X-Robots-Tag": "noai, googlebot: none"})
         ours.answers[OTHER] = Given(200, PAGE.replace(b"river", b"tide"), html)
         pdf = text_pdf(info={"Copyright": "© 2024 Ada Stroom"})
@@ -93,10 +100,17 @@ def test_what_is_fetched_states_what_the_same_states_out_of_a_warc(
     fetch(tmp_path / "home", host, NEWS, OTHER, PDF)
     fetched = found(tmp_path / "home", host)
     assert {path: (one.licenses, one.holders, one.prefers) for path, one in fetched.items()} == {
-        NEWS: (("cc-by-nc-4.0",), (), ("train-ai=y", "search=y", "noai", "none", "noarchive")),
-        OTHER: (("cc-by-nc-4.0",), (), ("train-ai=n", "search=y", "noarchive")),
-        PDF: ((), ("Ada Stroom",), ("train-ai=n", "search=y", "tdm-reservation=1")),
+        NEWS: (
+            ("cc-by-nc-4.0",),
+            (),
+            ("train-ai=y", "search=y", RESERVES, "tdm-policy", "noai", "none", "noarchive"),
+        ),
+        OTHER: (("cc-by-nc-4.0",), (), ("train-ai=n", "search=y", ALLOWS, "noarchive")),
+        PDF: ((), ("Ada Stroom",), ("train-ai=n", "search=y", ALLOWS, RESERVES)),
     }
+    assert [path for path, _ in host.asked].count(TDMREP) == 1
+    (policy,) = [one for one in fetched[NEWS].statements if one.value == "tdm-policy"]
+    assert (policy.stated_in, policy.raw) == (StatedIn.TDMREP, "https://x.example/policy")
     robots = {path: one.robots for path, one in fetched.items()}
     assert {(one.url, one.answer) for one in robots.values() if one} == {
         (f"{host.url}/robots.txt", "200")
@@ -245,7 +259,34 @@ def test_a_story_that_a_feed_led_to_has_what_feed_and_entry_state(
     assert [(one.value, str(one.stated_in)) for one in rights.statements] == [
         ("train-ai=n", "robots.txt"),
         ("search=y", "robots.txt"),
+        (ALLOWS, "tdmrep.json"),
         ("cc-by-nc-4.0", "entry of the feed"),
         ("The Basin Courier", "feed"),
     ]
     assert fonds(home, "audit").code == 0
+
+
+def test_what_a_tdmrep_json_states_of_fetched_pages_is_mended_from_what_was_kept(
+    tmp_path: Path, host: Answering
+) -> None:
+    home = tmp_path / "home"
+    fetch(home, host, NEWS, OTHER, PDF)
+
+    def reservations() -> list[tuple[str, str]]:
+        return [
+            (path, one.value)
+            for path, rights in found(home, host).items()
+            for one in rights.statements
+            if one.stated_in is StatedIn.TDMREP
+        ]
+
+    whole = reservations()
+    assert whole == [(NEWS, RESERVES), (NEWS, "tdm-policy"), (OTHER, ALLOWS), (PDF, ALLOWS)]
+    for kind in (CaptureRightsRow, HostTextRow):
+        with opened(home) as stores:
+            rows = list(stores.records.find(kind))
+            stores.records.delete(kind, [key_of(row) for row in rows])
+        assert fonds(home, "audit", "--deep").code == 1
+        assert fonds(home, "repair", "--yes").code == 0
+        assert fonds(home, "audit", "--deep").code == 0
+        assert reservations() == whole

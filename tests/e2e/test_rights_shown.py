@@ -25,6 +25,7 @@ from story_pages import page_markup
 pytestmark = pytest.mark.slow
 ORIGIN = "http://localhost:8765"
 FETCHING = ("--set", "elsewhere.private_addresses=true", "--set", "fetch.host_gap_s=0.05")
+TDMREP = "/.well-known/tdmrep.json"
 CC_BY = "https://creativecommons.org/licenses/by/4.0/"
 PAGE_URL = "http://news.courier.example/2024/weir"
 PDF_URL = "http://reports.basin.example/gauge.pdf"
@@ -103,6 +104,8 @@ def fetched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
     with answering() as host:
         rules = b"User-agent: *\nDisallow: /private\nAllow: /2024\nContent-Signal: ai-train=no\n"
         host.answers["/robots.txt"] = Given(200, rules, {"Content-Type": "text/plain"})
+        reserves = b'[{"location": "/2024/*", "tdm-reservation": 1}]'
+        host.answers[TDMREP] = Given(200, reserves, {"Content-Type": "application/json"})
         host.answers["/2024/weir"] = Given(200, PAGE, {"Content-Type": "text/html"})
         ran = fonds(home, *FETCHING, "fetch", f"{host.url}/2024/weir")
         assert ran.code == 0, ran.err
@@ -133,6 +136,92 @@ def test_the_robots_txt_in_force_is_shown_and_exported_with_its_rule_and_leads_t
     assert fonds(home, "export", "prefers:ai-train=*", "--format", "jsonl", "--out", out).code == 0
     (line,) = map(json.loads, out.read_bytes().splitlines())
     assert (line["robots_url"], line["robots_rule"]) == (robots, "Allow: /2024")
+
+
+def test_the_tdmrep_json_of_a_host_is_shown_found_and_exported_and_leads_to_its_bytes(
+    fetched: tuple[Path, str], tmp_path: Path
+) -> None:
+    home, url = fetched
+    address = url.replace("/2024/weir", TDMREP)
+    told = " ".join(fonds(home, "show", url).out.split())
+    assert f"{address} answered 200" in told
+    assert "none" not in told.partition(address)[2].partition("licence")[0]
+    assert "tdm-reservation=1 (tdmrep.json tdm-reservation: 1)" in told
+    (known,) = fonds(home, "show", url, "--json").lines
+    (group,) = known["rights"]["captures"]
+    kept = group["tdmrep"]["sha1hex"]
+    assert (group["tdmrep"]["url"], group["tdmrep"]["answer"]) == (address, "200")
+    with opened(home) as stores, TestClient(create_app(stores), base_url=ORIGIN) as client:
+        page = client.get(f"/file/{known['sha1hex']}").text
+        section = page.partition('<section id="rights"')[2].partition("</section>")[0]
+        assert f'href="/file/{kept}">{address}</a>' in section
+        assert b'"/2024/*"' in client.get(f"/file/{kept}/body").content
+        told_by_api = client.get(f"/api/files/{known['sha1hex']}").json()
+        assert told_by_api["rights"]["captures"][0]["tdmrep"]["sha1hex"] == kept
+        found = client.get("/api/search", params={"q": "prefers:tdm-reservation=1"}).json()
+        assert [hit["url"] for hit in found["results"]] == [url]
+    out = tmp_path / "all.csv"
+    assert fonds(home, "export", "prefers:tdm-*", "--format", "csv", "--out", out).code == 0
+    (row,) = csv.DictReader(io.StringIO(out.read_text("utf-8")))
+    assert "tdm-reservation=1" in row["preferences"]
+    assert fonds(home, "audit", "--deep").code == 0
+
+
+def found_by(home: Path, query: str) -> list[str]:
+    return [hit["url"] for hit in fonds(home, "search", query, "--json").lines]
+
+
+def test_a_tdmrep_json_that_was_taken_down_leaves_and_its_statements_with_it(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    with answering() as host:
+        host.answers[TDMREP] = Given(
+            200, b'[{"location": "/", "tdm-reservation": 1}]', {"Content-Type": "application/json"}
+        )
+        for path in ("/2024/weir", "/2024/quay"):
+            text = PAGE if path == "/2024/weir" else SILENT
+            host.answers[path] = Given(200, text, {"Content-Type": "text/html"})
+        url, other = f"{host.url}/2024/weir", f"{host.url}/2024/quay"
+        assert fonds(home, *FETCHING, "fetch", url).code == 0
+        (known,) = fonds(home, "show", url, "--json").lines
+        kept = known["rights"]["captures"][0]["tdmrep"]["sha1hex"]
+        assert kept
+        assert found_by(home, "prefers:tdm-reservation=1") == [url]
+        assert fonds(home, "takedown", kept, "--reason", "privacy", "--yes").code == 0
+        assert found_by(home, "prefers:tdm-reservation=1") == []
+        assert fonds(home, *FETCHING, "fetch", other).code == 0
+        assert [path for path, _ in host.asked].count(TDMREP) == 1
+    for address in (url, other):
+        (known,) = fonds(home, "show", address, "--json").lines
+        for one in known["rights"]["captures"]:
+            assert one["tdmrep"]["sha1hex"] is None
+            assert "tdmrep.json" not in {stated["stated_in"] for stated in one["statements"]}
+    assert fonds(home, "audit", "--deep").code == 0
+    assert fonds(home, "audit").code == 0
+
+
+def test_a_host_without_a_tdmrep_json_is_said_to_have_none_and_is_no_failure(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    with answering() as host:
+        host.answers["/2024/weir"] = Given(200, PAGE, {"Content-Type": "text/html"})
+        ran = fonds(home, *FETCHING, "fetch", f"{host.url}/2024/weir")
+        assert ran.code == 0, ran.err
+        assert "tdmrep.json" not in ran.out + ran.err
+        assert [path for path, _ in host.asked] == ["/robots.txt", "/2024/weir", TDMREP]
+        told = " ".join(fonds(home, "show", f"{host.url}/2024/weir").out.split())
+        assert f"{host.url}{TDMREP} answered 404; none" in told
+        off = fonds(
+            tmp_path / "off", *FETCHING, "--set", "fetch.tdmrep=false", "fetch",
+            f"{host.url}/2024/weir",
+        )  # fmt: skip
+        assert off.code == 0
+        assert [path for path, _ in host.asked].count(TDMREP) == 1
+    assert "tdmrep" not in fonds(tmp_path / "off", "show", f"{host.url}/2024/weir").out
+    assert "nothing" in fonds(home, "failures").out.lower()
+    assert fonds(home, "audit", "--deep").code == 0
 
 
 @pytest.fixture(scope="module")

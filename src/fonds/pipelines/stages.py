@@ -28,8 +28,8 @@ NO_MATCH = (Output(Unmatched),)
 """Papers are matched where `with_match` adds it."""
 
 
-FETCH = Stage("fetch", LINKS, (CAPTURED,), many=True, batch_max=200)
-"""What links lead to."""
+FETCH = Stage("fetch", LINKS, (CAPTURED, UNINDEXED), many=True, batch_max=200)
+"""What links lead to, and files whose rights their hosts' tdmrep.json changed."""
 
 FETCH_DOWNLOAD = Stage("fetch_download", DOWNLOADS, (CAPTURED,), threads=8, batch_max=8)
 """What an old system kept of what its links led to."""

@@ -24,6 +24,7 @@ from fonds.library.reading.rights import (
     RECORDED,
     by_subject,
     robots_answer,
+    tdmrep_answer,
     where_stated,
 )
 from fonds.library.searching.direct import direct, too_short
@@ -283,6 +284,8 @@ def _rights(one: Description) -> list[tuple[str, object]]:
         rows.append(("captured", f"{first.datetime or first.capture_id}{times}"))
         if group.robots:
             rows.append(("robots.txt", f"{group.robots.url} {robots_answer(group.robots)}"))
+        if group.tdmrep:
+            rows.append(("tdmrep.json", f"{group.tdmrep.url} {tdmrep_answer(group.tdmrep)}"))
         rows += _stated(group.statements)
     if not one.rights.is_complete:
         rows.append(("not shown", "what earlier captures state"))

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from fonds.crawl.request_url import request_url
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.stated_rights import CAPTURES_MAX, STATEMENTS_TOGETHER_MAX, capture_rows
+from fonds.model.capture import from_datetime14
+from fonds.model.errors import PermanentError
 from fonds.model.rights import Rights, RobotsInForce, StatedIn, Statement, Subject
-from fonds.model.rows import CdxRow, EntryRow, FileRightsRow
+from fonds.model.rows import CdxRow, EntryRow, FileRightsRow, TdmrepAnswerRow
 from fonds.ports import Records
 from fonds.ports.rights import rights_in
+from fonds.steps.intake.host_files import IN_FORCE, TDMREP_PATH
 
 NOTHING = "Nothing is stated."
 RECORDED = (
@@ -40,16 +45,31 @@ class StatingCapture:
 
 
 @dataclass(frozen=True, slots=True)
+class TdmrepAnswer:
+    """How the host of a capture answered within 24 hours when Fonds asked for its tdmrep.json.
+
+    `answer` is the status, or the reason there was none (`robots-denied`). `sha1hex` is the file it was kept
+    as, None where it was not kept.
+    """
+
+    url: str
+    asked_at: datetime
+    answer: str
+    sha1hex: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureRights:
     """What some captures of the file state alike, the last noted first.
 
     `robots` is the robots.txt in force, None where it is not known; `robots_sha1hex` is the file it was kept
-    as, None where it was not kept.
+    as, None where it was not kept. `tdmrep` is None where the host was not asked.
     """
 
     captures: Sequence[StatingCapture]
     robots: RobotsInForce | None
     robots_sha1hex: str | None
+    tdmrep: TdmrepAnswer | None
     statements: Sequence[Statement]
 
 
@@ -87,12 +107,14 @@ def file_rights(records: Records, sha1hex: str) -> FileRights:
         alike.setdefault(rights, []).append(row.capture_id)
     robots = [one.robots.capture_id for one in alike if one.robots and one.robots.capture_id]
     places = _places(records, [*(row.capture_id for row in rows), *robots])
-    kept = _kept(records, robots)
+    asked = _asked(records, places)
+    kept = _kept(records, [*robots, *(row.capture_id for row in asked.values() if row.capture_id)])
     groups = [
         CaptureRights(
             [StatingCapture(id_, *places.get(id_, (None, None))) for id_ in ids],
             rights.robots,
             kept.get(rights.robots.capture_id or "") if rights.robots else None,
+            _tdmrep(asked.get(ids[0]), kept),
             rights.statements,
         )
         for rights, ids in alike.items()
@@ -120,6 +142,48 @@ def robots_answer(robots: RobotsInForce) -> str:
     )
     rule = f"matched by “{robots.rule}”" if robots.rule else "matched by no rule"
     return f"{answer}; {rule}" if robots.answer else rule
+
+
+def tdmrep_answer(tdmrep: TdmrepAnswer) -> str:
+    """How the host answered when it was asked for its tdmrep.json, and whether there is one."""
+    answer = f"answered {tdmrep.answer}" if tdmrep.answer.isdigit() else tdmrep.answer
+    return answer if tdmrep.sha1hex else f"{answer}; none"
+
+
+def _asked(
+    records: Records, places: Mapping[str, tuple[str | None, str | None]]
+) -> Mapping[str, TdmrepAnswerRow]:
+    """The answers of the hosts of these captures, by capture id, of hosts asked within a day of them."""
+    origins = {key: origin for key, (_, url) in places.items() if (origin := _origin(url))}
+    rows = records.get(TdmrepAnswerRow, sorted(set(origins.values()))) if origins else ()
+    answers = {row.origin: row for row in rows}
+    found: dict[str, TdmrepAnswerRow] = {}
+    for key, origin in origins.items():
+        row, moment = answers.get(origin), _moment(places[key][0])
+        if row is not None and moment is not None and abs(row.asked_at - moment) <= IN_FORCE:
+            found[key] = row
+    return found
+
+
+def _origin(url: str | None) -> str:
+    try:
+        return request_url(url).origin if url else ""
+    except PermanentError:
+        return ""
+
+
+def _moment(digits: str | None) -> datetime | None:
+    try:
+        return from_datetime14(digits) if digits else None
+    except ValueError:
+        return None
+
+
+def _tdmrep(row: TdmrepAnswerRow | None, kept: Mapping[str, str]) -> TdmrepAnswer | None:
+    if row is None:
+        return None
+    sha1hex = kept.get(row.capture_id or "")
+    return TdmrepAnswer(f"{row.origin}{TDMREP_PATH}", row.asked_at, row.answer, sha1hex)
 
 
 def _places(records: Records, ids: Sequence[str]) -> Mapping[str, tuple[str | None, str | None]]:

@@ -15,7 +15,7 @@ from typing import Any
 from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import row_key
 from fonds.formats.spooled import spool_key
-from fonds.kinds.indexing import indexed, whole_documents
+from fonds.kinds.indexing import indexed, put_again, whole_documents
 from fonds.library.chunks import chunks
 from fonds.library.failures.deciding import accept
 from fonds.library.failures.failed import Asked
@@ -38,12 +38,14 @@ from fonds.model.rows import (
     FaultRow,
     FetchedRow,
     FileMetaRow,
+    HostFileRow,
     InputRow,
     TakedownRow,
 )
 from fonds.model.takedown import REDACTED
 from fonds.ports import Records, Stores
 from fonds.ports.walking import walk_pages
+from fonds.steps.intake.host_files import withdraw_files
 
 NOTE_CHARACTERS_MAX = 500
 ROUNDS_MAX = 3
@@ -120,6 +122,9 @@ class TakingDown:
             stores.table.delete(stores.journal, [key for key, _ in page])
         faults = stores.records.find(FaultRow, {"subject": sha1hex})
         stores.records.delete(FaultRow, [(one.subject, one.told) for one in faults])
+        for files in chunks(stores.records.find(HostFileRow, {"sha1hex": sha1hex})):
+            changed = withdraw_files(stores.records, files, self.clock())
+            put_again(stores.records, stores.blobs, stores.index, sorted(changed))
         for some in chunks(rows_of(stores.records, sha1hex)):
             for table in dict.fromkeys(type(one) for one in some):
                 keys = [key_of(one) for one in some if type(one) is table]

@@ -32,6 +32,7 @@ from fonds.model.rows.rights import (
     HostCaptureRow,
     HostFileRow,
     HostTextRow,
+    TdmrepAnswerRow,
 )
 from fonds.model.rows.row import Row
 from fonds.model.rows.source import RefusedLinkRow, SourceRow
@@ -77,6 +78,7 @@ __all__ = [
     "StoryMetaRow",
     "TakedownRow",
     "TallyRow",
+    "TdmrepAnswerRow",
     "TextBandRow",
     "TextSketchRow",
     "TimetableRow",

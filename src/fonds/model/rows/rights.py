@@ -72,10 +72,11 @@ class HostTextRow:
 
 @dataclass(frozen=True, slots=True)
 class HostCaptureRow:
-    """`host_captures`: a response that others captured, of which the files of its host tell more.
+    """`host_captures`: a response, of which the files of its host state more.
 
     `target` is path and query of its address, as requests have them. `crawler` is the User-Agent that fetched
-    it, "" where it is not known.
+    it, "" where it is not known. `is_fetched`: Fonds requested it, so that its robots.txt is the one that
+    allowed the request.
     """
 
     TABLE: ClassVar[str] = "host_captures"
@@ -86,3 +87,20 @@ class HostCaptureRow:
     sha1hex: str
     target: str
     crawler: str
+    is_fetched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TdmrepAnswerRow:
+    """`tdmrep_answers`: how a host answered when it was last asked for its tdmrep.json.
+
+    `origin` is scheme, host and port, as requests have them. `answer` is the status (`200`, `404`), or the
+    reason there was none (`robots-denied`). `capture_id` is that of the file, None where none was kept.
+    """
+
+    TABLE: ClassVar[str] = "tdmrep_answers"
+    KEY: ClassVar[tuple[str, ...]] = ("origin",)
+    origin: str
+    asked_at: dt.datetime
+    answer: str
+    capture_id: str | None = None

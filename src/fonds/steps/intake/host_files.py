@@ -1,7 +1,11 @@
-"""The robots.txt and tdmrep.json in force for responses that others captured, whichever came in first.
+"""The robots.txt and tdmrep.json in force for responses, whichever came in first.
 
 A robots.txt is in force for what was captured within 24 hours after it (RFC 9309, 2.4), the newest one before
-it alone. The group of the crawler's name counts where its WARC tells it, else that for everybody.
+it alone. The group of the crawler's name counts where its WARC tells it, else that for everybody. For what
+Fonds fetched it is the one that allowed the request, which the step `fetch` notes.
+
+A tdmrep.json is in force in the same way. Without one before a response, the first in the 24 hours after it
+counts: crawlers ask for it once they know the host.
 
 Of a file and a response each is written before the other is looked for, so that whichever step is later finds
 both. A step looks once more behind what it wrote, and writes again until it says what is there.
@@ -9,7 +13,7 @@ both. A step looks once more behind what it wrote, and writes again until it say
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -36,7 +40,8 @@ from fonds.rights.tdmrep import tdmrep_statements
 
 IN_FORCE = timedelta(hours=24)
 ROBOTS, TDM = NAMES = "robots.txt", "tdmrep.json"
-PATHS = {"/robots.txt": ROBOTS, "/.well-known/tdmrep.json": TDM}
+TDMREP_PATH = "/.well-known/tdmrep.json"
+PATHS = {"/robots.txt": ROBOTS, TDMREP_PATH: TDM}
 TYPES = {ROBOTS_TXT: ROBOTS, TDMREP: TDM}
 AT_ONCE = 500
 TOGETHER_MAX = timedelta(days=2)
@@ -55,7 +60,7 @@ class HostRows:
 
 
 def host_rows(items: Iterable[Identified]) -> HostRows:
-    """Return the rows of responses and of files of hosts; of what we fetched the files alone."""
+    """Return the rows of responses and of files of hosts."""
     captures, files, texts = [], [], []
     for one in items:
         url, sha1hex = _web_url(one), one.sha1hex
@@ -68,9 +73,23 @@ def host_rows(items: Iterable[Identified]) -> HostRows:
                 files.append(HostFileRow(place[0], name, *place[1:]))
             if one.host_text is not None:
                 texts.append(HostTextRow(sha1hex, one.host_text))
-        elif one.capture.place.kind is not PlaceKind.SPOOL:
-            captures.append(HostCaptureRow(*place, url.target, one.capture.crawler))
+        else:
+            is_fetched = one.capture.place.kind is PlaceKind.SPOOL
+            row = HostCaptureRow(*place, url.target, one.capture.crawler, is_fetched)
+            captures.append(row)
     return HostRows(captures, files, texts)
+
+
+def host_file_row(
+    url: str, captured_at: datetime, capture_id: str, sha1hex: str
+) -> HostFileRow | None:
+    """Return the row of a file of a host that lies at this address; None for any other address."""
+    try:
+        place = request_url(url)
+    except PermanentError:
+        return None
+    name = PATHS.get(place.target)
+    return HostFileRow(place.origin, name, captured_at, capture_id, sha1hex) if name else None
 
 
 def note_hosts(records: Records, rows: HostRows, now: datetime) -> set[str]:
@@ -83,22 +102,41 @@ def note_hosts(records: Records, rows: HostRows, now: datetime) -> set[str]:
     files = {_key(one): one for one in rows.files}
     # A revisit may have come before the text it repeats.
     files |= {_key(one): one for one in records.find(HostFileRow, {"sha1hex": new})} if new else {}
+    return _settle_around(records, files.values(), now)
+
+
+def withdraw_files(records: Records, files: Sequence[HostFileRow], now: datetime) -> set[str]:
+    """Let captures state nothing of these files, which are removed next. Return the SHA-1s of those whose
+    rights changed. What has the same bytes counts no more either."""
+    return _settle_around(records, files, now, frozenset(one.sha1hex for one in files))
+
+
+def _settle_around(
+    records: Records,
+    files: Iterable[HostFileRow],
+    now: datetime,
+    without: frozenset[str] = frozenset(),
+) -> set[str]:
+    """Settle the captures for which any of these files may be in force."""
     changed: set[str] = set()
-    for file in files.values():
-        stretch = Within(file.captured_at, file.captured_at + IN_FORCE)
+    for file in files:
+        first = file.captured_at - (IN_FORCE if file.name == TDM else timedelta(0))
+        stretch = Within(first, file.captured_at + IN_FORCE)
         found = records.find(HostCaptureRow, {"origin": file.origin, "captured_at": stretch})
         while some := list(islice(found, AT_ONCE)):
-            changed |= settle(records, some, now)
+            changed |= settle(records, some, now, without)
     return changed
 
 
-def forget_hosts(records: Records, rows: HostRows) -> None:
-    """Remove the rows of a batch."""
+def forget_hosts(records: Records, rows: HostRows, now: datetime) -> set[str]:
+    """Remove the rows of a batch. Return the SHA-1s of files whose captures have other rights now."""
+    changed = withdraw_files(records, rows.files, now)
     records.delete(
         HostCaptureRow, [(one.origin, one.captured_at, one.capture_id) for one in rows.captures]
     )
     records.delete(HostFileRow, [_key(one) for one in rows.files])
     records.delete(HostTextRow, [one.sha1hex for one in rows.texts])
+    return changed
 
 
 def forget_captures(records: Records, rows: Sequence[CdxRow]) -> None:
@@ -112,13 +150,18 @@ def forget_captures(records: Records, rows: Sequence[CdxRow]) -> None:
     records.delete(HostCaptureRow, [(row.origin, row.captured_at, row.capture_id) for row in gone])
 
 
-def settle(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> set[str]:
-    """Write into the rights of these captures what is in force for them. Return the SHA-1s of those whose
-    rights changed."""
+def settle(
+    records: Records,
+    captures: Sequence[HostCaptureRow],
+    now: datetime,
+    without: frozenset[str] = frozenset(),
+) -> set[str]:
+    """Write into the rights of these captures what is in force for them, `without` files of these SHA-1s.
+    Return the SHA-1s of those whose rights changed. With `without`, captures lie two days apart at most."""
     changed: set[str] = set()
     before: list[InForce] = []
     for _ in range(ROUNDS_MAX):
-        found = _in_force(records, captures)
+        found = _in_force(records, captures, without)
         if found == before or not captures:
             break
         before = found
@@ -167,8 +210,12 @@ def _restated(
     return written, gone
 
 
-def _in_force(records: Records, captures: Sequence[HostCaptureRow]) -> list[InForce]:
-    """The newest file of each name before each capture."""
+def _in_force(
+    records: Records,
+    captures: Sequence[HostCaptureRow],
+    without: frozenset[str] = frozenset(),
+) -> list[InForce]:
+    """The file of each name that is in force for each capture."""
     if not captures:
         return []
     first = min(one.captured_at for one in captures)
@@ -176,14 +223,17 @@ def _in_force(records: Records, captures: Sequence[HostCaptureRow]) -> list[InFo
     if last - first > TOGETHER_MAX:
         return _one_by_one(records, captures)
     origins = sorted({one.origin for one in captures})
-    where = {"origin": origins, "captured_at": Within(first - IN_FORCE, last)}
+    where = {"origin": origins, "captured_at": Within(first - IN_FORCE, last + IN_FORCE)}
     rising: dict[tuple[str, str], list[HostFileRow]] = {}
     for row in records.find(HostFileRow, where, order=("captured_at", "capture_id")):
-        rising.setdefault((row.origin, row.name), []).append(row)
-    return [
-        {name: _newest(rising.get((one.origin, name), ()), one.captured_at) for name in NAMES}
-        for one in captures
-    ]
+        if row.sha1hex not in without:
+            rising.setdefault((row.origin, row.name), []).append(row)
+    found: list[InForce] = []
+    for one in captures:
+        robots, tdm = (rising.get((one.origin, name), ()) for name in NAMES)
+        at = one.captured_at
+        found.append({ROBOTS: _newest(robots, at), TDM: _newest(tdm, at) or _next(tdm, at)})
+    return found
 
 
 def _newest(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
@@ -193,9 +243,16 @@ def _newest(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | No
     return found if found is not None and moment - found.captured_at <= IN_FORCE else None
 
 
+def _next(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
+    """The first of these rows after a moment, if it came within a day."""
+    place = bisect_left(rising, moment, key=lambda row: row.captured_at)
+    found = rising[place] if place < len(rising) else None
+    return found if found is not None and found.captured_at - moment <= IN_FORCE else None
+
+
 def _one_by_one(records: Records, captures: Sequence[HostCaptureRow]) -> list[InForce]:
     """The same where captures lie so far apart that there may be many files between them."""
-    wheres = [
+    before = [
         {
             "origin": one.origin,
             "name": name,
@@ -204,9 +261,17 @@ def _one_by_one(records: Records, captures: Sequence[HostCaptureRow]) -> list[In
         for one in captures
         for name in NAMES
     ]
-    order = ("-captured_at", "-capture_id")
-    found = iter(records.first_of_each(HostFileRow, wheres, order))
-    return [{name: next(found) for name in NAMES} for _ in captures]
+    after = [
+        {
+            "origin": one.origin,
+            "name": TDM,
+            "captured_at": Within(one.captured_at, one.captured_at + IN_FORCE),
+        }
+        for one in captures
+    ]
+    newest = iter(records.first_of_each(HostFileRow, before, ("-captured_at", "-capture_id")))
+    nexts = records.first_of_each(HostFileRow, after, ("captured_at", "capture_id"))
+    return [{ROBOTS: next(newest), TDM: next(newest) or later} for later in nexts]
 
 
 def _with_hosts(
@@ -217,7 +282,10 @@ def _with_hosts(
     robots: RobotsInForce | None = None
     stated: list[Statement] = []
     file = files[ROBOTS]
-    if file is not None and file.sha1hex in texts:
+    if capture.is_fetched:
+        robots = known.robots
+        stated += [one for one in known.statements if one.stated_in is StatedIn.ROBOTS_TXT]
+    elif file is not None and file.sha1hex in texts:
         rules = _rules(texts[file.sha1hex], capture.crawler)
         address = f"{capture.origin}/robots.txt"
         robots = RobotsInForce(address, "200", file.capture_id, rules.rule_for(capture.target))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -116,29 +116,33 @@ class PersistFile:
         wanted = [one for one in items if one.sha1hex not in gone]
         kept = dict(zip(map(id, wanted), self._persist(wanted), strict=True))
         gone |= self._taken_down(wanted)
-        if gone:
-            self._forget([one for one in items if one.sha1hex in gone])
         refused = Result(dropped(Reason.TAKEN_DOWN))
-        return [refused if one.sha1hex in gone else kept[id(one)] for one in items]
+        results = [refused if one.sha1hex in gone else kept[id(one)] for one in items]
+        if gone:
+            changed = self._forget([one for one in items if one.sha1hex in gone])
+            _index_again(results, items, changed)
+        return results
 
     def _taken_down(self, items: Sequence[Identified]) -> set[str]:
         wanted = {sha1 for one in items if (sha1 := one.sha1hex) is not None}
         return {row.sha1hex for row in self.records.get(TakedownRow, sorted(wanted))}
 
-    def _forget(self, items: Sequence[Identified]) -> None:
-        """Remove what was written of these, their files last, by which the rest is found."""
+    def _forget(self, items: Sequence[Identified]) -> set[str]:
+        """Remove what was written of these, their files last, by which the rest is found. Return the SHA-1s
+        of others whose captures have other rights now."""
         now = self.clock()
         places = [row for one in items for row in self._captures(one, now)]
         plan = plan_captures(self.records, places, {row.sha1hex: row.capture_id for row in places})
         gone = [*plan.rows.values(), *chain.from_iterable(plan.replaced.values())]
         self.records.delete(CdxRow, [row_place(row) for row in gone])
         self.records.delete(CaptureRightsRow, [one.capture.id for one in items])
-        forget_hosts(self.records, host_rows(items))
+        changed = forget_hosts(self.records, host_rows(items), now)
         sha1hexes = sorted({sha1 for one in items if (sha1 := one.sha1hex) is not None})
         for sha1hex in sha1hexes:
             for page in walk_pages(self.table, self.journal, row_key(sha1hex)):
                 self.table.delete(self.journal, [key for key, _ in page])
         self.records.delete(FileMetaRow, sha1hexes)
+        return changed - set(sha1hexes)
 
     def _persist(self, items: Sequence[Identified]) -> list[Result]:
         now = self.clock()
@@ -182,11 +186,7 @@ class PersistFile:
         note_capture_counts(self.table, self.records, self.journal, sorted(again))
         stating = self._stating(items)
         results = [self._route(one, owners, stating) for one in items]
-        if changed:
-            others = tuple(map(Unindexed, sorted(changed)))
-            first = results[0]
-            about = items[0].sha1hex
-            results[0] = replace(first, items=(*first.items, *others), about=about)
+        _index_again(results, items, changed)
         return results
 
     def _stating(self, items: Sequence[Identified]) -> set[str]:
@@ -257,6 +257,16 @@ class PersistFile:
             return Result(items=(article,) if referenced else (article, Unarchived(capture, file)))
         work = (Unextracted(capture, file), Ungrobided(capture, file))
         return Result(items=work if referenced else (*work, Unarchived(capture, file)))
+
+
+def _index_again(
+    results: list[Result], items: Sequence[Identified], sha1hexes: Collection[str]
+) -> None:
+    """Hand on, with the first result, files whose documents may lack what is stated now."""
+    if sha1hexes:
+        first, others = results[0], tuple(map(Unindexed, sorted(sha1hexes)))
+        about = items[0].sha1hex
+        results[0] = replace(first, items=(*first.items, *others), about=about)
 
 
 def _needs_original(one: Identified) -> bool:

@@ -16,13 +16,15 @@ from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition
 from fonds.model.errors import PermanentError
 from fonds.model.exchange import Exchange, Headers
+from fonds.model.file import Unindexed
 from fonds.model.link import Link
 from fonds.model.rows import FetchedRow
 from fonds.model.step import Output, Result
-from fonds.steps.news.keep_robots import as_fetched
+from fonds.steps.news.keep_host_files import as_fetched
 from fonds.steps.news.spool import Fetched, HostAnswer, Spool
+from fonds.steps.news.tdmrep_requests import FetchedPage, TdmrepRequests
 
-EMITS = (Output(Capture),)
+EMITS = (Output(Capture), Output(Unindexed))
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,application/xml;q=0.9,*/*;q=0.8"
 KEPT_AT_ONCE = 64
 """So many pages, at most, are written to the spool together."""
@@ -42,7 +44,8 @@ class Fetch:
     """Implements Errands over what asks the web for this process.
 
     `refusal` judges redirects of links out of sources and lists, `refusal_named` those of links a person
-    named. `keep_robots` keeps the robots.txt that allowed what was fetched, and notes it there.
+    named. `keep_robots` keeps the robots.txt that allowed what was fetched, and notes it there. A page
+    goes on when `tdmrep` knows how its host answered; None asks no host.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Fetch:
         refusal: Refusal = no_refusal,
         refusal_named: Refusal = no_refusal,
         keep_robots: Callable[[Sequence[Fetched]], Sequence[Fetched]] = as_fetched,
+        tdmrep: TdmrepRequests | None = None,
     ) -> None:
         self._rules = rules
         self._refusal = refusal
@@ -60,6 +64,7 @@ class Fetch:
         self._asker = asker.held(self._unkept)
         self._spool = spool
         self._keep_robots = keep_robots
+        self._tdmrep = tdmrep
         self._keys = count()
         self._links: dict[str, tuple[int, Link]] = {}
         self._befores: dict[str, FetchedRow] = {}
@@ -74,7 +79,8 @@ class Fetch:
     def room(self) -> int:
         """How many more links may be begun."""
         waiting = (self._links, self._new, self._fetched, self._same, self._ended)
-        return self._rules.in_hand_max - sum(map(len, waiting))
+        held = len(self._tdmrep) if self._tdmrep is not None else 0
+        return self._rules.in_hand_max - sum(map(len, waiting)) - held
 
     def begin(self, items: Sequence[tuple[int, Link]]) -> None:
         """As the port says."""
@@ -88,10 +94,14 @@ class Fetch:
                 self._is_told.wait(wait_s)
             told, self._told = self._told, []
         for key, end in told:
+            if self._tdmrep is not None and self._tdmrep.answered(key, end):
+                continue
             before = self._befores.pop(key, None)
             if (found := self._links.pop(key, None)) is not None:
                 self._note(*found, end, before)
         self._keep()
+        if self._tdmrep is not None:
+            self._ended += self._tdmrep.ended()
         ended, self._ended = self._ended, []
         return ended
 
@@ -105,6 +115,8 @@ class Fetch:
         self._new = [one for one in self._new if one[0] not in unwanted]
         self._fetched = [one for one in self._fetched if one[0] not in unwanted]
         self._same = [one for one in self._same if one[0] not in unwanted]
+        if self._tdmrep is not None:
+            self._tdmrep.forget(unwanted)
         self._asker.forget(keys)
 
     def close(self) -> None:
@@ -122,10 +134,10 @@ class Fetch:
             return
         links = [link for _, link in self._new]
         kept, befores = self._spool.kept(links), self._spool.before([link.url for link in links])
+        self._go_on([(*one, kept[one[1].id]) for one in self._new if one[1].id in kept])
         wanted = []
         for number, link in self._new:
-            if (capture := kept.get(link.id)) is not None:
-                self._ended.append((number, Result(items=(capture,))))
+            if link.id in kept:
                 continue
             key = f"{link.id} {next(self._keys)}"
             try:
@@ -150,8 +162,22 @@ class Fetch:
             _conditional(before),
             before.final_url if before is not None else "",
             link.tls,
-            refusal=self._refusal_named if link.allows_any_site else self._refusal,
+            refusal=self._refusal_of(link),
         )
+
+    def _refusal_of(self, link: Link) -> Refusal:
+        return self._refusal_named if link.allows_any_site else self._refusal
+
+    def _go_on(self, pages: Sequence[tuple[int, Link, Capture]]) -> None:
+        """What lies in the spool goes on, once its host was asked what it states."""
+        if self._tdmrep is None:
+            self._ended += [(number, Result(items=(capture,))) for number, _, capture in pages]
+            return
+        fetched = [
+            FetchedPage(number, capture, link.tls, self._refusal_of(link))
+            for number, link, capture in pages
+        ]
+        self._ended += self._tdmrep.add(fetched, self._tell)
 
     def _tell(self, key: str, end: End) -> None:
         """From the thread that asks."""
@@ -187,8 +213,8 @@ class Fetch:
         some, rest = self._fetched[:KEPT_AT_ONCE], self._fetched[KEPT_AT_ONCE:]
         if some:
             captures = self._spool.keep(self._keep_robots([one for _, one in some]))
-            for (number, _), capture in zip(some, captures, strict=True):
-                self._ended.append((number, Result(items=(capture,))))
+            pairs = zip(some, captures, strict=True)
+            self._go_on([(number, one.link, capture) for (number, one), capture in pairs])
             self._fetched = rest
             self._asker.wake()
 

@@ -22,6 +22,7 @@ from fonds.library.reading.rights import (
     FileRights,
     by_subject,
     robots_answer,
+    tdmrep_answer,
     where_stated,
 )
 from fonds.library.reading.story import StoryHead, Versions, story_head, versions_of
@@ -348,6 +349,7 @@ def file_html(
         said_of=said_of,
         by_subject=by_subject,
         robots_answer=robots_answer,
+        tdmrep_answer=tdmrep_answer,
         where_stated=where_stated,
         web_url=web_url,
         nothing_stated=NOTHING,

@@ -24,8 +24,9 @@ from fonds.setting_groups import FetchSettings
 from fonds.steps.intake.archive_body import ArchiveBody
 from fonds.steps.intake.persist_file import PersistFile
 from fonds.steps.news.fetch import Fetch, FetchRules
-from fonds.steps.news.keep_robots import KeepRobots
+from fonds.steps.news.keep_host_files import KeepHostFiles
 from fonds.steps.news.spool import Spool
+from fonds.steps.news.tdmrep_requests import TdmrepRequests
 from fonds.wiring.backends import pipeline_of
 from fonds.wiring.links.link_inputs import link_rules, named_link_rules
 from fonds.wiring.steps import identify, now
@@ -43,18 +44,21 @@ def make_fetch(stores: Stores, settings: Settings) -> Errands:
     spool = Spool(stores.blobs, stores.records, stores.archive)
     asker = asker_of(stores.records, settings)
     refusals = (link_rules(settings).refusal, named_link_rules(settings).refusal)
-    return Fetch(rules, asker, spool, *refusals, _keep_robots(stores, settings, spool))
+    keep = _keep_host_files(stores, settings, spool)
+    tdmrep = TdmrepRequests(asker, stores.records, keep.keep, now) if told.tdmrep else None
+    return Fetch(rules, asker, spool, *refusals, keep, tdmrep)
 
 
-def _keep_robots(stores: Stores, settings: Settings, spool: Spool) -> KeepRobots:
-    """What keeps robots.txt files, through the steps of every capture."""
+def _keep_host_files(stores: Stores, settings: Settings, spool: Spool) -> KeepHostFiles:
+    """What keeps what hosts say to crawlers, through the steps of every capture."""
     archive = (stores.archive, stores.records, stores.table, stores.blobs)
-    return KeepRobots(
+    return KeepHostFiles(
         spool,
         stores.records,
         identify(stores.archive, settings),
         PersistFile(stores.table, stores.records, stores.journal, True, now),
         ArchiveBody(*archive, stores.journal, now, pipeline_of(settings).warc_prefix),
+        now,
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 from fonds.extract.file_meta import describe
 from fonds.library.tracing.traces import rows_of
 from fonds.model.capture import Capture
+from fonds.model.disposition import Reason
 from fonds.model.file import ROBOTS_TXT, TDMREP, Identified, Kind, Unindexed
 from fonds.model.keys import sha1_base32
 from fonds.model.rights import Rights
@@ -26,6 +27,7 @@ from fonds.model.rows import (
 )
 from fonds.model.rows.row import Row
 from fonds.ports.rights import rights_of
+from fonds.steps.intake.host_files import withdraw_files
 from fonds.steps.intake.identify import Identify
 from fonds.steps.intake.persist_file import PersistFile
 from fonds.stores.records.sql import SqlRecords
@@ -89,7 +91,9 @@ def test_what_is_in_force_does_not_depend_on_the_order_of_captures(bench: Bench,
     first, second = file(bench, OPEN, hours(0)), file(bench, SHUT, hours(3))
     again = repeated(bench, OPEN, hours(40))
     reserved = file(bench, TDM, hours(1), "/.well-known/tdmrep.json", "application/json")
+    # A tdmrep.json without one before it counts for the 24 hours before it, too.
     pages = [
+        page(bench, "a9", hours(-23.5)),
         page(bench, "a0", hours(-1)),
         page(bench, "a1", hours(0.5)),
         page(bench, "a2", hours(2)),
@@ -104,7 +108,8 @@ def test_what_is_in_force_does_not_depend_on_the_order_of_captures(bench: Bench,
     persist(bench, some)
     assert told(bench, *pages) == [
         (None, ("noai",)),
-        ("Allow: /a", ("train-ai=y", "noai")),
+        (None, ("tdm-reservation=1", "tdm-policy", "noai")),
+        ("Allow: /a", ("train-ai=y", "tdm-reservation=1", "tdm-policy", "noai")),
         ("Allow: /a", ("train-ai=y", "tdm-reservation=1", "tdm-policy", "noai")),
         ("Disallow: /private", ("train-ai=n", "tdm-reservation=0", "noai")),
         ("", ("train-ai=n", "noai")),
@@ -235,3 +240,44 @@ def test_the_group_that_names_the_crawler_counts(bench: Bench) -> None:
     known = replace(page(bench, "a1", hours(1)), crawler="x/1.0")
     persist(bench, [known, file(bench, SHUT, hours(0))])
     assert told(bench, known) == [("Disallow: /", ("noai",))]
+
+
+def test_files_that_are_withdrawn_state_nothing_and_the_captures_are_told(bench: Bench) -> None:
+    known, far = page(bench, "a1", hours(2)), page(bench, "a2", hours(30))
+    reserved = file(bench, TDM, hours(1), "/.well-known/tdmrep.json", "application/json")
+    persist(bench, [file(bench, OPEN, hours(0)), reserved, known, far])
+    (tdm,) = bench.records.find(HostFileRow, {"name": "tdmrep.json"})
+    changed = withdraw_files(bench.records, [tdm], LATER)
+    assert changed == {describe(PAGE + b"a1", None).sha1}
+    assert told(bench, known, far) == [
+        ("Allow: /a", ("train-ai=y", "noai")),
+        (None, ("noai",)),
+    ]
+    assert withdraw_files(bench.records, [tdm], LATER) == set()
+
+
+def test_a_file_brought_by_who_is_late_for_its_takedown_states_nothing(bench: Bench) -> None:
+    known = page(bench, "a1", hours(2))
+    reserved = file(bench, TDM, hours(1), "/.well-known/tdmrep.json", "application/json")
+    persist(bench, [known])
+    sha1hex = describe(TDM, None).sha1
+    identify = Identify(bench.archive, describe, 100_000, 100_000)
+    items = [item for item in identify(reserved).items if isinstance(item, Identified)]
+
+    def take_down() -> None:
+        bench.records.put([TakedownRow(sha1hex, "other", "", "me", LATER, {})])
+
+    records: Any = Reserving(bench.records, take_down)
+    (result,) = PersistFile(bench.table, records, JOURNAL, False, lambda: LATER)(items)
+    assert result.disposition.reason is Reason.TAKEN_DOWN
+    assert told(bench, known) == [(None, ("noai",))]
+    assert list(bench.records.find(HostFileRow)) == []
+
+
+class Reserving(Interrupted):
+    """The records, of which another process makes use just before a reservation is written."""
+
+    def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
+        if self._meanwhile and any(isinstance(row, HostFileRow) for row in rows):
+            self._meanwhile.pop()()
+        self._records.put(rows, replace=replace)

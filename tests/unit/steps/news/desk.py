@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,9 @@ from fonds.model.errors import PermanentError
 from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Result
 from fonds.steps.news.fetch import Fetch, FetchRules
+from fonds.steps.news.keep_host_files import KeepHostFiles
 from fonds.steps.news.spool import Spool
+from fonds.steps.news.tdmrep_requests import TdmrepRequests
 from fonds.stores.blobs.folder import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
@@ -83,7 +86,13 @@ class Desk:
         return found
 
 
-def make_desk(web: Web, folder: Path, who: str = "here", **more: Any) -> Desk:
+Hosts = Callable[[Asker, Spool], tuple[KeepHostFiles, TdmrepRequests]]
+"""What keeps files of hosts, and what asks for their tdmrep.json."""
+
+
+def make_desk(
+    web: Web, folder: Path, who: str = "here", hosts: Hosts | None = None, **more: Any
+) -> Desk:
     blobs = FolderBlobs(folder / "blobs")
     records = open_sqlite(folder / "records.sqlite")
     paces = more.pop("paces", PACES)
@@ -101,9 +110,12 @@ def make_desk(web: Web, folder: Path, who: str = "here", **more: Any) -> Desk:
             time.monotonic,
         )
 
-    return Desk(
-        web, blobs, records, Fetch(RULES, Asker(chains), Spool(blobs, records, Kept(blobs)))
-    )
+    asker, spool = Asker(chains), Spool(blobs, records, Kept(blobs))
+    if hosts is None:
+        return Desk(web, blobs, records, Fetch(RULES, asker, spool))
+    keep, tdmrep = hosts(asker, spool)
+    fetch = Fetch(RULES, asker, spool, keep_robots=keep, tdmrep=tdmrep)
+    return Desk(web, blobs, records, fetch)
 
 
 def capture(end: Result | Exception) -> Capture:

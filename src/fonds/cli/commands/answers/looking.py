@@ -105,7 +105,7 @@ SHOW = (
             "rights",
             "object",
             "what is stated about its use: statements of the file; captures, with those that state the same"
-            " together, and the robots.txt in force; is_complete",
+            " together, the robots.txt in force and the answer for tdmrep.json; is_complete",
         ),
         ("collections", "list", "the clusters it is in"),
     ),

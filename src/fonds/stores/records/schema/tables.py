@@ -372,6 +372,7 @@ Table(
     Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
     Column("target", CleanText, nullable=False),
     Column("crawler", CleanText, nullable=False),
+    Column("is_fetched", Boolean, nullable=False),
     Index("host_captures_sha1hex", "sha1hex"),
 )
 

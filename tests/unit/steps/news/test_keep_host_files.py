@@ -18,7 +18,7 @@ from fonds.model.rows import CdxRow, FetchedRow, TakedownRow
 from fonds.steps.intake.archive_body import ArchiveBody
 from fonds.steps.intake.identify import Identify
 from fonds.steps.intake.persist_file import PersistFile
-from fonds.steps.news.keep_robots import KeepRobots
+from fonds.steps.news.keep_host_files import KeepHostFiles
 from fonds.steps.news.spool import Fetched, HostAnswer, Spool
 from fonds.stores.archive.bodies.spooled import SpooledBodies
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench
@@ -31,7 +31,7 @@ class Killed(Exception):
     """The process ends here."""
 
 
-def made(bench: Bench, *, killed: bool = False) -> KeepRobots:
+def made(bench: Bench, *, killed: bool = False) -> KeepHostFiles:
     archive = SpooledBodies(bench.archive, bench.blobs, lambda _: None, 10**6)
     spool = Spool(bench.blobs, bench.records, archive)  # type: ignore[arg-type]
     identify = Identify(archive, describe, 10**6, 10**6)  # type: ignore[arg-type]
@@ -42,7 +42,8 @@ def made(bench: Bench, *, killed: bool = False) -> KeepRobots:
     def die(_: Sequence[object]) -> None:
         raise Killed
 
-    return KeepRobots(spool, bench.records, identify, persist, die if killed else write)
+    archive_body = die if killed else write
+    return KeepHostFiles(spool, bench.records, identify, persist, archive_body, lambda: LATER)
 
 
 class _Both:
@@ -65,7 +66,7 @@ def fetched(robots: Robots, path: str = "/a/1") -> Fetched:
     return Fetched(link, Exchange(robots.hops), PAGE, host=HostAnswer(url, robots))
 
 
-def kept(keep: KeepRobots, robots: Robots) -> str | None:
+def kept(keep: KeepHostFiles, robots: Robots) -> str | None:
     (one,) = keep([fetched(robots)])
     assert one.exchange.rights is not None
     assert one.exchange.rights.robots is not None

@@ -1,0 +1,212 @@
+"""Requests for the tdmrep.json of hosts: one to each host that gave a page, once in 24 hours.
+
+A page goes on when its host has answered. It lies in the spool by then, so that nothing is fetched again when
+a process is killed: its link comes back, and the host is asked then. A row for all processes says when a host
+was asked.
+
+Source: TDM Reservation Protocol, "TDM file on the origin server".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from fonds.crawl.request_url import RequestUrl, request_url
+from fonds.crawl.robots import BYTES_MAX, REDIRECTS_MAX
+from fonds.fetching.asker import Asker
+from fonds.fetching.chain import Arrived, End, Refusal, Wanted
+from fonds.model.capture import Capture
+from fonds.model.disposition import Disposition, Reason, Verdict, deferred
+from fonds.model.errors import PermanentError, TransientError
+from fonds.model.file import TDMREP, Unindexed
+from fonds.model.link import TlsCheck
+from fonds.model.rows import TdmrepAnswerRow
+from fonds.model.step import Result
+from fonds.ports import Records
+from fonds.steps.intake.host_files import TDMREP_PATH
+from fonds.steps.news.keep_host_files import HostFile, KeptHostFile
+
+ACCEPT = "application/json,*/*;q=0.1"
+ASKED_EVERY = timedelta(hours=24)
+HELD_MAX = timedelta(minutes=10)
+"""How long a page waits at most for a host that may not be asked yet."""
+KNOWN_MAX = 10_000
+ANSWER_CHARS_MAX = 100
+
+logger = logging.getLogger(__name__)
+
+Ended = tuple[int, Result | Exception]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """A page in the spool: its capture, and the number and the rules of its link."""
+
+    number: int
+    capture: Capture
+    tls: TlsCheck
+    refusal: Refusal
+
+
+@dataclass(slots=True)
+class TdmrepRequests:
+    """Pages go in, and out when the answer of their host is known. For one thread.
+
+    `keep` keeps a file as a capture and notes that it is in force. `clock` gives aware UTC.
+    """
+
+    asker: Asker
+    records: Records
+    keep: Callable[[HostFile], KeptHostFile]
+    clock: Callable[[], datetime]
+    _known: OrderedDict[str, datetime] = field(default_factory=OrderedDict)
+    """When hosts whose answer is known were asked, by origin."""
+    _waiting: dict[str, list[FetchedPage]] = field(default_factory=dict)
+    _asked: dict[str, str] = field(default_factory=dict)
+    """Origins, by the keys of the requests."""
+    _answers: list[tuple[str, End]] = field(default_factory=list)
+    _ended: list[Ended] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """How many pages wait for an answer."""
+        return len(self._ended) + sum(map(len, self._waiting.values()))
+
+    def add(self, pages: Sequence[FetchedPage], tell: Callable[[str, End], None]) -> list[Ended]:
+        """Take pages, and return the ends of those that need not wait. `tell` is called with the answers, in
+        the thread that asks the web. Raises StoreUnavailableError before anything is taken."""
+        now = self.clock()
+        origins = {id(page): _origin(page.capture, now) for page in pages}
+        self._recall({one for one in origins.values() if one}, now)
+        ended: list[Ended] = []
+        for page in pages:
+            origin = origins[id(page)]
+            if not origin or self._is_known(origin, now):
+                ended.append((page.number, _gone_on(page)))
+                continue
+            waiting = self._waiting.setdefault(origin, [])
+            waiting.append(page)
+            if len(waiting) == 1:
+                self._ask(origin, page, tell)
+        return ended
+
+    def answered(self, key: str, end: End) -> bool:
+        """Note the answer to a request; False for a request that is none of these."""
+        origin = self._asked.pop(key, None)
+        if origin is not None:
+            self._answers.append((origin, end))
+        return origin is not None
+
+    def ended(self) -> list[Ended]:
+        """The ends of the pages whose hosts have answered. Raises StoreUnavailableError: what was not noted
+        is noted the next time."""
+        while self._answers:
+            origin, end = self._answers[0]
+            self._ended += self._settled(origin, end)
+            del self._answers[0]
+            self._waiting.pop(origin, None)
+        ended, self._ended = self._ended, []
+        return ended
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Pages that nobody waits for any more."""
+        unwanted = set(numbers)
+        for origin, pages in self._waiting.items():
+            self._waiting[origin] = [one for one in pages if one.number not in unwanted]
+
+    def _recall(self, origins: Iterable[str], now: datetime) -> None:
+        """Look up what any process asked of these."""
+        unknown = [one for one in origins if not self._is_known(one, now)]
+        for row in self.records.get(TdmrepAnswerRow, sorted(unknown)) if unknown else ():
+            self._know(row.origin, row.asked_at)
+
+    def _is_known(self, origin: str, now: datetime) -> bool:
+        asked_at = self._known.get(origin)
+        return asked_at is not None and abs(now - asked_at) < ASKED_EVERY
+
+    def _know(self, origin: str, asked_at: datetime) -> None:
+        self._known[origin] = asked_at
+        self._known.move_to_end(origin)
+        while len(self._known) > KNOWN_MAX:
+            self._known.popitem(last=False)
+
+    def _ask(self, origin: str, page: FetchedPage, tell: Callable[[str, End], None]) -> None:
+        url = f"{origin}{TDMREP_PATH}"
+        key = f"{url} {id(self)}"
+        if key in self._asked:
+            return
+        self._asked[key] = origin
+        wanted = Wanted(
+            key,
+            request_url(url),
+            BYTES_MAX,
+            REDIRECTS_MAX,
+            ACCEPT,
+            tls=page.tls,
+            urgent=True,
+            refusal=page.refusal,
+        )
+        self.asker.ask(wanted, partial(tell, key))
+
+    def _settled(self, origin: str, end: End) -> list[Ended]:
+        pages = self._waiting.get(origin, [])
+        if isinstance(end, TransientError):
+            return [(page.number, end) for page in pages]
+        if isinstance(end, Disposition) and end.verdict is Verdict.DEFERRED:
+            return [(page.number, self._deferred(page, end)) for page in pages]
+        changed = self._noted(origin, end)
+        ends = [(page.number, _gone_on(page)) for page in pages]
+        if ends and changed:
+            number, first = ends[0]
+            items = (*first.items, *map(Unindexed, changed))
+            ends[0] = (number, replace(first, items=items))
+        return list(ends)
+
+    def _deferred(self, page: FetchedPage, end: Disposition) -> Result:
+        """A page comes back when its host may be asked, unless that is long after it was fetched."""
+        waited = self.clock() - page.capture.captured_at
+        if waited + timedelta(seconds=end.after_s) > HELD_MAX:
+            return _gone_on(page)
+        return Result(deferred(Reason.NOT_YET, end.detail, end.after_s))
+
+    def _noted(self, origin: str, end: End) -> Sequence[str]:
+        """Write down how a host answered; the SHA-1s of files whose captures have other rights now."""
+        asked_at, kept = self.clock(), KeptHostFile()
+        if isinstance(end, Arrived):
+            asked_at, answer = end.hops[-1].began_at, str(end.hops[-1].status)
+            if 200 <= end.hops[-1].status < 300 and end.body:
+                kept = self.keep(HostFile(TDMREP, end.hops, end.body))
+        elif isinstance(end, Disposition):
+            answer = str(end.reason)
+        else:
+            answer = str(end.reason) if isinstance(end, PermanentError) else "error"
+        told = end if isinstance(end, Exception) else answer
+        logger.info(
+            "%s%s: %s",
+            origin,
+            TDMREP_PATH,
+            f"kept as {kept.capture_id}" if kept.capture_id else told,
+        )
+        answer = answer[:ANSWER_CHARS_MAX]
+        self.records.put([TdmrepAnswerRow(origin, asked_at, answer, kept.capture_id)])
+        self._know(origin, asked_at)
+        return kept.changed
+
+
+def _origin(capture: Capture, now: datetime) -> str:
+    """Whom to ask for the tdmrep.json of a capture; "" for nobody, as for what was fetched long ago."""
+    if abs(now - capture.captured_at) >= ASKED_EVERY:
+        return ""
+    try:
+        url: RequestUrl = request_url(capture.url)
+    except PermanentError:
+        return ""
+    return "" if url.target == TDMREP_PATH else url.origin
+
+
+def _gone_on(page: FetchedPage) -> Result:
+    return Result(items=(page.capture,))
