@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from fonds.formats.envelope import encode
@@ -154,7 +153,7 @@ class Intake:
 
     def _looked_up(self, inputs: Iterator[InputRow]) -> Iterator[tuple[InputRow, InputRow | None]]:
         """Each input with its row of an earlier run, None for a new one."""
-        while chunk := list(islice(inputs, BATCH_MAX)):
+        for chunk in _chunks(inputs):
             keys = [(found.input_id, self.gate.pipeline) for found in chunk]
             rows = {row.input_id: row for row in self.records.get(InputRow, keys)}
             yield from ((found, rows.get(found.input_id)) for found in chunk)
@@ -212,6 +211,19 @@ class Intake:
         key = str(getattr(item, "order_key", item.about))
         headers = {PIPELINE: self.gate.pipeline} if self.gate.public else {}
         return Message(entry.id, encode(item), key, headers=headers)
+
+
+def _chunks(inputs: Iterator[InputRow]) -> Iterator[list[InputRow]]:
+    """Inputs whose rows are looked up together. A file of another machine ends a chunk: it is read while the
+    answer that named it is open."""
+    chunk: list[InputRow] = []
+    for found in inputs:
+        chunk.append(found)
+        if len(chunk) >= BATCH_MAX or "://" in found.path:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
 def wait_for_room(

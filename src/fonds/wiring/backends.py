@@ -354,12 +354,17 @@ def _any_address(address: str) -> bool:
 def s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
     """What opens the objects of S3: once, and only when a place needs them if nobody set `elsewhere.s3_url`.
 
-    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
+    Other processes can be sent it. Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
     """
-    opened = cache(lambda: backend("s3_url", settings.elsewhere.s3_url or "s3:", home))
+    opened = partial(_opened_objects, settings.elsewhere.s3_url or "s3:", home)
     if settings.elsewhere.s3_url:
         opened()
     return opened
+
+
+@cache
+def _opened_objects(url: str, home: Path) -> Any:
+    return backend("s3_url", url, home)
 
 
 def marking(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
