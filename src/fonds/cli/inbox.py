@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 import tempfile
@@ -30,6 +31,12 @@ def expand_names(names: Sequence[str], home: Path) -> list[str]:
     Raises click.UsageError for a path that does not exist, a URL of another kind, and one with a password.
     """
     return [found for name in names for found in _expand_name(name, home)]
+
+
+def absolute_paths(names: Sequence[str]) -> frozenset[str]:
+    """Return the paths of this machine among names, as inputs below them are called."""
+    paths = (one for one in names if not is_remote(one))
+    return frozenset(os.path.abspath(one) for one in paths)  # noqa: PTH100 (links stay)
 
 
 @contextmanager

@@ -13,12 +13,12 @@ from urllib.parse import unquote, urlsplit
 
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason
-from fonds.model.entry import Entry, of_capture
+from fonds.model.entry import Entry, input_id_of, is_unread, of_capture
 from fonds.model.errors import LimitError, PermanentError
 from fonds.model.rows import InputRow
 from fonds.model.shortage import shortage
 from fonds.sources.indexes import has_part_beside, part_names
-from fonds.sources.input_rows import input_id_of, unread_input
+from fonds.sources.input_rows import failed_input, unread_input
 from fonds.sources.listed.remote_files import RemoteFile, Remotes, is_remote
 from fonds.sources.paths import PathSource, kind_of
 
@@ -114,6 +114,9 @@ class RemotePaths:
             if not isinstance(found, Capture):
                 yield found
                 continue
+            if is_unread(found.id) and found.damage is not None:
+                yield self.local.unreadable(row, found.damage)
+                continue
             if found.url == own or found.url.startswith(f"{own}#"):
                 found = replace(found, url=row.path + found.url.removeprefix(own))
             is_listed = kind in LISTS and found.place.path == str(path)
@@ -132,15 +135,17 @@ class RemotePaths:
 
     def _input(self, found: RemoteFile) -> InputRow:
         """A file is the same input as long as its URL, size and version are."""
+        if found.error is not None:
+            kind = "missing" if found.missing else REMOTE
+            return failed_input(found.url, kind, self.clock(), found.error)
         base = self.local.warc_base
         fingerprint = f"{found.size_bytes}:{found.version}" + (f":{base}" if base else "")
         return unread_input(
             input_id_of(found.url.encode(), fingerprint),
             found.url,
-            "missing" if found.missing else REMOTE,
+            REMOTE,
             fingerprint,
             self.clock(),
-            found.error,
         )
 
 

@@ -170,10 +170,14 @@ def test_what_is_missing_or_damaged_is_an_input_that_says_so(world: World) -> No
     damaged = world.folder / "cut.gz"
     damaged.write_bytes(gzip.compress("\n".join(urls(0, 5000)).encode())[:4000])
     world.take(world.source(str(world.folder / "nowhere.csv"), str(damaged)))
-    missing, cut = sorted(world.inputs(), key=lambda row: row.entries)
+    rows = {(row.path, row.error is None): row for row in world.inputs()}
+    missing, cut = rows[str(world.folder / "nowhere.csv"), False], rows[str(damaged), False]
     assert (missing.tally, missing.error) == ({"missing-source": 1}, "no such file")
     assert cut.tally == {"damaged-record": 1}
-    assert cut.entries > 0
+    assert "unpacking fails" in (cut.error or "")
+    begun = rows[str(damaged), True]
+    assert (begun.finished, begun.tally) == (False, {})
+    assert begun.entries > 0
     world.balanced()
 
 
