@@ -20,7 +20,7 @@ from fonds.kinds.embargoes import embargoed
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.completing import NamedTheme
 from fonds.model.document import IndexDocument, SearchQuery
-from fonds.model.errors import ConfigurationError, FondsError
+from fonds.model.errors import ConfigurationError, FondsError, PermanentError
 from fonds.model.extras import missing_extra
 from fonds.model.keys import THUMBNAIL_FOLDER
 from fonds.model.message import Subscription
@@ -306,8 +306,15 @@ def open_archive(home: Path, settings: Settings) -> WarcArchive:
 def _bare_archive(home: Path, settings: Settings, records: Callable[[], Records]) -> WarcArchive:
     base = without_user(settings.warc.base)
 
-    def paths(name: str) -> Sequence[str]:
-        return [*paths_of(records(), name), *paths_below(base, name)]
+    def paths(name: str) -> Iterator[str]:
+        try:
+            found, several = paths_of(records(), name), None
+        except PermanentError as error:
+            found, several = (), error
+        yield from found
+        yield from paths_below(base, name)
+        if several is not None:
+            raise several
 
     elsewhere = settings.elsewhere
     options = ArchiveOptions(
