@@ -74,12 +74,12 @@ def _tell(app: App, source: Limited, records: Records | None, pipeline: str) -> 
     """Read the lists as if they were taken in, and tell what would enter; 1 when one cannot be read."""
     for found in source.inputs():
         begun = records.get(InputRow, [(found.input_id, pipeline)]) if records else []
-        if begun and begun[0].finished:
+        if begun and begun[0].finished and found.error is None:
             _tell_one(app, found, [], Counter(), is_known=True)
             continue
         tally: Counter[str] = Counter()
         urls: list[str] = []
-        for one in source.entries(begun[0] if begun else found):
+        for one in source.entries(begun[0] if begun and found.error is None else found):
             if isinstance(one, Entry):
                 urls.append(one.url)
             elif not isinstance(one, int):
