@@ -73,7 +73,8 @@ def write_warcs(folder: Path) -> list[Path]:
 
 def extraction(home: Path, crawl: Path, folder: Path) -> Job:
     """The extraction of these WARCs into a folder, with the settings of a home."""
-    return parquet_job(find_warcs([crawl], home), folder, home, load_settings(home, {}))
+    settings = load_settings(home, {})
+    return parquet_job(find_warcs([str(crawl)], home, settings), folder, home, settings)
 
 
 def rows_in(folder: Path, name: str) -> list[dict[str, Any]]:

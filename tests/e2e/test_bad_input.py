@@ -77,12 +77,12 @@ def test_a_reader_who_leaves_is_no_fault(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
-def test_a_url_where_only_paths_are_read_is_refused(tmp_path: Path) -> None:
+def test_a_url_of_another_scheme_is_refused(tmp_path: Path) -> None:
     ran = fonds(
-        tmp_path / "home", "backfill", "extract", "--to", "stores", "https://example.org/a.warc"
+        tmp_path / "home", "backfill", "extract", "--to", "stores", "ftp://example.org/a.warc"
     )
     assert ran.code == 2
-    assert "is a URL" in ran.err
+    assert "only http, https and s3 URLs can be read" in ran.err
     ran = fonds(tmp_path / "home", "ingest", "gopher://example.org/a.pdf")
     assert ran.code == 2
     assert "http, https and s3 URLs" in ran.err

@@ -14,9 +14,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from starlette.testclient import TestClient
 
+from filled_home import opened
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
+from fonds.cli.main import cli
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.errors import PermanentError
+from fonds.web.replay.app import create_replay
 
 pytestmark = pytest.mark.slow
 URL = "http://rivers.example/papers/one.pdf"
@@ -163,3 +170,92 @@ def test_an_index_of_a_warc_that_is_not_here_leaves_the_audit_clean(
     fonds("backfill", "cdx", index(tmp_path, "item/rivers-2.warc.gz"))
     said = fonds("audit", "--deep")
     assert "1 files were read and hashed, 0 faults." in said
+
+
+PAGE_URL = "http://rivers.example/"
+
+
+def lay_with_page(folder: Path, item: str) -> int:
+    """A WARC `ITEM/file.warc.gz` of a page and the paper; where the paper begins."""
+    html = f"<html><title>{item}</title><p>A page of {item} about slow rivers and banks.</p></html>"
+    page = gzipped([http_response(html.encode(), url=f"{PAGE_URL}{item}")])
+    path = folder / "warcs" / item / "file.warc.gz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(page + MEMBER)
+    return len(page)
+
+
+def index_paper(fonds: Fonds, folder: Path, warc: str, offset: int) -> None:
+    """Note the paper as an index tells of it, which names its WARC so."""
+    path = index(folder, warc)
+    path.write_text(path.read_text().replace(f" 0 {warc}", f" {offset} {warc}"))
+    fonds("backfill", "cdx", path)
+
+
+@pytest.mark.parametrize("is_indexed_first", [False, True])
+@pytest.mark.parametrize(
+    ("named", "item"),
+    [("file.warc.gz", "item"), ("deep/item/file.warc.gz", "item")],
+)
+def test_a_name_of_an_index_leads_to_the_one_warc_it_can_mean(
+    fonds: Fonds, tmp_path: Path, named: str, item: str, is_indexed_first: bool
+) -> None:
+    """The pipeline wants pages alone, so that the index alone tells of the paper."""
+    offset = lay_with_page(tmp_path, item)
+    if is_indexed_first:
+        index_paper(fonds, tmp_path, named, offset)
+    fonds("ingest", "--pipeline", "stories-only", tmp_path / "warcs")
+    if not is_indexed_first:
+        index_paper(fonds, tmp_path, named, offset)
+    assert sorted(paths(tmp_path / "home")) == sorted(["item/file.warc.gz", named])
+    out = tmp_path / "paper.pdf"
+    fonds("archive", "extract", URL, "-o", out)
+    assert out.read_bytes() == PAPER
+    fonds("archive", "extract", URL, "--record", "-o", tmp_path / "record")
+    assert PAPER in (tmp_path / "record").read_bytes()
+    fonds("audit", "--deep")
+
+
+def test_a_name_that_several_warcs_end_with_is_not_guessed(fonds: Fonds, tmp_path: Path) -> None:
+    offset = lay_with_page(tmp_path, "north")
+    lay_with_page(tmp_path, "south")
+    fonds("ingest", "--pipeline", "stories-only", tmp_path / "warcs")
+    index_paper(fonds, tmp_path, "file.warc.gz", offset)
+    words = ["--home", str(tmp_path / "home"), "archive", "extract", URL]
+    for more in ([], ["--record"]):
+        done = CliRunner().invoke(cli, [*words, *more])
+        assert done.exit_code != 0
+        assert (
+            "north/file.warc.gz, south/file.warc.gz. Name it with its folder"
+            in str(done.exception or done.output) + done.output
+        )
+    with opened(tmp_path / "home") as stores:
+        told = TestClient(create_replay(stores), base_url="http://localhost:8766").get(
+            f"/web/{DAY}id_/{URL}"
+        )
+        assert told.status_code == 404
+        assert "north/file.warc.gz, south/file.warc.gz" in told.text
+    fonds("audit", "--deep")
+    # The index is named with its folder: that is the capture.
+    index_paper(fonds, tmp_path, "north/file.warc.gz", offset)
+    fonds("archive", "extract", URL, "-o", tmp_path / "paper.pdf")
+    assert (tmp_path / "paper.pdf").read_bytes() == PAPER
+
+
+def test_a_warc_of_ours_is_read_where_an_index_names_it_with_a_folder(
+    fonds: Fonds, tmp_path: Path
+) -> None:
+    (tmp_path / "one.pdf").write_bytes(PAPER)
+    fonds("ingest", tmp_path / "one.pdf")
+    (line,) = json.loads(fonds("show", "--json", SHA1))["captures"]
+    name, offset = line["warc_path"], line["warc_offset"]
+    index_paper(fonds, tmp_path, f"item/{name}", offset)
+    assert sorted(paths(tmp_path / "home")) == sorted([name, f"item/{name}"])
+    with opened(tmp_path / "home") as stores:
+        place = Place(PlaceKind.WARC, f"item/{name}", offset, line["warc_csize"])
+        assert stores.archive.read(place, SHA1).body == PAPER
+        with pytest.raises(PermanentError, match="no WARC of this name"):
+            stores.archive.read(place)
+        with pytest.raises(PermanentError, match="no WARC of this name"):
+            stores.archive.read(place, "0" * 40)
+    fonds("audit", "--deep")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from hashlib import sha1
 from pathlib import Path
@@ -10,10 +11,11 @@ from urllib.parse import quote
 
 import pytest
 
-from e2e.running import adds_up, fonds
+from e2e.running import Ran, adds_up, fonds
 from fixtures.answering import Answering, Given, answering
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
+from made_warcs import ENDED, rows_in, write_warcs
 from sample import write_sample
 
 pytestmark = pytest.mark.slow
@@ -87,14 +89,25 @@ def test_a_file_is_fetched_once_and_shown_by_its_url(server: Answering, home: Pa
     server.answers["/papers/a%20report.pdf"] = file(body)
     url = f"{server.url}/papers/a%20report.pdf"
     assert taken(home, url)["done"] == 1
-    # Once to look what there is, once for its bytes.
-    assert [target for target, _ in server.asked] == ["/papers/a%20report.pdf"] * 2
+    assert [target for target, _ in server.asked] == ["/papers/a%20report.pdf"]
     server.answers.clear()
     shown = fonds(home, "show", "--json", url).last
     assert shown["sha1hex"] == sha1(body, usedforsecurity=False).hexdigest()
     assert fonds(home, "audit", "--deep").code == 0
     (hit,) = fonds(home, "search", "--json", "report behind").lines
     assert hit["url"] == url
+
+
+def test_each_of_many_files_is_asked_for_once(
+    server: Answering, home: Path, tmp_path: Path
+) -> None:
+    urls = []
+    for number in range(5):
+        server.answers[f"/{number}.pdf"] = file(text_pdf([f"Report number {number}."]))
+        urls.append(f"{server.url}/{number}.pdf")
+    (tmp_path / "names").write_text("\n".join(urls))
+    assert taken(home, f"@{tmp_path / 'names'}")["done"] == 5
+    assert sorted(target for target, _ in server.asked) == [f"/{n}.pdf" for n in range(5)]
 
 
 def test_a_file_that_changed_is_read_again(server: Answering, home: Path) -> None:
@@ -158,3 +171,120 @@ def test_an_index_behind_a_url_is_backfilled_as_one_of_this_machine_is(
     assert gone.code == 2
     assert "gone.cdx: the server answers 404" in gone.err
     assert "Traceback" not in gone.err
+
+
+WARC_NAMES = ("crawl-0.warc.gz", "crawl-1.warc.gz", "crawl-2.warc.gz")
+
+
+def extracted(home: Path, *words: str | Path) -> dict[str, Any]:
+    ran = fonds(home, "backfill", "extract", "--json", *words, **PRIVATE)
+    assert ran.code in (0, 1), ran.err
+    return {**ran.last, "seconds": 0}
+
+
+def test_warcs_behind_urls_are_extracted_as_those_of_this_machine_are(
+    server: Answering, tmp_path: Path
+) -> None:
+    crawl = tmp_path / "item"
+    write_warcs(crawl)
+    urls = offered(server, crawl)
+    assert [one.rpartition("/")[2] for one in urls] == list(WARC_NAMES)
+    local, remote = tmp_path / "local", tmp_path / "remote"
+    for to in (("parquet", "--out"), ("stores",)):
+        outs = [[tmp_path / f"out-{one.name}"] if len(to) == 2 else [] for one in (local, remote)]
+        expected = extracted(local, "--to", *to, *outs[0], crawl)
+        server.asked.clear()
+        told = extracted(remote, "--to", *to, *outs[1], *urls)
+        assert told == expected
+        assert expected["records"] == sum(ENDED.values())
+        # What lies in the inbox is not sent again: one request says that it is the same.
+        assert len(server.asked) == len(urls)
+        assert extracted(remote, "--to", *to, *outs[1], *urls) == expected
+    mine, others = (rows_in(tmp_path / f"out-{one}", "files") for one in ("remote", "local"))
+    # Of captures of one body and time, which one is read goes by ids that are made of the input's name.
+    told = ("sha1hex", "status", "title", "text", "thumbnail")
+    assert [[one[name] for name in told] for one in mine] == [
+        [one[name] for name in told] for one in others
+    ]
+    warcs = {one["warc_path"] for one in rows_in(tmp_path / "out-remote", "captures")}
+    assert warcs == set(urls)
+    assert files_of(remote) == files_of(local)
+    audit = fonds(remote, "audit", "--deep", "--json", **PRIVATE)
+    assert audit.code == 0, audit.out
+
+
+def test_what_is_no_warc_or_not_there_is_said(server: Answering, tmp_path: Path) -> None:
+    server.answers["/notes.txt"] = file(b"these are notes")
+    home, out = tmp_path / "home", tmp_path / "out"
+    words = ("backfill", "extract", "--to", "parquet", "--out", out)
+    ran = fonds(home, *words, f"{server.url}/notes.txt", **PRIVATE)
+    assert ran.code == 2
+    assert "notes.txt is no WARC: passed over" in ran.err
+    assert [one for one in (home / "inbox").rglob("*") if one.is_file()] == []
+    ran = fonds(home, *words, f"{server.url}/gone.warc.gz", **PRIVATE)
+    assert ran.code == 2
+    assert "gone.warc.gz: the server answers 404" in ran.err
+    assert not out.exists()
+
+
+def test_every_command_that_reads_a_file_reads_it_behind_a_url(
+    server: Answering, home: Path, tmp_path: Path
+) -> None:
+    def offer(name: str, body: bytes) -> str:
+        server.answers[f"/{name}"] = file(body)
+        return f"{server.url}/{name}"
+
+    def ran(*words: str) -> Ran:
+        server.asked.clear()
+        done = fonds(home, *words, **PRIVATE)
+        assert done.code == 0, (words, done.out, done.err)
+        assert len(server.asked) == sum("://" in one for one in words), words
+        return done
+
+    work = {"DOI": "10.5555/River.1", "title": ["On the slow meandering of lowland rivers"]}
+    catalog = offer("works.json", json.dumps({"items": [work]}).encode())
+    assert ran("catalog", "load", "--json", catalog).last["taken"] == {"crossref": 1}
+    assert ran("catalog", "load", "--json", catalog).last["taken"] == {"crossref": 1}
+    strings = offer("strings.txt", b"On the slow meandering of lowland rivers. doi:10.5555/River.1")
+    assert ran("match", "strings", strings).last["reference"].startswith("On the slow")
+    answer = {"id": "a1", "text": "The river rose and the bridge was closed.", "title": "Flood"}
+    answers = offer("answers.jsonl", json.dumps(answer).encode())
+    assert ran("collection", "add", "survey/answers", "--json", answers).last["added"] == 1
+    opml = b'<opml version="2.0"><body><outline xmlUrl="https://a.example/feed"/></body></opml>'
+    ran("sources", "import", offer("feeds.opml", opml))
+    assert "https://a.example/feed" in ran("sources", "list", "--json").out
+
+    body = text_pdf(["A report that is kept."])
+    assert taken(home, offer("kept.pdf", body))["done"] == 1
+    dump = tmp_path / "rows.jsonl"
+    ran("table", "export", str(dump))
+    assert ran("table", "import", "--json", offer("rows.jsonl", dump.read_bytes())).last["rows"]
+    ran("ingest", "--enter-only", offer("waits.pdf", text_pdf(["One that waits."])))
+    messages = tmp_path / "waiting.warc.gz"
+    ran("queue", "dump", "identify", str(messages))
+    ran("queue", "load", offer("waiting.warc.gz", messages.read_bytes()))
+    assert taken(home, offer("last.pdf", text_pdf(["The last one."])))["done"] >= 1
+    assert fonds(home, "audit", "--deep").code == 0
+    inbox = {one.name for one in (home / "inbox").rglob("*") if one.is_file()}
+    assert inbox == {"kept.pdf", "waits.pdf", "last.pdf"}
+
+
+def test_a_file_behind_a_url_that_cannot_be_had_is_told_by_every_command(
+    server: Answering, home: Path
+) -> None:
+    gone = f"{server.url}/gone"
+    taken(home, f"{server.url}/nothing.pdf")
+    for words in (
+        ("catalog", "load"),
+        ("collection", "add", "survey/answers"),
+        ("sources", "import"),
+        ("table", "import"),
+        ("queue", "load"),
+    ):
+        told = fonds(home, *words, gone, **PRIVATE)
+        assert told.code in (1, 2), (words, told.err)
+        assert "/gone: the server answers 404" in told.err
+        assert "Traceback" not in told.err
+        secret = fonds(home, *words, "https://me:secret@a.example/x", **PRIVATE)
+        assert secret.code == 2
+        assert "secret" not in secret.err + secret.out

@@ -84,3 +84,34 @@ def test_a_crawl_in_a_bucket_is_taken_in_by_its_beginning(tmp_path: Path) -> Non
     assert shown.last["sha1hex"] == sha1(pdf, usedforsecurity=False).hexdigest()
     audit = fonds(home, "audit", "--deep", **server)
     assert audit.code == 0, audit.out
+
+
+def test_warcs_and_catalogue_files_in_a_bucket_are_read_by_their_beginning(tmp_path: Path) -> None:
+    url = url_of("TEST_S3_URL")
+    address = parse_address(url)
+    folder = f"warcs-{secrets.token_hex(6)}"
+    work = b'{"DOI": "10.5555/River.1", "title": ["On the slow meandering of rivers"]}\n'
+    files = {
+        "a/crawl.warc.gz": gzipped([http_response(page(1), url="http://a.example/")]),
+        "b/crawl.warc.gz": gzipped([http_response(page(2), url="http://b.example/")]),
+        "b/notes.txt": b"these are notes",
+        "works/part_000.json.gz": gzip.compress(work),
+        "works/readme.txt": b"these are notes",
+    }
+    for name, body in files.items():
+        obstore.put(open_store(address), f"{folder}/{name}", body)
+    server = {"FONDS_ELSEWHERE_S3_URL": urlsplit(url)._replace(path="").geturl()}
+    home, begun = tmp_path / "home", f"s3://{address.bucket}/{folder}"
+    names = tmp_path / "names"
+    names.write_text(f"{begun}/a/*\n{begun}/b/*\n")
+    words = ("backfill", "extract", "--json", "--workers", "2", f"@{names}", "--to")
+    for to in (["parquet", "--out", tmp_path / "out"], ["stores"]):
+        ran = fonds(home, *words, *to, **server)
+        assert ran.code == 0, ran.err
+        assert "notes.txt is no WARC: passed over" in ran.err
+        told = (ran.last["warcs"], ran.last["ended"]["done"], ran.last["wrong"])
+        assert told == (2, 2, []), ran.last
+    loaded = fonds(home, "catalog", "load", "--json", f"{begun}/works/*", **server)
+    assert (loaded.code, loaded.last["taken"]) == (0, {"crossref": 1}), loaded.err
+    audit = fonds(home, "audit", "--deep", **server)
+    assert audit.code == 0, audit.out

@@ -32,16 +32,29 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     examples: dict[str, list[str]] = {}
 
 
-def load(catalog: Catalog, path: Path, fingerprint: str, tick: Callable[[Loaded], None]) -> Loaded:
-    """Load a file from where it was left, unless it was loaded whole as it is; `tick` hears of each batch.
-
-    A batch is put before the mark says so: killed in between, it is put again, which changes nothing.
-    Raises OSError where the file cannot be read.
-    """
-    key = mark_key(str(path))
+def mark_of(catalog: Catalog, name: str, fingerprint: str) -> Loaded:
+    """Return how far the file of this name was loaded as it is now."""
+    key = mark_key(name)
     at = _mark(catalog.table.get(catalog.name, [key], [MARK]).get(key, {}).get(MARK))
     if at is None or at.fingerprint != fingerprint:
-        at = Loaded(path=_shown(path), fingerprint=fingerprint)
+        return Loaded(path=_shown(name), fingerprint=fingerprint)
+    return at
+
+
+def load(
+    catalog: Catalog,
+    path: Path,
+    fingerprint: str,
+    tick: Callable[[Loaded], None],
+    name: str | None = None,
+) -> Loaded:
+    """Load a file from where it was left, unless it was loaded whole as it is; `tick` hears of each batch.
+
+    `name` is what the file is called if it was fetched from a URL. A batch is put before the mark says so:
+    killed in between, it is put again, which changes nothing. Raises OSError where the file cannot be read.
+    """
+    name = name or str(path)
+    key, at = mark_key(name), mark_of(catalog, name, fingerprint)
     if at.finished:
         return at
     records = islice(records_of(path), at.position, None)
@@ -91,5 +104,5 @@ def _mark(cell: bytes | None) -> Loaded | None:
         return None
 
 
-def _shown(path: Path) -> str:
-    return str(path).encode("utf-8", "replace").decode()
+def _shown(name: str) -> str:
+    return name.encode("utf-8", "replace").decode()

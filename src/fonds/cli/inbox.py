@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 import click
 
-from fonds.cli.context import say
+from fonds.cli.context import App, say
 from fonds.model.secrets import without_secrets
 from fonds.sources.listed.remote_files import is_remote
 
@@ -21,21 +23,35 @@ CHUNK_BYTES = 1024 * 1024
 LIST_MAX_BYTES = 256 * 1024 * 1024
 
 
-def expand_paths(names: Sequence[str], home: Path) -> list[Path]:
-    """The paths behind the names. What comes on standard input is kept in the home's inbox.
-
-    Raises click.UsageError for a URL and for a path that does not exist; paths inside a list may be
-    missing: each then ends as a record of its own.
-    """
-    return [path for name in names for path in _expand(name, home)]
-
-
 def expand_names(names: Sequence[str], home: Path) -> list[str]:
-    """The files behind names: paths, URLs and `s3://BUCKET/PREFIX*`, as text.
+    """Return the files behind names: paths, URLs and `s3://BUCKET/PREFIX*`, as text.
 
+    What comes on standard input is kept in the home's inbox. Paths inside a list may be missing: each then
+    ends as a record of its own.
     Raises click.UsageError for a path that does not exist, a URL of another kind, and one with a password.
     """
     return [found for name in names for found in _expand_name(name, home)]
+
+
+def absolute_paths(names: Sequence[str]) -> frozenset[str]:
+    """Return the paths of this machine among names, as inputs below them are called."""
+    paths = (one for one in names if not is_remote(one))
+    return frozenset(os.path.abspath(one) for one in paths)  # noqa: PTH100 (links stay)
+
+
+@contextmanager
+def file_named(name: str, app: App) -> Iterator[Path]:
+    """The file a command reads: a path as it is, or what lies at a URL, fetched for as long as it is read.
+
+    Raises click.UsageError for a URL that cannot be used, ConfigurationError for what cannot be had.
+    """
+    if not URL.match(name):
+        yield Path(name)
+        return
+    from fonds.wiring.pipelines import fetched_file  # the readers of all formats
+
+    with fetched_file(_remote_name(name), app.home, app.settings()) as path:
+        yield path
 
 
 def tell_unread(problems: Sequence[str], code: int) -> int:
@@ -68,20 +84,6 @@ def _remote_name(url: str) -> str:
     if not is_remote(url):
         raise click.UsageError(f"{shown}: only http, https and s3 URLs can be read")
     return url
-
-
-def _expand(name: str, home: Path) -> Iterator[Path]:
-    if name == "-":
-        yield keep_stream(sys.stdin.buffer, home / "inbox")
-    elif URL.match(name):
-        shown = without_secrets(name)
-        raise click.UsageError(f"{shown} is a URL, and this command reads files; fetch it first")
-    elif name.startswith("@") and not Path(name).exists():
-        yield from map(Path, _listed(Path(name[1:])))
-    elif not Path(name).exists() and not Path(name).is_symlink():
-        raise click.UsageError(f"{name}: no such file or folder")
-    else:
-        yield Path(name)
 
 
 def _listed(path: Path) -> Iterator[str]:

@@ -87,6 +87,18 @@ def tally_entries(records: Records, keys: Sequence[tuple[str, str]]) -> Tally:
     return summed(ended, Counter())
 
 
+def added(one: Tally, other: Tally) -> Tally:
+    """Return the tally of two sets of entries that share none."""
+    return Tally(
+        one.received + other.received,
+        one.done + other.done,
+        dict(Counter(one.dropped) + Counter(other.dropped)),
+        dict(Counter(one.quarantined) + Counter(other.quarantined)),
+        one.pending + other.pending,
+        dict(Counter(one.without_text) + Counter(other.without_text)),
+    )
+
+
 def summed(ended: Counter[tuple[str, str]], counted: Counter[str]) -> Tally:
     """The tally of entries by outcome and reason, and of what sources counted by reason."""
     dropped = counted + Counter(

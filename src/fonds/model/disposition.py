@@ -98,6 +98,12 @@ class Reason(StrEnum):
         "the server says the page had not changed since it was fetched last",
     )
 
+    READ_LATER = (
+        "read-later",
+        Weight.SET_ASIDE,
+        "the file or folder could not be read at first, and was read later",
+    )
+
     REPEATED = "repeated", Weight.SET_ASIDE, "the same list names it more than once"
 
     # Refused: the input is whole, but not something Fonds keeps.

@@ -4,12 +4,48 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha1
 
 from fonds.model.capture import Capture, to_datetime14
 from fonds.model.rows import EntryRow
 
 CAPTURE, LINK, MESSAGE = "capture", "link", "message"
 """Kinds of entries: what a source found, what it named, and what somebody else put on a public topic."""
+UNREAD_FINGERPRINT = "0:0"
+"""The fingerprint of what could not be read: such an input is one of its own for each path."""
+_UNREAD = "-unreadable"
+
+
+def input_id_of(name: bytes, fingerprint: str) -> str:
+    """Return the id of an input with this name and fingerprint: 16 hex digits."""
+    digest = sha1(name + b"\x00" + fingerprint.encode())  # noqa: S324 (a key, not a seal)
+    return digest.hexdigest()[:16]
+
+
+def unread_input_id(path: str) -> str:
+    """Return the id of the input that stands for a path or URL as long as it cannot be read."""
+    return input_id_of(path.encode("utf-8", "replace"), UNREAD_FINGERPRINT)
+
+
+def unread_entry_id(input_id: str) -> str:
+    """Return the id of the entry that says that an input could not be read, or not to its end."""
+    return f"{input_id}{_UNREAD}"
+
+
+def is_unread(entry_id: str) -> bool:
+    """Whether an entry says that an input could not be read."""
+    return entry_id.endswith(_UNREAD)
+
+
+class UnreadTally(dict[str, int]):
+    """The tally of an input that could not be read, or not to its end: one, by its reason.
+
+    `detail` is why, for people.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__({reason: 1})
+        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)

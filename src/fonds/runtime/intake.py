@@ -5,21 +5,28 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
+from pathlib import PurePosixPath
 from typing import Any
 
 from fonds.formats.envelope import encode
-from fonds.model.disposition import Verdict
-from fonds.model.entry import Entry
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.entry import (
+    UNREAD_FINGERPRINT,
+    Entry,
+    UnreadTally,
+    is_unread,
+    unread_entry_id,
+    unread_input_id,
+)
 from fonds.model.errors import TransientError
 from fonds.model.message import PIPELINE, Message, Subscription
-from fonds.model.rows import InputRow
+from fonds.model.rows import EntryRow, InputRow
 from fonds.ports import Ledger, Queue, Records, Source
 from fonds.runtime.binding import stage_of
-from fonds.runtime.quarantine import ended_by_hand
+from fonds.runtime.quarantine import ended_by_hand, taken_out
 
 BATCH_MAX = 200
 POLL_S = 0.1
@@ -38,19 +45,25 @@ class Marks:
 
 @dataclass(slots=True)
 class Entered:
-    """What one run of the intake did. `known` counts what finished inputs held before this run."""
+    """What one run of the intake did. `known` counts what finished inputs held before this run.
+
+    `read_later` are ids of inputs that stand for paths that could not be read, and that were read now.
+    """
 
     input_ids: set[str] = field(default_factory=set)
     entries: int = 0
     known: int = 0
     inputs_known: int = 0
+    read_later: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class _Batch:
-    """Entries to be entered together, and the marks that stand behind them."""
+    """Entries to be entered together, and the marks that stand behind them. `again` are entries of inputs
+    that could not be read before either, were read in between, and cannot be read now."""
 
     entries: list[Entry] = field(default_factory=list)
+    again: list[Entry] = field(default_factory=list)
     rows: dict[str, InputRow] = field(default_factory=dict)
 
     def add(
@@ -70,7 +83,7 @@ class _Batch:
 
     def clear(self) -> None:
         """Everything was entered."""
-        self.entries, self.rows = [], {}
+        self.entries, self.again, self.rows = [], [], {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +112,17 @@ class Intake:
     clock: Callable[[], datetime]
     stopping: Callable[[], bool]
 
-    def run(self, source: Source, entered: Entered) -> None:
-        """Enter everything the source holds, adding to `entered` as it goes.
+    def run(self, source: Source, entered: Entered, named: Collection[str] = ()) -> None:
+        """Enter everything the source holds, adding to `entered` as it goes. `named` are the absolute paths
+        that a person named: failures of folders below them end when files in them are found.
 
         When a store does not answer, the source is read again from its marks a little later.
         """
+        roots = frozenset(named)
         pause_s = PAUSE_FIRST_S
         while not self.stopping():
             try:
-                self._run(source, entered)
+                self._run(source, entered, roots)
             except TransientError as error:
                 logger.warning("entering stopped: %s; again in %.0f s", error, pause_s)
                 time.sleep(pause_s)
@@ -134,30 +149,87 @@ class Intake:
                 self.ledger.write(again)
                 self.queue.put(reader.incoming, messages)
 
-    def _run(self, source: Source, entered: Entered) -> None:
+    def end_failures(self, entered: Entered) -> int:
+        """End the failures of inputs that were read in this run, and return how many ended.
+
+        A failure whose message is not in quarantine yet ends the next time its path is named.
+        """
+        ids = sorted(entered.read_later)
+        starts = range(0, len(ids), BATCH_MAX)
+        return sum(self._end_failures(ids[start : start + BATCH_MAX]) for start in starts)
+
+    def _end_failures(self, ids: Sequence[str]) -> int:
+        keys = [(one, self.gate.pipeline) for one in ids]
+        entry_keys = [(unread_entry_id(one), self.gate.pipeline) for one in ids]
+        failed = {row.entry_id: row for row in self.records.get(EntryRow, entry_keys)}
+        apart = {key for key, row in failed.items() if row.outcome != "pending"}
+        for reader in self.gate.watched if apart else ():
+            if stage_of(reader)[1] not in self.gate.steps:
+                continue
+            for chosen in taken_out(
+                self.queue, reader, lambda some: {one.id for one in some if one.id in apart}
+            ):
+                now, why = self.clock(), str(Reason.READ_LATER)
+                rows = [
+                    ended_by_hand(
+                        one.message, reader, Verdict.DROPPED, why, _before(one.message), now
+                    )
+                    for one in chosen
+                ]
+                self.ledger.write(rows)
+                self.queue.settle(chosen)
+        open_ = {
+            row.entry_id
+            for row in self.records.get(EntryRow, entry_keys)
+            if row.outcome in ("pending", "quarantined")
+        }
+        ended = [
+            replace(row, error=None, tally=_read_later(row.tally), updated=self.clock())
+            for row in self.records.get(InputRow, keys)
+            if row.error is not None and unread_entry_id(row.input_id) not in open_
+        ]
+        self.ledger.enter(ended, [], ())
+        return len(ended)
+
+    def _run(self, source: Source, entered: Entered, roots: frozenset[str]) -> None:
         batch, read = _Batch(), set[str]()
-        for found, row in self._looked_up(source.inputs()):
+        for found, row, failed in self._looked_up(source.inputs(), roots):
             if self.stopping():
                 break
             if found.input_id in read:
                 continue
-            if row is not None and row.finished:
+            if row is not None and row.finished and found.error is None:
                 if found.input_id not in entered.input_ids:
                     entered.inputs_known += 1
                     entered.known += row.entries + row.tally_count
+                entered.read_later |= failed
                 continue
             read.add(found.input_id)
             entered.input_ids.add(found.input_id)
-            begun = row or replace(found, pipeline=self.gate.pipeline)
-            self._read(source.entries(begun), begun, batch, entered)
+            begun = row if row is not None and found.error is None else found
+            begun = replace(begun, pipeline=self.gate.pipeline)
+            if self._read(source.entries(begun), begun, batch, entered):
+                entered.read_later |= failed
         self._flush(batch, entered)
 
-    def _looked_up(self, inputs: Iterator[InputRow]) -> Iterator[tuple[InputRow, InputRow | None]]:
-        """Each input with its row of an earlier run, None for a new one."""
-        while chunk := list(islice(inputs, BATCH_MAX)):
-            keys = [(found.input_id, self.gate.pipeline) for found in chunk]
+    def _looked_up(
+        self, inputs: Iterator[InputRow], roots: frozenset[str]
+    ) -> Iterator[tuple[InputRow, InputRow | None, set[str]]]:
+        """Each input with its row of an earlier run, None for a new one, and the ids of inputs that stand for
+        its path, and folders around it, as what could not be read."""
+        for chunk in _chunks(inputs):
+            unread = {
+                found.input_id: {unread_input_id(one) for one in _paths(found.path, roots)}
+                for found in chunk
+                if found.error is None
+            }
+            ids = {found.input_id for found in chunk}.union(*unread.values())
+            keys = [(one, self.gate.pipeline) for one in sorted(ids)]
             rows = {row.input_id: row for row in self.records.get(InputRow, keys)}
-            yield from ((found, rows.get(found.input_id)) for found in chunk)
+            failed = {one for one, row in rows.items() if row.error is not None}
+            for found in chunk:
+                of_path = unread.get(found.input_id, set()) & failed
+                yield found, rows.get(found.input_id), of_path
 
     def _read(
         self,
@@ -165,13 +237,20 @@ class Intake:
         row: InputRow,
         batch: _Batch,
         entered: Entered,
-    ) -> None:
-        """One input; many small ones share a batch, a large one fills several."""
+    ) -> bool:
+        """Read one input; many small ones share a batch, a large one fills several.
+
+        Returns whether it was read to its end. What could not be goes on from its last mark when it is named
+        again; until then an input of its own stands for the failure.
+        """
         tally: Counter[str] = Counter(row.tally)
         unmarked: list[Entry] = []
         marked: tuple[int, int, Counter[str]] | None = None
+        failure: Entry | UnreadTally | None = None
         for found in _until(reading, self.stopping):
-            if isinstance(found, Entry):
+            if isinstance(found, UnreadTally) or (isinstance(found, Entry) and is_unread(found.id)):
+                failure = found
+            elif isinstance(found, Entry):
                 unmarked.append(found)
             elif isinstance(found, Mapping):
                 tally.update(found)
@@ -181,15 +260,44 @@ class Intake:
                 self._flush(batch, entered)
             else:
                 marked = found, len(unmarked), Counter(tally)
-        if self.stopping():
+        stopped = self.stopping()
+        if stopped or failure is not None:
             # What no mark stands behind is read again next time.
             if marked is not None:
                 position, count, counted = marked
                 batch.add(row, unmarked[:count], counted, position)
-            return
+            if failure is not None and not stopped:
+                self._add_failure(row, failure, batch, entered)
+            return False
         batch.add(replace(row, finished=True), unmarked, tally, row.position)
         if max(len(batch.entries), len(batch.rows)) >= BATCH_MAX:
             self._flush(batch, entered)
+        return True
+
+    def _add_failure(
+        self, row: InputRow, failure: Entry | UnreadTally, batch: _Batch, entered: Entered
+    ) -> None:
+        """Note that an input cannot be read, unless that is on the books."""
+        input_id = unread_input_id(row.path)
+        entered.input_ids.add(input_id)
+        known = self.records.get(InputRow, [(input_id, self.gate.pipeline)])
+        if known and known[0].error is not None:
+            return
+        is_entry = isinstance(failure, Entry)
+        if isinstance(failure, Entry):
+            (batch.again if known else batch.entries).append(failure)
+        tally = {} if isinstance(failure, Entry) else dict(failure)
+        batch.rows[input_id] = replace(
+            row,
+            input_id=input_id,
+            fingerprint=UNREAD_FINGERPRINT,
+            position=0,
+            entries=int(is_entry),
+            tally=tally,
+            tally_count=sum(tally.values()),
+            finished=True,
+            error=_why(failure),
+        )
 
     def _flush(self, batch: _Batch, entered: Entered) -> None:
         """Entries first, then their messages, then the marks: a death in between repeats, never skips."""
@@ -203,6 +311,7 @@ class Intake:
         messages = [self._message(one) for one in batch.entries if one.id in unsettled]
         if messages:
             self.queue.put(self.gate.topic, messages)
+        self.send_again(batch.again, "it cannot be read again")
         self.ledger.enter([replace(row, updated=now) for row in batch.rows.values()], [], ())
         entered.entries += len(batch.entries)
         batch.clear()
@@ -212,6 +321,44 @@ class Intake:
         key = str(getattr(item, "order_key", item.about))
         headers = {PIPELINE: self.gate.pipeline} if self.gate.public else {}
         return Message(entry.id, encode(item), key, headers=headers)
+
+
+def _chunks(inputs: Iterator[InputRow]) -> Iterator[list[InputRow]]:
+    """Inputs whose rows are looked up together. A file of another machine ends a chunk: it is read while the
+    answer that named it is open."""
+    chunk: list[InputRow] = []
+    for found in inputs:
+        chunk.append(found)
+        if len(chunk) >= BATCH_MAX or "://" in found.path:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _paths(path: str, roots: frozenset[str]) -> list[str]:
+    """A path and the folders around it, up to the outermost that was named."""
+    if "://" in path:
+        return [path]
+    around = [str(one) for one in PurePosixPath(path).parents] if roots else []
+    last = max((number for number, one in enumerate(around, 1) if one in roots), default=0)
+    return [path, *around[:last]]
+
+
+def _why(failure: Entry | UnreadTally) -> str:
+    if isinstance(failure, UnreadTally):
+        return failure.detail
+    return getattr(failure.item, "damage", None) or "it cannot be read"
+
+
+def _before(message: Message) -> str:
+    headers = message.headers
+    return f"read later; before: {headers.get('reason', '')}: {headers.get('detail', '')}"
+
+
+def _read_later(tally: Mapping[str, int]) -> dict[str, int]:
+    count = sum(tally.values())
+    return {str(Reason.READ_LATER): count} if count else {}
 
 
 def wait_for_room(

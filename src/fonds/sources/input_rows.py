@@ -1,17 +1,16 @@
-"""Inputs as sources find them: their ids, and rows of which nothing was read yet."""
+"""Inputs as sources find them: rows of which nothing was read yet."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from hashlib import sha1
 
+from fonds.model.entry import UNREAD_FINGERPRINT, unread_input_id
 from fonds.model.rows import InputRow
 
 
-def input_id_of(name: bytes, fingerprint: str) -> str:
-    """The id of what is called so and looks so: 16 hex digits."""
-    digest = sha1(name + b"\x00" + fingerprint.encode())  # noqa: S324 (a key, not a seal)
-    return digest.hexdigest()[:16]
+def failed_input(path: str, kind: str, updated: datetime, error: str) -> InputRow:
+    """Return the input that stands for a path or URL that cannot be read, whatever was read of it before."""
+    return unread_input(unread_input_id(path), path, kind, UNREAD_FINGERPRINT, updated, error)
 
 
 def unread_input(

@@ -11,11 +11,11 @@ from pathlib import Path
 from fonds.extract.container import Container, container, is_archive_name
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.model.entry import Entry, of_capture
+from fonds.model.entry import Entry, input_id_of, of_capture, unread_entry_id, unread_input_id
 from fonds.model.rows import InputRow
 from fonds.model.shortage import shortage
 from fonds.sources.indexes import has_part_beside, read_index, read_zipnum
-from fonds.sources.input_rows import input_id_of, unread_input
+from fonds.sources.input_rows import failed_input, unread_input
 from fonds.sources.listed.remote_files import is_remote
 from fonds.sources.tasks import read_tasks
 from fonds.sources.walk import FoundPath, walk
@@ -119,6 +119,7 @@ class PathSource:
         return replace(
             self.unreadable(row, f"it leads to {path.resolve()}"),
             id=f"{row.input_id}-link",
+            input_id=row.input_id,
             damage_reason=Reason.FOLLOWED if self.follow else Reason.NOT_FOLLOWED,
         )
 
@@ -127,15 +128,20 @@ class PathSource:
         return replace(
             self.unreadable(row, f"nothing lies in this {NOUNS.get(row.kind, 'file')}"),
             id=f"{row.input_id}-empty",
+            input_id=row.input_id,
             damage_reason=Reason.EMPTY_BODY,
         )
 
     def unreadable(self, row: InputRow, detail: str) -> Capture:
-        """Return an input that cannot be read, a file of this machine or a URL, as an entry that says so."""
+        """Return an input that cannot be read, a file of this machine or a URL, as an entry that says so.
+
+        It is the one entry of an input of its own, so that its failure can end when the path is read.
+        """
         missing = row.kind == "missing"
+        input_id = unread_input_id(row.path)
         return Capture(
-            id=f"{row.input_id}-unreadable",
-            input_id=row.input_id,
+            id=unread_entry_id(input_id),
+            input_id=input_id,
             place=Place(PlaceKind.FILE, row.path),
             url=row.path if is_remote(row.path) else Path(row.path).as_uri(),
             captured_at=row.updated,
@@ -155,6 +161,9 @@ def _input(found: FoundPath, warc_base: str, follow: bool) -> InputRow:
         kind, fingerprint = "link", f"link:{follow}"
     elif error is None:
         error, kind = _look(found.path)
+    if error is not None:
+        shown = path.decode("utf-8", "backslashreplace")
+        return failed_input(shown, kind, _moment(found.modified_ns / 1e9), error)
     if kind in ("index", "tasks") and warc_base:
         # Told where the WARCs are, what was not found before is looked for again.
         fingerprint += f":{warc_base}"
@@ -166,7 +175,6 @@ def _input(found: FoundPath, warc_base: str, follow: bool) -> InputRow:
         kind,
         fingerprint,
         _moment(found.modified_ns / 1e9),
-        error,
     )
 
 

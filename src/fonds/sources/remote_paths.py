@@ -13,12 +13,12 @@ from urllib.parse import unquote, urlsplit
 
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason
-from fonds.model.entry import Entry, of_capture
+from fonds.model.entry import Entry, input_id_of, is_unread, of_capture
 from fonds.model.errors import LimitError, PermanentError
 from fonds.model.rows import InputRow
 from fonds.model.shortage import shortage
 from fonds.sources.indexes import has_part_beside, part_names
-from fonds.sources.input_rows import input_id_of, unread_input
+from fonds.sources.input_rows import failed_input, unread_input
 from fonds.sources.listed.remote_files import RemoteFile, Remotes, is_remote
 from fonds.sources.paths import PathSource, kind_of
 
@@ -47,7 +47,7 @@ class RemotePaths:
     _found: set[str] = field(default_factory=set)
 
     def inputs(self) -> Iterator[InputRow]:
-        """Yield one input for each file; what cannot be had is one too. Raises TransientError."""
+        """Yield one input for each file; what cannot be had is one too."""
         yield from self.local.inputs()
         for url in self.urls:
             for found in self.remotes.find(url):
@@ -55,20 +55,36 @@ class RemotePaths:
                 yield self._input(found)
 
     def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield what lies in one input, from `row.position` on. Raises TransientError."""
+        """Yield what lies in one input, from `row.position` on."""
         if not is_remote(row.path):
             yield from self.local.entries(row)
             return
         for found in self._captures(row):
             yield of_capture(found) if isinstance(found, Capture) else found
 
+    def fetched(self, row: InputRow) -> Path:
+        """Return the file of an input that is `REMOTE`, in the inbox and whole.
+
+        Raises PermanentError, LimitError and OSError.
+        """
+        if row.error is not None:
+            raise PermanentError(Reason.MISSING_SOURCE, row.error)
+        return self.remotes.fetched(row.path, _target(self.local.inbox, row.path, row.input_id))
+
+    def discard(self, path: Path) -> None:
+        """Remove a file that was fetched, and the folders this leaves empty."""
+        path.unlink(missing_ok=True)
+        folder = path.parent
+        while folder != self.local.inbox and not any(folder.iterdir()):
+            folder.rmdir()
+            folder = folder.parent
+
     def _captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
         if row.error is not None:
             yield self.local.unreadable(row, row.error)
             return
-        target = _target(self.local.inbox, row.path, row.input_id)
         try:
-            path = self.remotes.fetched(row.path, target)
+            path = self.fetched(row)
         except (PermanentError, LimitError) as error:
             yield replace(self.local.unreadable(row, error.detail), damage_reason=error.reason)
             return
@@ -82,7 +98,7 @@ class RemotePaths:
             yield from self._read(row, path, kind)
         finally:
             if kind in LISTS or (kind in PLACED_BY_URL and not self.keeps_files):
-                self._remove(path)
+                self.discard(path)
 
     def _read(
         self, row: InputRow, path: Path, kind: str
@@ -97,6 +113,9 @@ class RemotePaths:
         for found in local.captures(replace(row, path=str(path), kind=kind)):
             if not isinstance(found, Capture):
                 yield found
+                continue
+            if is_unread(found.id) and found.damage is not None:
+                yield self.local.unreadable(row, found.damage)
                 continue
             if found.url == own or found.url.startswith(f"{own}#"):
                 found = replace(found, url=row.path + found.url.removeprefix(own))
@@ -116,40 +135,18 @@ class RemotePaths:
 
     def _input(self, found: RemoteFile) -> InputRow:
         """A file is the same input as long as its URL, size and version are."""
+        if found.error is not None:
+            kind = "missing" if found.missing else REMOTE
+            return failed_input(found.url, kind, self.clock(), found.error)
         base = self.local.warc_base
-        fingerprint = _fingerprint(found) + (f":{base}" if base else "")
+        fingerprint = f"{found.size_bytes}:{found.version}" + (f":{base}" if base else "")
         return unread_input(
             input_id_of(found.url.encode(), fingerprint),
             found.url,
-            "missing" if found.missing else REMOTE,
+            REMOTE,
             fingerprint,
             self.clock(),
-            found.error,
         )
-
-    def _remove(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
-        folder = path.parent
-        while folder != self.local.inbox and not any(folder.iterdir()):
-            folder.rmdir()
-            folder = folder.parent
-
-
-def fetch_files(urls: Sequence[str], remotes: Remotes, inbox: Path) -> Iterator[Path]:
-    """Yield the files at URLs, in `inbox` and whole; one that is there in this version is not fetched again.
-
-    Raises PermanentError for what cannot be had, LimitError, TransientError and OSError.
-    """
-    for url in urls:
-        for found in remotes.find(url):
-            if found.error is not None:
-                raise PermanentError(Reason.MISSING_SOURCE, f"{found.url}: {found.error}")
-            input_id = input_id_of(found.url.encode(), _fingerprint(found))
-            yield remotes.fetched(found.url, _target(inbox, found.url, input_id))
-
-
-def _fingerprint(found: RemoteFile) -> str:
-    return f"{found.size_bytes}:{found.version}"
 
 
 def _target(inbox: Path, url: str, input_id: str) -> Path:

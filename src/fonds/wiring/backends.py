@@ -20,7 +20,7 @@ from fonds.kinds.embargoes import embargoed
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.completing import NamedTheme
 from fonds.model.document import IndexDocument, SearchQuery
-from fonds.model.errors import ConfigurationError, FondsError
+from fonds.model.errors import ConfigurationError, FondsError, PermanentError
 from fonds.model.extras import missing_extra
 from fonds.model.keys import THUMBNAIL_FOLDER
 from fonds.model.message import Subscription
@@ -306,8 +306,15 @@ def open_archive(home: Path, settings: Settings) -> WarcArchive:
 def _bare_archive(home: Path, settings: Settings, records: Callable[[], Records]) -> WarcArchive:
     base = without_user(settings.warc.base)
 
-    def paths(name: str) -> Sequence[str]:
-        return [*paths_of(records(), name), *paths_below(base, name)]
+    def paths(name: str) -> Iterator[str]:
+        try:
+            found, several = paths_of(records(), name), None
+        except PermanentError as error:
+            found, several = (), error
+        yield from found
+        yield from paths_below(base, name)
+        if several is not None:
+            raise several
 
     elsewhere = settings.elsewhere
     options = ArchiveOptions(
@@ -354,12 +361,17 @@ def _any_address(address: str) -> bool:
 def s3_objects(home: Path, settings: Settings) -> Callable[[], Any]:
     """What opens the objects of S3: once, and only when a place needs them if nobody set `elsewhere.s3_url`.
 
-    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
+    Other processes can be sent it. Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
     """
-    opened = cache(lambda: backend("s3_url", settings.elsewhere.s3_url or "s3:", home))
+    opened = partial(_opened_objects, settings.elsewhere.s3_url or "s3:", home)
     if settings.elsewhere.s3_url:
         opened()
     return opened
+
+
+@cache
+def _opened_objects(url: str, home: Path) -> Any:
+    return backend("s3_url", url, home)
 
 
 def marking(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from fonds.config import Settings
 from fonds.library.catchup.selection import Selection
 from fonds.library.catchup.sending import CatchUp, CatchUpCount
-from fonds.model.errors import ConfigurationError, LimitError, PermanentError
+from fonds.model.errors import ConfigurationError, PermanentError
 from fonds.model.message import Subscription
-from fonds.model.rows import DispositionRow, EntryRow
+from fonds.model.rows import DispositionRow, EntryRow, InputRow
 from fonds.model.secrets import without_user
-from fonds.ports import Source, Stores
+from fonds.ports import Stores
 from fonds.process_identity import this_process
 from fonds.runtime.binding import Bound, Steps, bind, stage_of, topic_name
 from fonds.runtime.hand import Hand
@@ -25,7 +26,7 @@ from fonds.runtime.threads import WorkerThreads
 from fonds.runtime.working import RetryPolicy
 from fonds.sources.listed.remote_files import is_remote
 from fonds.sources.paths import PathSource
-from fonds.sources.remote_paths import RemotePaths, fetch_files
+from fonds.sources.remote_paths import RemotePaths
 from fonds.wiring.backends import (
     all_shared,
     open_web,
@@ -113,9 +114,12 @@ def path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSo
     return PathSource(paths, home, settings.collection, base, settings.follow_links)
 
 
-def named_source(names: Sequence[str], home: Path, settings: Settings) -> Source:
+def named_source(
+    names: Sequence[str], home: Path, settings: Settings, *, keeps_files: bool = False
+) -> PathSource | RemotePaths:
     """Return the source for what a person names on the command line: paths, URLs, `s3://BUCKET/PREFIX*`.
 
+    WARCs that are fetched stay here with `keeps_files`, and where only this machine reads them.
     Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
     """
     local = path_source([Path(one) for one in names if not is_remote(one)], home, settings)
@@ -123,7 +127,8 @@ def named_source(names: Sequence[str], home: Path, settings: Settings) -> Source
     if not urls:
         return local
     remotes = RemoteFiles(open_web(settings), s3_objects(home, settings))
-    return RemotePaths(local, urls, remotes, now, keeps_files=not all_shared(settings))
+    keeps_files = keeps_files or not all_shared(settings)
+    return RemotePaths(local, urls, remotes, now, keeps_files=keeps_files)
 
 
 def fetched_paths(names: Sequence[str], home: Path, settings: Settings) -> list[Path]:
@@ -131,16 +136,49 @@ def fetched_paths(names: Sequence[str], home: Path, settings: Settings) -> list[
 
     Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used, and for what cannot be had.
     """
-    urls = [one for one in names if is_remote(one)]
+    source = named_source([one for one in names if is_remote(one)], home, settings)
     paths = [Path(one) for one in names if not is_remote(one)]
-    if not urls:
-        return paths
-    inbox = path_source([], home, settings).inbox
-    remotes = RemoteFiles(open_web(settings), s3_objects(home, settings))
+    return [*paths, *(input_file(source, row) for row in source.inputs())]
+
+
+def input_file(source: PathSource | RemotePaths, row: InputRow) -> Path:
+    """Return the file of an input; one at a URL is fetched.
+
+    Raises ConfigurationError for one that cannot be had.
+    """
+    if isinstance(source, PathSource) or not is_remote(row.path):
+        return Path(row.path)
     try:
-        return [*paths, *fetch_files(urls, remotes, inbox)]
-    except (PermanentError, LimitError) as error:
-        raise ConfigurationError(error.detail) from error
+        return source.fetched(row)
+    except PermanentError as error:
+        raise ConfigurationError(f"{row.path}: {error.detail}") from error
+
+
+@contextmanager
+def fetched_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
+    """The one file at a URL, on this disk for as long as the context lasts.
+
+    Raises ConfigurationError for what cannot be had, and for a prefix of several files.
+    """
+    source = named_source([url], home, settings)
+    path: Path | None = None
+    try:
+        for row in source.inputs():
+            if path is not None:
+                raise ConfigurationError(f"{url} names several files; name one")
+            path = input_file(source, row)
+        if path is None:
+            raise ConfigurationError(f"{url} names no file")
+        yield path
+    finally:
+        if path is not None:
+            discard_file(source, url, path)
+
+
+def discard_file(source: PathSource | RemotePaths, name: str, path: Path) -> None:
+    """Remove the file of an input called `name` again, if it was fetched."""
+    if isinstance(source, RemotePaths) and is_remote(name):
+        source.discard(path)
 
 
 def catch_up(

@@ -118,7 +118,7 @@ def test_a_job_can_be_sent_to_other_machines_and_its_name_stands_for_what_it_rea
     assert pickle.loads(pickle.dumps(job)).name == job.name
     assert extraction(tmp_path, crawl, tmp_path / "out").name == job.name
     assert extraction(tmp_path, crawl, tmp_path / "other").name != job.name
-    fewer = find_warcs([crawl / "crawl-0.warc.gz"], tmp_path)
+    fewer = find_warcs([str(crawl / "crawl-0.warc.gz")], tmp_path, load_settings(tmp_path, {}))
     other = parquet_job(fewer, tmp_path / "out", tmp_path, load_settings(tmp_path, {}))
     assert other.name != job.name
 
@@ -173,7 +173,7 @@ def test_what_cannot_be_read_ends_its_record_and_what_is_away_ends_the_job(
 def test_a_record_of_the_job_says_all_there_is_whatever_stands_in_it(
     tmp_path: Path, crawl: Path
 ) -> None:
-    row = find_warcs([crawl], tmp_path).rows[0]
+    row = find_warcs([str(crawl)], tmp_path, load_settings(tmp_path, {})).rows[0]
     source = PathSource((), tmp_path, "", "")
     capture: Any = next(one.item for one in source.entries(row) if hasattr(one, "item"))
     found = Found(Identified(capture, None), dropped(Reason.HTTP_STATUS, "tab\tand\nline end"))

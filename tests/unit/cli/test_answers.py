@@ -147,7 +147,7 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ),
     ("collection show", "name"): (("collection", "show", "told/kep"), "did you mean 'told/kept'"),
     ("collection add", "name"): (("collection", "add", "x", "-"), "NAMESPACE/KEY, not 'x'"),
-    ("collection add", "paths"): (
+    ("collection add", "files"): (
         ("collection", "add", "n/x", "no.jsonl"),
         "no.jsonl: No such file",
     ),

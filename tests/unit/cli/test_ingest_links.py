@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -44,6 +45,40 @@ def test_links_enter_once_and_a_dry_run_knows_them_then(
     table.write_text("\n".join([*LINES, "https://news.example.org/4"]))
     told = json.loads(ingest(call, tmp_path, "--dry-run", str(table)).out)
     assert (told["links"], told["others"]) == (1, {"known-link": 2, "non-news": 1})
+
+
+@pytest.mark.parametrize("order", [[], ["--shuffle"]], ids=["in order", "shuffled"])
+def test_a_list_that_breaks_off_goes_on_when_it_is_whole(
+    call: Call, tmp_path: Path, order: list[str]
+) -> None:
+    lines = "\n".join(f"https://news.example.org/{number}" for number in range(2_000)).encode()
+    path = tmp_path / "urls.csv.gz"
+    path.write_bytes(gzip.compress(lines)[:-1_000])
+    words = ["--enter-only", *order, str(path)]
+    first = ingest(call, tmp_path, *words)
+    assert first.code == 1
+    begun = json.loads(first.out)["entered"]
+    assert 0 < begun < 2_000
+    dry = ingest(call, tmp_path, "--dry-run", *order, str(path))
+    told = json.loads(dry.out)
+    assert (dry.code, told["known"], told["links"]) == (1, False, 0)
+    assert told["others"] == {"damaged-record": 1}
+    assert json.loads(ingest(call, tmp_path, *words).out)["entered"] == 0
+    path.write_bytes(gzip.compress(lines))
+    whole = ingest(call, tmp_path, *words)
+    last = json.loads(whole.out)
+    assert (whole.code, begun + last["entered"], last["read_later"]) == (0, 2_000, 1)
+
+
+def test_a_dry_run_tells_of_a_missing_list_each_time(
+    call: Call, tmp_path: Path, table: Path
+) -> None:
+    names = tmp_path / "names"
+    names.write_text(f"{tmp_path / 'gone.csv'}\n")
+    assert ingest(call, tmp_path, "--enter-only", f"@{names}").code == 1
+    dry = ingest(call, tmp_path, "--dry-run", f"@{names}")
+    told = json.loads(dry.out)
+    assert (dry.code, told["known"], told["error"]) == (1, False, "no such file")
 
 
 def test_so_many_and_then_the_rest(call: Call, tmp_path: Path, table: Path) -> None:

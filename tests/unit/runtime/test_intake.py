@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,12 +14,16 @@ from hypothesis import strategies as st
 
 from fonds.formats.envelope import decode
 from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import Verdict
 from fonds.model.entry import Entry, of_capture
 from fonds.model.errors import StorageFullError, StoreUnavailableError
 from fonds.model.message import Subscription
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
+from fonds.queues.sqlite import LEASE_S
 from fonds.runtime import intake as intake_module
 from fonds.runtime.intake import Entered, Gate, Intake, Marks
+from fonds.runtime.quarantine import ended_by_hand
+from fonds.sources.paths import PathSource
 from small_pipeline import RaisesOnce, Workplace
 
 ENTRY = Subscription("library.identify", "t.library.captured")
@@ -241,3 +246,134 @@ def test_however_often_it_is_stopped_every_capture_enters(
         row = _input(place, name)
         assert (row.finished, row.entries) == (True, size)
         assert place.records.count(EntryRow, where={"input_id": name}) == {(): size}
+
+
+READ_LATER = [
+    ("ledger.write", 1),
+    ("queue.settle", 1),
+    ("ledger.enter", 1),
+]
+
+
+def _missing_then_there(place: Workplace, path: Path) -> Entered:
+    """A path that was missing, whose failure is set apart, and that was read in a later run."""
+    path.unlink(missing_ok=True)
+    _intake(place).run(_named(path), Entered())
+    _set_apart(place)
+    path.write_bytes(b"%PDF-1.4 a paper")
+    entered = Entered()
+    _intake(place).run(_named(path), entered)
+    return entered
+
+
+def _named(path: Path) -> PathSource:
+    return PathSource([path], path.parent / "home", "default", "")
+
+
+def _set_apart(place: Workplace) -> None:
+    """End what waits as `identify` ends it: what is missing is in quarantine, all else is done."""
+    deliveries = place.queue.receive(ENTRY.incoming, 100, 0.01)
+    for one in deliveries:
+        item = decode(one.message, Capture)
+        assert isinstance(item, Capture)
+        how = Verdict.DONE if item.damage is None else Verdict.QUARANTINED
+        reason = str(item.damage_reason) if item.damage_reason else None
+        place.ledger.write([ended_by_hand(one.message, ENTRY, how, reason, "", place.clock())])
+        if item.damage is not None:
+            place.queue.put(ENTRY.quarantine, [one.message])
+    place.queue.settle(deliveries)
+
+
+def _failures(place: Workplace) -> tuple[list[str | None], int, dict[str, int]]:
+    """Errors of inputs, messages in quarantine, and entries by what became of them."""
+    errors = [row.error for row in place.records.find(InputRow) if row.error is not None]
+    ended = place.records.count(EntryRow, ("outcome", "reason"))
+    assert place.ledger.recount() == []
+    for row in place.records.find(InputRow):
+        count = place.records.count(EntryRow, (), {"input_id": row.input_id})[()]
+        assert (row.finished, row.entries) == (True, count)
+    shown = {" ".join(filter(None, key)): count for key, count in ended.items()}
+    return errors, place.queue.depth(ENTRY).quarantined, shown
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(("where", "nth"), READ_LATER)
+def test_ending_the_failure_of_an_input_may_die_between_any_two_acts(
+    place: Workplace, tmp_path: Path, where: str, nth: int, after: bool
+) -> None:
+    entered = _missing_then_there(place, tmp_path / "a.pdf")
+    store, _, method = where.partition(".")
+    error = StorageFullError("the disk is full")
+    failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
+    with pytest.raises(StorageFullError):
+        _intake(place, **{store: failing}).end_failures(entered)
+    place.clock.pass_s(2 * LEASE_S)
+    later = Entered()
+    again = _intake(place)
+    again.run(_named(tmp_path / "a.pdf"), later)
+    _set_apart(place)
+    assert again.end_failures(later) == (0 if (where, after) == ("ledger.enter", True) else 1)
+    assert _failures(place) == ([], 0, {"dropped read-later": 1, "done": 1})
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("where", "nth"),
+    [*[("ledger.enter", nth) for nth in (1, 2, 3)], ("ledger.write", 1), ("queue.put", 1)],
+)
+def test_what_is_missing_again_is_one_failure_again_whoever_dies(
+    place: Workplace, tmp_path: Path, where: str, nth: int, after: bool
+) -> None:
+    path = tmp_path / "a.pdf"
+    entered = _missing_then_there(place, path)
+    _set_apart(place)
+    assert _intake(place).end_failures(entered) == 1
+    path.unlink()
+    store, _, method = where.partition(".")
+    error = StorageFullError("the disk is full")
+    failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
+    with pytest.raises(StorageFullError):
+        _intake(place, **{store: failing}).run(_named(path), Entered())
+    for _ in range(2):
+        _set_apart(place)
+        _intake(place).run(_named(path), Entered())
+    _set_apart(place)
+    shown = {"quarantined missing-source": 1, "done": 1}
+    assert _failures(place) == (["no such file"], 1, shown)
+    path.write_bytes(b"%PDF-1.4 a paper")
+    entered = Entered()
+    _intake(place).run(_named(path), entered)
+    _set_apart(place)
+    assert _intake(place).end_failures(entered) == 1
+    assert _failures(place)[:2] == ([], 0)
+
+
+def test_a_failure_that_is_not_set_apart_yet_ends_in_a_later_run(
+    place: Workplace, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.pdf"
+    _intake(place).run(_named(path), Entered())
+    path.write_bytes(b"%PDF-1.4 a paper")
+    for ended in (0, 1, 0):
+        entered = Entered()
+        _intake(place).run(_named(path), entered)
+        assert _intake(place).end_failures(entered) == ended
+        _set_apart(place)
+    assert _failures(place) == ([], 0, {"dropped read-later": 1, "done": 1})
+
+
+def test_the_failure_of_a_folder_ends_only_if_the_folder_was_named(
+    place: Workplace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    _intake(place).run(PathSource([folder], tmp_path / "home", "default", ""), Entered())
+    _set_apart(place)
+    (folder / "deep").mkdir(parents=True)
+    path = folder / "deep" / "a.pdf"
+    path.write_bytes(b"%PDF-1.4 a paper")
+    for named, ended in (([path], 0), ([tmp_path / "other"], 0), ([folder], 1)):
+        entered = Entered()
+        source = PathSource([path], tmp_path / "home", "default", "")
+        _intake(place).run(source, entered, [str(one) for one in named])
+        _set_apart(place)
+        assert _intake(place).end_failures(entered) == ended

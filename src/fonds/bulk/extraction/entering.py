@@ -9,7 +9,7 @@ from typing import Protocol
 
 from fonds.bulk.extraction.books import Books, booked
 from fonds.model.disposition import Reason, dropped
-from fonds.model.entry import Entry
+from fonds.model.entry import Entry, unread_input_id
 from fonds.model.rows import EntryRow, InputRow
 from fonds.ports import Job, Records, Source
 
@@ -68,13 +68,17 @@ class EnterWarcs:
 
 
 def account(records: Records, pipeline: str, part: InputRow) -> Books:
-    """What the books of a pipeline say of one input: what the intake counted, and how entries ended."""
+    """Return what the books of a pipeline say of one input: what the intake counted, and how entries ended.
+    A failure to read it to its end counts as one record."""
     books = Books()
-    for row in records.get(InputRow, [(part.input_id, pipeline)]):
+    rows = records.get(InputRow, [(part.input_id, pipeline)])
+    unread = records.get(InputRow, [(unread_input_id(part.path), pipeline)])
+    rows += [row for row in unread if row.error is not None]
+    for row in rows:
         books.records[part.path] += row.entries + row.tally_count
         for reason, count in row.tally.items():
             books.end(part.path, dropped(Reason(reason)), count)
-    where = {"input_id": part.input_id, "pipeline": pipeline}
+    where = {"input_id": sorted(row.input_id for row in rows), "pipeline": pipeline}
     for (outcome, reason), count in records.count(EntryRow, ("outcome", "reason"), where).items():
         books.ended[part.path][outcome, reason or ""] += count
     return books

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,9 +25,11 @@ def extraction_job(
     open_reading: Callable[[], Reading],
     folder: Path,
     fingerprint: str,
+    urls: Mapping[str, str],
 ) -> Job:
-    """`fingerprint` stands for extractors, limits and folder. Into how many ranges it is cut depends on the
-    WARCs alone, so that every engine with any number of workers leaves the same files.
+    """Return the job that extracts these WARCs. `fingerprint` stands for extractors, limits and folder,
+    `urls` are those of fetched WARCs by path. Into how many ranges it is cut depends on the WARCs alone, so
+    that every engine with any number of workers leaves the same files.
 
     Raises ValueError for more WARCs than one job takes.
     """
@@ -41,5 +43,5 @@ def extraction_job(
         parts=tuple(parts),
         read=ReadWarcs(source, open_reading),
         ranges=sha1_ranges(count),
-        write=WriteParquet(open_reading, folder),
+        write=WriteParquet(open_reading, folder, urls),
     )

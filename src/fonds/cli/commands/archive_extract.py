@@ -95,12 +95,25 @@ def _known(app: App, key: str, at: str | None, *, whole: bool) -> tuple[dict[str
     stores = app.stores()
     row = _row(stores, key, at)
     if whole:
-        return asdict(row), _record(stores.archive, row.warc_path, row.warc_offset)
+        return asdict(row), _record(stores.archive, _path(stores, row), row.warc_offset)
     found = replayed(stores.records, stores.archive, row)
     if found.source is not row:
         say(f"the bytes are those of {found.source.warc_path}:{found.source.warc_offset}")
     told = asdict(row) | {"body_bytes": len(found.body), "source": asdict(found.source)}
     return told, lambda: iter([found.body])
+
+
+def _path(stores: Stores, row: CdxRow) -> str:
+    """The name of a capture's WARC, or the path of the one WARC that a bare name of an index means.
+
+    Raises PermanentError where several may be meant.
+    """
+    from fonds.formats.placing import is_indexed
+    from fonds.steps.intake.warc_names import paths_of
+
+    if "/" in row.warc_path or not is_indexed(row.capture_id):
+        return row.warc_path
+    return next(iter(paths_of(stores.records, row.warc_path)), row.warc_path)
 
 
 def _row(stores: Stores, key: str, at: str | None) -> CdxRow:

@@ -12,7 +12,7 @@ from rich.markup import escape
 from fonds.bulk.extraction.books import Books, as_json, booked
 from fonds.bulk.extraction.folder import claim, close_books
 from fonds.cli.context import App, command, console, echo_json, say
-from fonds.cli.inbox import expand_paths
+from fonds.cli.inbox import expand_names
 from fonds.cli.names import Name
 from fonds.cli.stores.journal_table import engine_option, workers_option
 from fonds.config import PORTS, Settings
@@ -38,7 +38,8 @@ def backfill_extract(
 ) -> int:
     """Read the PDFs and pages of WARCs again, by the steps of the pipeline, and tell how every record ended.
 
-    PATHs are WARC and ARC files, folders, and `@lists` of them. With `parquet` each body is read once and
+    PATHs are WARC and ARC files, folders, http(s) URLs, `s3://BUCKET/PREFIX*`, and `@lists` of them. What
+    lies elsewhere is fetched once, to the home's inbox. With `parquet` each body is read once and
     FOLDER holds `files` (what was read), `captures` (how each ended) and `books.jsonl` (the account of each
     WARC). With `stores` all goes through the pipeline of the home, what it knows from these WARCs too: that
     is read again where the extractor is another. Interrupted, start it again with the same words: it goes
@@ -47,7 +48,7 @@ def backfill_extract(
     \b
     fonds backfill extract --to parquet --out extracted/ crawl/ @more-warcs.txt
     fonds backfill extract --to parquet --out /shared/extracted /shared/warcs --engine spark://master:7077
-    fonds backfill extract --to stores crawl/
+    fonds backfill extract --to stores crawl/ "s3://bucket/2026/*"
     """
     if (out is None) == (to == PARQUET):
         raise click.UsageError("--to parquet needs a folder, --to stores none: --out names it")
@@ -55,7 +56,8 @@ def backfill_extract(
 
     began_s = time.monotonic()
     running = _engine(app, to, engine, workers)
-    warcs = find_warcs(expand_paths(paths, app.home), app.home)
+    names = expand_names(paths, app.home)
+    warcs = find_warcs(names, app.home, app.settings(), keeps_files=to == PARQUET)
     for path in warcs.others:
         say(f"{path} is no WARC: passed over")
     if not warcs.rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,15 @@ from rich.markup import escape
 from fonds.bibliography.identifiers.doi import doi_alone, doi_in
 from fonds.catalog.files import ENDS
 from fonds.catalog.keys import catalog_table
-from fonds.catalog.loading import Loaded, load, loaded
+from fonds.catalog.loading import Loaded, load, loaded, mark_of
 from fonds.catalog.store import LISTED_MAX, Catalog
 from fonds.catalog.works.reading import Refusal
 from fonds.catalog.works.work import SOURCES, Work
 from fonds.cli.context import App, command, console, echo_json, global_options, say
-from fonds.cli.inbox import expand_paths
+from fonds.cli.inbox import expand_names
 from fonds.cli.names import Commands
 from fonds.model.errors import ConfigurationError
+from fonds.sources.listed.remote_files import is_remote
 from fonds.sources.walk import FoundPath, walk
 
 TOLD_EVERY_S = 5.0
@@ -65,14 +66,16 @@ def load_files(app: App, paths: tuple[str, ...]) -> int:
     fatcat release exports, OpenAlex works, BibJSON.
 
     A record replaces the one its source gave of the same work before. What was loaded is passed over as
-    long as it is the same file; interrupted, start it again with the same words: it goes on. Exit code 1
-    when a file cannot be read.
+    long as it is the same file; interrupted, start it again with the same words: it goes on. A file at an
+    http(s) URL or `s3://BUCKET/PREFIX*` is fetched whole, and removed when it was read. Exit code 1 when a
+    file cannot be read.
 
     \b
-    fonds catalog load crossref-public-data-file/
+    fonds catalog load crossref-public-data-file/ "s3://bucket/works/*"
     fonds catalog load release_export.json.gz works/part_000.gz
     """
-    found, failed = _files(app, paths)
+    names = expand_names(paths, app.home)
+    found, failed = _files(app, [Path(one) for one in names if not is_remote(one)])
     kept, progress, began_s = opened(app, make=True), _Progress(app.quiet), time.monotonic()
     done = []
     for one in found:
@@ -82,6 +85,7 @@ def load_files(app: App, paths: tuple[str, ...]) -> int:
             failed.append(f"{one.path}: {error.strerror or error}")
             continue
         done.append(told)
+    done += _load_remote(app, kept, [one for one in names if is_remote(one)], progress, failed)
     for told_of in failed:
         say(told_of)
     _tell(app, done, failed, time.monotonic() - began_s)
@@ -161,13 +165,50 @@ def count_loaded(app: App) -> int:
     return 0
 
 
-def _files(app: App, paths: Sequence[str]) -> tuple[list[FoundPath], list[str]]:
+def _load_remote(
+    app: App, kept: Catalog, urls: Sequence[str], progress: _Progress, failed: list[str]
+) -> Iterator[Loaded]:
+    """Load what lies at URLs; what cannot be had or read is added to `failed`."""
+    if not urls:
+        return
+    from fonds.wiring.pipelines import discard_file, input_file, named_source
+
+    source, others = named_source(urls, app.home, app.settings()), 0
+    for row in source.inputs():
+        if row.path not in urls and not row.path.lower().endswith(ENDS):
+            others += 1
+            continue
+        at = mark_of(kept, row.path, row.fingerprint)
+        try:
+            if row.error is None and not at.finished:
+                path = input_file(source, row)
+                try:
+                    at = load(kept, path, row.fingerprint, progress.tick, row.path)
+                finally:
+                    discard_file(source, row.path, path)
+        except ConfigurationError as error:
+            failed.append(str(error))
+        except OSError as error:
+            failed.append(f"{row.path}: {error.strerror or error}")
+        else:
+            if row.error is None:
+                yield at
+            else:
+                failed.append(f"{row.path}: {row.error}")
+    _tell_others(others)
+
+
+def _tell_others(count: int) -> None:
+    if count:
+        say(f"{count:,} files below folders have other names ({', '.join(ENDS)} are read)")
+
+
+def _files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[str]]:
     """The files to be read, and what cannot be. Below a folder it is those whose names say so; how many
     others lie there is told."""
-    expanded = expand_paths(paths, app.home)
-    named = {Path(os.path.abspath(path)) for path in expanded}  # noqa: PTH100 (as they are walked)
+    named = {Path(os.path.abspath(path)) for path in paths}  # noqa: PTH100 (as they are walked)
     found, failed, others = [], [], 0
-    for one in walk(expanded, app.home):
+    for one in walk(paths, app.home):
         if one.leads_out:
             failed.append(f"{one.path} is a link that leads out of the folder: passed over")
         elif one.error:
@@ -176,8 +217,7 @@ def _files(app: App, paths: Sequence[str]) -> tuple[list[FoundPath], list[str]]:
             found.append(one)
         else:
             others += 1
-    if others:
-        say(f"{others:,} files below folders have other names ({', '.join(ENDS)} are read)")
+    _tell_others(others)
     return found, failed
 
 

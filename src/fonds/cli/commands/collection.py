@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
@@ -15,6 +14,7 @@ from rich.table import Table
 from fonds.cli.collections.asking import named, read_lines, there, usage
 from fonds.cli.commands.collection_frequencies import frequencies
 from fonds.cli.context import App, command, console, echo_json, global_options, say
+from fonds.cli.inbox import file_named
 from fonds.cli.names import Commands
 from fonds.cli.working.noted import noted
 from fonds.collections.changing import collections as changing
@@ -166,8 +166,8 @@ def show(app: App, name: str) -> int:
 
 @command("add")
 @click.argument("name", metavar="COLLECTION")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-def add(app: App, name: str, paths: tuple[Path, ...]) -> int:
+@click.argument("files", nargs=-1, required=True, metavar="FILE|URL|-...")
+def add(app: App, name: str, files: tuple[str, ...]) -> int:
     """Put documents: JSON lines with id and text, and title, url, language and time (seconds since 1970).
 
     One with an id that is there replaces it. `-` reads standard input. A line that is none is told and left
@@ -188,7 +188,7 @@ def add(app: App, name: str, paths: tuple[Path, ...]) -> int:
         done.unchanged += one.unchanged
         batch.clear()
 
-    for line in _lines(paths):
+    for line in _lines(app, files):
         if isinstance(line, str):
             faults += 1
             if faults <= FAULTS_SHOWN:
@@ -264,17 +264,18 @@ def _facts(one: Collection) -> dict[str, Any]:
     }
 
 
-def _lines(paths: tuple[Path, ...]) -> Iterator[Document | str]:
-    for path in paths:
-        if str(path) == "-":
+def _lines(app: App, files: tuple[str, ...]) -> Iterator[Document | str]:
+    for name in files:
+        if name == "-":
             yield from read_lines(sys.stdin.buffer, "standard input")
             continue
-        try:
-            stream: BinaryIO = path.open("rb")
-        except OSError as error:
-            raise click.UsageError(f"{path}: {error.strerror}") from error
-        with stream:
-            yield from read_lines(stream, str(path))
+        with file_named(name, app) as path:
+            try:
+                stream: BinaryIO = path.open("rb")
+            except OSError as error:
+                raise click.UsageError(f"{name}: {error.strerror}") from error
+            with stream:
+                yield from read_lines(stream, name)
 
 
 def _tell_added(app: App, done: Put, faults: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,13 +12,20 @@ from rich.console import Console
 from rich.markup import escape
 
 from fonds.cli.context import App, command, console, echo_json, pipeline_option, say
+from fonds.cli.inbox import absolute_paths
 from fonds.cli.names import Name
 from fonds.cli.working.durations import shown_time
 from fonds.cli.working.failure_notes import note_group, told_note
 from fonds.cli.working.noted import noted
 from fonds.cli.working.working_off import work_off
 from fonds.config import Settings
-from fonds.library.failures.deciding import NOTE_CHARACTERS_MAX, Act, accept, retry
+from fonds.library.failures.deciding import (
+    NOTE_CHARACTERS_MAX,
+    Act,
+    accept,
+    retry,
+    unread_inputs,
+)
 from fonds.library.failures.failed import Asked, Failed, failed, failed_entries
 from fonds.library.failures.groups import FailureGroup
 from fonds.library.failures.notes import settled_notes
@@ -28,6 +36,7 @@ from fonds.model.message import Subscription
 from fonds.model.rows import EntryRow
 from fonds.ports import Records, Stores
 from fonds.runtime.homelock import HomeLock
+from fonds.runtime.intake import Entered, Intake
 
 LISTED = 50
 DETAIL_CHARS = 200
@@ -80,7 +89,8 @@ def failures(
     """Show what failed, in groups of one step, reason, cause and host; `retry` works it off again, `accept`
     takes it as final, `note` keeps a note on a group, for as long as it is not cleared.
 
-    Nothing that failed is lost: its message waits, whole, until it is tried again or accepted.
+    Nothing that failed is lost: its message waits, whole, until it is tried again or accepted. What could
+    not be read, a file, folder or URL, is read again by `retry`, and by `fonds ingest` of the same path.
 
     \b
     fonds failures
@@ -315,15 +325,28 @@ def _say_shown(shown: int, total: int, what: str) -> None:
 
 def _retry(app: App, settings: Settings, asked: Asked) -> int:
     from fonds.wiring.backends import all_shared
+    from fonds.wiring.pipelines import named_source
 
     stores, readers, now = _opened(app, settings, asked)
     with HomeLock(app.home, shared=all_shared(settings)) as lock:
+        inputs = [
+            row for row in unread_inputs(stores.records, asked) if row.pipeline == settings.pipeline
+        ]
         with noted(stores.records, _act("retry", asked)):
             retried = retry(stores, readers, asked, now)
-        if not retried.count:
+        if not retried.count and not inputs:
             _say_nothing(app)
             return 0
-        return work_off(app, settings, stores, lock, lambda intake, entered: None, retried=retried)
+        paths = [row.path for row in inputs]
+        source = named_source(paths, app.home, settings)
+        ids = [row.input_id for row in inputs]
+        retried = replace(retried, count=retried.count + len(ids), inputs=ids)
+
+        def feed(intake: Intake, entered: Entered) -> None:
+            if paths:
+                intake.run(source, entered, absolute_paths(paths))
+
+        return work_off(app, settings, stores, lock, feed, retried=retried)
 
 
 def _accept(app: App, settings: Settings, asked: Asked, note: str, *, yes: bool) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fonds.cli.context import App, command
-from fonds.cli.inbox import expand_names, tell_unread
+from fonds.cli.inbox import absolute_paths, expand_names, tell_unread
 from fonds.cli.sources.link_options import link_pipeline_option, tls_option
 from fonds.cli.working import working_off
 from fonds.crawl.links import asked_address
@@ -102,7 +102,7 @@ def _fetch(
 
         def feed(intake: Intake, entered: Entered) -> None:
             intake.run(named, entered)
-            intake.run(listed, entered)
+            intake.run(listed, entered, absolute_paths(files))
 
         if enter_only:
             code = working_off.enter_only(app, settings, stores, lock, feed)

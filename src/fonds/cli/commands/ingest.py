@@ -8,7 +8,7 @@ import click
 
 from fonds.cli.commands.ingest_links import ingest_links
 from fonds.cli.context import App, command, pipeline_option
-from fonds.cli.inbox import expand_names
+from fonds.cli.inbox import absolute_paths, expand_names
 from fonds.cli.working import working_off
 from fonds.runtime.homelock import HomeLock, make_home
 from fonds.sources.listed.choice import Choice
@@ -105,4 +105,11 @@ def ingest(
         source = named_source(found, app.home, settings)
         stores = app.stores(settings, make=True)
         act = working_off.enter_only if enter_only else working_off.work_off
-        return act(app, settings, stores, lock, lambda intake, entered: intake.run(source, entered))
+        paths_named = absolute_paths(found)
+        return act(
+            app,
+            settings,
+            stores,
+            lock,
+            lambda intake, entered: intake.run(source, entered, paths_named),
+        )

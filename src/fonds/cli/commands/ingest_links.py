@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from fonds.cli.context import App, console, echo_json
-from fonds.cli.inbox import expand_names, tell_unread
+from fonds.cli.inbox import absolute_paths, expand_names, tell_unread
 from fonds.cli.working import working_off
 from fonds.model.entry import Entry
 from fonds.model.rows import InputRow
@@ -58,13 +58,14 @@ def ingest_links(
         act = (
             working_off.enter_only if enter_only else partial(working_off.work_off, nothing=NOTHING)
         )
-        return tell_unread(lists.problems, act(app, settings, stores, lock, _feed(lists)))
+        feed = _feed(lists, absolute_paths(found))
+        return tell_unread(lists.problems, act(app, settings, stores, lock, feed))
 
 
-def _feed(source: Limited) -> Callable[[Intake, Entered], None]:
+def _feed(source: Limited, named: Collection[str]) -> Callable[[Intake, Entered], None]:
     def feed(intake: Intake, entered: Entered) -> None:
         limited = replace(intake, stopping=lambda: intake.stopping() or source.is_done())
-        limited.run(source, entered)
+        limited.run(source, entered, named)
 
     return feed
 
@@ -73,12 +74,12 @@ def _tell(app: App, source: Limited, records: Records | None, pipeline: str) -> 
     """Read the lists as if they were taken in, and tell what would enter; 1 when one cannot be read."""
     for found in source.inputs():
         begun = records.get(InputRow, [(found.input_id, pipeline)]) if records else []
-        if begun and begun[0].finished:
+        if begun and begun[0].finished and found.error is None:
             _tell_one(app, found, [], Counter(), is_known=True)
             continue
         tally: Counter[str] = Counter()
         urls: list[str] = []
-        for one in source.entries(begun[0] if begun else found):
+        for one in source.entries(begun[0] if begun and found.error is None else found):
             if isinstance(one, Entry):
                 urls.append(one.url)
             elif not isinstance(one, int):

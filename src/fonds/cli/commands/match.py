@@ -18,6 +18,7 @@ from fonds.catalog.finding import find
 from fonds.catalog.matching.sought import of_citation
 from fonds.cli.commands.catalog import opened
 from fonds.cli.context import App, command, console, echo_json, global_options, say
+from fonds.cli.inbox import file_named
 from fonds.cli.names import Commands
 from fonds.cli.stores.journal_table import engine_option, workers_option
 from fonds.model.errors import ConfigurationError
@@ -78,7 +79,7 @@ def match_references(app: App, engine: str, workers: int) -> int:
 
 
 @command("strings")
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="FILE|URL|-")
 def match_strings(app: App, file: str) -> int:
     """Match references as they are printed, one a line, and write a JSON line for each.
 
@@ -87,10 +88,11 @@ def match_strings(app: App, file: str) -> int:
     echo "Brook B. Tides and their banks. J River Res. 1999;7:1-9." | fonds match strings -
     """
     kept = opened(app)
-    for line in _lines(file):
-        citation = parse_reference(line[:STRING_MAX_CHARS])
-        found = find(kept, of_citation(citation))
-        echo_json({"reference": line, **msgspec.to_builtins(found)})
+    with file_named(file, app) as path:
+        for line in _lines(str(path)):
+            citation = parse_reference(line[:STRING_MAX_CHARS])
+            found = find(kept, of_citation(citation))
+            echo_json({"reference": line, **msgspec.to_builtins(found)})
     return 0
 
 

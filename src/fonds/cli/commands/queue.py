@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fonds.cli.context import App, command, console, echo_json, global_options, pipeline_option, say
+from fonds.cli.inbox import file_named
 from fonds.cli.names import Commands, Name
 from fonds.formats.wire import CONTRACTS
 from fonds.model.disposition import Reason
@@ -171,16 +172,19 @@ def dump(
 
 @command("load")
 @pipeline_option
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", metavar="FILE|URL")
 @click.option("--to", metavar="ADDRESS", help="Put them here, not where they were taken from.")
-def load(app: App, file: Path, to: str | None, **flags: Any) -> int:
+def load(app: App, file: str, to: str | None, **flags: Any) -> int:
     """Put the messages of a dump back on the queue. Twice does no harm.
 
     \b
     fonds queue load stuck.warc.gz --to extract_pdf
     """
-    waiting, subscriptions = _open(app, flags)
-    _told(app, dumping.load(waiting, file, subscriptions, to), "put on the queue")
+    with file_named(file, app) as path:
+        if not path.is_file():
+            raise click.UsageError(f"{file}: no such file")
+        waiting, subscriptions = _open(app, flags)
+        _told(app, dumping.load(waiting, path, subscriptions, to), "put on the queue")
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fonds.cli.context import App, command, say
+from fonds.cli.inbox import file_named
 from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
 from fonds.cli.working.noted import noted
 from fonds.model.errors import FondsError
@@ -21,10 +22,10 @@ OPML_MAX_BYTES = 50 * 1024 * 1024
 
 
 @command("import")
-@click.argument("path", metavar="FILE|-")
+@click.argument("path", metavar="FILE|URL|-")
 @wanted_options
 def import_(app: App, path: str, **flags: Any) -> int:
-    """Follow the feeds of an OPML file; `-` is standard input.
+    """Follow the feeds of an OPML file, of this machine or at a URL; `-` is standard input.
 
     Exit code 1 when some of it is no source.
 
@@ -34,8 +35,7 @@ def import_(app: App, path: str, **flags: Any) -> int:
     from fonds.formats.listings.opml import read_opml
 
     try:
-        body = sys.stdin.buffer.read(OPML_MAX_BYTES + 1) if path == "-" else _read(Path(path))
-        listed = read_opml(body)
+        listed = read_opml(_body(app, path))
     except (OSError, FondsError) as error:
         raise click.UsageError(f"{path} cannot be read as OPML: {error}") from error
     now = datetime.now(UTC)
@@ -48,11 +48,13 @@ def import_(app: App, path: str, **flags: Any) -> int:
     return int(bool(refused))
 
 
-def _read(path: Path) -> bytes:
-    with path.open("rb") as stream:
+def _body(app: App, name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read(OPML_MAX_BYTES + 1)
+    with file_named(name, app) as path, path.open("rb") as stream:
         body = stream.read(OPML_MAX_BYTES + 1)
     if len(body) > OPML_MAX_BYTES:
-        raise click.UsageError(f"{path}: OPML may have {OPML_MAX_BYTES} bytes at most")
+        raise click.UsageError(f"{name}: OPML may have {OPML_MAX_BYTES} bytes at most")
     return body
 
 

@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from fonds.cli.context import App, command, echo_json, say
+from fonds.cli.inbox import file_named
 from fonds.cli.names import Name
 from fonds.cli.stores.journal_table import base32_option, opened, table_option
 from fonds.formats.journal.older import COLUMNS as DUMPED
@@ -67,7 +68,7 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
 
 
 @command("import")
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="FILE|URL|-")
 @form_option
 @table_option
 @click.option("--keep-keys", is_flag=True, help="Keep keys of older tables, `sha1:` and base32.")
@@ -79,7 +80,7 @@ def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bo
 
     \b
     fonds table import example_ungrobided.tsv --format tsv
-    fonds table import journal.jsonl.gz
+    fonds table import https://example.org/journal.jsonl.gz
     """
     store, chosen, schema = opened(app, name)
     read: Callable[[bytes], Row] = (
@@ -98,7 +99,7 @@ def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bo
             except (ValueError, ConfigurationError) as error:
                 refused.append(f"line {number}: {error}" if len(refused) < NAMED_MAX else "")
 
-    with _lines(file) as lines:
+    with file_named(file, app) as path, _lines(str(path)) as lines:
         count = _put(store, chosen, understood(lines))
     for told in filter(None, refused):
         say(f"{file}: {told}")

@@ -20,7 +20,7 @@ from fonds.cli.working.processes import WorkerProcesses
 from fonds.cli.working.progress import Progress
 from fonds.cli.working.summary import print_retries, print_summary
 from fonds.config import Settings
-from fonds.library.accounting import summary, tally, tally_entries
+from fonds.library.accounting import added, summary, tally, tally_entries
 from fonds.library.failures.deciding import Retried
 from fonds.library.failures.retries import Retry, next_retries, retries_of_links
 from fonds.model.rows import EntryRow
@@ -41,13 +41,19 @@ EXIT_INTERRUPTED = 130
 
 @dataclass(slots=True)
 class Worked:
-    """What working off came to; `ended` is False when a reader is still at work in a thread."""
+    """What working off came to; `ended` is False when a reader is still at work in a thread.
+
+    `unfinished` are the inputs an earlier run had not brought to an end. `read_later` counts failures of
+    inputs that ended because the input was read now.
+    """
 
     entered: Entered
+    unfinished: frozenset[str] = frozenset()
     pending: int = 0
     processes: int = 1
     interrupted: bool = False
     ended: bool = True
+    read_later: int = 0
 
 
 def work_through(
@@ -70,8 +76,8 @@ def work_through(
 
     check_limits()
     recover(stores)
-    worked = Worked(_unfinished(stores, settings.pipeline))
-    entered = worked.entered
+    entered = _unfinished(stores, settings.pipeline)
+    worked = Worked(entered, frozenset(entered.input_ids))
     readers = open_readers(app.home / SPOOL, settings)
     threads = make_threads(stores, readers, settings)
     intake = make_intake(stores, settings, threads.stopping)
@@ -88,6 +94,7 @@ def work_through(
             worked.ended = _leave_off(processes, threads, readers, stores)
     if (failure := threads.failure()) is not None:
         raise failure
+    worked.read_later = intake.end_failures(entered)
     worked.interrupted, worked.processes = interrupted.is_set(), 1 + processes.started
     return worked
 
@@ -116,18 +123,21 @@ def work_off(
     if retried is None:
         counted = tally(stores.records, sorted(entered.input_ids), settings.pipeline)
     else:
+        ids = (entered.input_ids - worked.unfinished).union(retried.inputs)
         counted = tally_entries(stores.records, retried.entries)
+        counted = added(counted, tally(stores.records, sorted(ids), settings.pipeline))
     retries = _retries(stores.records, settings.pipeline, urls) if worked.pending else []
     seconds = time.monotonic() - started
     if app.json:
         told = summary(counted, seconds, entered.known, worked.processes)
         more = {} if retried is None else {"retried": retried.count}
-        echo_json(told | more | {"retries": retries})
+        echo_json(told | more | {"read_later": worked.read_later, "retries": retries})
     else:
         left = (worked.pending, worked.interrupted, nothing)
         count = None if retried is None else retried.count
         print_summary(app, console(), counted, entered, seconds, *left, retried=count)
         print_retries(console(), retries)
+        say_read_later(worked.read_later)
     if not worked.ended:
         leave_at_once()
     if not worked.interrupted:
@@ -136,6 +146,16 @@ def work_off(
     if worked.interrupted:
         return EXIT_INTERRUPTED
     return int(bool(counted.quarantined or worked.pending))
+
+
+def say_read_later(count: int) -> None:
+    """Say how many failures ended because their input was read now."""
+    if count == 1:
+        say("An input that could not be read before was read now; its failure is settled.")
+    elif count:
+        say(
+            f"{count:,} inputs that could not be read before were read now; their failures are settled."
+        )
 
 
 def _retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
@@ -177,11 +197,13 @@ def enter_only(
     intake = make_intake(stores, settings, stopped.is_set)
     with _stopped_by_signals(stopped.set) as interrupted:
         feed(intake, entered)
+    read_later = intake.end_failures(entered)
     close_stores(stores)
     if app.json:
         told = {"entered": entered.entries, "inputs": len(entered.input_ids)}
-        echo_json({**told, "known": entered.known})
+        echo_json({**told, "known": entered.known, "read_later": read_later})
     else:
+        say_read_later(read_later)
         console().print(
             f"{entered.entries:,} records entered from {len(entered.input_ids):,} inputs"
             f" ({entered.known:,} records were known before). `{app.told('status')}` shows how they fare."

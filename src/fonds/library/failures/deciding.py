@@ -9,20 +9,24 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from uuid import uuid4
 
 from fonds.library.failures.failed import Asked, failed_entries
 from fonds.model.disposition import Reason, Verdict
+from fonds.model.entry import is_unread
 from fonds.model.message import Delivery, Message, Subscription
-from fonds.model.rows import DecisionRow, DispositionRow, EntryRow, StoppedRow
+from fonds.model.rows import DecisionRow, DispositionRow, EntryRow, InputRow, StoppedRow
 from fonds.model.step import Pipeline
-from fonds.ports import Stores
+from fonds.ports import Records, Stores
 from fonds.runtime.binding import stage_of
 from fonds.runtime.quarantine import ended_by_hand, put_back, taken_out
 
 NOTE_CHARACTERS_MAX = 500
 
 
+INPUT_REASONS = (str(Reason.MISSING_SOURCE), str(Reason.UNREADABLE_SOURCE), str(Reason.TOO_LARGE))
+INPUTS_A_QUERY = 500
 ENTRIES_MAX = 100_000
 """Entries of retried messages that are reported one by one."""
 
@@ -36,10 +40,12 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """How many messages were put back to work, and the keys of their entries, `ENTRIES_MAX` at most."""
+    """How many messages were put back to work, and the keys of their entries, `ENTRIES_MAX` at most.
+    `inputs` are ids of inputs that could not be read, and are read again."""
 
     count: int
     entries: Sequence[tuple[str, str]]
+    inputs: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,14 @@ class Plan:
     @property
     def again(self) -> str:
         """What has to be done first, so that trying again can end otherwise; "" where it cannot."""
+        if self.reads_input:
+            return ""
         return Reason(self.sample.reason).again if self.sample and self.sample.reason else ""
+
+    @property
+    def reads_input(self) -> bool:
+        """Whether an input could not be read, which no message can be tried again for."""
+        return self.sample is not None and is_unread(self.sample.entry_id)
 
 
 def planned(stores: Stores, asked: Asked, pipeline: Pipeline | None) -> Plan:
@@ -80,9 +93,11 @@ def retry(
     stores: Stores, readers: Iterable[Subscription], asked: Asked, clock: Callable[[], datetime]
 ) -> Retried:
     """Put the messages of these failures back to work. What stopped a reader is forgotten of their files:
-    else it would be remembered, and nothing be read."""
+    else it would be remembered, and nothing be read. Failures of inputs (`unread_inputs`) stay as they are:
+    they end when their paths are read.
+    """
     count, entries = 0, dict[tuple[str, str], None]()
-    for reader, chosen in _chosen(stores, readers, asked):
+    for reader, chosen in _chosen(stores, readers, asked, leaves_inputs=True):
         _forget_stops(stores, [one.message for one in chosen])
         put_back(stores.queue, stores.ledger, reader, chosen, clock())
         count += len(chosen)
@@ -90,6 +105,20 @@ def retry(
         room = ENTRIES_MAX - len(entries)
         entries |= dict.fromkeys([(one.message.entry, pipeline) for one in chosen][:room])
     return Retried(count, list(entries))
+
+
+def unread_inputs(records: Records, asked: Asked) -> list[InputRow]:
+    """Return the inputs among these failures that could not be read, `ENTRIES_MAX` at most."""
+    if asked.keys:
+        found: Iterable[EntryRow] = failed_entries(records, asked)[0]
+    else:
+        reasons = [one for one in INPUT_REASONS if asked.reason in (None, one)]
+        found = records.find(EntryRow, {**asked.where(), "reason": reasons}) if reasons else ()
+    rows = islice((row for row in found if is_unread(row.entry_id)), ENTRIES_MAX)
+    inputs: list[InputRow] = []
+    while some := list(islice(rows, INPUTS_A_QUERY)):
+        inputs += records.get(InputRow, [(row.input_id, row.pipeline) for row in some])
+    return inputs
 
 
 def accept(
@@ -118,7 +147,11 @@ def _accepted(message: Message, reader: Subscription, note: str, now: datetime) 
 
 
 def _chosen(
-    stores: Stores, readers: Iterable[Subscription], asked: Asked
+    stores: Stores,
+    readers: Iterable[Subscription],
+    asked: Asked,
+    *,
+    leaves_inputs: bool = False,
 ) -> Iterable[tuple[Subscription, list[Delivery]]]:
     for reader in readers:
         pipeline, step = stage_of(reader)
@@ -127,7 +160,9 @@ def _chosen(
             def wanted(
                 messages: Sequence[Message], at: tuple[str, str] = (pipeline, step)
             ) -> set[str]:
-                return _wanted(stores, asked, at, messages)
+                ids = _wanted(stores, asked, at, messages)
+                inputs = {one.id for one in messages if leaves_inputs and is_unread(one.entry)}
+                return ids - inputs
 
             for chosen in taken_out(stores.queue, reader, wanted):
                 yield reader, chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -178,7 +179,10 @@ class Workshop:
         for row in records.find(InputRow, {"input_id": input_id}, count_max=1):
             yield row.path, collection
         for cdx in records.find(CdxRow, {"capture_id": sorted(keys)}, count_max=1):
-            for path in (cdx.warc_path, *paths_of(records, cdx.warc_path)):
+            paths = [cdx.warc_path]
+            with suppress(PermanentError):
+                paths += paths_of(records, cdx.warc_path)
+            for path in paths:
                 if path.startswith("/"):
                     yield path, collection
         for one in entered:

@@ -54,7 +54,8 @@ class CdxRow:
 class WarcFileRow:
     """`warc_files`: a path or URL where the WARC lies that `cdx` calls `name`.
 
-    `head_sha1` is the SHA-1 of its first 1,024 bytes, "" where they could not be read.
+    `head_sha1` is the SHA-1 of its first 1,024 bytes, "" where they could not be read. `file_name` is the
+    last part of the name.
     """
 
     TABLE: ClassVar[str] = "warc_files"
@@ -63,6 +64,7 @@ class WarcFileRow:
     path: str
     head_sha1: str
     row_created: dt.datetime
+    file_name: str
 
 
 @dataclass(frozen=True, slots=True)

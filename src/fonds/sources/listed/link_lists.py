@@ -21,13 +21,13 @@ from pathlib import Path
 from fonds.crawl.links import asked_address, link_to
 from fonds.extract.url import canonical_domain
 from fonds.model.disposition import Reason
-from fonds.model.entry import LINK, Entry
+from fonds.model.entry import LINK, Entry, UnreadTally, input_id_of
 from fonds.model.errors import LimitError, PermanentError
 from fonds.model.link import Link, TlsCheck, of_link
 from fonds.model.rows import EntryRow, InputRow
 from fonds.model.shortage import shortage
 from fonds.ports import Records
-from fonds.sources.input_rows import input_id_of, unread_input
+from fonds.sources.input_rows import failed_input, unread_input
 from fonds.sources.link_rules import LinkRules
 from fonds.sources.listed.choice import Choice
 from fonds.sources.listed.remote_files import RemoteFile, Remotes, is_remote
@@ -189,7 +189,7 @@ class LinkLists:
 
     def _broken(self, row: InputRow, reason: Reason, detail: str) -> Mapping[str, int]:
         self.problems.append(f"{row.path}: {detail}")
-        return {str(reason): 1}
+        return UnreadTally(reason, detail)
 
     def _kept(self, row: InputRow) -> Path:
         """Where a file from elsewhere lies while it is read."""
@@ -213,12 +213,14 @@ class LinkLists:
     def _input(
         self, path: str, kind: str, version: str, error: str | None, seconds: float
     ) -> InputRow:
+        updated = datetime.fromtimestamp(seconds, UTC) if seconds else self.clock()
+        if error is not None:
+            return failed_input(path, kind, updated, error)
         share = "" if self.choice.percent >= 100.0 else f":{self.choice.percent:g}%"
         anew = f":{self.clock().isoformat()}" if self.again else ""
         fingerprint = f"{version}:{self.form}{share}{anew}"
-        updated = datetime.fromtimestamp(seconds, UTC) if seconds else self.clock()
         found = input_id_of(path.encode(), fingerprint)
-        return unread_input(found, path, kind, fingerprint, updated, error)
+        return unread_input(found, path, kind, fingerprint, updated)
 
 
 def _known(row: InputRow, own: str, first: str) -> Reason | None:

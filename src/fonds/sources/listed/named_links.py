@@ -8,11 +8,11 @@ from datetime import datetime
 
 from fonds.crawl.links import link_to
 from fonds.model.disposition import Reason
-from fonds.model.entry import Entry
+from fonds.model.entry import Entry, input_id_of
 from fonds.model.link import TlsCheck, of_link
 from fonds.model.rows import InputRow
 from fonds.model.rss_entry import RssEntry
-from fonds.sources.input_rows import input_id_of, unread_input
+from fonds.sources.input_rows import unread_input
 
 LINKS = "links"
 MARK_EVERY = 200

@@ -27,11 +27,12 @@ class Remotes(Protocol):
     """What reaches other machines."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
-        """The file at a URL; for `s3://BUCKET/PREFIX*` all that begin so, in order of name. What cannot be
-        had is one with an error. Raises TransientError."""
+        """Yield the file at a URL; for `s3://BUCKET/PREFIX*` all that begin so, in order of name. What cannot
+        be had is one with an error. To have a file `fetched` before the next is wanted costs no request.
+        """
 
     def fetched(self, url: str, target: Path) -> Path:
-        """The file at `target`, fetched once and whole. Raises PermanentError, TransientError and OSError."""
+        """Return the file at `target`, fetched once and whole. Raises PermanentError and OSError."""
 
 
 def is_remote(name: str) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fonds.model.entry import Entry
+from fonds.model.entry import Entry, UnreadTally
 from fonds.model.rows import InputRow
 from fonds.sources.listed.choice import Choice
 from fonds.sources.listed.link_lists import LinkLists
@@ -29,20 +29,29 @@ class Shuffled:
         """The same, a window at a time; a position is told only when all before it was given out."""
         held: list[Entry] = []
         tally: Counter[str] = Counter()
+        position, unread = row.position, list[UnreadTally]()
         for found in self.source.entries(row):
             if isinstance(found, Entry):
                 held.append(found)
+            elif isinstance(found, UnreadTally):
+                unread.append(found)
             elif isinstance(found, Mapping):
                 tally.update(found)
-            elif len(held) >= self.window or self.source.choice.is_full():
-                self.mix(held)
-                yield from held
-                yield tally
-                yield found
-                held, tally = [], Counter()
+            else:
+                position = found
+                if len(held) >= self.window or self.source.choice.is_full():
+                    self.mix(held)
+                    yield from held
+                    yield tally
+                    yield position
+                    held, tally = [], Counter()
         self.mix(held)
         yield from held
         yield tally
+        if unread:
+            # All that was held lies before it.
+            yield position
+            yield from unread
 
 
 @dataclass(frozen=True, slots=True)

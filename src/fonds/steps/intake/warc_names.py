@@ -13,6 +13,7 @@ from datetime import datetime
 from hashlib import sha1
 
 from fonds.model.capture import Place, PlaceKind
+from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.model.rows import CdxRow, WarcFileRow
 from fonds.ports import Records, WarcFiles
@@ -20,6 +21,9 @@ from fonds.ports import Records, WarcFiles
 HEAD_BYTES = 1024
 """The start of a WARC that tells it from others: its first record has an id and a date."""
 PATHS_CACHED_MAX = 10_000
+ALIKE_MAX = 100
+"""Rows of WARCs with the same file name that are looked at."""
+NAMED_MAX = 5
 
 CaptureKey = tuple[str, str, int, str]
 
@@ -65,7 +69,7 @@ class WarcNames:
     def remember(self, name: str, path: str) -> None:
         """Note that the WARC called `name` lies at `path`."""
         if is_path(path) and name != path:
-            row = WarcFileRow(name, path, self._head(path), self.clock())
+            row = _row(name, path, self._head(path), self.clock())
             self.records.put([row], replace=False)
 
     def _name(self, place: Place) -> str:
@@ -83,7 +87,7 @@ class WarcNames:
     def _claim(self, name: str, path: str, head: str) -> bool:
         if name == path:
             return True
-        own = WarcFileRow(name, path, head, self.clock())
+        own = _row(name, path, head, self.clock())
         if self._has_other(own):
             return False
         self.records.put([own], replace=False)
@@ -115,9 +119,40 @@ def is_path(name: str) -> bool:
 
 
 def paths_of(records: Records, name: str) -> Sequence[str]:
-    """Return the paths and URLs where the WARC of this name was seen, the latest first."""
-    rows = records.find(WarcFileRow, {"name": name})
+    """Return the paths and URLs where the WARC of this name was seen, the latest first.
+
+    If no WARC has this name, the only one whose name ends with it counts, or with which it ends: an index
+    may give `a.warc.gz` for `item/a.warc.gz`. Raises PermanentError (MISSING_SOURCE) if there are several.
+    """
+    rows = list(records.find(WarcFileRow, {"name": name})) or _rows_alike(records, name)
     return [row.path for row in sorted(rows, key=lambda row: row.row_created, reverse=True)]
+
+
+def _rows_alike(records: Records, name: str) -> list[WarcFileRow]:
+    """The rows of the one WARC that may be meant by a name no WARC has."""
+    where = {"file_name": name.rpartition("/")[2]}
+    rows = list(records.find(WarcFileRow, where, order=("name",), count_max=ALIKE_MAX))
+    alike = [row for row in rows if _is_alike(row.name, name)]
+    names = sorted({row.name for row in alike})
+    heads = {row.head_sha1 for row in alike}
+    if (len(names) > 1 and (len(heads) > 1 or "" in heads)) or (alike and len(rows) == ALIKE_MAX):
+        more = ", …" if len(names) > NAMED_MAX else ""
+        raise PermanentError(
+            Reason.MISSING_SOURCE,
+            f"no WARC has this name, and the names of several end alike:"
+            f" {', '.join(names[:NAMED_MAX])}{more}. Name it with its folder",
+        )
+    return alike
+
+
+def _is_alike(known: str, name: str) -> bool:
+    """Whether one of two names is the end of the other, part by part."""
+    known = known.removeprefix("./")
+    return known == name or known.endswith(f"/{name}") or name.endswith(f"/{known}")
+
+
+def _row(name: str, path: str, head: str, now: datetime) -> WarcFileRow:
+    return WarcFileRow(name, path, head, now, name.rpartition("/")[2])
 
 
 def _candidates(place: Place) -> Iterator[str]:

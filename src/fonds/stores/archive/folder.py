@@ -158,7 +158,9 @@ class FolderArchive:
 
     def _held_by_name(self, name: str) -> Held | None:
         """Look at the longest file a WARC of others may be; nothing is known of one nobody saw."""
-        paths = self._options.paths_of(name)
+        paths: list[str] = []
+        with suppress(PermanentError):
+            paths += self._options.paths_of(name)
         found = [held for path in paths if (held := self.held(path)) is not None]
         if not paths:
             return Held(None)
@@ -179,9 +181,12 @@ class FolderArchive:
                 Reason.UNREADABLE_SOURCE, f"{path}: neither an absolute path nor the name of a WARC"
             )
         if "/" in path and not path.startswith("/"):
-            for found in self._options.paths_of(path):
-                with suppress(PermanentError):
-                    return self.open(found)
+            try:
+                for found in self._options.paths_of(path):
+                    with suppress(PermanentError):
+                        return self.open(found)
+            except PermanentError as error:
+                raise PermanentError(error.reason, f"{path}: {error.detail}") from error
             raise PermanentError(Reason.MISSING_SOURCE, f"{path}: {MISSING_NAME}")
         return open_regular(self._folder / path)
 

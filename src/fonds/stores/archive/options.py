@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,4 +55,4 @@ class ArchiveOptions:
     petabox_url: str = ""
     credentials: Credentials = field(default_factory=Credentials)
     now: Callable[[], datetime] = utc_now
-    paths_of: Callable[[str], Sequence[str]] = no_paths
+    paths_of: Callable[[str], Iterable[str]] = no_paths

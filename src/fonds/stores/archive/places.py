@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
@@ -51,9 +52,10 @@ class PlaceReader:
         moved: ReadMoved | None = None,
         *,
         body_max_bytes: int,
-        paths_of: Callable[[str], Sequence[str]] = no_paths,
+        paths_of: Callable[[str], Iterable[str]] = no_paths,
     ) -> None:
-        """`paths_of` gives the paths and URLs where a WARC of others may lie, by its name."""
+        """`paths_of` gives the paths and URLs where a WARC of others may lie, by its name; behind them it may
+        raise PermanentError, which says why there are no others."""
         self._folder = folder
         self._moved = moved
         self._elsewhere = elsewhere
@@ -67,10 +69,11 @@ class PlaceReader:
         """As the port Archive says; every message names the place, without a URL's user."""
         try:
             return self._checked(place, sha1hex)
-        except PermanentError as fault:
-            if is_name(place) and (found := self._read_by_name(place, sha1hex)):
+        except PermanentError as error:
+            found, fault = self._by_name(place, sha1hex, error)
+            if found is not None:
                 return found
-            raise type(fault)(fault.reason, f"{_shown(place)}: {fault.detail}") from fault
+            raise type(fault)(fault.reason, f"{_shown(place)}: {fault.detail}") from error
         except StoreUnavailableError:
             raise
         except (TransientError, OSError) as fault:
@@ -85,6 +88,17 @@ class PlaceReader:
         if sha1hex is not None:
             _check_sha1(payload.body, sha1hex)
         return payload
+
+    def _by_name(
+        self, place: Place, sha1hex: str | None, fault: PermanentError
+    ) -> tuple[Payload | None, PermanentError]:
+        """The payload where the WARC is known by its name, else why it cannot be read; `fault` if it has no
+        name."""
+        try:
+            return (self._read_by_name(place, sha1hex) if is_name(place) else None), fault
+        except PermanentError as other:
+            is_there = fault.reason is not Reason.MISSING_SOURCE
+            return None, fault if is_there else other
 
     def _read_by_name(self, place: Place, sha1hex: str | None) -> Payload | None:
         """Read a WARC of others wherever it may lie; None where there is no path, or none is there any more.
@@ -102,6 +116,12 @@ class PlaceReader:
                 fault = fault if missing else error
         if fault is not None:
             raise fault
+        if sha1hex is None or is_own(place):
+            return None
+        # A WARC of ours that others name with a folder. Its bytes prove that it is meant.
+        own = replace(place, path=place.path.rpartition("/")[2])
+        with suppress(PermanentError):
+            return self._checked(own, sha1hex) if is_own(own) else None
         return None
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -16,36 +16,52 @@ from fonds.config import PORTS, Settings
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import InputRow
 from fonds.ports import Job
-from fonds.sources.paths import PathSource
+from fonds.sources.paths import PathSource, kind_of
+from fonds.sources.remote_paths import REMOTE, RemotePaths
 from fonds.wiring.backends import open_archive
 from fonds.wiring.bulk.working import open_pipeline
+from fonds.wiring.pipelines import discard_file, input_file, named_source
 from fonds.wiring.readers import cores, extractors, open_readers
 from fonds.wiring.steps import reading_steps
 
 
 @dataclass(frozen=True, slots=True)
 class Warcs:
-    """The WARCs and ARCs below some paths, and what was found there that is none."""
+    """The WARCs and ARCs that names mean, what was found there that is none, and the source that reads them.
+
+    `urls` are those of WARCs that were fetched, by the paths where they lie now.
+    """
 
     rows: tuple[InputRow, ...]
     others: tuple[str, ...]
+    source: PathSource | RemotePaths
+    urls: Mapping[str, str]
 
 
-def find_warcs(paths: Sequence[Path], home: Path) -> Warcs:
-    """WARC and ARC files, told by their content, each once.
+def find_warcs(
+    names: Sequence[str], home: Path, settings: Settings, *, keeps_files: bool = False
+) -> Warcs:
+    """Return WARC and ARC files, recognised by their content, each once. What lies at URLs and in S3 is
+    fetched to the home's inbox; `keeps_files` as for `named_source`.
 
     Raises ConfigurationError for a file that cannot be read.
     """
+    source = named_source(names, home, settings, keeps_files=keeps_files)
     found: dict[str, InputRow] = {}
+    urls: dict[str, str] = {}
     others = []
-    for row in PathSource(paths, home, "", "").inputs():
+    for row in source.inputs():
         if row.kind in ("missing", "unreadable"):
             raise ConfigurationError(f"{row.path}: {row.error or 'no such file or folder'}")
-        if row.kind == "warc":
+        path = input_file(source, row)
+        if row.kind == "warc" or (row.kind == REMOTE and kind_of(path) == "warc"):
             found.setdefault(row.input_id, row)
+            if str(path) != row.path:
+                urls[str(path)] = row.path
         else:
             others.append(row.path)
-    return Warcs(tuple(found.values()), tuple(others))
+            discard_file(source, row.path, path)
+    return Warcs(tuple(found.values()), tuple(others), source, urls)
 
 
 def parquet_job(warcs: Warcs, folder: Path, home: Path, settings: Settings) -> Job:
@@ -54,10 +70,11 @@ def parquet_job(warcs: Warcs, folder: Path, home: Path, settings: Settings) -> J
     try:
         return extraction_job(
             warcs.rows,
-            PathSource((), home, settings.collection, ""),
+            warcs.source,
             partial(open_reading, home, settings),
             folder,
             repr((_readers(settings), limits, str(folder))),
+            warcs.urls,
         )
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
@@ -78,7 +95,7 @@ def stores_job(warcs: Warcs, home: Path, settings: Settings, workers: int) -> Jo
     each = settings.changed(work_children=max(1, (settings.work.children or cores()) // workers))
     return entering_job(
         warcs.rows,
-        PathSource((), home, settings.collection, ""),
+        warcs.source,
         partial(open_pipeline, home, each),
         sha256(f"{told}{settings.pipeline}".encode("utf-8", "replace")).hexdigest()[:16],
     )

@@ -40,14 +40,15 @@ class PipelineAtWork:
 
     def work_off(self, source: Source, row: InputRow) -> None:
         """What was finished before is sent again, the rest is entered where that was left off."""
-        known = self.records.get(InputRow, [(row.input_id, self.pipeline)])
+        known, entered = self.records.get(InputRow, [(row.input_id, self.pipeline)]), Entered()
         if known and known[0].finished:
             found = (one for one in source.entries(row) if isinstance(one, Entry))
             while some := list(islice(found, BATCH_MAX)):
                 self.intake.send_again(some, WHY)
         else:
-            self.intake.run(source, Entered())
+            self.intake.run(source, entered)
         self._wait(row.input_id)
+        self.intake.end_failures(entered)
         if (failure := self.threads.failure()) is not None:
             raise failure
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from fonds.model.disposition import Reason
@@ -15,30 +17,40 @@ from fonds.sources.listed.remote_files import RemoteFile
 FILE_MAX_BYTES = 8 * 1024**3
 PIECE_BYTES = 8 * 1024**2
 TOTAL_S = 3_600.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFiles:
-    """Implements Remotes. `web` asks over http(s), `objects` opens what reads S3 when it is needed."""
+    """Implements Remotes. `web` asks over http(s), `objects` opens what reads S3 when it is needed.
+
+    A server that does not answer is asked again after each of `pauses_s`, then its file cannot be read.
+    """
 
     web: Any
     objects: Callable[[], Any]
+    pauses_s: Sequence[float] = (1.0, 5.0)
+    _answers: dict[str, Any] = field(default_factory=dict)
+    """The answer that `find` has open, by its URL."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
-        """The file at a URL, or those in S3 that begin so."""
+        """Yield the file at a URL, or those in S3 that begin so. An answer stays open until the next."""
         try:
             if urlsplit(url).scheme == "s3":
                 yield from self._objects(url)
             else:
-                yield self._page(url)
+                yield from self._page(url)
         except PermanentError as error:
             missing = error.reason is Reason.MISSING_SOURCE
             yield RemoteFile(url, error=error.detail, missing=missing)
 
     def fetched(self, url: str, target: Path) -> Path:
-        """The file at `target`: there whole, or not at all."""
-        if target.exists():
-            return target
+        """Return the file at `target`: there whole, or not at all. Raises PermanentError and OSError."""
+        if not target.exists():
+            self._patiently(lambda: self._fetch(url, target))
+        return target
+
+    def _fetch(self, url: str, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_suffix(".part")
         try:
@@ -48,11 +60,10 @@ class RemoteFiles:
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
-        return target
 
     def _objects(self, url: str) -> Iterator[RemoteFile]:
         prefix = url.removesuffix("*")
-        listed = self.objects().found(prefix)
+        listed = self._patiently(lambda: self.objects().found(prefix))
         if not url.endswith("*"):
             listed = [one for one in listed if one[0] == url]
         if not listed:
@@ -61,20 +72,40 @@ class RemoteFiles:
             if not name.endswith("/"):
                 yield RemoteFile(name, size_bytes, version)
 
-    def _page(self, url: str) -> RemoteFile:
+    def _page(self, url: str) -> Iterator[RemoteFile]:
+        with ExitStack() as opened:
+            found = self._patiently(lambda: opened.enter_context(self._answer(url)))
+            told = {name.lower(): value for name, value in found.headers.items()}
+            size = told.get("content-length", "")
+            version = told.get("etag") or told.get("last-modified") or ""
+            size_bytes = int(size) if size.isascii() and size.isdigit() else 0
+            self._answers[url] = found
+            opened.callback(self._answers.pop, url, None)
+            yield RemoteFile(url, size_bytes, version)
+
+    @contextmanager
+    def _answer(self, url: str) -> Iterator[Any]:
         with self.web.get(url, {}, total_s=TOTAL_S) as found:
             _check(found.status)
-            told = {name.lower(): value for name, value in found.headers.items()}
-        size = told.get("content-length", "")
-        version = told.get("etag") or told.get("last-modified") or ""
-        return RemoteFile(url, int(size) if size.isascii() and size.isdigit() else 0, version)
+            yield found
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        for pause_s in self.pauses_s:
+            with suppress(TransientError):
+                return act()
+            time.sleep(pause_s)
+        try:
+            return act()
+        except TransientError as error:
+            told = f"{error}, asked {len(self.pauses_s) + 1} times"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, told) from error
 
     def _pieces(self, url: str) -> Iterator[bytes]:
         if urlsplit(url).scheme == "s3":
             yield from self._object_pieces(url)
             return
-        with self.web.get(url, {}, total_s=TOTAL_S) as found:
-            _check(found.status)
+        opened = self._answers.pop(url, None)
+        with nullcontext(opened) if opened is not None else self._answer(url) as found:
             length = found.headers.get("content-length", "")
             size_bytes = 0
             while piece := found.read(PIECE_BYTES):

@@ -53,7 +53,7 @@ class World:
             "csv",
             "default",
             LinkRules(),
-            RemoteFiles(open_web(settings), lambda: None),
+            RemoteFiles(open_web(settings), lambda: None, pauses_s=(0.01,)),
             self.place.clock,
             self.place.records,
             choice=choice or Choice(),

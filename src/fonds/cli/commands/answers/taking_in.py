@@ -19,6 +19,7 @@ WORK = (
     ("seconds", "number", "how long it took"),
     ("known", "integer", "records that were here already from earlier runs"),
     ("processes", "integer", "how many processes worked"),
+    ("read_later", "integer", "failures of inputs that ended, because the input was read now"),
     (
         "retries",
         "list",
@@ -36,6 +37,7 @@ ENTERED_ONLY = answer(
     ("entered", "integer", "records that entered"),
     ("inputs", "integer", "inputs they came from"),
     ("known", "integer", "records that were here already"),
+    ("read_later", "integer", "failures of inputs that ended, because the input was read now"),
 )
 DRY_RUN = answer(
     "with --dry-run, one for each input",

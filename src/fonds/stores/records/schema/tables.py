@@ -73,7 +73,9 @@ Table(
     Column("path", CleanText, primary_key=True),
     Column("head_sha1", CleanText, nullable=False),
     Column("row_created", UtcTime, nullable=False),
+    Column("file_name", CleanText, nullable=False, server_default=""),
     Index("warc_files_path", "path"),
+    Index("warc_files_file_name", "file_name", "name"),
 )
 
 # Other programs write this table by the DDL of seed 003: what Fonds adds to it is nullable or has a default.

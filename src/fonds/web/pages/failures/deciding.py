@@ -128,6 +128,8 @@ def _question(act: Act, plan: Plan) -> str:
     failures = how_many(plan.count, "failure")
     if act is Act.ACCEPT:
         return f"Accept {failures} as final?"
+    if plan.reads_input:
+        return "A command reads this input again"
     return f"Try {failures} again?" if plan.again else "Trying again ends the same way"
 
 

@@ -24,6 +24,7 @@ from fonds.library.failures.notes import (
 from fonds.library.failures.recent import is_new
 from fonds.model.access import Role
 from fonds.model.disposition import Reason
+from fonds.model.entry import is_unread
 from fonds.model.rows import FailureNoteRow, TallyRow
 from fonds.ports import Records, Stores
 from fonds.web.access.declared import READS
@@ -86,7 +87,8 @@ class Failure:
 @dataclass(frozen=True, slots=True)
 class Group:
     """A failure group. `again` says when trying again can help, "" for never: there is no `retry_href` and
-    no command `retry` then. `href` opens its rows, `accept_href` and `retry_href` ask before they do.
+    no command `retry` then. An input that could not be read has the command alone, which
+    reads it again. `href` opens its rows, `accept_href` and `retry_href` ask before they do.
     `is_new` says that all of its failures are of today or yesterday. `last_days` is how many of its failures
     failed on each of the 30 days until today, in UTC, the oldest day first. `note` is what a curator noted.
     """
@@ -186,6 +188,7 @@ def group_line(found: FailureGroup, last_days: Sequence[int], now: datetime) -> 
     at = {"pipeline": found.pipeline, "group": found.group}
     told = f"--pipeline {shlex.quote(found.pipeline)} --group {found.group}"
     again = found.reason.again
+    is_input = found.sample is not None and is_unread(found.sample.entry_id)
     return Group(
         group=found.group,
         pipeline=found.pipeline,
@@ -203,7 +206,7 @@ def group_line(found: FailureGroup, last_days: Sequence[int], now: datetime) -> 
         again=again,
         href=link("/records", **at),
         retry=f"fonds failures retry {told}" if again else None,
-        retry_href=link("/failures/retry", **at) if again else None,
+        retry_href=link("/failures/retry", **at) if again and not is_input else None,
         accept=f"fonds failures accept {told}",
         accept_href=link("/failures/accept", **at),
         note=found.note,

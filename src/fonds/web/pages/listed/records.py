@@ -16,6 +16,7 @@ from fonds.library.accounting import count_outcomes, outcomes
 from fonds.library.tracing.days import Days, count_entered, entered
 from fonds.library.tracing.uncaptured import uncaptured
 from fonds.model.disposition import Reason
+from fonds.model.entry import is_unread
 from fonds.model.rows import EntryRow
 from fonds.ports import Records
 from fonds.web.access.declared import READS
@@ -128,7 +129,8 @@ def record(row: EntryRow) -> Record:
     is_file = _SHA1HEX.fullmatch(row.about or "")
     at = {"pipeline": row.pipeline, "entry": row.entry_id}
     failed = row.outcome == "quarantined"
-    helps = failed and row.reason in set(Reason) and Reason(row.reason or "").again
+    tried = failed and not is_unread(row.entry_id)
+    helps = tried and row.reason in set(Reason) and Reason(row.reason or "").again
     return Record(
         **shown,
         file_href=f"/file/{row.about}" if is_file else None,
