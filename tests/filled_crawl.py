@@ -12,6 +12,7 @@ from pathlib import Path
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response, offsets, revisit, warc_record, warcinfo
 from home_rows import NOW
+from ingesting import stamp
 from story_pages import page_markup
 
 HOSTILE_TITLE = "<script>alert('title')</script> & \"quotes\""
@@ -166,7 +167,7 @@ def _reports(folder: Path) -> Path:
     whole[0] = warc_record(
         report_pdfs()[0],
         url="file:///scans/0.pdf",
-        date=_stamp(_captured(100)),
+        date=stamp(_captured(100)),
         content_type="application/pdf",
     )
     broken = [
@@ -220,17 +221,13 @@ def _captured(number: int) -> datetime:
     return NOW - timedelta(days=number, hours=number)
 
 
-def _stamp(at: datetime) -> str:
-    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
-
-
 def _response(url: str, at: datetime, body: bytes, status: str = "200 OK") -> bytes:
-    return http_response(body, url=url, date=_stamp(at), status_line=f"HTTP/1.1 {status}")
+    return http_response(body, url=url, date=stamp(at), status_line=f"HTTP/1.1 {status}")
 
 
 def _pdf(url: str, at: datetime, body: bytes) -> bytes:
     kind = (("Content-Type", "application/pdf"),)
-    return http_response(body, url=url, date=_stamp(at), headers=kind)
+    return http_response(body, url=url, date=stamp(at), headers=kind)
 
 
 def _refused(number: int) -> bytes:
@@ -242,7 +239,7 @@ def _refused(number: int) -> bytes:
         case 1:
             picture = b"\x89PNG\r\n\x1a\n" + bytes([number]) * 20
             kind = (("Content-Type", "image/png"),)
-            return http_response(picture, url=url, date=_stamp(at), headers=kind)
+            return http_response(picture, url=url, date=stamp(at), headers=kind)
         case _:
             return _response(url, at, b"<html><body><p>%d</p></body></html>" % number)
 

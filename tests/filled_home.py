@@ -5,13 +5,14 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
+from functools import cache, wraps
 from hashlib import sha1
 from pathlib import Path
+from typing import TypeVar
 
 from filled_crawl import (
     FRONT_URL,
@@ -31,6 +32,7 @@ from fonds.wiring.backends import close_stores, open_stores
 from home_rows import NOW
 from ingesting import enter_links, ingest
 
+ValueT = TypeVar("ValueT")
 CRAWL, HASTE_S = "crawl", 0.05
 """Where the input lies below the home, and less time than reading the slow page takes anywhere."""
 LATER = NOW + timedelta(minutes=1)
@@ -88,11 +90,31 @@ def opened(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
         close_stores(stores)
 
 
+def made_once(make: Callable[[Path], ValueT]) -> Callable[[Path], ValueT]:
+    """Make the home once for a whole process, and from then on copy it before its stores are opened.
+
+    What `make` puts below `CRAWL` is input: it stays where it is, and is not copied.
+    """
+
+    @cache
+    def made() -> tuple[Path, ValueT]:
+        home = _kept_folder("fonds-made-")
+        return home, make(home)
+
+    @wraps(make)
+    def copy(home: Path) -> ValueT:
+        kept, found = made()
+        shutil.copytree(kept, home, ignore=shutil.ignore_patterns(CRAWL), dirs_exist_ok=True)
+        return found
+
+    return copy
+
+
+@made_once
 def fill_home(home: Path) -> Filled:
-    """Copy one of everything into the embedded home at this folder, before its stores are opened."""
-    made, filled = _made()
-    shutil.copytree(made, home, ignore=shutil.ignore_patterns(CRAWL), dirs_exist_ok=True)
-    return filled
+    """One of everything in the embedded stores of a home."""
+    with opened(home) as stores:
+        return fill(stores, home, Settings())
 
 
 def fill(stores: Stores, home: Path, settings: Settings) -> Filled:
@@ -132,11 +154,3 @@ def _migrated() -> Path:
     path = _kept_folder("fonds-migrated-") / "records.sqlite"
     open_sqlite(path).close()
     return path
-
-
-@cache
-def _made() -> tuple[Path, Filled]:
-    """The filled home, made once for a whole process; what it was made of lies in its `crawl`."""
-    home = _kept_folder("fonds-filled-")
-    with opened(home) as stores:
-        return home, fill(stores, home, Settings())

@@ -19,7 +19,7 @@ from fonds.model.keys import sha1_base32, text_blob_key
 from fonds.model.rows import StoryMetaRow
 from fonds.ports import Stores
 from home_rows import NOW
-from ingesting import ingest
+from ingesting import ingest, stamp
 from story_pages import page_markup
 from themed_home import LIBRARY
 
@@ -91,16 +91,12 @@ def _version(stores: Stores, before: StoryMetaRow) -> bytes:
 
 def _paper(url: str, body: bytes) -> bytes:
     headers = (("Content-Type", "application/pdf"), *SIGNALS)
-    return http_response(body, url=url, date=_stamp(NOW), headers=headers)
+    return http_response(body, url=url, date=stamp(NOW), headers=headers)
 
 
 def _page(url: str, at: datetime, body: bytes) -> bytes:
     headers = (("Content-Type", "text/html; charset=utf-8"), *SIGNALS)
-    return http_response(body, url=url, date=_stamp(at), headers=headers)
-
-
-def _stamp(at: datetime) -> str:
-    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+    return http_response(body, url=url, date=stamp(at), headers=headers)
 
 
 def _written(path: Path, records: Sequence[bytes]) -> Path:

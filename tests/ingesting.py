@@ -62,6 +62,11 @@ def enter_links(stores: Stores, home: Path, path: Path, settings: Settings) -> N
         make_intake(stores, settings, lambda: False).run(source, Entered())
 
 
+def stamp(at: datetime) -> str:
+    """A time as the head of a WARC record states it."""
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
 @contextmanager
 def _clock(at: datetime) -> Iterator[None]:
     ticks = count()

@@ -51,10 +51,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Reading]]:
-    with opened(tmp_path_factory.mktemp("read")) as stores:
-        filled = fill_reading(stores)
-        with running(create_app(stores, views=drawing_here())) as found:
-            yield found, filled
+    folder = tmp_path_factory.mktemp("read")
+    filled = fill_reading(folder)
+    with (
+        opened(folder) as stores,
+        running(create_app(stores, views=drawing_here())) as found,
+    ):
+        yield found, filled
 
 
 @contextmanager

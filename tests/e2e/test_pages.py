@@ -145,11 +145,12 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("full")
-    filled = fill_home(folder)
+    read = tmp_path_factory.mktemp("read")
+    filled, reading = fill_home(folder), fill_reading(read)
     with (
         opened(folder) as stores,
         opened(tmp_path_factory.mktemp("empty")) as nothing,
-        opened(tmp_path_factory.mktemp("read")) as readable,
+        opened(read) as readable,
         launched() as browser,
     ):
         fill_sources(stores)
@@ -158,7 +159,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         theme = theme_href(FIVE, found.clusters[0].id)
         fail(stores, 900, 903)
         chosen = f"pipeline=library&entry={body(900).capture_id}"
-        reading = fill_reading(readable)
         pages = create_app(readable, views=drawing_here())
         with (
             running(create_app(stores)) as full,
