@@ -1,4 +1,8 @@
-"""Rows about one body, as the steps would write them: how it entered, where it lies, what was said of it."""
+"""Rows of declared types about one body: how it entered, where it lies, what was said of it.
+
+For tests about the rows themselves (ledger counts, lists, lineage) and for volume (`many_entries`,
+`many_documents`). A home with files, stories or PDFs in it is filled by the steps: `ingesting`.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import md5, sha1, sha256
 
-from fonds.extract.file_meta import describe
 from fonds.formats.surt import lookup_key, surt
 from fonds.model.archive import ArchiveEntry, HttpHead
-from fonds.model.capture import Capture, Place, to_datetime14
+from fonds.model.capture import Place, to_datetime14
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
 from fonds.model.entry import CAPTURE
-from fonds.model.file import Identified
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, Row
 from fonds.ports import Stores
-from fonds.steps.intake.identify import Identify
-from fonds.steps.intake.persist_file import PersistFile
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 PIPELINE = "library"
 WAY_IN = ("identify", "persist_file")
-SIZE_MAX_BYTES = 10**7
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +60,6 @@ def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
     ]
     places = {one.capture_id: one.place for one in stores.archive.write(entries)}
     return [replace(body, place=places[body.capture_id]) for body in bodies]
-
-
-def capture_of(body: Body, collection: str = "default") -> Capture:
-    """The capture of an archived body, as the intake hands it on."""
-    assert body.place is not None
-    return Capture(
-        id=body.capture_id,
-        input_id="input-1",
-        place=body.place,
-        url=body.url,
-        captured_at=body.captured_at,
-        record_type="response",
-        mime=body.mime,
-        collection=collection,
-    )
 
 
 def entry(body: Body) -> EntryRow:
@@ -127,26 +111,14 @@ def cdx_row(body: Body) -> CdxRow:
     )
 
 
-def note(stores: Stores, bodies: Sequence[Body], collection: str = "default") -> None:
-    """Identify archived bodies, and write down their files and captures, as the steps do."""
-    identify = Identify(stores.archive, describe, SIZE_MAX_BYTES, SIZE_MAX_BYTES)
-    found = [item for one in bodies for item in identify(capture_of(one, collection)).items]
-    persist = PersistFile(stores.table, stores.records, stores.journal, False, lambda: NOW)
-    persist([item for item in found if isinstance(item, Identified)])
-
-
 def kept(body: Body, steps: tuple[str, str]) -> list[Row]:
     """The file, its place, and the way of its messages: each step hands on to the next."""
-    return [file_row(body), cdx_row(body), *passed(body, steps)]
-
-
-def passed(body: Body, steps: tuple[str, str]) -> list[Row]:
-    """The way of the messages of a body: each step hands on to the next."""
     way = (*WAY_IN, *steps)
-    return [
+    passed = [
         said(body, step, second, way[second - 1] if second else None)
         for second, step in enumerate(way)
     ]
+    return [file_row(body), cdx_row(body), *passed]
 
 
 def said(

@@ -7,18 +7,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from asked_routes import addresses
-from filled_home import Filled, fill
+from filled_home import Filled
 from followed_home import fill_sources
 from fonds.collections.changing.curating.excluding import exclude
 from fonds.collections.changing.writing import Changes
 from fonds.collections.reading.clusters import clusters
 from fonds.collections.reading.documents import places
 from fonds.collections.tables import Tables
+from fonds.config import Settings
 from fonds.library.reindex import reindex
 from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.access import Role, Viewer
@@ -29,6 +31,7 @@ from fonds.web.app import create_app
 from fonds.web.replay.app import create_replay
 from hidden_files import MIRRORED, SITE, URL, Hidden, add_hidden
 from home_rows import NOW
+from ingesting import ingest
 from takedowns import taking_down
 from themed_home import LIBRARY, fill_themes
 
@@ -177,8 +180,10 @@ def _exclude(changes: Changes, ids: Sequence[str]) -> None:
 class LeakingHome:
     """A home whose answers are known from before the hidden files came."""
 
-    def __init__(self, stores: Stores) -> None:
-        self.stores, self.filled = stores, fill(stores)
+    def __init__(self, stores: Stores, home: Path, settings: Settings, filled: Filled) -> None:
+        self.stores, self.filled, self._home, self._settings = stores, filled, home, settings
+        # What waits is worked off: later the hidden files come alone.
+        ingest(stores, home, [], settings)
         reindex(stores.records, stores.blobs, stores.index, lambda _: None)
         self.changes: Changes = fill_themes(stores)
         fill_sources(stores)
@@ -209,7 +214,7 @@ class LeakingHome:
         """Put the files there, and hide them; with what is answered before, in between and afterwards."""
         if act == "embargo":
             self.before = self.answers()
-        self.hidden = add_hidden(self.stores, self.filled, self.changes)
+        self.hidden = add_hidden(self.stores, self._home, self._settings, self.filled, self.changes)
         _exclude(self.changes, self.hidden.files)
         if act == "embargo":
             self.between = self.answers()

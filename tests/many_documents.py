@@ -16,20 +16,19 @@ from hashlib import sha256
 
 import numpy as np
 
-from filled_pdfs import pdf_document, pdf_row
 from fonds.model.blob import Blob
 from fonds.model.capture import Place, PlaceKind, to_datetime14
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import text_blob_key
-from fonds.model.rows import DispositionRow, FileMetaRow, InputRow, Row, StoryMetaRow
+from fonds.model.rows import DispositionRow, FileMetaRow, InputRow, PdfMetaRow, Row, StoryMetaRow
 from fonds.ports import Stores
 from home_rows import NOW, PIPELINE, Body, archived, ended, enter, kept, write
 
 WORDS, WORDS_A_TEXT, SITES, DAYS = 50_000, 120, 400, 3_000
 WHOLE, AT_ONCE = 1_000, 1_000
-PDF_EACH, DUPLICATE_EACH, FAILED_EACH = 10, 20, 500
+PAGES, PDF_EACH, DUPLICATE_EACH, FAILED_EACH = 3, 10, 20, 500
 A_DOCUMENT = timedelta(milliseconds=20)
 LANGUAGES = ("en", "en", "en", "de", "fr", "es")
 _SYLLABLES = ("ba", "ri", "to", "men", "ka", "lu", "ster", "no", "vi", "del", "pra", "fon")
@@ -125,7 +124,7 @@ def _body(number: int, text: str) -> Body:
 def _made(body: Body, text: str) -> tuple[Row, IndexDocument]:
     title = " ".join(text.split()[:8]).capitalize()
     if _is_pdf(body):
-        return pdf_row(body, title, 3, WORDS_A_TEXT), pdf_document(body, title, 3, text)
+        return _pdf_row(body), _pdf_document(body, title, text)
     id_ = sha256(body.url.encode()).hexdigest()
     published = date(2018, 1, 1) + timedelta(days=body.number % DAYS)
     language = LANGUAGES[body.number % len(LANGUAGES)]
@@ -141,6 +140,23 @@ def _made(body: Body, text: str) -> tuple[Row, IndexDocument]:
         language=language, article_title=title, word_count=WORDS_A_TEXT, story={}, extractor="made",
     )  # fmt: skip
     return row, document
+
+
+def _pdf_row(body: Body) -> PdfMetaRow:
+    return PdfMetaRow(
+        sha1hex=body.sha1hex, updated=NOW, status="success", has_page0_thumbnail=False, page_count=PAGES,
+        word_count=WORDS_A_TEXT, page0_height=841.9, page0_width=595.3, permanent_id=None, pdf_created=None,
+        pdf_version="1.7", metadata={}, extractor="made", error_msg=None,
+    )  # fmt: skip
+
+
+def _pdf_document(body: Body, title: str, text: str) -> IndexDocument:
+    return IndexDocument(
+        id=body.sha1hex, sha1hex=body.sha1hex, kind=Kind.PDF, url=body.url,
+        canonical_domain=body.url.split("/")[2], publication_date=date(2019, 4, 1), language="en",
+        article_title=title, text_content=text, indexed_date=NOW, collection="reports", page_count=PAGES,
+        word_count=WORDS_A_TEXT, has_thumbnail=False,
+    )  # fmt: skip
 
 
 def _others(bodies: Sequence[Body]) -> Iterator[tuple[Body, list[Row]]]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from hashlib import sha1
+from pathlib import Path
 
-from filled_pdfs import import_pdf
+from filled_home import CRAWL, made_once, opened
 from fixtures.pdfs import text_pdf
+from fixtures.warcs import gzipped, http_response
+from fonds.config import Settings
 from fonds.extract.pdf.pages.drawing.view import renderer, view_page_of
 from fonds.library.reading.page_views import PageViews
 from fonds.model.page_view import PageView, ViewLimits
-from fonds.model.rows import Row
-from fonds.ports import Stores
-from home_rows import NOW, Body, archived, enter, kept, write
-from story_pages import import_page, page_markup
+from home_rows import NOW
+from ingesting import ingest, stamp
+from story_pages import page_markup
 
 PAGES = (
     "The flood of March\nreached the bridge",
@@ -77,46 +80,42 @@ def drawing_here() -> PageViews:
     return PageViews(draw, renderer(VIEW))
 
 
-def fill_reading(stores: Stores) -> Reading:
-    """Put it all into empty stores."""
-    pdf = Body(1, PDF_URL, NOW, "application/pdf", text_pdf(PAGES, info=INFO))
-    broken = Body(
-        2, "http://reports.example/broken.pdf", NOW, "application/pdf", b"%PDF-1.7 no more"
-    )
-    stories = [_story(10 + n, STORY_URL, one) for n, one in enumerate(VERSIONS)]
+@made_once
+def fill_reading(home: Path) -> Reading:
+    """Put it all into the embedded stores of a home."""
+    crawl = home / CRAWL
+    crawl.mkdir(parents=True)
+    whole, broken = text_pdf(PAGES, info=INFO), b"%PDF-1.7 no more"
     hebrew = Version(9, HEBREW, "\n".join([HEBREW] * 3), language="he", published=None, authors=())
-    right = _story(20, "http://daily.example/he", hebrew)
-    bodies = archived(stores, [pdf, broken, *stories, right])
-    pdf, broken, *rest = bodies
-    rows: list[Row] = [
-        *_pdf(stores, pdf),
-        *kept(broken, ("extract_pdf", "persist_pdf_text")),
-    ]
-    enter(stores, bodies)
-    for body in rest:
-        rows += _version(stores, body)
-    write(stores, rows)
-    stores.archive.finish()
-    return Reading(
-        pdf.sha1hex, broken.sha1hex, tuple(one.sha1hex for one in rest[:-1]), rest[-1].sha1hex
+    versions = [_markup(one) for one in VERSIONS]
+    papers = [_paper(PDF_URL, whole), _paper("http://reports.example/broken.pdf", broken)]
+    pages = [_page(STORY_URL, one) for one in VERSIONS]
+    pages.append(_page("http://daily.example/he", hebrew))
+    reports, stories = crawl / "reports.warc.gz", crawl / "stories.warc.gz"
+    reports.write_bytes(gzipped(papers))
+    stories.write_bytes(gzipped(pages))
+    settings = Settings().changed(warc_copy_bodies=True)
+    with opened(home) as stores:
+        ingest(stores, home, [reports], settings.changed(collection="reports"))
+        ingest(stores, home, [stories], settings)
+    pdf, locked, right, *found = (
+        sha1(body).hexdigest() for body in (whole, broken, _markup(hebrew), *versions)
     )
+    return Reading(pdf, locked, tuple(found), right)
 
 
-def _pdf(stores: Stores, body: Body) -> list[Row]:
-    """Read the PDF and write down what was read, as the steps do; the rows of its file and messages."""
-    import_pdf(stores, body, "reports")
-    return kept(body, ("extract_pdf", "persist_pdf_text"))
-
-
-def _story(number: int, url: str, version: Version) -> Body:
+def _markup(version: Version) -> bytes:
     markup = page_markup(
         version.title, version.text, version.authors, version.published, version.language
     )
-    content = markup + version.html.encode()
-    return Body(number, url, NOW - timedelta(days=30 - version.day), "text/html", content)
+    return markup + version.html.encode()
 
 
-def _version(stores: Stores, body: Body) -> list[Row]:
-    """Read the page and import its story, as the steps do. Return the rows of its file and messages."""
-    import_page(stores, body)
-    return kept(body, ("parse_story", "import_story"))
+def _page(url: str, version: Version) -> bytes:
+    at = NOW - timedelta(days=30 - version.day)
+    return http_response(_markup(version), url=url, date=stamp(at))
+
+
+def _paper(url: str, body: bytes) -> bytes:
+    kind = (("Content-Type", "application/pdf"),)
+    return http_response(body, url=url, date=stamp(NOW), headers=kind)

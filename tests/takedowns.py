@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from fonds.library.tracing.own_warcs import WarcPurge
 from fonds.library.tracing.takedown import TakingDown
 from fonds.model.rows import TakedownRow
 from fonds.ports import Stores
-from fonds.process_identity import this_process
+from fonds.process_identity import identify, is_gone, this_process
 from home_rows import NOW
 
 
@@ -20,9 +21,19 @@ def wanted(sha1hex: str) -> TakedownRow:
     return TakedownRow(sha1hex, "privacy", "asked for", "ann", NOW, {})
 
 
-def taking_down(stores: Stores, changes: Changes | None = None, **more: Any) -> TakingDown:
-    claims = Claims(stores.records, this_process(), time.monotonic)
+def taking_down(
+    stores: Stores, changes: Changes | None = None, who: str | None = None, **more: Any
+) -> TakingDown:
+    claims = Claims(stores.records, who or this_process(), time.monotonic)
     return TakingDown(stores, changes, (), lambda: NOW, WarcPurge(stores.archive, claims), **more)
+
+
+def ended_process() -> str:
+    """The name of a process that has ended: whatever it claims, the next one takes."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        name = f"{identify(process.pid)}/ended"
+    assert is_gone(name)
+    return name
 
 
 class KilledError(Exception):

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_playwright
 
 from e2e.browsing import QUIET, chromium, running
-from filled_home import fill, opened
+from filled_home import fill_home, opened
 from fonds.web.app import create_app
 from themed_home import fill_themes
 
@@ -33,8 +33,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with opened(tmp_path_factory.mktemp("completed")) as stores:
-        fill(stores)
+    folder = tmp_path_factory.mktemp("completed")
+    fill_home(folder)
+    with opened(folder) as stores:
         fill_themes(stores)
         with running(create_app(stores)) as found:
             yield found

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page
 from e2e.browsing import running
 from e2e.matrix import LIGHT, is_usable, launched
 from failed_home import body, fail
-from filled_home import Filled, fill
+from filled_home import Filled, fill_home
 from fonds.model.access import Role
 from fonds.model.embargo import EmbargoReason
 from fonds.model.rows import EmbargoRow, TakedownRow
@@ -49,12 +49,13 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("guarded")
+    filled = fill_home(folder)
     with (
         launched() as browser,
-        guarded(tmp_path_factory.mktemp("guarded")) as home,
+        guarded(folder) as home,
         running(home.pages) as address,
     ):
-        filled = fill(home.stores)
         fail(home.stores, *FAILED)
         before = _manifest(home)
         before |= {"documents": before["documents"][2:], "rows": before["rows"] - 2}

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from e2e.browsing import QUIET, chromium, running
-from filled_home import fill, opened
+from filled_home import fill_home, opened
 from fonds.web.app import create_app
 from reading_home import Reading, drawing_here, fill_reading
 
@@ -43,18 +43,21 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with opened(tmp_path_factory.mktemp("full")) as stores:
-        fill(stores)
-        with running(create_app(stores)) as found:
-            yield found
+    folder = tmp_path_factory.mktemp("full")
+    fill_home(folder)
+    with opened(folder) as stores, running(create_app(stores)) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Reading]]:
-    with opened(tmp_path_factory.mktemp("read")) as stores:
-        filled = fill_reading(stores)
-        with running(create_app(stores, views=drawing_here())) as found:
-            yield found, filled
+    folder = tmp_path_factory.mktemp("read")
+    filled = fill_reading(folder)
+    with (
+        opened(folder) as stores,
+        running(create_app(stores, views=drawing_here())) as found,
+    ):
+        yield found, filled
 
 
 @contextmanager

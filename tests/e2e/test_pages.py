@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 from e2e.browsing import running
 from e2e.matrix import LIGHT, SETTINGS, is_usable, launched, looking
 from failed_home import body, fail
-from filled_home import Filled, fill, opened
+from filled_home import Filled, fill_home, opened
 from followed_home import GOOD, fill_sources
 from followed_home import HOSTILE as HOSTILE_SOURCE
 from fonds.collections.reading.clusters import clusters
@@ -144,20 +144,21 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("full")
+    read = tmp_path_factory.mktemp("read")
+    filled, reading = fill_home(folder), fill_reading(read)
     with (
-        opened(tmp_path_factory.mktemp("full")) as stores,
+        opened(folder) as stores,
         opened(tmp_path_factory.mktemp("empty")) as nothing,
-        opened(tmp_path_factory.mktemp("read")) as readable,
+        opened(read) as readable,
         launched() as browser,
     ):
-        filled = fill(stores)
         fill_sources(stores)
         found = clusters(fill_themes(stores).tables, FIVE)
         assert found is not None
         theme = theme_href(FIVE, found.clusters[0].id)
         fail(stores, 900, 903)
         chosen = f"pipeline=library&entry={body(900).capture_id}"
-        reading = fill_reading(readable)
         pages = create_app(readable, views=drawing_here())
         with (
             running(create_app(stores)) as full,

@@ -24,12 +24,13 @@ CHOOSE = """([start, end]) => {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, str, Reading]]:
+    folder = tmp_path_factory.mktemp("read")
+    reading = fill_reading(folder)
     with (
-        opened(tmp_path_factory.mktemp("read")) as stores,
+        opened(folder) as stores,
         sync_playwright() as playwright,
         running(create_app(stores)) as address,
     ):
-        reading = fill_reading(stores)
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(QUIET))
         yield browser, address, reading
         browser.close()

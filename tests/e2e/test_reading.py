@@ -21,8 +21,7 @@ WAIT_S = 60
 
 
 def test_a_page_is_drawn_by_the_server_and_kept(tmp_path: Path) -> None:
-    with opened(tmp_path) as stores:
-        reading = fill_reading(stores)
+    reading = fill_reading(tmp_path)
     words = (sys.executable, "-m", "fonds", "--home", str(tmp_path), "serve", "--port", "0")
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as serving:
         assert serving.stderr is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deployments import deployed
-from filled_home import opened
+from filled_home import fill, opened
 from fonds.config import Settings
 from leaking_home import LeakingHome
 
@@ -26,7 +26,8 @@ def home(
     with deployed("rabbitmq", index, {}) as urls:
         settings = Settings(**urls | {"index": f"{urls['index']}?refresh=true"})
         with opened(folder, settings) as stores:
-            found = LeakingHome(stores)
+            filled = fill(stores, folder, settings)
+            found = LeakingHome(stores, folder, settings, filled)
             found.add_and_hide(act)
             yield act, found
 

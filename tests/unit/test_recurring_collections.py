@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filled_home import fill, opened
+from filled_home import fill_home, opened
 from fonds.collections.documents import Document
 from fonds.collections.names import DEFAULT, Name
 from fonds.collections.requests import DONE, QUEUED, request, requested
@@ -43,8 +43,8 @@ def test_a_rebuild_that_was_asked_for_is_done_while_fonds_runs(tmp_path: Path) -
 
 def test_an_embargo_that_is_over_is_lifted_while_fonds_runs(tmp_path: Path) -> None:
     settings = Settings().changed(collections_every_s=1)
+    over, later = fill_home(tmp_path).pdfs[1:3]
     with opened(tmp_path) as stores:
-        over, later = fill(stores).pdfs[1:3]
         act = Hiding(stores, None, lambda: NOW)
         act.hide(EmbargoRow(over, "rights", "", NOW, "ann", NOW))
         ends = datetime(2999, 1, 1, tzinfo=UTC)

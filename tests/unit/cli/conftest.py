@@ -10,7 +10,7 @@ import pytest
 
 from answer_checks import check_answers
 from calls import Call, Told
-from filled_home import Filled, fill, opened
+from filled_home import Filled, fill_home
 from fonds.cli.main import cli, run
 
 
@@ -21,8 +21,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def filled(home: Path) -> Filled:
-    with opened(home) as stores:
-        return fill(stores)
+    return fill_home(home)
 
 
 @pytest.fixture

@@ -22,8 +22,7 @@ from reading_home import Reading, fill_reading
 
 @pytest.fixture
 def home(tmp_path: Path) -> tuple[Path, Reading]:
-    with opened(tmp_path) as stores:
-        return tmp_path, fill_reading(stores)
+    return tmp_path, fill_reading(tmp_path)
 
 
 def fonds(home: Path, *words: str) -> Result:

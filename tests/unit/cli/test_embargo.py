@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from filled_home import fill, opened
+from filled_home import fill_home
 from fonds.cli.main import cli
 
 SAID = ("--until", "2999-05-01", "--reason", "publication", "--note", "letter of 3 May")
@@ -17,8 +17,7 @@ SAID = ("--until", "2999-05-01", "--reason", "publication", "--note", "letter of
 @pytest.fixture
 def home(tmp_path: Path) -> tuple[Path, str]:
     """A filled home, and one of its PDFs."""
-    with opened(tmp_path) as stores:
-        return tmp_path, fill(stores).pdfs[1]
+    return tmp_path, fill_home(tmp_path).pdfs[1]
 
 
 def fonds(home: Path, *words: str) -> Result:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from filled_home import fill, opened
+from filled_home import fill_home, opened
 from fonds.cli.main import cli
 from fonds.library.description import description, read_body
 from home_rows import NOW, Body, archived, cdx_row, file_row, write
@@ -19,8 +19,7 @@ from purged_files import holders
 @pytest.fixture
 def home(tmp_path: Path) -> tuple[Path, str]:
     """A filled home, and one of its PDFs."""
-    with opened(tmp_path) as stores:
-        return tmp_path, fill(stores).pdfs[0]
+    return tmp_path, fill_home(tmp_path).pdfs[0]
 
 
 def fonds(home: Path, *words: str, answer: str | None = None) -> Result:

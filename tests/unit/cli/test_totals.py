@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from calls import Call
-from filled_home import BROKEN_PDFS, DUPLICATES, TIMEOUTS, Filled, opened
+from filled_crawl import BROKEN_PDFS, DUPLICATES, TIMEOUTS
+from filled_home import Filled, opened
 
 
 def test_a_language_in_capitals_is_the_same(call: Call) -> None:

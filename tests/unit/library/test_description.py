@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import DUPLICATES, Filled, fill, opened
+from filled_crawl import MIRRORS
+from filled_home import Filled, fill_home, opened
 from fonds.library.description import description, read_body
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.rows import CdxRow
@@ -19,16 +20,18 @@ from home_rows import NOW, Body, entry, promised, said
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Filled]]:
-    with opened(tmp_path_factory.mktemp("home")) as stores:
-        yield stores, fill(stores)
+    folder = tmp_path_factory.mktemp("home")
+    filled = fill_home(folder)
+    with opened(folder) as stores:
+        yield stores, filled
 
 
 def test_a_file_names_every_entry_that_brought_its_bytes(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     found = description(stores, filled.stories[0])
     urls = {row.url for row in found.entries}
-    assert len(found.entries) == 1 + DUPLICATES
-    assert {f"http://mirror.example/{n}" for n in range(DUPLICATES)} < urls
+    assert len(found.entries) == 1 + MIRRORS
+    assert {f"http://mirror.example/{n}" for n in range(MIRRORS)} < urls
 
 
 def test_what_is_promised_is_part_of_the_history(home: tuple[Stores, Filled]) -> None:
@@ -36,7 +39,9 @@ def test_what_is_promised_is_part_of_the_history(home: tuple[Stores, Filled]) ->
     past = description(stores, filled.pending).history
     assert [(row.step, row.verdict, row.parent_step) for row in past] == [
         ("identify", "done", None),
-        ("persist_file", "pending", "identify"),
+        ("persist_file", "done", "identify"),
+        ("archive_body", "pending", "persist_file"),
+        ("extract_pdf", "pending", "persist_file"),
     ]
 
 

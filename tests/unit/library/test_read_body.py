@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import Filled, fill, opened
+from filled_crawl import report_pdfs
+from filled_home import Filled, fill_home, opened
 from fonds.library.description import Description, description, read_body
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
@@ -18,8 +19,10 @@ from fonds.ports import Stores
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Filled]]:
-    with opened(tmp_path_factory.mktemp("home")) as stores:
-        yield stores, fill(stores)
+    folder = tmp_path_factory.mktemp("home")
+    filled = fill_home(folder)
+    with opened(folder) as stores:
+        yield stores, filled
 
 
 def with_captures(found: Description, *captures: CdxRow) -> Description:
@@ -34,7 +37,7 @@ def test_the_bytes_come_from_the_first_place_that_still_has_them(
     good = found.captures[0]
     gone = replace(good, warc_path="fonds-deleted.warc.gz")
     revisit = replace(good, mimetype="warc/revisit", warc_offset=10**9)
-    assert read_body(stores, with_captures(found, revisit, gone, good)).startswith(b"%PDF-1.7")
+    assert read_body(stores, with_captures(found, revisit, gone, good)) == report_pdfs()[-1]
 
 
 def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
@@ -58,13 +61,12 @@ def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
 
 def test_a_file_in_no_warc_says_that_it_cannot_be_read_again(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
-    with pytest.raises(PermanentError, match=f"No capture of {filled.broken} lies in a WARC"):
-        read_body(stores, description(stores, filled.broken))
+    with pytest.raises(PermanentError, match=f"No capture of {filled.lost} lies in a WARC"):
+        read_body(stores, description(stores, filled.lost))
 
 
 def test_a_body_cannot_be_read_from_a_home_moved_elsewhere(tmp_path: Path) -> None:
-    with opened(tmp_path / "old") as stores:
-        filled = fill(stores)
+    filled = fill_home(tmp_path / "old")
     (tmp_path / "old" / "archive").rename(tmp_path / "elsewhere")
     with opened(tmp_path / "old") as stores, pytest.raises(PermanentError, match="fonds-"):
         read_body(stores, description(stores, filled.long))

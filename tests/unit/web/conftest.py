@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import Filled, fill, opened
+from filled_home import Filled, fill_home, opened
 from followed_home import fill_sources
 from fonds.ports import Stores
 from fonds.web.app import create_app
@@ -17,19 +18,24 @@ ORIGIN = "http://localhost:8765"
 
 
 @pytest.fixture(scope="session")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("filled")
+
+
+@pytest.fixture(scope="session")
+def filled(home: Path) -> Filled:
+    return fill_home(home)
+
+
+@pytest.fixture(scope="session")
+def stores(home: Path, filled: Filled) -> Iterator[Stores]:
     """The stores of the filled home; tests read them only."""
-    with opened(tmp_path_factory.mktemp("filled")) as found:
+    with opened(home) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def filled(stores: Stores) -> Filled:
-    return fill(stores)
-
-
-@pytest.fixture(scope="session")
-def client(stores: Stores, filled: Filled) -> Iterator[TestClient]:
+def client(stores: Stores) -> Iterator[TestClient]:
     with TestClient(create_app(stores), base_url=ORIGIN) as found:
         yield found
 
@@ -37,11 +43,12 @@ def client(stores: Stores, filled: Filled) -> Iterator[TestClient]:
 @pytest.fixture(scope="session")
 def themed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The pages of a filled home with collections and sources in every state."""
+    folder = tmp_path_factory.mktemp("themed")
+    fill_home(folder)
     with (
-        opened(tmp_path_factory.mktemp("themed")) as found,
+        opened(folder) as found,
         TestClient(create_app(found), base_url=ORIGIN) as asked,
     ):
-        fill(found)
         fill_themes(found)
         fill_sources(found)
         yield asked

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import HOSTILE_TITLE
+from filled_crawl import HOSTILE_TITLE
 from page_reading import PageRead, read
 
 API, BEFORE, SINCE = "/api/search/as-of", "2026-03-13", "2026-03-14"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import fill, opened
+from filled_home import fill_home, opened
 from fonds.library.searching.manifest import manifest_of
 from fonds.model.document import SearchQuery, SearchResults
 from fonds.ports import Stores
@@ -27,10 +27,12 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[tuple[Stores, TestClient]]:
-    with opened(tmp_path) as stores:
-        fill(stores)
-        with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
-            yield stores, client
+    fill_home(tmp_path)
+    with (
+        opened(tmp_path) as stores,
+        TestClient(create_app(stores), base_url="http://localhost:8765") as client,
+    ):
+        yield stores, client
 
 
 def manifest(client: TestClient) -> bytes:

@@ -11,7 +11,8 @@ from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
 from asked_routes import READING, paths_of, routes_of
-from filled_home import fill, opened
+from filled_home import fill_home, opened
+from fonds.config import Settings
 from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.access import Role
 from fonds.model.keys import sha1_base32
@@ -38,8 +39,10 @@ CHANGING = {
 def home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, LeakingHome]]:
-    with opened(tmp_path_factory.mktemp("leaking")) as stores:
-        found = LeakingHome(stores)
+    folder = tmp_path_factory.mktemp("leaking")
+    filled = fill_home(folder)
+    with opened(folder) as stores:
+        found = LeakingHome(stores, folder, Settings(), filled)
         found.add_and_hide(request.param)
         yield request.param, found
 
@@ -108,8 +111,8 @@ def test_every_other_route_is_one_that_changes_something_and_names_no_file(
 def test_thumbnails_and_bytes_are_closed_however_they_are_asked_for(
     tmp_path: Path,
 ) -> None:
+    filled = fill_home(tmp_path)
     with opened(tmp_path) as stores:
-        filled = fill(stores)
         sha1hex = filled.pdfs[1]
         with TestClient(app_for(stores), base_url=ORIGIN) as client:
             paths = [f"/file/{sha1hex}/{one}" for one in ("thumbnail", "body", "text", "pdf")]

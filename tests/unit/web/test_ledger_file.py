@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pyarrow import parquet
 from starlette.testclient import TestClient
 
-from filled_home import fill, opened
+from filled_home import fill_home, opened
 from fonds.cli.main import cli
 from fonds.formats.parquet import time_of
 from fonds.library.accounting import tally
@@ -28,8 +28,7 @@ from page_reading import read
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ledger")
-    with opened(folder) as stores:
-        fill(stores)
+    fill_home(folder)
     return folder
 
 

@@ -10,16 +10,23 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import (
+from filled_crawl import (
     BAD_LINES,
+    BAD_LINKS,
     BROKEN_PDFS,
-    DUPLICATES,
+    FAILED,
+    LOST,
+    MIRRORS,
+    MISSING,
     NOT_CAPTURES,
     PENDING,
     REFUSED,
-    Filled,
-    opened,
+    REQUESTS,
+    SCRIPT_URL,
+    TIMEOUTS,
+    TRUNCATED,
 )
+from filled_home import Filled, opened
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import InputRow
 from fonds.web.app import create_app
@@ -27,18 +34,23 @@ from home_rows import NOW, Body, ended, enter, entry, said
 from page_reading import read
 
 
-def test_records_that_were_only_counted_say_so_and_where(client: TestClient) -> None:
+def test_records_that_were_only_counted_say_so_and_where(
+    client: TestClient, filled: Filled
+) -> None:
     page = read(client, "/records?reason=not-a-capture")
     assert page.heading == f"{NOT_CAPTURES} records were set aside as not-a-capture."
     words = page.words("//section[@aria-labelledby='counted']")
     assert f"{NOT_CAPTURES} records were counted and not kept one by one" in words
-    assert f"{NOT_CAPTURES - 1} /crawls/daily-2026.warc.gz" in words
-    assert "1 /crawls/damaged-<2025>.warc.gz" in words
+    assert f"{REQUESTS + 1} {filled.crawl}/daily-2026.warc.gz" in words
+    assert f"1 {filled.crawl}/damaged-<2025>.warc.gz" in words
 
 
 def test_a_record_leads_to_its_file_when_it_has_one(client: TestClient, filled: Filled) -> None:
     links = read(client, "/records?reason=duplicate").links("//ol")
-    assert links == {f"/file/{filled.stories[0]}": f"http://mirror.example/{DUPLICATES - 1}"}
+    assert links == {
+        f"/file/{filled.stories[0]}": f"http://mirror.example/{MIRRORS - 1}",
+        f"/file/{filled.hostile}": SCRIPT_URL,
+    }
     assert read(client, "/records?reason=http-status").links("//ol") == {}
 
 
@@ -170,8 +182,8 @@ def test_what_is_waiting_was_decided_by_no_step(client: TestClient) -> None:
         told = client.get(f"/records.json?{query}").json()
         assert (told["total"], told["rows"]) == (0, [])
     told = client.get("/records.json?step=identify").json()
-    assert told["total"] == REFUSED
-    assert {row["outcome"] for row in told["rows"]} == {"dropped"}
+    assert told["total"] == REFUSED * 2 // 3 + TRUNCATED + MISSING + BAD_LINES
+    assert {row["outcome"] for row in told["rows"]} == {"dropped", "quarantined"}
 
 
 def test_no_such_record_is_an_answer_too(client: TestClient) -> None:
@@ -210,7 +222,8 @@ def test_a_misspelt_parameter_is_not_passed_over(client: TestClient) -> None:
 def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: Filled) -> None:
     page = read(client, "/files?type=application/pdf")
     assert (
-        page.heading == f"{len(filled.pdfs) + BROKEN_PDFS + PENDING} files of type application/pdf."
+        page.heading
+        == f"{len(filled.pdfs) + BROKEN_PDFS + LOST + PENDING} files of type application/pdf."
     )
     assert page.links()[f"/file/{filled.long}"] == "A field guide to sediment"
     assert "http://library.example/reports/3.pdf · application/pdf" in page.words()
@@ -218,8 +231,8 @@ def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: F
 
 def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: Filled) -> None:
     page = read(client, "/failures")
-    assert (
-        page.heading == "6 records failed, in 3 groups, and 1 input could not be read to the end."
+    assert page.heading == (
+        f"{FAILED} records failed, in 7 groups, and 1 input could not be read to the end."
     )
     first = page.words("//section[@class='failure'][1]")
     assert first.startswith(f"{BROKEN_PDFS} broken-pdf at extract_pdf")
@@ -238,23 +251,25 @@ def test_trying_again_is_offered_where_it_can_help(client: TestClient) -> None:
         f"fonds failures retry --pipeline library --group {slow[0]['group']}"
     ]
     words = read(client, "/failures?reason=timeout").words()
-    assert "Try it again, with a longer limit" in words
+    assert f"Try all {TIMEOUTS} again, with a longer limit" in words
 
 
 def test_failures_only_a_source_knows_of_offer_no_retry(client: TestClient) -> None:
     told = client.get("/failures.json").json()
     assert [(one["reason"], one["count"]) for one in told["counted"]] == [
-        (str(Reason.BAD_INDEX_LINE), BAD_LINES)
+        (str(Reason.BAD_INDEX_LINE), BAD_LINKS)
     ]
     assert "mend the input" in read(client, "/failures").words(
         "//section[@class='failure'][last()]"
     )
 
 
-def test_inputs_that_end_early_are_named_with_their_error(client: TestClient) -> None:
+def test_inputs_that_end_early_are_named_with_their_error(
+    client: TestClient, filled: Filled
+) -> None:
     words = read(client, "/failures").words("//section[@aria-labelledby='inputs']")
-    assert "/crawls/damaged-<2025>.warc.gz" in words
-    assert "the gzip stream ends at byte 4,096" in words
+    assert f"{filled.crawl}/missing-<2025>.warc.gz" in words
+    assert "no such file" in words
 
 
 def test_nothing_failed_is_said_plainly(empty: TestClient) -> None:

@@ -8,18 +8,15 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from filled_home import (
-    BAD_LINES,
-    BROKEN_PDFS,
+from filled_crawl import (
     DUPLICATES,
+    FAILED,
     NOT_CAPTURES,
     PENDING,
     REFUSED,
     REVISITS,
-    TIMEOUTS,
-    Filled,
-    opened,
 )
+from filled_home import Filled, opened
 from fonds.library.accounting import Tally
 from fonds.model.disposition import Reason, Verdict
 from fonds.web.app import create_app
@@ -28,7 +25,6 @@ from fonds.web.pages.overview.whole import answer
 from home_rows import NOW, Body, enter, said
 from page_reading import read
 
-FAILED = BROKEN_PDFS + TIMEOUTS + BAD_LINES
 ASIDE = DUPLICATES + REVISITS + NOT_CAPTURES
 
 

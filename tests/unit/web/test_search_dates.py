@@ -7,11 +7,11 @@ from datetime import date, timedelta
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import NOW
 from fonds.model.document import DateOf
 from fonds.ports import Stores
 from fonds.web.pages.searching.added import DAYS, lately
 from fonds.web.pages.searching.form import QUERY_MAX_CHARS, SearchForm
+from home_rows import NOW
 from page_reading import read
 
 TODAY = NOW.date()

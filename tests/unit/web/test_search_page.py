@@ -7,7 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import HOSTILE_TITLE, Filled
+from filled_crawl import HOSTILE_TITLE
+from filled_home import Filled
 from page_reading import PageRead, read
 
 

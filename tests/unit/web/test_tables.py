@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import fill, opened
+from filled_home import fill_home, opened
 from followed_home import GOOD, fill_sources
 from fonds.collections.changing.curating.excluding import exclude
 from fonds.collections.reading.documents import places
@@ -55,8 +55,9 @@ class Line:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    with opened(tmp_path_factory.mktemp("tables")) as stores:
-        fill(stores)
+    folder = tmp_path_factory.mktemp("tables")
+    fill_home(folder)
+    with opened(folder) as stores:
         fill_sources(stores)
         changes = fill_themes(stores)
         one = next(each for each in places(changes.tables, FIVE, "d1") if each.label)

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import HOSTILE_TITLE
+from filled_crawl import HOSTILE_TITLE
 from fonds.library.searching.manifest import MANIFEST_BYTES_MAX
 from page_reading import PageRead
 

@@ -15,6 +15,7 @@ from fonds.config import Settings
 from fonds.library.tracing.working.pace import Pace, paces
 from fonds.library.tracing.working.waiting import Ended, StepWaiting, ended_lately, waiting
 from fonds.library.tracing.working.workers import NOBODY, StepWorkers, workers_by_step
+from fonds.model.disposition import Verdict
 from fonds.pipelines.drawing import as_svg, as_text
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
@@ -29,13 +30,14 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A step and the topic it reads. `ready`, `delayed`, `in_hand` and `quarantined` are the queue's numbers,
-    exact on one machine and estimates on brokers; `open` the ledger's of what is promised and has not
-    ended, `oldest_at` since when (None: nothing is open). `ended` counts all that ever
-    ended there by verdict. `workers` is who works it, by the signs of life they write. Links open the rows
-    behind. `came_by_hour` and `ended_by_hour` are the last 24 hours of the clock in UTC, the oldest first
-    and the one that runs last. `minutes_left` is what waits at the pace of this hour and the one before, None
-    where nothing ended in these; `is_growing`: more came in them than ended.
+    """A step and the topic it reads. `ready`, `delayed` and `in_hand` are the queue's numbers, exact on one
+    machine and estimates on brokers; `open` the ledger's of what is promised and has not ended, `oldest_at`
+    since when (None: nothing is open). `ended` counts all that ever ended there by verdict, and `quarantined`
+    is one of these: a queue cannot leave out what is hidden from a reader. `workers` is who works it, by the
+    signs of life they write. Links open the rows behind. `came_by_hour` and `ended_by_hour` are the last 24
+    hours of the clock in UTC, the oldest first and the one that runs last. `minutes_left` is what waits at
+    the pace of this hour and the one before, None where nothing ended in these; `is_growing`: more came in
+    them than ended.
     """
 
     step: str
@@ -116,7 +118,7 @@ def _step_line(pipeline: str, one: StepWaiting, workers: StepWorkers, pace: Pace
         ready=one.depth.ready,
         delayed=one.depth.delayed,
         in_hand=one.depth.in_hand,
-        quarantined=one.depth.quarantined,
+        quarantined=one.ended[str(Verdict.QUARANTINED)],
         open=one.open_count,
         oldest_at=one.oldest_at,
         ended=one.ended,
@@ -195,6 +197,6 @@ def pipelines_html(
 @router.get("/pipeline.json", include_in_schema=False)
 @router.get("/api/pipeline", summary="What waits for each step of each pipeline")
 def pipelines_json(stores: OpenStores, settings: InForce) -> PipelinesPage:
-    """Each pipeline in use with its steps: ready, delayed, in hand and quarantined by the queue, open and
-    ended by the ledger."""
+    """Each pipeline in use with its steps: ready, delayed and in hand by the queue, open, ended and
+    quarantined by the ledger."""
     return pipelines_page(stores, settings, datetime.now(UTC))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
-from filled_pdfs import pdf, pdf_row
 from fonds.library.reading.page_strip import CELLS_MAX, page_strip
+from fonds.model.rows import PdfMetaRow
 
-ROW = pdf_row(pdf(1, "http://reports.example/1.pdf"), "Report", 3, 5)
+ROW = PdfMetaRow(
+    sha1hex="1" * 40, updated=datetime(2026, 3, 14, tzinfo=UTC), status="success", has_page0_thumbnail=False,
+    page_count=3, word_count=5, page0_height=None, page0_width=None, permanent_id=None, pdf_created=None,
+    pdf_version=None, metadata={}, extractor="made", error_msg=None,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

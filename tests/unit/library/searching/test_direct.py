@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filled_home import Filled, fill, opened
+from filled_home import Filled, fill_home, opened
 from fonds.library.searching.direct import THINGS_MAX, Named, direct, readings
 from fonds.model.document import SearchQuery
 from fonds.ports import Stores
@@ -19,8 +19,8 @@ from fonds.ports import Stores
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Filled]]:
     folder: Path = tmp_path_factory.mktemp("direct")
+    filled = fill_home(folder)
     with opened(folder) as stores:
-        filled = fill(stores)
         document = stores.index.get([filled.pdfs[0]])[filled.pdfs[0]]
         stores.index.put(
             [replace(document, doi="10.5555/abc.1", url="http://x.example/a/Big%20report.pdf?x=1")]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from filled_home import Filled, fill, opened
+from filled_home import Filled, fill_home, opened
 from fonds.collections.changing.writing import Changes
 from fonds.collections.claims import Claims
 from fonds.collections.documents import Document
@@ -30,15 +30,16 @@ from fonds.process_identity import this_process
 from fonds.steps.intake.persist_file import PersistFile
 from home_rows import NOW, Body, entry, promised, said
 from published_results import result
-from takedowns import Dying, KilledError, taking_down, wanted
+from takedowns import Dying, KilledError, ended_process, taking_down, wanted
 
 NAME = Name("told", "kept")
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+    filled = fill_home(tmp_path)
     with opened(tmp_path) as stores:
-        yield stores, fill(stores)
+        yield stores, filled
 
 
 def _changes(stores: Stores) -> Changes:
@@ -213,14 +214,14 @@ def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
     home: tuple[Stores, Filled],
 ) -> None:
     stores, filled = home
-    sha1hex = filled.stories[0]
+    sha1hex, who = filled.stories[0], ended_process()
     killed = 0
     while True:
         left = [killed]
         names = ("records", "blobs", "index", "table")
         dying = replace(stores, **{one: Dying(getattr(stores, one), left) for one in names})
         try:
-            row = taking_down(dying)(wanted(sha1hex))
+            row = taking_down(dying, who=who)(wanted(sha1hex))
             break
         except KilledError:
             # What stands in the way of its bytes was there before anything went.
@@ -239,7 +240,7 @@ def test_while_messages_are_under_way_it_is_not_finished(home: tuple[Stores, Fil
     stores, filled = home
     row = taking_down(stores)(wanted(filled.pending))
     assert row.finished is None
-    assert traces(stores, None, filled.pending).under_way == 1
+    assert traces(stores, None, filled.pending).under_way == 2
 
 
 def test_the_audit_finds_nothing_to_bring_back(

@@ -22,18 +22,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stores(home: Path) -> Iterator[Stores]:
+def reading(home: Path) -> Reading:
+    return fill_reading(home)
+
+
+@pytest.fixture(scope="module")
+def stores(home: Path, reading: Reading) -> Iterator[Stores]:
     with opened(home) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def reading(stores: Stores) -> Reading:
-    return fill_reading(stores)
-
-
-@pytest.fixture(scope="module")
-def client(stores: Stores, reading: Reading) -> Iterator[TestClient]:
+def client(stores: Stores) -> Iterator[TestClient]:
     app = create_app(stores, views=drawing_here())
     with TestClient(app, base_url=ORIGIN, follow_redirects=False) as found:
         yield found

@@ -110,11 +110,13 @@ def test_nobody_else_has_anything_verified(
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Iterator[tuple[TestClient, Reading, Path]]:
-    with opened(tmp_path) as stores:
-        reading = fill_reading(stores)
-        (warc,) = tmp_path.rglob("*.warc.gz")
-        with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
-            yield client, reading, warc
+    reading = fill_reading(tmp_path)
+    with (
+        opened(tmp_path) as stores,
+        TestClient(create_app(stores), base_url="http://localhost:8765") as client,
+    ):
+        place = client.get(f"/api/files/{reading.pdf}/cite").json()["place"]
+        yield client, reading, tmp_path / "archive" / place["warc_path"]
 
 
 def test_bytes_that_changed_are_told(damaged: tuple[TestClient, Reading, Path]) -> None:

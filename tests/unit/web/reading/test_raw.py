@@ -91,12 +91,14 @@ def test_another_spelling_is_sent_on_with_its_place(client: TestClient, reading:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[tuple[TestClient, Reading]]:
-    with opened(tmp_path) as stores:
-        reading = fill_reading(stores)
-        (warc,) = tmp_path.rglob("*.warc.gz")
+    reading = fill_reading(tmp_path)
+    for warc in tmp_path.rglob("*.warc.gz"):
         warc.unlink()
-        with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
-            yield client, reading
+    with (
+        opened(tmp_path) as stores,
+        TestClient(create_app(stores), base_url="http://localhost:8765") as client,
+    ):
+        yield client, reading
 
 
 def test_bytes_that_cannot_be_read_are_told_with_the_reason(

@@ -23,8 +23,9 @@ from reading_home import STORY_URL, Reading, fill_reading
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[tuple[Stores, Reading]]:
+    reading = fill_reading(tmp_path)
     with opened(tmp_path) as stores:
-        yield stores, fill_reading(stores)
+        yield stores, reading
 
 
 def _ended(stores: Stores, number: int, reason: Reason, about: str | None = None) -> None:

@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from fonds.config import Settings
+from fonds.extract.page import EXTRACTOR
 from fonds.model.rows import DispositionRow, StoryMetaRow
 from fonds.ports import Stores
 from fonds.wiring.backends import readers_of
@@ -139,7 +140,7 @@ def test_versions_read_by_different_programs_are_read_again_by_one(
     _, second, third = reading.versions
     path = f"/file/{third}/changes"
     page = read(client, f"{path}?since={second}")
-    assert "Different programs read the two, article/1 and article/2 <b>" in page.words()
+    assert f"Different programs read the two, {EXTRACTOR} and article/2 <b>" in page.words()
     assert "fonds catchup story reads again all stories" in page.words()
     for _ in range(2):
         sent = client.post(path, data={"since": second}, headers={"Origin": ORIGIN})

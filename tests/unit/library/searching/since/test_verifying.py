@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import Filled, fill, opened
+from filled_home import Filled, fill_home, opened
+from fonds.extract.page import EXTRACTOR
 from fonds.library.searching.manifest import Manifest, as_json, asked_of, manifest_of
 from fonds.library.searching.members import MEMBERS_MAX, Members, members
 from fonds.library.searching.since.verifying import (
@@ -32,8 +33,9 @@ QUERY = SearchQuery("flood")
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+    filled = fill_home(tmp_path)
     with opened(tmp_path) as stores:
-        yield stores, fill(stores)
+        yield stores, filled
 
 
 def manifest(stores: Stores, limit: int | None = None, query: SearchQuery = QUERY) -> Manifest:
@@ -101,7 +103,7 @@ def test_each_thing_that_can_happen_to_a_document_is_told_apart(
     read = {one.sha1hex: one.why for one in told.listed if one.became == "read_again"}
     assert read == {
         again: "another text, by the same extractor",
-        by_other: "the same text; read by trafilatura 2.3.1 then, trafilatura 9 now",
+        by_other: f"the same text; read by {EXTRACTOR} then, trafilatura 9 now",
     }
     assert became["taken_down"].why == "privacy, 2026-03-14"
     assert became["under_embargo"].why.startswith("review, until 2026-03-23")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from filled_home import Filled, fill, opened
+from filled_home import Filled, fill_home, opened
 from fonds.collections.changing.writing import Changes
 from fonds.collections.claims import Claims
 from fonds.collections.documents import Document
@@ -47,8 +47,9 @@ class _Clock:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
+    filled = fill_home(tmp_path)
     with opened(tmp_path) as stores:
-        yield stores, fill(stores)
+        yield stores, filled
 
 
 def _changes(stores: Stores) -> Changes:

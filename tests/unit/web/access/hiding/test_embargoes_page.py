@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from filled_home import fill
+from filled_home import fill_home
 from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.access import Role
 from fonds.model.rows import EmbargoRow
@@ -15,8 +15,8 @@ from page_reading import PageRead
 
 
 def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_path: Path) -> None:
+    filled = fill_home(tmp_path)
     with guarded(tmp_path) as home:
-        filled = fill(home.stores)
         files = [filled.pdfs[1], filled.stories[1]]
         act = Hiding(home.stores, None, lambda: NOW)
         for days, one in enumerate(files, start=1):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from filled_home import Filled, fill, opened
+from filled_home import Filled, fill_home
 from fonds.model.access import Role
 from fonds.model.rows import EmbargoRow, TakedownRow
 from fonds.runtime.homelock import HomeLock
@@ -18,8 +18,9 @@ from page_reading import PageRead
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[tuple[Guarded, Filled]]:
+    filled = fill_home(tmp_path)
     with guarded(tmp_path) as found:
-        yield found, fill(found.stores)
+        yield found, filled
 
 
 def sent(sha1hex: str, **changes: str) -> dict[str, str]:
@@ -101,8 +102,7 @@ def test_nothing_is_hidden_that_was_taken_down(home: tuple[Guarded, Filled]) -> 
 
 
 def test_while_another_process_works_on_the_home_nothing_is_done(tmp_path: Path) -> None:
-    with opened(tmp_path) as stores:
-        filled = fill(stores)
+    filled = fill_home(tmp_path)
     with guarded(tmp_path) as place:
         place.pages.state.home = tmp_path
         curator = place.signed_in(Role.CURATOR)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from filled_home import Filled, fill, opened
+from filled_home import Filled, fill_home
 from fonds.config import load_settings
 from fonds.library.tracing.takedown import TakingDown
 from fonds.library.tracing.traces import traces
@@ -22,8 +22,9 @@ from page_reading import PageRead
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[tuple[Guarded, Filled]]:
+    filled = fill_home(tmp_path)
     with guarded(tmp_path) as found:
-        yield found, fill(found.stores)
+        yield found, filled
 
 
 def sent(sha1hex: str, **changes: str) -> dict[str, str]:
@@ -162,8 +163,7 @@ def test_one_that_was_broken_off_stands_first_and_is_gone_on_with(
 
 
 def test_while_another_process_works_on_the_home_nothing_is_done(tmp_path: Path) -> None:
-    with opened(tmp_path) as stores:
-        filled = fill(stores)
+    filled = fill_home(tmp_path)
     with guarded(tmp_path) as place:
         place.pages.state.home = tmp_path
         admin, data = place.signed_in(Role.ADMIN), sent(filled.pdfs[1])

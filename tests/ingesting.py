@@ -1,0 +1,114 @@
+"""Files brought into stores by the real intake and the real steps, in this process and in one order.
+
+Only two things differ from `fonds ingest`: the clock is the tests' own, and bodies are read in this process
+unless isolated readers are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+from unittest.mock import patch
+
+from fonds.bibliography.jats_reading import read_jats_bytes
+from fonds.bibliography.tei_reading import read_tei_bytes
+from fonds.config import Settings
+from fonds.extract.page import EXTRACTOR, parse_page
+from fonds.extract.pdf import extract_pdf_bytes
+from fonds.isolation import ChildPool
+from fonds.model.pdf import PdfExtraction
+from fonds.ports import Stores
+from fonds.runtime.intake import Entered
+from fonds.runtime.threads import WorkerThreads
+from fonds.sources.listed.choice import Choice
+from fonds.wiring.backends import readers_of
+from fonds.wiring.links.link_inputs import link_lists
+from fonds.wiring.pipelines import make_intake, make_threads, path_source
+from fonds.wiring.readers import Readers, open_readers, pdf_extractor, pdf_limits
+from home_rows import NOW
+
+
+def ingest(
+    stores: Stores,
+    home: Path,
+    paths: Sequence[Path],
+    settings: Settings | None = None,
+    *,
+    stages: Collection[str] | None = None,
+    isolated: bool = False,
+    at: datetime = NOW,
+) -> None:
+    """Enter files and work off what comes of them. Stages that are not in `stages` leave theirs waiting.
+
+    One thread works all stages in turn, so that the same files always come to the same end. `settings` are
+    those the stores were opened with, None the defaults. The clock begins at a moment, and goes on by a
+    millisecond whenever it is asked.
+    """
+    chosen = settings or Settings()
+    with _clock(at), _readers(home, chosen, isolated) as readers:
+        make_intake(stores, chosen, lambda: False).run(path_source(paths, home, chosen), Entered())
+        _work_off(make_threads(stores, readers, chosen, stages=stages))
+    stores.archive.finish()
+
+
+def enter_links(stores: Stores, home: Path, path: Path, settings: Settings) -> None:
+    """Enter the links of a list, which nobody fetches here."""
+    stores.queue.declare(readers_of(settings))
+    with _clock(NOW):
+        source = link_lists([str(path)], home, settings, stores.records, Choice())
+        make_intake(stores, settings, lambda: False).run(source, Entered())
+
+
+def stamp(at: datetime) -> str:
+    """A time as the head of a WARC record states it."""
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@contextmanager
+def _clock(at: datetime) -> Iterator[None]:
+    ticks = count()
+
+    def now() -> datetime:
+        return at + timedelta(milliseconds=next(ticks))
+
+    with patch("fonds.wiring.steps.now", now), patch("fonds.wiring.pipelines.now", now):
+        yield
+
+
+def _work_off(threads: WorkerThreads) -> None:
+    loops = [threads.make_loop(bound) for bound in threads.stages]
+    while any(threads.queue.depth(bound.subscription).pending for bound in threads.stages):
+        if not sum([loop.turn(0.0) for loop in loops]):
+            threads.handover.flush()
+    threads.handover.close()
+
+
+@contextmanager
+def _readers(home: Path, settings: Settings, isolated: bool) -> Iterator[Readers]:
+    readers = open_readers(home / "tmp", settings) if isolated else _readers_here(settings)
+    try:
+        yield readers
+    finally:
+        readers.close()
+
+
+def _readers_here(settings: Settings) -> Readers:
+    """Read bodies in this process: what is read is made by the tests."""
+    limits = pdf_limits(settings)
+
+    def extract(body: bytes) -> PdfExtraction:
+        return extract_pdf_bytes(body, limits)
+
+    return Readers(
+        ChildPool(1),
+        extract=extract,
+        salvage=extract,
+        parse=parse_page,
+        read_tei=read_tei_bytes,
+        read_jats=read_jats_bytes,
+        pdf_extractor=pdf_extractor(settings),
+        page_extractor=EXTRACTOR,
+    )
