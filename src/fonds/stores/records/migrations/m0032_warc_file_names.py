@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0032"
-down_revision = "0030"
+down_revision = "0031"
 
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 AT_ONCE = 1_000
