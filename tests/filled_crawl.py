@@ -80,7 +80,8 @@ def story_pages() -> list[tuple[str, datetime, bytes]]:
         stated = None if number % 10 == 9 else published
         pages.append((url, page_markup(title, text, (), stated, language)))
     hostile = escape(HOSTILE_TEXT)
-    pages.append((HOSTILE_URL, page_markup(escape(HOSTILE_TITLE), hostile, (), "2024-02-29", "en")))
+    page = page_markup(escape(HOSTILE_TITLE), hostile, (), "2024-02-29", "en")
+    pages.append((HOSTILE_URL, page.replace(b"</body>", b"<script>alert(1)</script></body>")))
     # The same page of two days with different bytes: one URL, two files.
     for number in (31, 32):
         title = f"Front page {number}"

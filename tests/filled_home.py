@@ -18,6 +18,7 @@ from filled_crawl import (
     FRONT_URL,
     LOST_PDF,
     MISSING_URL,
+    STORIES,
     broken_pdfs,
     report_pdfs,
     story_pages,
@@ -44,22 +45,14 @@ class Filled:
 
     stories: tuple[str, ...] = ()
     pdfs: tuple[str, ...] = ()
+    hostile: str = ""
+    long: str = ""
     broken: str = ""
     lost: str = ""
     pending: str = ""
     crawl: Path = Path()
     twice_url: str = FRONT_URL
     refused_url: str = MISSING_URL.format(0)
-
-    @property
-    def hostile(self) -> str:
-        """The story whose title, text and URL are hostile."""
-        return self.stories[-3]
-
-    @property
-    def long(self) -> str:
-        """The longest PDF."""
-        return self.pdfs[-1]
 
     @property
     def story_id(self) -> str:
@@ -132,9 +125,13 @@ def fill(stores: Stores, home: Path, settings: Settings) -> Filled:
     ingest(stores, home, [], settings, at=LATER)
     ingest(stores, home, [crawl.index, crawl.loose], settings, stages=noting, at=LATER)
     enter_links(stores, home, crawl.links, settings.changed(pipeline="news"))
+    stories = tuple(sha1(body).hexdigest() for _, _, body in story_pages())
+    pdfs = tuple(sha1(body).hexdigest() for body in report_pdfs())
     return Filled(
-        stories=tuple(sha1(body).hexdigest() for _, _, body in story_pages()),
-        pdfs=tuple(sha1(body).hexdigest() for body in report_pdfs()),
+        stories=stories,
+        pdfs=pdfs,
+        hostile=stories[STORIES],
+        long=pdfs[-1],
         broken=sha1(broken_pdfs()[-1]).hexdigest(),
         lost=sha1(LOST_PDF).hexdigest(),
         pending=sha1(waiting_pdfs()[-1]).hexdigest(),

@@ -34,7 +34,6 @@ class Body:
     mime: str
     content: bytes
     place: Place | None = None
-    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def capture_id(self) -> str:
@@ -54,7 +53,7 @@ def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
             captured_at=body.captured_at,
             mime=body.mime,
             body=body.content,
-            http=HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", body.mime), *body.headers)),
+            http=HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", body.mime),)),
         )
         for body in bodies
     ]

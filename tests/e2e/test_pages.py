@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page
 from e2e.browsing import running
 from e2e.matrix import LIGHT, SETTINGS, is_usable, launched, looking
 from failed_home import body, fail
+from filled_crawl import DUPLICATES, FAILED
 from filled_home import Filled, fill_home, opened
 from followed_home import GOOD, fill_sources
 from followed_home import HOSTILE as HOSTILE_SOURCE
@@ -222,7 +223,7 @@ def test_searching_filtering_and_opening_a_file_needs_no_scripts(site: Site) -> 
         assert page.locator("h1").inner_text() == heading
         page.locator(".hits").get_by_role("link").first.click()
         page.wait_for_selector("#history")
-        assert page.locator("#history li").count() == 4
+        assert page.locator("#history li").count() == 7
         page.go_back()
         assert page.url.endswith("kind=pdf")
 
@@ -254,7 +255,7 @@ def test_failures_are_tried_again_after_a_question_without_scripts(site: Site) -
         page.get_by_role("button", name="Try again").click()
         assert page.locator("h1").inner_text() == "2 failures were put back to work."
         page.get_by_role("link", name="All that failed").click()
-        assert page.locator("h1").inner_text().startswith("6 records failed")
+        assert page.locator("h1").inner_text().startswith(f"{FAILED} records failed")
 
 
 def test_every_number_of_the_overview_can_be_clicked(site: Site) -> None:
@@ -263,8 +264,10 @@ def test_every_number_of_the_overview_can_be_clicked(site: Site) -> None:
         assert page.locator("h1").inner_text() == "3 records failed as broken-pdf."
         page.go_back()
         page.get_by_text("The same as a table, with every reason").click()
-        page.locator(".ledger").get_by_role("link", name="12", exact=True).click()
-        assert page.locator("h1").inner_text() == "12 records were set aside as duplicate."
+        page.locator(".ledger").get_by_role("link", name=str(DUPLICATES), exact=True).click()
+        assert (
+            page.locator("h1").inner_text() == f"{DUPLICATES} records were set aside as duplicate."
+        )
 
 
 def test_the_first_stop_of_the_keyboard_leads_past_the_navigation(site: Site) -> None:
