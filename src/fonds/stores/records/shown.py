@@ -30,6 +30,7 @@ from fonds.model.rows import (
     Row,
     TakedownRow,
     TallyRow,
+    TdmrepAnswerRow,
 )
 from fonds.model.rows.files import ArchivingRow
 from fonds.stores.records.accounting import by_source, by_time
@@ -44,6 +45,7 @@ _BY_CAPTURE: Mapping[type[Row], str] = {
     DecisionRow: "entry_id",
     FetchedRow: "capture_id",
     ArchivingRow: "capture_id",
+    TdmrepAnswerRow: "capture_id",
 }
 _BY_FILE: Mapping[type[Row], str] = {FaultRow: "subject"}
 
