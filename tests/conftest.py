@@ -1,7 +1,12 @@
 """What holds for every test: none depends on how fast the machine is, and the longest begin first."""
 
+import gc
+
 import pytest
 from hypothesis import settings
+
+# Ten thousand tests are collected faster when nothing looks for garbage among them.
+gc.disable()
 
 pytest.register_assert_rewrite("e2e.matrix")
 settings.register_profile("fonds", deadline=None)
@@ -29,3 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return rank.get("/".join(item.path.parts[-2:]), len(LONGEST))
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, but not among what was collected."""
+    gc.freeze()
+    gc.enable()

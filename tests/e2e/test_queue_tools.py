@@ -100,7 +100,7 @@ def test_without_a_yes_nothing_is_thrown_away(filled: Path) -> None:
         (("peek", "nobody"), "there is no address 'library.nobody'"),
         (("peek", "extract_pdf-delay"), "comes to library.extract_pdf-in by itself"),
         (("dump", "extract_pdf", "/nowhere/at/all.warc.gz"), "cannot be written"),
-        (("load", "/dev/null/x"), "does not exist"),
+        (("load", "/dev/null/x"), "no such file"),
         (("release", "nobody"), "there is no address"),
     ],
 )

@@ -53,7 +53,7 @@ def test_the_books_balance_to_the_message(migrated: Path, plan: Plan) -> None:
         run(plan, Path(folder), migrated)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(
     max_examples=400,
     deadline=None,

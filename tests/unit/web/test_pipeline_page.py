@@ -124,7 +124,7 @@ def test_the_pace_of_a_step_is_that_of_its_last_hours(stores: Stores) -> None:
     ("waiting", "left", "is_growing", "said"),
     [
         (0, None, False, "nothing waits"),
-        (3, None, True, "done in unknown time: nothing ended in this hour or the one before"),
+        (3, None, True, "no estimate: nothing ended lately"),
         (3, 10, True, "growing: more comes than ends"),
         (3, 0, False, "done in less than a minute"),
         (3, 1, False, "done in about 1 minute"),

@@ -67,7 +67,7 @@ class StepLine:
         if not self.waiting:
             return "nothing waits"
         if self.minutes_left is None:
-            return "done in unknown time: nothing ended in this hour or the one before"
+            return "no estimate: nothing ended lately"
         if self.is_growing:
             return "growing: more comes than ends"
         return f"done in {self._time_left(self.minutes_left)}"
