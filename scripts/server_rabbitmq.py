@@ -14,7 +14,7 @@ from serving import install_packages, spawn
 SERVER_SCRIPT = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 CONFIGURATION = """
 listeners.tcp.1 = 127.0.0.1:{port}
-vm_memory_high_watermark.absolute = 512MB
+vm_memory_high_watermark.absolute = 1GB
 disk_free_limit.absolute = 50MB
 loopback_users.guest = true
 log.console = true
