@@ -80,9 +80,14 @@ def _clock(at: datetime) -> Iterator[None]:
 
 def _work_off(threads: WorkerThreads) -> None:
     loops = [threads.make_loop(bound) for bound in threads.stages]
-    while any(threads.queue.depth(bound.subscription).pending for bound in threads.stages):
-        if not sum([loop.turn(0.0) for loop in loops]):
-            threads.handover.flush()
+    is_pending = True
+    while is_pending:
+        while sum([loop.turn(0.0) for loop in loops]):
+            pass
+        threads.handover.flush()
+        # Brokers are asked last: each depth is several requests.
+        depths = (threads.queue.depth(bound.subscription) for bound in threads.stages)
+        is_pending = any(depth.pending for depth in depths)
     threads.handover.close()
 
 
