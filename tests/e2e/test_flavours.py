@@ -34,11 +34,6 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
 def opened(home: Path) -> Iterator[Stores]:
     stores = open_stores(home, load_settings(home, {}))
     try:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from e2e.running import Ran, adds_up, fonds
+from e2e.running import Ran, fonds
+from e2e.test_remote_paths import PRIVATE, taken
 from filled_home import opened
-from fixtures.answering import Answering, Given, answering
+from fixtures.answering import Answering, Given
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from fonds.web.app import create_app
@@ -21,7 +20,6 @@ from fonds.web.app import create_app
 pytestmark = pytest.mark.slow
 
 ORIGIN = "http://localhost:8765"
-PRIVATE = {"FONDS_ELSEWHERE_PRIVATE_ADDRESSES": "true"}
 WARC = gzipped([http_response(text_pdf(["Found in a WARC."]), url="http://a.example/a.pdf")])
 CDX = (
     b" CDX N b a m s k r M S V g\n"
@@ -36,27 +34,8 @@ FILES = {
 }
 
 
-@pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as state:
-        yield state
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
 def ran(home: Path, *words: str | Path) -> Ran:
     return fonds(home, *words, **PRIVATE)
-
-
-def taken(home: Path, *words: str | Path) -> dict[str, Any]:
-    done = ran(home, "ingest", "--json", *words)
-    assert done.code in (0, 1), done.err
-    assert adds_up(done.last)
-    last: dict[str, Any] = done.last
-    return last
 
 
 def failing(home: Path) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from e2e.running import Ran, adds_up, fonds
-from fixtures.answering import Answering, Given, answering
+from fixtures.answering import Answering, Given
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from made_warcs import ENDED, rows_in, write_warcs
@@ -27,17 +26,6 @@ def file(body: bytes, **headers: str) -> Given:
     """A file as a server with ranges and versions gives it."""
     etag = sha1(body, usedforsecurity=False).hexdigest()
     return Given(body=body, headers={"ETag": f'"{etag}"', "Accept-Ranges": "bytes", **headers})
-
-
-@pytest.fixture
-def server() -> Iterator[Answering]:
-    with answering() as state:
-        yield state
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
 
 
 def offered(server: Answering, folder: Path) -> list[str]:

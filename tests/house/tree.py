@@ -84,12 +84,14 @@ def modules(folder: Path = PACKAGE) -> tuple[Module, ...]:
 
     Trees have no circles: garbage collection would walk over them in vain, for three quarters of the time.
     """
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         return tuple(_parsed(path) for path in sorted(folder.rglob("*.py")))
     finally:
-        gc.enable()
         gc.freeze()
+        if was_enabled:
+            gc.enable()
 
 
 def everywhere() -> tuple[Module, ...]:

@@ -70,6 +70,14 @@ def request_url(text: str) -> RequestUrl:
     return RequestUrl(parts.scheme, host.rstrip("."), port, _escaped(path) + query)
 
 
+def web_address(text: str | None) -> RequestUrl | None:
+    """Return the parts of a web address as `request_url` does; None for what is no web address."""
+    try:
+        return request_url(text) if text else None
+    except PermanentError:
+        return None
+
+
 @lru_cache(HOSTS_KEPT)
 def _domain(host: str) -> str:
     return canonical_domain(f"http://[{host}]/" if ":" in host else f"http://{host}/") or host

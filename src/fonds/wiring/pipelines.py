@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from fonds.config import Settings
@@ -162,17 +162,24 @@ def fetched_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
     """
     source = named_source([url], home, settings)
     path: Path | None = None
-    try:
+    with ExitStack() as opened:
         for row in source.inputs():
             if path is not None:
                 raise ConfigurationError(f"{url} names several files; name one")
-            path = input_file(source, row)
+            path = opened.enter_context(opened_input(source, row))
         if path is None:
             raise ConfigurationError(f"{url} names no file")
         yield path
+
+
+@contextmanager
+def opened_input(source: PathSource | RemotePaths, row: InputRow) -> Iterator[Path]:
+    """The file of an input, as `input_file` returns it; a fetched one is removed at the end."""
+    path = input_file(source, row)
+    try:
+        yield path
     finally:
-        if path is not None:
-            discard_file(source, url, path)
+        discard_file(source, row.path, path)
 
 
 def discard_file(source: PathSource | RemotePaths, name: str, path: Path) -> None:

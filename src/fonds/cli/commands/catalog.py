@@ -171,7 +171,7 @@ def _load_remote(
     """Load what lies at URLs; what cannot be had or read is added to `failed`."""
     if not urls:
         return
-    from fonds.wiring.pipelines import discard_file, input_file, named_source
+    from fonds.wiring.pipelines import named_source, opened_input
 
     source, others = named_source(urls, app.home, app.settings()), 0
     for row in source.inputs():
@@ -181,11 +181,8 @@ def _load_remote(
         at = mark_of(kept, row.path, row.fingerprint)
         try:
             if row.error is None and not at.finished:
-                path = input_file(source, row)
-                try:
+                with opened_input(source, row) as path:
                     at = load(kept, path, row.fingerprint, progress.tick, row.path)
-                finally:
-                    discard_file(source, row.path, path)
         except ConfigurationError as error:
             failed.append(str(error))
         except OSError as error:

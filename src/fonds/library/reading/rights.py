@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fonds.crawl.request_url import request_url
+from fonds.crawl.request_url import web_address
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.stated_rights import CAPTURES_MAX, STATEMENTS_TOGETHER_MAX, capture_rows
 from fonds.model.capture import from_datetime14
-from fonds.model.errors import PermanentError
 from fonds.model.rights import Rights, RobotsInForce, StatedIn, Statement, Subject
 from fonds.model.rows import CdxRow, EntryRow, FileRightsRow, TdmrepAnswerRow
 from fonds.ports import Records
@@ -166,10 +165,8 @@ def _asked(
 
 
 def _origin(url: str | None) -> str:
-    try:
-        return request_url(url).origin if url else ""
-    except PermanentError:
-        return ""
+    address = web_address(url)
+    return address.origin if address is not None else ""
 
 
 def _moment(digits: str | None) -> datetime | None:

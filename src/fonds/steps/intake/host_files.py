@@ -20,9 +20,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 
-from fonds.crawl.request_url import RequestUrl, request_url
+from fonds.crawl.request_url import RequestUrl, web_address
 from fonds.model.capture import PlaceKind
-from fonds.model.errors import PermanentError
 from fonds.model.file import ROBOTS_TXT, TDMREP, Identified
 from fonds.model.rights import NOTHING_STATED, Rights, RobotsInForce, StatedIn, Statement
 from fonds.model.rows import (
@@ -84,12 +83,11 @@ def host_file_row(
     url: str, captured_at: datetime, capture_id: str, sha1hex: str
 ) -> HostFileRow | None:
     """Return the row of a file of a host that lies at this address; None for any other address."""
-    try:
-        place = request_url(url)
-    except PermanentError:
+    place = web_address(url)
+    name = PATHS.get(place.target) if place is not None else None
+    if place is None or name is None:
         return None
-    name = PATHS.get(place.target)
-    return HostFileRow(place.origin, name, captured_at, capture_id, sha1hex) if name else None
+    return HostFileRow(place.origin, name, captured_at, capture_id, sha1hex)
 
 
 def note_hosts(records: Records, rows: HostRows, now: datetime) -> set[str]:
@@ -309,7 +307,4 @@ def _web_url(one: Identified) -> RequestUrl | None:
     """The address of a response; None for what was not answered over HTTP."""
     if one.capture.record_type not in ("response", "revisit"):
         return None
-    try:
-        return request_url(one.capture.url)
-    except PermanentError:
-        return None
+    return web_address(one.capture.url)

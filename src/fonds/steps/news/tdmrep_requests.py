@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from fonds.crawl.request_url import RequestUrl, request_url
+from fonds.crawl.request_url import request_url, web_address
 from fonds.crawl.robots import BYTES_MAX, REDIRECTS_MAX
 from fonds.fetching.asker import Asker
 from fonds.fetching.chain import Arrived, End, Refusal, Wanted
@@ -201,11 +201,8 @@ def _origin(capture: Capture, now: datetime) -> str:
     """Whom to ask for the tdmrep.json of a capture; "" for nobody, as for what was fetched long ago."""
     if abs(now - capture.captured_at) >= ASKED_EVERY:
         return ""
-    try:
-        url: RequestUrl = request_url(capture.url)
-    except PermanentError:
-        return ""
-    return "" if url.target == TDMREP_PATH else url.origin
+    address = web_address(capture.url)
+    return "" if address is None or address.target == TDMREP_PATH else address.origin
 
 
 def _gone_on(page: FetchedPage) -> Result:
