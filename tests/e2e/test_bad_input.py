@@ -161,7 +161,7 @@ def test_a_home_made_by_a_newer_fonds_or_of_something_else_is_refused(tmp_path: 
     path = warc(tmp_path / "a.warc.gz", page(1))
     assert fonds(home, "ingest", path).code == 0
     with sqlite3.connect(home / "records.sqlite") as connection:
-        connection.execute("UPDATE fonds_revision SET version_num = '9999'")
+        connection.execute("UPDATE fonds_schema_revision SET version_num = '9999'")
     connection.close()
     ran = fonds(home, "status")
     assert ran.code == 2

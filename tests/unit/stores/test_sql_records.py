@@ -5,26 +5,21 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from hashlib import sha1
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 
 from fonds import sqlite_file
-from fonds.formats.surt import lookup_key
 from fonds.model import rows
 from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
 from fonds.model.rows import (
-    CdxRow,
     DispositionRow,
     EntryRow,
     FileMetaRow,
@@ -32,8 +27,7 @@ from fonds.model.rows import (
     PdfMetaRow,
 )
 from fonds.model.rows.row import Prefix
-from fonds.stores.records import engine
-from fonds.stores.records.migration import upgrade
+from fonds.stores.records import engine, migration, revision
 from fonds.stores.records.revision import VERSION_TABLE
 from fonds.stores.records.schema import tables
 from fonds.stores.records.sql import SqlRecords, open_sqlite
@@ -50,6 +44,17 @@ FILE = FileMetaRow("a" * 40, "b" * 64, "c" * 32, 1, "text/html", "capture", NOON
 
 
 MIGRATIONS = Path(rows.__file__).parents[2] / "stores" / "records" / "migrations"
+ADDED = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{number}"
+down_revision = "{before}"
+
+
+def upgrade() -> None:
+    op.add_column("file_meta", sa.Column("mood", sa.Text, nullable=False, server_default="calm"))
+"""
 REVISIONS = sorted(path.stem[1:5] for path in MIGRATIONS.glob("m0*.py"))
 
 
@@ -65,13 +70,18 @@ def records(path: Path) -> Iterator[SqlRecords]:
     opened.close()
 
 
-def at_revision(path: Path, revision: str) -> None:
-    """Makes a database as an earlier Fonds left it."""
-    path.parent.mkdir()
-    old = engine.open_engine(sa.URL.create("sqlite", database=str(path)))
-    with engine.writing(old) as connection, connection.begin():
-        upgrade(connection, revision)
-    old.dispose()
+def add_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make this Fonds know one more migration, and return its file."""
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    for file in MIGRATIONS.glob("m0*.py"):
+        shutil.copy(file, folder)
+    number = f"{int(REVISIONS[-1]) + 1:04}"
+    added = folder / f"m{number}_mood.py"
+    added.write_text(ADDED.format(number=number, before=REVISIONS[-1]))
+    monkeypatch.setattr(revision, "FOLDER", folder)
+    monkeypatch.setattr(migration, "FOLDER", folder)
+    return added
 
 
 def test_a_new_database_runs_all_migrations_and_says_so(
@@ -87,43 +97,35 @@ def test_a_new_database_runs_all_migrations_and_says_so(
     again.close()
 
 
-@pytest.mark.skipif(len(REVISIONS) < 2, reason="there is one migration so far")
-def test_a_database_of_an_older_revision_is_brought_forward_and_keeps_its_rows(path: Path) -> None:
-    at_revision(path, REVISIONS[0])
-    old = sqlite3.connect(path)
-    old.execute(
-        "INSERT INTO file_meta VALUES (?, ?, ?, 1, 'text/html', 'capture', '2024-05-06 12:00:00.000000')",
-        (FILE.sha1hex, FILE.sha256hex, FILE.md5hex),
-    )
-    old.commit()
-    old.close()
+def test_a_database_of_an_older_revision_is_brought_forward_and_keeps_its_rows(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = open_sqlite(path)
+    older.put([FILE])
+    older.close()
+    added = add_migration(tmp_path, monkeypatch)
     records = open_sqlite(path)
-    assert records.migrated == REVISIONS[1:]
+    assert records.migrated == [added.name[1:5]]
     assert list(records.find(FileMetaRow)) == [FILE]
     records.close()
+    with closing(sqlite3.connect(path)) as there:
+        assert there.execute("SELECT mood FROM file_meta").fetchall() == [("calm",)]
 
 
-def test_the_migrations_end_where_the_schema_is(records: SqlRecords) -> None:
-    with records._engine.connect() as connection:
-        context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "version_table": VERSION_TABLE}
-        )
-        assert compare_metadata(context, tables.metadata) == []
-        inspector = sa.inspect(connection)
-        for table in tables.metadata.tables.values():
-            assert _checks(inspector, table.name) == _declared_checks(table)
-
-
-def _checks(inspector: sa.Inspector, table: str) -> set[str]:
-    return {str(check["sqltext"]) for check in inspector.get_check_constraints(table)}
-
-
-def _declared_checks(table: sa.Table) -> set[str]:
-    return {
-        re.sub(r"octet_length\((\w+)\)", r"length(CAST(\1 AS BLOB))", str(one.sqltext))
-        for one in table.constraints | {c for col in table.c for c in col.constraints}
-        if isinstance(one, sa.CheckConstraint)
-    }
+def test_an_upgrade_that_fails_late_leaves_the_database_as_it_was(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = open_sqlite(path)
+    older.put([FILE])
+    older.close()
+    with closing(sqlite3.connect(path)) as there:
+        before = list(there.iterdump())
+    added = add_migration(tmp_path, monkeypatch)
+    added.write_text(added.read_text() + "    raise RuntimeError('halfway')\n")
+    with pytest.raises(RuntimeError, match="halfway"):
+        open_sqlite(path)
+    with closing(sqlite3.connect(path)) as there:
+        assert list(there.iterdump()) == before
 
 
 def test_another_program_inserts_pdf_rows_by_the_columns_of_the_seed(
@@ -150,20 +152,6 @@ def test_pdf_rows_that_the_seed_refuses_are_refused(
         other.execute(insert_of(SEED_COLUMNS, "?"), tuple(values.values()))
 
 
-def test_pdf_rows_of_an_older_fonds_are_kept(path: Path) -> None:
-    at_revision(path, "0026")
-    with closing(sqlite3.connect(path)) as other:
-        columns = (*SEED_COLUMNS, "extractor", "error_msg")
-        values = (*seed_values(0, SEED_COLUMNS), "fonds-pdf/4", "one page is missing")
-        other.execute(insert_of(columns, "?"), values)
-        other.commit()
-    records = open_sqlite(path)
-    [row] = records.find(PdfMetaRow)
-    assert (row.sha1hex, row.page_count, row.metadata) == (f"{0:040x}", 2, {"title": "Fähre"})
-    assert (row.extractor, row.error_msg) == ("fonds-pdf/4", "one page is missing")
-    records.close()
-
-
 def test_the_schema_has_the_rows_columns_in_their_order() -> None:
     kinds = [getattr(rows, name) for name in rows.__all__ if name not in ("Row", "Prefix")]
     assert {kind.TABLE for kind in kinds} == {*tables.metadata.tables}
@@ -181,6 +169,20 @@ def test_a_database_of_a_newer_fonds_is_refused(path: Path, records: SqlRecords)
     newer.close()
     with pytest.raises(ConfigurationError, match="revision 9999, made by a newer Fonds"):
         open_sqlite(path)
+
+
+def test_a_database_from_before_the_first_release_is_refused_with_a_remedy(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as old:
+        old.execute("CREATE TABLE fonds_revision (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+        old.execute("INSERT INTO fonds_revision VALUES ('0032')")
+        old.execute("CREATE TABLE file_meta (sha1hex TEXT PRIMARY KEY)")
+        old.commit()
+    before = path.read_bytes()
+    remedy = r"before the first release.*new home and run `fonds ingest` again"
+    with pytest.raises(ConfigurationError, match=remedy):
+        open_sqlite(path)
+    assert path.read_bytes() == before
 
 
 def test_another_programs_database_is_refused_and_left_as_it_was(path: Path) -> None:
@@ -370,21 +372,3 @@ def test_what_postgresql_says_is_told_as_what_to_do(
 
 def test_the_timeout_of_every_sqlite_file_is_the_same() -> None:
     assert engine.BUSY_TIMEOUT_S == sqlite_file.BUSY_TIMEOUT_S
-
-
-def test_captures_noted_before_they_had_a_key_are_found_by_it(path: Path) -> None:
-    at_revision(path, "0003")
-    short, long = "org,example)/a", f"org,example)/{'b' * 500}"
-    old = sqlite3.connect(path)
-    for offset, key in enumerate((short, long)):
-        old.execute(
-            "INSERT INTO cdx VALUES (?, ?, 'http://example.org/', ?, ?, '20240506120000',"
-            " 'text/html', '/a.warc.gz', 10, ?, '2024-05-06 12:00:00.000000')",
-            (f"capture-{offset}", "a" * 40, key, sha1(key.encode()).hexdigest(), offset),
-        )
-    old.commit()
-    old.close()
-    records = open_sqlite(path)
-    found = {row.surt: (row.surt_key, row.status) for row in records.find(CdxRow)}
-    assert found == {key: (lookup_key(key), None) for key in (short, long)}
-    records.close()

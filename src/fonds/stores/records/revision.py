@@ -10,7 +10,10 @@ from sqlalchemy import Connection
 from fonds.model.errors import ConfigurationError
 from fonds.stores.records.schema.tables import metadata
 
-VERSION_TABLE = "fonds_revision"
+VERSION_TABLE = "fonds_schema_revision"
+DEVELOPMENT_VERSION_TABLE = "fonds_revision"
+"""Version table of databases made before the first release; no migration starts from them."""
+
 NEWEST = "head"
 
 FOLDER = Path(__file__).parent / "migrations"
@@ -18,20 +21,26 @@ _LOCK_KEY = 0x466F6E6473
 
 
 def refuse_foreign(connection: Connection) -> None:
-    """Raises ConfigurationError for a database that holds other things than ours, changing nothing.
+    """Raise ConfigurationError for another program's database or one made before the first release.
 
-    A file is ours alone; on a server other tables are welcome unless they have our names.
+    On SQLite any table of another program counts. On a server, only tables with the names of ours do.
     """
     inspector = sa.inspect(connection)
     found = {*inspector.get_table_names(), *inspector.get_view_names()}
     if VERSION_TABLE in found:
         return
+    url = repr(connection.engine.url)
+    if DEVELOPMENT_VERSION_TABLE in found:
+        raise ConfigurationError(
+            f"{url} was made by a Fonds from before the first release and cannot be migrated."
+            " Choose a new home and run `fonds ingest` again."
+        )
     if connection.dialect.name != "sqlite":
         found &= {*metadata.tables}
     if found:
         names = ", ".join(sorted(found)[:5])
         raise ConfigurationError(
-            f"{connection.engine.url!r} was not made by Fonds: it has the tables {names}."
+            f"{url} was not made by Fonds: it has the tables {names}."
             " Choose another database for the records."
         )
 

@@ -1,1 +1,1 @@
-"""The steps that make a database what `schema.py` says, oldest first; each is frozen once released."""
+"""Migrations of the records, oldest first. A released migration never changes."""

@@ -10,6 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from fonds.model.disposition import Reason
@@ -100,3 +102,21 @@ class CleanJson(TypeDecorator[Any]):
     def process_bind_param(self, value: object, dialect: Dialect) -> Any:
         """Plain data for the database."""
         return clean_json(value)
+
+
+class ByteLength(FunctionElement[int]):
+    """Length of a text in bytes, for CHECK constraints."""
+
+    inherit_cache = True
+    type = sa.Integer()
+
+
+@compiles(ByteLength)
+def _write_octet_length(element: ByteLength, compiler: Any, **options: Any) -> str:
+    return f"octet_length({compiler.process(element.clauses, **options)})"
+
+
+@compiles(ByteLength, "sqlite")
+def _write_blob_length(element: ByteLength, compiler: Any, **options: Any) -> str:
+    # SQLite has octet_length only since 3.43.
+    return f"length(CAST({compiler.process(element.clauses, **options)} AS BLOB))"

@@ -1,4 +1,4 @@
-"""The tables of the SQL store as they are now; `migrations/` makes a database so, step by step.
+"""The tables of the SQL store as they are now. `migrations/` creates them, and a test compares both.
 
 A row of `fonds.model.rows` that is not described here has a table by its fields alone (`derived.py`).
 
@@ -14,8 +14,11 @@ from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Inte
 
 from fonds.model.rows import ROWS, Row
 from fonds.stores.records.schema.access_tables import add_access_tables
-from fonds.stores.records.schema.column_types import CleanJson, CleanText, UtcTime
+from fonds.stores.records.schema.column_types import ByteLength, CleanJson, CleanText, UtcTime
 from fonds.stores.records.schema.derived import derive
+
+POSTGRESQL_WHERE = "postgresql_where"
+"""Key of an index's condition on PostgreSQL. As an option of the index it would load PostgreSQL's dialect."""
 
 metadata = sa.MetaData()
 
@@ -79,21 +82,27 @@ Table(
 )
 
 # Other programs write this table by the DDL of seed 003: what Fonds adds to it is nullable or has a default.
-# SQLite has octet_length only since 3.43; its migration writes length(CAST(… AS BLOB)).
 Table(
     "pdf_meta",
     metadata,
-    Column("sha1hex", CleanText, CheckConstraint("octet_length(sha1hex) = 40"), primary_key=True),
+    Column(
+        "sha1hex",
+        CleanText,
+        CheckConstraint(ByteLength(sa.text("sha1hex")) == 40),
+        primary_key=True,
+    ),
     Column("updated", UtcTime, nullable=False, server_default=sa.func.now()),
-    Column("status", CleanText, CheckConstraint("octet_length(status) >= 1"), nullable=False),
+    Column(
+        "status", CleanText, CheckConstraint(ByteLength(sa.text("status")) >= 1), nullable=False
+    ),
     Column("has_page0_thumbnail", Boolean, nullable=False),
     Column("page_count", Integer, CheckConstraint("page_count >= 0")),
     Column("word_count", Integer, CheckConstraint("word_count >= 0")),
     Column("page0_height", sa.REAL, CheckConstraint("page0_height >= 0")),
     Column("page0_width", sa.REAL, CheckConstraint("page0_width >= 0")),
-    Column("permanent_id", CleanText, CheckConstraint("octet_length(permanent_id) >= 1")),
+    Column("permanent_id", CleanText, CheckConstraint(ByteLength(sa.text("permanent_id")) >= 1)),
     Column("pdf_created", UtcTime),
-    Column("pdf_version", CleanText, CheckConstraint("octet_length(pdf_version) >= 1")),
+    Column("pdf_version", CleanText, CheckConstraint(ByteLength(sa.text("pdf_version")) >= 1)),
     Column("metadata", CleanJson),
     Column("extractor", CleanText, nullable=False, server_default=""),
     Column("error_msg", CleanText),
@@ -209,7 +218,12 @@ Table(
     Column("etag", CleanText),
     Column("last_modified", CleanText),
     Index("fetched_url", "url", "fetched"),
-    Index("fetched_in_spool", "in_spool", sqlite_where=sa.text("in_spool")),
+    Index(
+        "fetched_in_spool",
+        "in_spool",
+        sqlite_where=sa.text("in_spool"),
+        info={POSTGRESQL_WHERE: "in_spool"},
+    ),
 )
 
 Table(
@@ -277,6 +291,7 @@ Table(
         "pipeline",
         "settled_at",
         sqlite_where=sa.text("failure_group IS NOT NULL"),
+        info={POSTGRESQL_WHERE: "failure_group IS NOT NULL"},
     ),
     sqlite_with_rowid=False,
 )
@@ -307,8 +322,9 @@ Table(
         "pipeline",
         "step",
         "promised_at",
-        # SQLite uses it for what is asked word for word as it says.
+        # SQLite uses a partial index only for queries that repeat its condition word for word.
         sqlite_where=sa.text("is_open = 1"),
+        info={POSTGRESQL_WHERE: "is_open"},
     ),
     # Clustered by key: the ledger reads and writes by it.
     sqlite_with_rowid=False,

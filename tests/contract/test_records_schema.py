@@ -1,0 +1,140 @@
+"""The migrations create exactly the declared tables, and one process at a time runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from fonds.stores.records.revision import VERSION_TABLE, newest
+from fonds.stores.records.schema.tables import POSTGRESQL_WHERE, metadata
+
+Schema = dict[str, dict[str, Any]]
+
+
+def reflect(connection: Connection) -> Schema:
+    """What the database says about each table but the one of the revision."""
+    inspector = sa.inspect(connection)
+    names = set(inspector.get_table_names()) - {VERSION_TABLE}
+    return {name: reflect_table(inspector, name) for name in names}
+
+
+def reflect_table(inspector: sa.Inspector, table: str) -> dict[str, Any]:
+    dialect = inspector.dialect
+    return {
+        "columns": [
+            (
+                column["name"],
+                column["type"].compile(dialect),
+                getattr(column["type"], "collation", None),
+                column["nullable"],
+                column["default"],
+            )
+            for column in inspector.get_columns(table)
+        ],
+        "primary key": inspector.get_pk_constraint(table)["constrained_columns"],
+        "indexes": {
+            index["name"]: (
+                index["column_names"],
+                bool(index["unique"]),
+                {name: str(value) for name, value in index.get("dialect_options", {}).items()},
+            )
+            for index in inspector.get_indexes(table)
+        },
+        "checks": sorted(one["sqltext"] for one in inspector.get_check_constraints(table)),
+        "options": inspector.get_table_options(table) if dialect.name == "sqlite" else {},
+    }
+
+
+def created_as_declared(connection: Connection) -> Schema:
+    """The same database with its tables made from their declarations."""
+    for table in metadata.tables.values():
+        for index in table.indexes:
+            if condition := index.info.get(POSTGRESQL_WHERE):
+                index.dialect_options["postgresql"]["where"] = sa.text(condition)
+    metadata.drop_all(connection)
+    assert reflect(connection) == {}
+    metadata.create_all(connection)
+    return reflect(connection)
+
+
+def test_the_migrations_create_the_declared_tables(records: Any) -> None:
+    with records._engine.begin() as connection:
+        migrated = reflect(connection)
+        assert migrated == created_as_declared(connection)
+    assert {*migrated} == {*metadata.tables}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE fetched DROP COLUMN etag",
+        "ALTER TABLE fetched ADD COLUMN more TEXT",
+        "ALTER TABLE fetched RENAME COLUMN etag TO tag",
+        "DROP INDEX cdx_sha1hex",
+        "CREATE INDEX cdx_mimetype ON cdx (mimetype)",
+        "DROP INDEX fetched_in_spool; CREATE INDEX fetched_in_spool ON fetched (in_spool)",
+        "DROP TABLE embargoes",
+        "CREATE TABLE more (name TEXT PRIMARY KEY)",
+    ],
+)
+def test_the_comparison_sees_each_kind_of_change(records: Any, change: str) -> None:
+    with records._engine.begin() as connection:
+        declared = reflect(connection)
+        for statement in change.split("; "):
+            connection.exec_driver_sql(statement)
+        assert reflect(connection) != declared
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new"),
+    [
+        ("fetched", "in_spool BOOLEAN NOT NULL", "in_spool BOOLEAN"),
+        ("fetched", "status INTEGER NOT NULL", "status BIGINT NOT NULL"),
+        ("cdx", "PRIMARY KEY (warc_path, warc_offset)", "PRIMARY KEY (warc_offset, warc_path)"),
+        ("cdx", "CHECK (length(url) >= 1)", ""),
+        ("entries", "WITHOUT ROWID", ""),
+    ],
+)
+def test_the_comparison_sees_each_kind_of_definition(
+    tmp_path: Any, table: str, old: str, new: str
+) -> None:
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/declared.sqlite")
+    with engine.begin() as connection:
+        metadata.create_all(connection)
+        declared = reflect(connection)
+        query = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?"
+        definition = connection.exec_driver_sql(query, (table,)).scalar_one()
+        indexes = [one[0] for one in _index_definitions(connection, table)]
+        assert old in definition
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+        for statement in (definition.replace(old, new), *indexes):
+            connection.exec_driver_sql(statement)
+        assert reflect(connection) != declared
+        connection.exec_driver_sql(f"DROP TABLE {table}")
+        for statement in (definition, *indexes):
+            connection.exec_driver_sql(statement)
+        assert reflect(connection) == declared
+    engine.dispose()
+
+
+def _index_definitions(connection: Connection, table: str) -> list[Any]:
+    query = (
+        "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL"
+    )
+    return list(connection.exec_driver_sql(query, (table,)).all())
+
+
+def test_of_several_that_open_a_new_database_one_migrates_it(
+    records: Any, open_records: Callable[[], Any]
+) -> None:
+    with records._engine.begin() as connection:
+        metadata.drop_all(connection)
+        connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
+    with ThreadPoolExecutor(4) as threads:
+        opened = [future.result() for future in [threads.submit(open_records) for _ in range(4)]]
+    assert sorted(one.migrated for one in opened) == [[], [], [], [newest()]]
